@@ -13,8 +13,8 @@ constinit thread_local ThreadState thread_state;
 
 namespace {
 
-// The lengths of lists, and the flags of their tensors.
-[[gnu::noinline]] bool gather_list_flags(const Implementation& implementation,
+// The lengths of lists, the flags of their tensors, and whether the implementation may decline.
+[[gnu::noinline]] bool gather_more_flags(const Implementation& implementation,
                                          const tenon_value* arguments, uint32_t& flags) {
   if (implementation.fixed_lists) {
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
@@ -35,6 +35,7 @@ namespace {
       }
     }
   }
+  if (implementation.descriptor.declines != nullptr) flags |= kProviderFlag;
   return true;
 }
 
@@ -54,12 +55,12 @@ namespace {
   // A forged tag passes as one that is less by 32.
   if (tags > 31u) [[unlikely]]
     return false;
-  if (!implementation.lists) [[likely]]
+  if (!implementation.more_flags) [[likely]]
     return true;
   // Not `flags` itself: its address would keep the caller's out of a register.
-  uint32_t of_lists = 0;
-  if (!gather_list_flags(implementation, arguments, of_lists)) return false;
-  flags |= of_lists;
+  uint32_t more = 0;
+  if (!gather_more_flags(implementation, arguments, more)) return false;
+  flags |= more;
   return true;
 }
 

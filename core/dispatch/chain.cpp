@@ -146,7 +146,7 @@ tenon_status run_override(CallFrame& frame) noexcept {
   if (entry.rules != nullptr) {
     // Recorded as an op is.
     Call recorded{*entry.rules, own, call.results, call.error, call.flags};
-    recorded.flags &= ~uint32_t{TENON_TENSOR_TYPED};
+    recorded.flags &= ~(uint32_t{TENON_TENSOR_TYPED} | kProviderFlag);  // it is not of a provider
     recorded.layer = call.layer;
     return next(recorded);
   }
@@ -286,7 +286,10 @@ tenon_status run_candidate(const CallFrame& running, size_t index, Call& call,
 }
 
 // The flags of a call whose operands carry these.
-uint32_t call_flags(uint32_t operands) { return operands | thread_state.call_flags | kKernelFlag; }
+uint32_t call_flags(const Implementation& implementation, uint32_t operands) {
+  const bool may_decline = implementation.descriptor.declines != nullptr;
+  return operands | thread_state.call_flags | kKernelFlag | (may_decline ? kProviderFlag : 0);
+}
 
 }  // namespace
 
@@ -312,7 +315,7 @@ tenon_status run_typed(Call& call) noexcept {
                                       gather_types(implementation, call.arguments, carried));
   });
   if (status != TENON_OK) return status;
-  call.flags = call_flags(carried.flags);
+  call.flags = call_flags(implementation, carried.flags);
   if (implementation.result_count > 0) [[likely]]
     return run_plan(*plan, call, carried.hidden);
   tenon_value answer{};  // whether a candidate did
@@ -352,7 +355,8 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
   plan.chains.push_back(make_chain(implementation, {&entry}, *chain_of, types));
   const AsWritten written{positional, keywords, keyword_values};
   tenon_error* error = nullptr;
-  Call call{implementation, bound.values, results, &error, call_flags(carried.flags)};
+  Call call{implementation, bound.values, results, &error,
+            call_flags(implementation, carried.flags)};
   call.written = &written;
   call.layer = layer_after(LayerId::typed);
   CallFrame frame(call);
@@ -391,7 +395,7 @@ tenon_status call_parent(const tenon_call* view, const tenon_value* arguments, t
     return TENON_OK;
   }
   Call call = running.call;
-  call.flags = call_flags(call.flags);
+  call.flags = call_flags(implementation, call.flags);
   call.results = results;
   call.error = error;
   if (arguments == nullptr) return run_candidate(running, index, call, running.hidden);
@@ -402,7 +406,7 @@ tenon_status call_parent(const tenon_call* view, const tenon_value* arguments, t
   });
   if (status != TENON_OK) return status;
   const Rewritten written(running.call, arguments);
-  call.flags = call_flags(carried.flags);
+  call.flags = call_flags(implementation, carried.flags);
   call.arguments = arguments;
   call.written = &written.get();
   return run_candidate(running, index, call, carried.hidden);

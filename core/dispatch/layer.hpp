@@ -4,6 +4,7 @@
 //   trace        trace.cpp           reports to the listeners
 //   mode         modes.cpp           handlers that are active in a scope of the thread
 //   typed        chain.cpp           overrides and handlers of the operands' types
+//   provider     providers.cpp       runs what the first provider declines by the next one
 //   checks       change_check.cpp    refuses to change what is read-only
 //   shapes       shapes.cpp          computes shapes and dtypes alone
 //   half         half.cpp            runs ops on f16 and bf16 in f32
@@ -30,6 +31,7 @@ enum class LayerId : uint8_t {
   trace,
   mode,
   typed,
+  provider,
   checks,
   shapes,
   half,
@@ -37,7 +39,7 @@ enum class LayerId : uint8_t {
   mode_below,
   kernel
 };
-inline constexpr size_t kLayerCount = 9;
+inline constexpr size_t kLayerCount = 10;
 
 // A call on its way down.
 struct Call {
@@ -59,12 +61,14 @@ struct Layer {
 
 // Of every call that has come off the plain path: that of the last layer.
 inline constexpr uint32_t kKernelFlag = 1u << 28;
+// Of a call whose implementation may decline; not a flag of tensors.
+inline constexpr uint32_t kProviderFlag = 1u << 26;
 inline constexpr uint32_t kCheckFlags = TENON_TENSOR_READ_ONLY | TENON_TENSOR_INFERENCE;
 inline constexpr uint32_t kAutogradFlags =
     TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_VIEW;
 inline constexpr uint32_t kSpecialFlags = kTraceFlag | kModeFlag | TENON_TENSOR_TYPED |
-                                          kCheckFlags | kShapesFlag | TENON_TENSOR_HALF |
-                                          kAutogradFlags | kModeBelowFlag;
+                                          kProviderFlag | kCheckFlags | kShapesFlag |
+                                          TENON_TENSOR_HALF | kAutogradFlags | kModeBelowFlag;
 
 // In the order of LayerId. Defined by runtime/assembly.cpp: dispatch does not know what is above
 // it.
@@ -87,6 +91,7 @@ constexpr uint8_t layer_after(LayerId id) {
 tenon_status run_traced(Call& call) noexcept;
 tenon_status run_modes(Call& call) noexcept;
 tenon_status run_typed(Call& call) noexcept;
+tenon_status run_provider(Call& call) noexcept;
 tenon_status run_checks(Call& call) noexcept;
 tenon_status run_shapes(Call& call) noexcept;
 tenon_status run_half(Call& call) noexcept;

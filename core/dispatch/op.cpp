@@ -126,7 +126,8 @@ void prepare_parameters(Implementation& implementation) {
       implementation.mutated_parameters |= 1u << i;
     }
   }
-  implementation.lists = implementation.has_lists || implementation.fixed_lists;
+  implementation.more_flags = implementation.has_lists || implementation.fixed_lists ||
+                              implementation.descriptor.declines != nullptr;
 }
 
 void prepare_results(Implementation& implementation) {

@@ -48,7 +48,7 @@ struct Implementation {
   uint32_t flags = 0;
   bool has_lists = false;         // some parameter is a tensor list
   bool fixed_lists = false;       // some list parameter has a fixed length
-  bool lists = false;             // either of these
+  bool more_flags = false;        // either of these, or it may decline: see gather_more_flags
   bool mutates = false;           // some operand is changed in place
   bool aliases = false;           // some result is a view of an operand
   bool updates_aliasing = false;  // versions of operands or view bases change after a run
@@ -67,6 +67,10 @@ struct Implementation {
   uint8_t result_tags[kMaxResults];  // the same of each result
   int8_t returned_parameter = -1;    // the one result is this operand, which the op has changed
   bool may_decline = false;          // of an override: result 0 may be not_implemented
+
+  // ---- read when it has declined a call (descriptor.declines) ----
+  mutable std::atomic<const Implementation*> next{nullptr};   // of the next ranked provider
+  mutable std::atomic<const char*> reason_declined{nullptr};  // the last, for listings
 
   // ---- read when recording, listing, failing ----
   Schema schema;
@@ -126,4 +130,7 @@ struct tenon_op {
   std::atomic<const tenon::core::Implementation*> implementation{nullptr};
   // The plugin that was unloaded, while no other provides the op.
   std::atomic<const std::string*> withdrawn_by{nullptr};
+  // Of the registry, under its lock: what calls may run, best first. The first is `implementation`,
+  // and each leads to the next.
+  std::vector<const tenon::core::Implementation*> ranked;
 };

@@ -34,6 +34,12 @@ std::optional<DescriptorFault> check_op(const tenon_op_descriptor& op) {
         "the ops that it calls",
         "remove the jvp, or give it a backward and a jvp instead of composite"};
   }
+  const bool may_decline = (op.flags & TENON_OP_MAY_DECLINE) != 0;
+  if (may_decline != (op.declines != nullptr)) {
+    return DescriptorFault{may_decline ? "declares that it may decline but has no declines"
+                                       : "has a declines but does not declare that it may decline",
+                           "set `declines` and TENON_OP_MAY_DECLINE together"};
+  }
   return std::nullopt;
 }
 

@@ -45,25 +45,67 @@ void Registry::publish(std::unique_ptr<Snapshot> next) {
   if (readers_.load(std::memory_order_seq_cst) == 0) retired_.clear();
 }
 
+void Registry::set_next_finder(std::function<bool(std::string_view, const std::string&)> finder) {
+  const std::lock_guard lock(writers_);
+  next_finder_ = std::move(finder);
+}
+
 namespace {
 
-// Throws where another plugin has implemented the op already.
-void check_provider(const tenon_op& op, const Schema& schema, const std::string& provider) {
-  const Implementation* active = op.implementation.load();
-  if (active == nullptr || active->provider == provider) return;
-  const std::string difference =
-      schema_difference(active->schema, active->provider, schema, provider);
-  throw Error(TENON_ERROR_PLUGIN,
-              "op '{}' has two providers: '{}' and '{}'{}; rank them in the config, as in \"ops\": "
-              "{{\"prefer\": {{\"{}\": \"{}\"}}}}",
-              schema.name, active->provider, provider,
-              difference.empty() ? "" : format_text("; {}", difference), schema.name, provider);
+// Throws where another plugin has implemented the op already, and nothing ranks the two.
+void check_providers(const tenon_op& op, const Schema& schema, const std::string& provider,
+                     const std::vector<std::string>& ranked) {
+  for (const Implementation* present : op.ranked) {
+    if (present->provider == provider) continue;
+    const std::string difference =
+        schema_difference(present->schema, present->provider, schema, provider);
+    if (difference.empty() && std::ranges::find(ranked, present->provider) != ranked.end())
+      continue;
+    throw Error(TENON_ERROR_PLUGIN,
+                "op '{}' has two providers: '{}' and '{}'{}; rank them in the config, as in "
+                "\"ops\": {{\"prefer\": {{\"{}\": \"{}\"}}}}",
+                schema.name, present->provider, provider,
+                difference.empty() ? "" : format_text("; {}", difference), schema.name, provider);
+  }
+}
+
+// In the place of what its provider has there, else before what is ranked below it.
+void insert_ranked(tenon_op& op, const Implementation& made,
+                   const std::vector<std::string>& ranked) {
+  const auto rank = [&](const Implementation* implementation) {
+    return std::ranges::find(ranked, implementation->provider);
+  };
+  for (const Implementation*& present : op.ranked) {
+    if (present->provider != made.provider) continue;
+    present = &made;
+    return;
+  }
+  const auto below = std::ranges::find_if(
+      op.ranked, [&](const Implementation* present) { return rank(present) > rank(&made); });
+  op.ranked.insert(below, &made);
+}
+
+// Leads each to the next, and calls to the first.
+void relink(tenon_op& op) {
+  const Implementation* next = nullptr;
+  for (auto place = op.ranked.rbegin(); place != op.ranked.rend(); ++place) {
+    (*place)->next.store(next, std::memory_order_release);
+    next = *place;
+  }
+  op.implementation.store(next, std::memory_order_release);
+}
+
+const std::vector<std::string>& ranked_for(const Registry::Ranked& ranked, std::string_view name) {
+  static const std::vector<std::string> none;
+  const auto found = ranked.find(name);
+  return found == ranked.end() ? none : found->second;
 }
 
 }  // namespace
 
 void Registry::commit(const std::string& provider,
-                      std::span<const tenon_op_descriptor* const> descriptors, PluginCode* code) {
+                      std::span<const tenon_op_descriptor* const> descriptors, PluginCode* code,
+                      const Ranked& ranked) {
   const std::lock_guard lock(writers_);
   const Snapshot& present = *snapshot_.load();
 
@@ -80,7 +122,7 @@ void Registry::commit(const std::string& provider,
       throw Error(TENON_ERROR_PLUGIN, "plugin '{}' registers op '{}' twice", provider, schema.name);
     }
     if (const auto found = present.ops.find(schema.name); found != present.ops.end())
-      check_provider(*found->second, schema, provider);
+      check_providers(*found->second, schema, provider, ranked_for(ranked, schema.name));
   }
 
   auto next = std::make_unique<Snapshot>(present);
@@ -92,7 +134,8 @@ void Registry::commit(const std::string& provider,
                                         : const_cast<tenon_op*>(found->second);
     next->ops.emplace(op->name, op);
     implementation->op = op;
-    op->implementation.store(implementation.get(), std::memory_order_release);
+    insert_ranked(*op, *implementation, ranked_for(ranked, name));
+    relink(*op);
     op->withdrawn_by.store(nullptr, std::memory_order_release);
     implementations_.push_back({std::move(implementation), {}});
   }
@@ -105,13 +148,17 @@ void Registry::withdraw(const PluginCode& code) {
     const Implementation* implementation = owned.implementation.get();
     if (implementation->code != &code && implementation->rules_code != &code) continue;
     auto* op = const_cast<tenon_op*>(implementation->op);
-    if (op->implementation.load() == implementation) {
+    if (const auto place = std::ranges::find(op->ranked, implementation);
+        place != op->ranked.end()) {
       // What only has its rules from there has its own again.
-      const bool keeps = implementation->code != &code && implementation->own != nullptr;
-      if (!keeps)
+      if (implementation->code != &code && implementation->own != nullptr)
+        *place = implementation->own;
+      else
+        op->ranked.erase(place);
+      if (op->ranked.empty())
         op->withdrawn_by.store(&*withdrawn_providers_.insert(implementation->provider).first,
                                std::memory_order_release);
-      op->implementation.store(keeps ? implementation->own : nullptr, std::memory_order_release);
+      relink(*op);
     }
     withdrawn_.push_back(std::move(owned.implementation));
   }
@@ -132,37 +179,67 @@ void Registry::replace_rules(std::string_view name, const tenon_op_descriptor* r
   const auto found = snapshot_.load()->ops.find(name);
   if (found == snapshot_.load()->ops.end()) return;
   auto* op = const_cast<tenon_op*>(found->second);
-  const Implementation* active = op->implementation.load();
-  if (active == nullptr || (active->rules_provider == provider && active->rules_code == code))
-    return;
-  // The rules of the op itself are replaced, whichever plugin replaced them before.
-  const Implementation* own = active->own == nullptr ? active : active->own;
-  const Implementation* next = rules == nullptr ? own : nullptr;
+  std::vector<const Implementation*> next = op->ranked;
+  for (const Implementation*& implementation : next) {
+    // The rules of the op itself are replaced, whichever plugin replaced them before.
+    const Implementation& own =
+        implementation->own == nullptr ? *implementation : *implementation->own;
+    implementation = rules == nullptr ? &own : &ruled(own, *rules, provider, code);
+  }
+  if (next == op->ranked) return;
+  for (Owned& owned : implementations_) {
+    const Implementation* implementation = owned.implementation.get();
+    if (std::ranges::find(next, implementation) != next.end()) {
+      owned.inactive_reason.clear();
+    } else if (std::ranges::find(op->ranked, implementation) != op->ranked.end()) {
+      owned.inactive_reason =
+          rules == nullptr
+              ? format_text("its rules, of '{}', are switched off", implementation->rules_provider)
+              : format_text("with rules of '{}' instead of the op's", provider);
+    }
+  }
+  op->ranked = std::move(next);
+  relink(*op);
+}
+
+// The implementation with rules of another plugin, made once.
+const Implementation& Registry::ruled(const Implementation& own, const tenon_op_descriptor& rules,
+                                      const std::string& provider, PluginCode* code) {
   for (const Owned& owned : implementations_) {
     const Implementation& made = *owned.implementation;
-    if (rules != nullptr && made.own == own && made.rules_provider == provider &&
-        made.rules_code == code)
-      next = &made;
+    if (made.own == &own && made.rules_provider == provider && made.rules_code == code) return made;
   }
-  if (next == nullptr) {
-    auto made = make_implementation(with_rules(own->descriptor, *rules), own->provider);
-    made->op = op;
-    made->rules_provider = provider;
-    made->code = own->code;
-    made->rules_code = code;
-    made->own = own;
-    next = made.get();
-    implementations_.push_back({std::move(made), {}});
+  auto made = make_implementation(with_rules(own.descriptor, rules), own.provider);
+  made->op = own.op;
+  made->rules_provider = provider;
+  made->code = own.code;
+  made->rules_code = code;
+  made->own = &own;
+  implementations_.push_back({std::move(made), {}});
+  return *implementations_.back().implementation;
+}
+
+const Implementation* Registry::next_provider(const Implementation& declined) const {
+  if (const Implementation* next = declined.next.load(std::memory_order_acquire)) return next;
+  const tenon_op& op = *declined.op;
+  if (!next_finder_ || !next_finder_(op.name, declined.provider)) return nullptr;
+  const std::lock_guard lock(writers_);
+  const auto place = std::ranges::find(op.ranked, declined.provider, &Implementation::provider);
+  // Unloaded meanwhile: what stands for it now.
+  if (place == op.ranked.end()) return op.ranked.empty() ? nullptr : op.ranked.front();
+  return place + 1 == op.ranked.end() ? nullptr : *(place + 1);
+}
+
+std::string Registry::reason_declined(std::string_view name, const std::string& provider) const {
+  const std::lock_guard lock(writers_);
+  const auto found = snapshot_.load()->ops.find(name);
+  if (found == snapshot_.load()->ops.end()) return {};
+  for (const Implementation* implementation : found->second->ranked) {
+    if (implementation->provider != provider) continue;
+    const char* reason = implementation->reason_declined.load(std::memory_order_relaxed);
+    return reason == nullptr ? "" : reason;
   }
-  for (Owned& owned : implementations_) {
-    if (owned.implementation.get() == next) owned.inactive_reason.clear();
-    if (owned.implementation.get() != active) continue;
-    owned.inactive_reason =
-        rules == nullptr
-            ? format_text("its rules, of '{}', are switched off", active->rules_provider)
-            : format_text("with rules of '{}' instead of the op's", provider);
-  }
-  op->implementation.store(next, std::memory_order_release);
+  return {};
 }
 
 std::vector<Registry::Entry> Registry::list() const {
@@ -170,7 +247,8 @@ std::vector<Registry::Entry> Registry::list() const {
   std::vector<Entry> entries;
   for (const Owned& owned : implementations_) {
     const Implementation* implementation = owned.implementation.get();
-    entries.push_back({implementation, implementation->op->implementation.load() == implementation,
+    const auto& ranked = implementation->op->ranked;
+    entries.push_back({implementation, std::ranges::find(ranked, implementation) != ranked.end(),
                        owned.inactive_reason});
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {

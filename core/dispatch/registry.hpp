@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -27,11 +28,13 @@ class Registry {
   // The handle of a registered op, or null. Lock-free. [any-thread]
   const tenon_op* find(std::string_view name) const;
 
+  // For names, the providers that may have them registered, best first.
+  using Ranked = std::map<std::string, std::vector<std::string>, std::less<>>;
   // Registers all or nothing, in place of what the same plugin has registered before. Throws
-  // PluginError for a name that another plugin has defined. Which of several providers is loaded,
-  // the plugin manager decides before. `code`: where the functions are; null: in the program.
+  // PluginError for a name that a plugin has defined which `ranked` does not rank with this one.
+  // `code`: where the functions are; null: in the program.
   void commit(const std::string& provider, std::span<const tenon_op_descriptor* const> descriptors,
-              PluginCode* code = nullptr);
+              PluginCode* code = nullptr, const Ranked& ranked = {});
   // No call that begins from now on runs this code; handles of ops that no other code provides
   // become stale. The implementations are kept for running calls and nodes, until `forget`.
   void withdraw(const PluginCode& code);
@@ -41,6 +44,15 @@ class Registry {
   // ValueError when they do not fit.
   void replace_rules(std::string_view name, const tenon_op_descriptor* rules,
                      const std::string& provider, PluginCode* code = nullptr);
+
+  // What runs calls of the op that the implementation declines: registered, or loaded now. Null:
+  // nothing does. Throws what loading throws.
+  const Implementation* next_provider(const Implementation& declined) const;
+  // What it asks for a provider that is not registered: whether there is one by now.
+  void set_next_finder(
+      std::function<bool(std::string_view name, const std::string& declined)> finder);
+  // Why a plugin's implementation has declined its last call; empty: it has not. The text is a copy.
+  std::string reason_declined(std::string_view name, const std::string& provider) const;
 
   // Every registered implementation, active or not, sorted by name. For listings.
   struct Entry {
@@ -63,6 +75,8 @@ class Registry {
  private:
   struct Snapshot;
   void publish(std::unique_ptr<Snapshot> next);
+  const Implementation& ruled(const Implementation& own, const tenon_op_descriptor& rules,
+                              const std::string& provider, PluginCode* code);
 
   std::atomic<const Snapshot*> snapshot_;
   mutable std::atomic<int64_t> readers_{0};
@@ -77,7 +91,8 @@ class Registry {
   std::vector<Owned> implementations_;
   std::vector<std::unique_ptr<Implementation>> withdrawn_;
   std::set<std::string> withdrawn_providers_;     // what stale handles name
-  std::function<void(std::string_view)> finder_;  // set once, before calls
+  std::function<void(std::string_view)> finder_;  // these are set once, before calls
+  std::function<bool(std::string_view, const std::string&)> next_finder_;
 };
 
 }  // namespace tenon::core

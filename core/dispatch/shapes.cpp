@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/error_context.hpp"
 #include "core/dispatch/kernel.hpp"
 #include "core/dispatch/layer.hpp"
 #include "core/dispatch/operands.hpp"
 #include "core/dispatch/result_check.hpp"
+#include "core/dispatch/trace.hpp"
 #include "core/dispatch/value.hpp"
 
 namespace tenon::core {
@@ -188,6 +190,11 @@ tenon_status compute_shapes(Call& call) noexcept {
 }  // namespace
 
 tenon_status run_shapes(Call& call) noexcept {
+  if (tracing()) [[unlikely]]
+    trace(trace_event::shapes, call.implementation,
+          format_text("shapes of {}", call.implementation.schema.name),
+          call.implementation.provider);
+  const TraceDepth deeper(tracing());
   const tenon_op_descriptor& descriptor = call.implementation.descriptor;
   if (descriptor.multiply_adds == nullptr) return compute_shapes(call);
   // The ops that it calls are not counted as well.

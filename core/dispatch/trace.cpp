@@ -171,6 +171,17 @@ void trace(std::string_view event, const Implementation& implementation, const s
       });
 }
 
+void trace_declined(const Implementation& implementation, const std::string& reason) noexcept {
+  publish(
+      trace_event::declined, implementation,
+      [&] { return format_text("declined: {} (plugin {})", reason, implementation.provider); },
+      [&](JsonBuilder& document) {
+        document.member("what", "declined")
+            .member("reason", reason)
+            .member("provider", implementation.provider);
+      });
+}
+
 namespace {
 
 void trace_call(const Call& call) noexcept {

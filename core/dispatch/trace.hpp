@@ -46,12 +46,14 @@ inline bool tracing() { return (thread_state.call_flags & kTraceFlag) != 0; }
 namespace trace_event {
 inline constexpr std::string_view mode = "mode", override_of_op = "override", handler = "handler",
                                   declined = "declined", parent = "parent", fallback = "fallback",
-                                  convert = "convert", kernel = "kernel", jvp = "jvp",
-                                  disabled = "disabled";
+                                  convert = "convert", shapes = "shapes", kernel = "kernel",
+                                  jvp = "jvp", disabled = "disabled";
 }
 // `what` names it in full: "handler of Logging". Only while there is a listener. [any-thread]
 void trace(std::string_view event, const Implementation& implementation, const std::string& what,
            const std::string& provider = {}) noexcept;
+// That a provider has declined the call, and why.
+void trace_declined(const Implementation& implementation, const std::string& reason) noexcept;
 // What went wrong; null where no words came with it.
 void trace_error(const Implementation& implementation, tenon_status status,
                  const tenon_error* error) noexcept;

@@ -201,6 +201,9 @@ void TypeRegistration::add_override(const tenon_override_descriptor& given) {
 void TypeRegistration::read_rules(Override& entry, const std::string& what) const {
   if (entry.descriptor.rules != nullptr && !entry.is_gradient_override()) {
     entry.rules = make_implementation(*entry.descriptor.rules, provider_);
+    if (entry.rules->descriptor.declines != nullptr)
+      throw Error(TENON_ERROR_VALUE, "{}: it has `declines`; an override declines by its result",
+                  what);
     entry.rules->code = place_.code;
     entry.rules->may_decline = true;
     entry.rules->after_run = AfterRun::other;  // what has declined has changed nothing

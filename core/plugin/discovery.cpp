@@ -62,7 +62,7 @@ std::vector<std::string> plugin_files(SearchFolder& folder) {
   return files;
 }
 
-using KnownPlugins = std::unordered_map<std::string_view, const FoundPlugin*>;
+using KnownFiles = std::unordered_map<std::string_view, const FoundPlugin*>;
 
 PluginFailure distrusted(const std::string& path, Distrust found) {
   PluginFailure failure;
@@ -75,7 +75,7 @@ PluginFailure distrusted(const std::string& path, Distrust found) {
 
 // Of a file in a folder that others can write to nothing is read: what it says of itself could
 // keep out a plugin that may be used.
-FoundPlugin read_plugin(std::string path, PluginOrigin origin, const KnownPlugins& known,
+FoundPlugin read_plugin(std::string path, PluginOrigin origin, const KnownFiles& known,
                         const PathTrust& trust, const std::optional<Distrust>& folder = {}) {
   FoundPlugin plugin;
   plugin.path = std::move(path);
@@ -197,7 +197,7 @@ void require_trusted(const PathTrust& trust, const std::string& path, const File
 
 Discovery discover_plugins(std::span<const std::string> files, std::vector<SearchFolder> folders,
                            const PathTrust& trust, std::span<const FoundPlugin* const> known) {
-  KnownPlugins known_paths;
+  KnownFiles known_paths;
   for (const FoundPlugin* plugin : known) known_paths.emplace(plugin->path, plugin);
   Discovery discovery;
   for (const std::string& file : files) {

@@ -124,7 +124,7 @@ class PluginManager::Load {
     if (facts != record_.found.facts) {
       record_.found.facts = std::move(facts);
       record_.found.stamp = stamp;
-      manager_.build_index();
+      manager_.renew_resolver();
     }
     choose();
   }
@@ -165,25 +165,35 @@ class PluginManager::Load {
     facts = std::make_shared<const PluginFacts>(std::move(found));
   }
 
-  bool is_chosen(ItemKind kind, std::string_view name) const {
-    if (manager_.standing(record_, kind, name, nullptr) != ProviderStanding::Chosen) return false;
-    const auto& provided = manager_.provided_[static_cast<size_t>(kind)];
-    const auto present = provided.find(std::string(name));
-    return present == provided.end() || (again_ && present->second == &record_);
+  // Whether it belongs in the tables, and is not there yet.
+  bool is_due(ItemKind kind, std::string_view name) const {
+    const auto& registered = manager_.registered_[static_cast<size_t>(kind)];
+    const auto present = registered.find(std::string(name));
+    const bool is_there = present != registered.end() &&
+                          std::find(present->second.begin(), present->second.end(), &record_) !=
+                              present->second.end();
+    return is_there ? again_ : manager_.resolver_->belongs(record_, kind, name);
+  }
+
+  void choose_op(const tenon_op_descriptor& op) {
+    const std::string_view name = schema_name(op.schema);
+    if (!is_due(ItemKind::Op, name)) return;
+    request_.ops.push_back(&op);
+    const KnownPlugins ranked = manager_.resolver_->registered_with(record_, ItemKind::Op, name);
+    if (ranked.size() == 1) return;
+    std::vector<std::string>& ids = request_.ranked[std::string(name)];
+    for (const KnownPlugin* plugin : ranked) ids.push_back(plugin->id());
   }
 
   void choose() {
     const tenon_plugin& table = *record_.loaded.table;
-    for (int64_t i = 0; i < table.op_count; ++i) {
-      if (is_chosen(ItemKind::Op, schema_name(table.ops[i]->schema)))
-        request_.ops.push_back(table.ops[i]);
-    }
+    for (int64_t i = 0; i < table.op_count; ++i) choose_op(*table.ops[i]);
     for (int64_t i = 0; i < table.module_count; ++i) {
-      if (is_chosen(ItemKind::Module, schema_name(table.modules[i]->schema)))
+      if (is_due(ItemKind::Module, schema_name(table.modules[i]->schema)))
         request_.modules.push_back(table.modules[i]);
     }
     for (int64_t i = 0; i < table.type_count; ++i) {
-      if (is_chosen(ItemKind::Type, table.types[i]->name)) request_.types.push_back(table.types[i]);
+      if (is_due(ItemKind::Type, table.types[i]->name)) request_.types.push_back(table.types[i]);
     }
     for (int64_t i = 0; first_ && i < table.override_count; ++i) {
       const std::string_view schema = table.overrides[i]->schema;
@@ -212,7 +222,8 @@ class PluginManager::Load {
     }
     if (again_) names_before_ = manager_.withdraw_names(record_);
     const auto provide = [&](ItemKind kind, std::string_view name) {
-      manager_.provided_[static_cast<size_t>(kind)].emplace(name, &record_);
+      KnownPlugins ranked = manager_.resolver_->registered_with(record_, kind, name);
+      manager_.registered_[static_cast<size_t>(kind)][std::string(name)] = std::move(ranked);
     };
     for (const auto* op : request_.ops) provide(ItemKind::Op, schema_name(op->schema));
     for (const auto* module : request_.modules)
@@ -258,7 +269,7 @@ class PluginManager::Load {
       record_.loaded = before_;
       record_.found.facts = facts_before_;
       record_.found.stamp = stamp_before_;
-      manager_.build_index();
+      manager_.renew_resolver();
     }
     end(failed ? PluginState::Failed : PluginState::Active);
     if (again_) discard();
@@ -545,35 +556,53 @@ void PluginManager::load_companions(Lock& lock, const Record& record) {
 bool PluginManager::ensure(ItemKind kind, std::string_view name) {
   Lock lock(mutex_);
   if (!scanned_) scan();
-  const auto declared = index(kind).find(name);
-  if (declared == index(kind).end()) return false;
-  if (provided_[static_cast<size_t>(kind)].contains(std::string(name))) return true;
+  const KnownPlugins* declaring = resolver_->declaring(kind, name);
+  if (declaring == nullptr) return false;
+  const auto& registered = registered_[static_cast<size_t>(kind)];
+  if (registered.contains(std::string(name))) return true;
 
-  const std::vector<const Record*> best = best_providers(kind, name);
-  if (best.size() > 1) throw contested(kind, name, best);
+  const ProviderLevels levels = resolver_->levels(kind, name);
   const std::string asked_by = format_text("{} {}", kind_text(kind), quote(name));
-  if (best.empty()) {
-    const Record& record = *declared->second.front();
+  if (levels.empty()) {
+    const Record& record = record_of(*declaring->front());
     std::string reason;
-    standing(record, kind, name, &reason);
+    resolver_->standing(record, kind, name, &reason);
     throw Error(TENON_ERROR_PLUGIN, "{} is provided by plugin {} but not available: {}; {}",
                 asked_by, record.text(), reason,
                 record.unloaded ? "load it again by its name" : "enable it in the config");
   }
-  Record& record = **std::find_if(records_.begin(), records_.end(),
-                                  [&](const auto& other) { return other.get() == best.front(); });
-  ensure_loaded(lock, record, asked_by);
+  const KnownPlugins& best = levels.front().plugins;
+  if (best.size() > 1) throw resolver_->contested(kind, name, best);
+  ensure_loaded(lock, record_of(*best.front()), asked_by);
   // A file that was built again since it was indexed may provide less.
-  return provided_[static_cast<size_t>(kind)].contains(std::string(name));
+  return registered.contains(std::string(name));
+}
+
+bool PluginManager::ensure_next_op(std::string_view name, const std::string& declined) {
+  Lock lock(mutex_);
+  const ProviderLevels levels = resolver_->levels(ItemKind::Op, name);
+  auto next = std::ranges::find_if(
+      levels, [&](const ProviderLevel& level) { return level.plugins.front()->id() == declined; });
+  // One that a policy has taken out of the ranking since is asked before those that are in it.
+  next = next == levels.end() ? levels.begin() : next + 1;
+  if (next == levels.end()) return false;
+  if (next->plugins.size() > 1) throw resolver_->contested(ItemKind::Op, name, next->plugins);
+  const KnownPlugin* plugin = next->plugins.front();
+  ensure_loaded(lock, record_of(*plugin),
+                format_text("op {}, which plugin {} declined", quote(name), quote(declined)));
+  const auto& registered = registered_[static_cast<size_t>(ItemKind::Op)];
+  const auto found = registered.find(std::string(name));
+  return found != registered.end() &&
+         std::ranges::find(found->second, plugin) != found->second.end();
 }
 
 bool PluginManager::complete_type(std::string_view name) {
   {
     Lock lock(mutex_);
     if (is_loading()) return false;
-    const auto& types = provided_[static_cast<size_t>(ItemKind::Type)];
+    const auto& types = registered_[static_cast<size_t>(ItemKind::Type)];
     if (const auto found = types.find(std::string(name)); found != types.end()) {
-      load_companions(lock, *found->second);
+      load_companions(lock, record_of(*found->second.front()));
       return true;
     }
   }
@@ -595,7 +624,7 @@ void PluginManager::load(const std::string& id_or_path, const std::string& asked
   }
   if (record.state != PluginState::Failed && record.state != PluginState::Excluded) {
     const bool was_named = std::exchange(record.named, true);
-    if (auto failure = conflict(record)) {
+    if (auto failure = resolver_->conflict(record)) {
       record.named = was_named;
       failure->asked_by = asked_by;
       throw PluginError(std::move(*failure));

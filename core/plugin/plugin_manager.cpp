@@ -43,31 +43,14 @@ const char* plugin_state_text(PluginState state) noexcept {
   return "unknown";
 }
 
-const char* provider_standing_text(ProviderStanding standing) noexcept {
-  switch (standing) {
-    case ProviderStanding::Chosen:
-      return "chosen";
-    case ProviderStanding::Outranked:
-      return "outranked";
-    case ProviderStanding::Contested:
-      return "contested";
-    case ProviderStanding::Disabled:
-      return "disabled";
-    case ProviderStanding::Excluded:
-      return "excluded";
-    case ProviderStanding::Failed:
-      return "failed";
-  }
-  return "unknown";
-}
-
 PluginManager::PluginManager(const tenon_host& host, Registrar& registrar,
                              SearchEnvironment environment)
     : host_(host),
       registrar_(registrar),
       environment_(std::move(environment)),
       quarantine_(environment_.state_folder, environment_.trial_program),
-      policies_(std::make_unique<Policies>()) {
+      policies_(std::make_unique<Policies>()),
+      resolver_(std::make_unique<Resolver>(*policies_, registered_)) {
   std::vector<std::string> faults;
   policies_->environment.source = "TENON_PREFER";
   policies_->environment.prefer = parse_preferences(environment_.prefer.value_or(""), faults);
@@ -100,7 +83,7 @@ void PluginManager::scan() {
   folders_ = std::move(discovery.folders);
   renew_records(std::move(discovery.plugins));
   for (const auto& record : records_) judge(*record);
-  build_index();
+  renew_resolver();
   scanned_ = true;
   // Said once: the same environment is there for programs with other plugins.
   for (const PluginPolicy::Preference& preference : std::exchange(policies_->unchecked, {})) {
@@ -193,14 +176,18 @@ void PluginManager::judge(Record& record) {
   if (failure) record.fail(std::move(*failure));
 }
 
-void PluginManager::build_index() {
-  for (Index& index : indexes_) index.clear();
+void PluginManager::renew_resolver() {
+  KnownPlugins plugins;
   for (const auto& record : records_) {
-    if (!record->found.facts || record->state == PluginState::Shadowed) continue;
-    each_item(*record->found.facts, [&](ItemKind kind, std::string_view name) {
-      indexes_[static_cast<size_t>(kind)][name].push_back(record.get());
-    });
+    if (record->found.facts && record->state != PluginState::Shadowed)
+      plugins.push_back(record.get());
   }
+  resolver_->set_plugins(plugins);
+}
+
+// What the resolver names is a record of this manager.
+PluginManager::Record& PluginManager::record_of(const KnownPlugin& plugin) const {
+  return const_cast<Record&>(static_cast<const Record&>(plugin));
 }
 
 void PluginManager::add_search_path(const std::string& folder) {
@@ -240,26 +227,63 @@ std::vector<ProviderListing> PluginManager::providers(ItemKind kind, std::string
   const Lock lock(mutex_);
   if (!scanned_) scan();
   std::vector<ProviderListing> listings;
-  const auto declared = index(kind).find(name);
-  if (declared == index(kind).end()) return listings;
-  for (const Record* record : declared->second) {
+  const KnownPlugins* declaring = resolver_->declaring(kind, name);
+  if (declaring == nullptr) return listings;
+  for (const KnownPlugin* plugin : *declaring) {
     ProviderListing listing;
-    listing.plugin = record->id();
-    listing.standing = standing(*record, kind, name, &listing.reason);
+    listing.plugin = plugin->id();
+    listing.standing = resolver_->standing(*plugin, kind, name, &listing.reason);
+    listing.may_decline = may_decline(*plugin, kind, name);
     listings.push_back(std::move(listing));
   }
-  std::sort(listings.begin(), listings.end(),
-            [](const ProviderListing& a, const ProviderListing& b) { return a.plugin < b.plugin; });
+  std::ranges::sort(listings, {}, &ProviderListing::plugin);
   return listings;
 }
 
 std::vector<std::string> PluginManager::declared_names(ItemKind kind) {
   const Lock lock(mutex_);
   if (!scanned_) scan();
-  std::vector<std::string> names;
-  for (const auto& [name, records] : index(kind)) names.emplace_back(name);
+  const std::vector<std::string_view> declared = resolver_->names(kind);
+  std::vector<std::string> names(declared.begin(), declared.end());
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::string PluginManager::preferred(std::string_view op, std::string_view key,
+                                     const std::string& a, const std::string& b) {
+  const Lock lock(mutex_);
+  KnownPlugins candidates;
+  for (const std::string* id : {&a, &b}) {
+    if (const Record* record = find_id(*id)) candidates.push_back(record);
+  }
+  const KnownPlugin* plugin =
+      candidates.size() < 2 ? nullptr : resolver_->ranked_override({op, key}, candidates);
+  return plugin == nullptr ? "" : plugin->id();
+}
+
+PluginManager::DeclaredOp PluginManager::declared_op(std::string_view op) {
+  const Lock lock(mutex_);
+  if (!scanned_) scan();
+  const ProviderLevels levels = resolver_->levels(ItemKind::Op, op);
+  if (levels.empty()) return {};
+  const KnownPlugin& best = *levels.front().plugins.front();
+  for (const OpFacts& declared : best.found.facts->ops) {
+    if (declared.name() == op)
+      return {declared.schema, best.id(), (declared.flags & TENON_OP_NOT_OVERRIDABLE) == 0};
+  }
+  return {};
+}
+
+bool PluginManager::declares_override(std::string_view key) {
+  const Lock lock(mutex_);
+  return std::any_of(records_.begin(), records_.end(), [&](const auto& record) {
+    if (record->found.facts == nullptr || record->state == PluginState::Shadowed ||
+        record->state == PluginState::Failed || record->state == PluginState::Excluded)
+      return false;
+    const auto& entries = record->found.facts->overrides;
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](const OverrideFacts& entry) { return entry.key == key; });
+  });
 }
 
 std::vector<SearchFolder> PluginManager::folders() {
@@ -306,10 +330,14 @@ PluginLock PluginManager::lock_now(const PluginLock* locked,
   }
   std::ranges::sort(lock.plugins, {}, &LockedPlugin::id);
   const auto add = [&](ItemKind kind, LockedProviders& providers) {
-    for (const auto& [name, records] : index(kind)) {
-      const std::vector<const Record*> best = best_providers(kind, name);
-      if (best.size() == 1 && (locked != nullptr || lock.find(best.front()->id()) != nullptr))
-        providers.emplace(name, best.front()->id());
+    for (const std::string_view name : resolver_->names(kind)) {
+      std::vector<std::string> ids;
+      for (const ProviderLevel& level : resolver_->levels(kind, name)) {
+        const std::string& id = level.plugins.front()->id();
+        if (level.plugins.size() > 1 || (locked == nullptr && lock.find(id) == nullptr)) break;
+        ids.push_back(id);
+      }
+      if (!ids.empty()) providers.emplace(name, join(ids, ", "));
     }
   };
   add(ItemKind::Op, lock.ops);

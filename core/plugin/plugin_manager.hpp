@@ -23,6 +23,7 @@
 #include "core/plugin/loader.hpp"
 #include "core/plugin/policy.hpp"
 #include "core/plugin/quarantine.hpp"
+#include "core/plugin/resolver.hpp"
 #include "core/plugin/unmap_verdict.hpp"
 
 namespace tenon::core {
@@ -37,6 +38,8 @@ struct RegistrationRequest {
   std::vector<const tenon_module_descriptor*> modules;
   std::vector<const tenon_type_descriptor*> types;
   std::vector<const tenon_override_descriptor*> overrides;
+  // Of ops that other plugins have registered: those plugins and this, by id, best first.
+  std::map<std::string, std::vector<std::string>, std::less<>> ranked;
 
   bool empty() const {
     return ops.empty() && modules.empty() && types.empty() && overrides.empty();
@@ -62,15 +65,6 @@ class Registrar {
   virtual void forget(const PluginCode& code) = 0;
   // Other plugins that build on its types, sorted.
   virtual std::vector<std::string> users_of(const PluginCode& code) = 0;
-};
-
-enum class PluginState {
-  Indexed,  // its facts are known, nothing of it has run
-  Loading,
-  Active,
-  Failed,
-  Excluded,  // "load": "never", unloaded, or a folder's while loading from folders is switched off
-  Shadowed   // another file stands for its id
 };
 
 const char* plugin_state_text(PluginState state) noexcept;
@@ -107,34 +101,15 @@ const char* retired_state_text(RetiredPlugin::State state) noexcept;
 // "3 nodes of a graph, 1 hook"; "" for none.
 std::string holders_text(const std::array<int64_t, kHolders>& holders);
 
-enum class ItemKind { Op, Module, Type };
-inline constexpr size_t kItemKinds = 3;
-
-// How one plugin stands for one op, module or type that it declares.
-enum class ProviderStanding {
-  Chosen,     // it is used, or would be
-  Outranked,  // another plugin is preferred
-  Contested,  // as good as another: an error when it is called
-  Disabled,   // the op is, by the config
-  Excluded,   // its plugin is
-  Failed      // its plugin is refused
-};
-
-const char* provider_standing_text(ProviderStanding standing) noexcept;
-
 struct ProviderListing {
   std::string plugin;
   ProviderStanding standing = ProviderStanding::Chosen;
   std::string reason;
+  bool may_decline = false;
 };
 
-// Thread-safe. Folders are read at the first need, not before.
-//
-// Who provides an op that several plugins declare: the one that TENON_PREFER names; else the one
-// that `prefer` names; else the one that was asked for by name (by the config or load()) over one
-// that is merely in a folder; else, where `duplicates` says so, the first or the last of the
-// config's list; else none, and using it is an error that names them all. The same applies to
-// overrides. The order of loading never decides.
+// Thread-safe. Folders are read at the first need, not before. The resolver decides who provides
+// what.
 class PluginManager {
  public:
   PluginManager(const tenon_host& host, Registrar& registrar,
@@ -175,6 +150,9 @@ class PluginManager {
   // when it cannot be loaded, is disabled, or several are equally entitled.
   bool ensure_op(std::string_view name) { return ensure(ItemKind::Op, name); }
   bool ensure_module(std::string_view name) { return ensure(ItemKind::Module, name); }
+  // Makes sure that what runs an op's call that the plugin `declined` is registered. False: nothing
+  // does. Throws as above.
+  bool ensure_next_op(std::string_view name, const std::string& declined);
   // With the type's plugin come those that declare overrides for it.
   bool ensure_type(std::string_view name) { return ensure(ItemKind::Type, name); }
   // Waits until the overrides that other plugins declare for a registered type are there. False:
@@ -198,7 +176,7 @@ class PluginManager {
 
   // Sorted by id, then path.
   std::vector<PluginListing> list();
-  // Everyone who declares the name, sorted by plugin id.
+  // All that declare the name, sorted by plugin id.
   std::vector<ProviderListing> providers(ItemKind kind, std::string_view name);
   // Names that plugins declare, sorted; for suggestions and listings.
   std::vector<std::string> declared_names(ItemKind kind);
@@ -218,7 +196,6 @@ class PluginManager {
   class Load;
   class PolicyCheck;
   using Lock = std::unique_lock<std::mutex>;
-  using Index = std::unordered_map<std::string_view, std::vector<Record*>>;
 
   bool ensure(ItemKind kind, std::string_view name);
   void ensure_loaded(Lock& lock, Record& record, const std::string& asked_by);
@@ -261,22 +238,10 @@ class PluginManager {
   void scan();
   void renew_records(std::vector<FoundPlugin> discovered);
   void judge(Record& record);
-  void build_index();
-  const Index& index(ItemKind kind) const { return indexes_[static_cast<size_t>(kind)]; }
+  void renew_resolver();
+  Record& record_of(const KnownPlugin& plugin) const;
   // What a trial of the plugin loads; null while quarantine is switched off.
   Json trial_config(const Record& record) const;
-  template <class Visit>
-  static void each_item(const PluginFacts& facts, Visit&& visit);
-  ProviderStanding standing(const Record& record, ItemKind kind, std::string_view name,
-                            std::string* reason) const;
-  // `reason` says what ranks a single one above the others, if something does.
-  std::vector<const Record*> best_providers(ItemKind kind, std::string_view name,
-                                            std::string* reason = nullptr) const;
-  const Record* ranked(const PreferenceTarget& target,
-                       const std::vector<Record*>& candidates) const;
-  std::optional<PluginFailure> conflict(const Record& record) const;
-  Error contested(ItemKind kind, std::string_view name,
-                  const std::vector<const Record*>& rivals) const;
 
   const tenon_host& host_;
   Registrar& registrar_;
@@ -290,13 +255,13 @@ class PluginManager {
   std::unique_ptr<Policies> policies_;
   std::vector<SearchFolder> folders_;
   bool scanned_ = false;
-  Index indexes_[kItemKinds];                                      // who declares a name
-  std::unordered_map<std::string, Record*> provided_[kItemKinds];  // what is in the tables
-  std::vector<Record*> active_;                                    // in the order of loading
-  std::vector<std::shared_ptr<Retired>> retired_;                  // whose code is still there
-  std::set<std::string> opened_paths_;                             // of all loads so far
-  std::thread::id sweeper_;                     // who takes them on, without the lock
-  std::map<std::thread::id, Record*> waiting_;  // who waits for whom, to see cycles
+  RegisteredNames registered_;
+  std::unique_ptr<Resolver> resolver_;
+  std::vector<Record*> active_;                    // in the order of loading
+  std::vector<std::shared_ptr<Retired>> retired_;  // whose code is still there
+  std::set<std::string> opened_paths_;             // of all loads so far
+  std::thread::id sweeper_;                        // who takes them on, without the lock
+  std::map<std::thread::id, Record*> waiting_;     // who waits for whom, to see cycles
 };
 
 }  // namespace tenon::core

@@ -91,9 +91,9 @@ class PluginManager::PolicyCheck {
                    std::string_view pointer = {}) {
     refuse(make_failure(PluginStage::Find, "", "", std::move(problem), remedy), written, pointer);
   }
-  void refuse_late(const Record& record, PluginStage stage, std::string problem,
+  void refuse_late(const KnownPlugin& plugin, PluginStage stage, std::string problem,
                    const Json& written, std::string_view pointer = {}) {
-    refuse(make_failure(stage, record.id(), record.found.path, std::move(problem),
+    refuse(make_failure(stage, plugin.id(), plugin.found.path, std::move(problem),
                         "apply the config before anything of the plugin is used"),
            written, pointer);
   }
@@ -119,7 +119,8 @@ class PluginManager::PolicyCheck {
     if (auto failure = check_hash(record->id(), record->found.path, plugin.sha256))
       refuse(std::move(*failure), plugin.written, "/sha256");
     if (record->is_final()) check_loaded(plugin, *record);
-    if (auto failure = manager_.conflict(*record)) refuse(std::move(*failure), plugin.written);
+    if (auto failure = manager_.resolver_->conflict(*record))
+      refuse(std::move(*failure), plugin.written);
   }
 
   void check_excluded(const PluginPolicy::Plugin& plugin) {
@@ -201,13 +202,16 @@ class PluginManager::PolicyCheck {
 
   void check_disabled(const PluginPolicy::Preference& preference) {
     check_matches(preference, "ops.disable");
-    for (const auto& provided : manager_.provided_) {
-      for (const auto& [name, record] : provided) {
+    for (const auto& names : manager_.registered_) {
+      for (const auto& [name, plugins] : names) {
         if (!matches_pattern(preference.pattern, name)) continue;
-        if (!preference.plugin.empty() && preference.plugin != record->id()) continue;
-        refuse_late(*record, PluginStage::Register,
-                    format_text("{} is registered already, so it cannot be disabled", quote(name)),
-                    preference.written);
+        for (const KnownPlugin* plugin : plugins) {
+          if (!preference.plugin.empty() && preference.plugin != plugin->id()) continue;
+          refuse_late(
+              *plugin, PluginStage::Register,
+              format_text("{} is registered already, so it cannot be disabled", quote(name)),
+              preference.written);
+        }
       }
     }
   }
@@ -225,19 +229,13 @@ class PluginManager::PolicyCheck {
            preference.written);
   }
 
-  std::vector<std::string_view> names_of(ItemKind kind) const {
-    std::vector<std::string_view> names;
-    for (const auto& [name, records] : manager_.index(kind)) names.push_back(name);
-    return names;
-  }
-
   void check_type(const PluginPolicy::Type& type) {
-    if (!manager_.index(ItemKind::Type).contains(type.name)) {
+    if (manager_.resolver_->declaring(ItemKind::Type, type.name) == nullptr) {
       refuse_name(format_text("types: no plugin provides a tensor type {}{}", quote(type.name),
-                              suggestion(type.name, names_of(ItemKind::Type))),
+                              suggestion(type.name, manager_.resolver_->names(ItemKind::Type))),
                   type.written, "correct the name, or remove the entry");
     }
-    const std::vector<std::string_view> ops = names_of(ItemKind::Op);
+    const std::vector<std::string_view> ops = manager_.resolver_->names(ItemKind::Op);
     const auto check_patterns = [&](const std::vector<std::string>& patterns, const char* list) {
       for (size_t i = 0; i < patterns.size(); ++i) {
         if (std::any_of(ops.begin(), ops.end(),

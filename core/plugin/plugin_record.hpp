@@ -17,28 +17,17 @@
 
 namespace tenon::core {
 
-struct PluginManager::Record : std::enable_shared_from_this<Record> {
-  FoundPlugin found;
-  PluginState state = PluginState::Indexed;
-  std::string reason;
+struct PluginManager::Record : KnownPlugin, std::enable_shared_from_this<Record> {
   std::optional<PluginFailure> failure;
-  bool tried = false;       // a load has failed: not tried again unless it is asked for by name
-  bool opened = false;      // code of it may have run: not tried again at all
-  bool named = false;       // asked for by load()
-  bool configured = false;  // asked for by a policy
-  bool unloaded = false;    // by unload(): not loaded again unless it is asked for by name
+  bool tried = false;     // a load has failed: not tried again unless it is asked for by name
+  bool unloaded = false;  // by unload(): not loaded again unless it is asked for by name
   std::thread::id loader;
   uint64_t generation = 0;  // of the code that was loaded last
   UnmapVerdict verdict;     // of that code
   LoadedPlugin loaded;
 
-  const std::string& id() const {
-    static const std::string none;
-    return found.facts ? found.facts->id : none;
-  }
   // Neither a scan nor a policy may change it any more.
   bool is_final() const { return opened || state == PluginState::Loading; }
-  std::string text() const { return format_text("{} ({})", quote(id()), found.path); }
 
   void fail(PluginFailure why) {
     state = PluginState::Failed;
@@ -71,10 +60,8 @@ struct PluginManager::Retired {
   bool has_settled(UnloadChoice choice) const;
 };
 
-struct PluginManager::Policies {
-  PluginPolicy environment;                         // preferences of TENON_PREFER
-  std::vector<PluginPolicy::Preference> unchecked;  // of these, before the first scan
-  std::vector<PluginPolicy> list;                   // the newest first
+struct PluginManager::Policies : PolicyStack {
+  std::vector<PluginPolicy::Preference> unchecked;  // of the environment, before the first scan
   std::vector<std::string> folders;                 // of add_search_path, the newest first
   std::vector<std::string> files;                   // of load(), the newest first
 
@@ -82,32 +69,7 @@ struct PluginManager::Policies {
   bool quarantine() const {
     return std::ranges::all_of(list, [](const PluginPolicy& policy) { return policy.quarantine; });
   }
-
-  struct Entry {
-    const PluginPolicy::Plugin* plugin = nullptr;
-    const PluginPolicy* policy = nullptr;
-  };
-  Entry entry(const Record& record) const;
-  const PluginPolicy::Preference* disabling(const Record& record, const PreferenceTarget& target,
-                                            std::string* source) const;
-  // The plugin among `candidates` that the first matching preference prefers. `reason` says which
-  // preference.
-  const Record* preferred(const PreferenceTarget& target, const std::vector<Record*>& candidates,
-                          std::string* reason = nullptr) const;
-  // The one whose place in a policy's list decides, where a policy says so.
-  const Record* by_place(const std::vector<const Record*>& candidates,
-                         std::string* reason = nullptr) const;
 };
-
-template <class Visit>
-void PluginManager::each_item(const PluginFacts& facts, Visit&& visit) {
-  for (const OpFacts& op : facts.ops) visit(ItemKind::Op, op.name());
-  for (const ModuleFacts& module : facts.modules) visit(ItemKind::Module, module.name());
-  for (const TypeFacts& type : facts.types) visit(ItemKind::Type, type.name());
-}
-
-// "op", "module" or "type".
-const char* kind_text(ItemKind kind);
 
 PluginFailure make_failure(PluginStage stage, const std::string& plugin, const std::string& path,
                            std::string problem, std::string remedy);

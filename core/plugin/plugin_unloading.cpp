@@ -168,11 +168,15 @@ std::vector<RetiredPlugin> PluginManager::retired() {
 std::vector<std::pair<ItemKind, std::string>> PluginManager::withdraw_names(const Record& record) {
   std::vector<std::pair<ItemKind, std::string>> names;
   for (size_t kind = 0; kind < kItemKinds; ++kind) {
-    std::erase_if(provided_[kind], [&](const auto& entry) {
-      if (entry.second != &record) return false;
-      names.emplace_back(static_cast<ItemKind>(kind), entry.first);
-      return true;
-    });
+    auto& registered = registered_[kind];
+    for (auto entry = registered.begin(); entry != registered.end();) {
+      if (std::erase(entry->second, &record) == 0 || !entry->second.empty()) {
+        ++entry;
+        continue;
+      }
+      names.emplace_back(static_cast<ItemKind>(kind), entry->first);
+      entry = registered.erase(entry);
+    }
   }
   std::ranges::sort(names);
   return names;
@@ -183,9 +187,9 @@ void PluginManager::provide_again(const std::vector<std::pair<ItemKind, std::str
   for (const auto& [kind, name] : names) {
     {
       const Lock lock(mutex_);
-      if (provided_[static_cast<size_t>(kind)].contains(name) ||
-          best_providers(kind, name).size() != 1)
-        continue;
+      if (registered_[static_cast<size_t>(kind)].contains(name)) continue;
+      const ProviderLevels levels = resolver_->levels(kind, name);
+      if (levels.empty() || levels.front().plugins.size() != 1) continue;
     }
     try {
       ensure(kind, name);

@@ -18,6 +18,7 @@ constinit const std::array<Layer, kLayerCount> layers{{
     {LayerId::trace, kTraceFlag, run_traced},
     {LayerId::mode, kModeFlag, run_modes},
     {LayerId::typed, TENON_TENSOR_TYPED, run_typed},
+    {LayerId::provider, kProviderFlag, run_provider},
     {LayerId::checks, kCheckFlags, run_checks},
     {LayerId::shapes, kShapesFlag, run_shapes},
     {LayerId::half, TENON_TENSOR_HALF, run_half},

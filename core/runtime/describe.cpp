@@ -68,6 +68,11 @@ void put_providers(JsonBuilder& document, ItemKind kind, std::string_view name) 
         .member("plugin", provider.plugin)
         .member("standing", provider_standing_text(provider.standing));
     if (!provider.reason.empty()) document.member("reason", provider.reason);
+    if (provider.may_decline) document.member("may_decline", true);
+    if (kind == ItemKind::Op && provider.may_decline) {
+      const std::string declined = Registry::process().reason_declined(name, provider.plugin);
+      if (!declined.empty()) document.member("declined", declined);
+    }
     document.end_object();
   }
   document.end_array();

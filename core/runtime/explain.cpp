@@ -17,6 +17,7 @@
 #include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/operands.hpp"
+#include "core/dispatch/providers.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/runtime/runtime.hpp"
@@ -72,21 +73,21 @@ class Providers {
 class Explanation {
  public:
   Explanation(const Implementation& implementation, const Written& call)
-      : implementation_(implementation), schema_(implementation.schema), call_(call) {}
+      : implementation_(&implementation), schema_(implementation.schema), call_(call) {}
 
   Json make() {
     json_.begin_object().member("op", schema_.name).member("signature", signature_text(schema_));
-    put_provider(implementation_.provider);
+    put_provider(implementation_->provider);
     for (const ProviderListing& one : plugin_manager().providers(ItemKind::Op, schema_.name)) {
-      if (one.plugin == implementation_.provider && !one.reason.empty())
+      if (one.plugin == implementation_->provider && !one.reason.empty())
         json_.member("ranked", one.reason);
     }
     const bool bound = attempt([&] {
-      flags_ = bind_call(implementation_, call_.positional, call_.keywords, call_.keyword_values,
+      flags_ = bind_call(*implementation_, call_.positional, call_.keywords, call_.keyword_values,
                          bound_);
       if ((flags_ & TENON_TENSOR_TYPED) != 0) {
         Carried carried;
-        gather_types(implementation_, bound_.values, carried);
+        gather_types(*implementation_, bound_.values, carried);
         flags_ |= carried.flags;
       }
     });
@@ -180,13 +181,13 @@ class Explanation {
   // ---- who is asked ----
 
   void explain_bound() {
-    types_ = gather_types(implementation_, bound_.values);
+    types_ = gather_types(*implementation_, bound_.values);
     put_types();
     put_modes("modes", thread_state.mode, true);
     put_modes("modes_below", thread_state.mode_below, false);
-    const bool asks = types_.count() > 0 && asks_types(implementation_);
+    const bool asks = types_.count() > 0 && asks_types(*implementation_);
     if (asks && !attempt([&] {
-          plan_ = make_plan(TypeTable::process(), implementation_, types_, &rejections_);
+          plan_ = make_plan(TypeTable::process(), *implementation_, types_, &rejections_);
         })) {
       json_.key("order").begin_array().end_array().key("steps").begin_array().end_array();
       suggestion_ = "register an override for exactly these types";
@@ -205,6 +206,7 @@ class Explanation {
       if (suggestion_.empty()) suggestion_ = suggest(plan_ ? &*plan_ : nullptr);
       return;
     }
+    put_next();
     put_outranked();
     if (!modes_.empty())
       put_answer("answer", {format_text("mode {}", modes_.front()), "", false, nullptr});
@@ -225,6 +227,8 @@ class Explanation {
         return explain_modes();
       case LayerId::typed:
         return explain_types();
+      case LayerId::provider:
+        return explain_own([&] { choose(); });
       case LayerId::checks:
         return explain_own([&] { check_changes(bound_call()); });
       case LayerId::autograd:
@@ -233,14 +237,36 @@ class Explanation {
           Call call = bound_call();
           recorded_ = needs_autograd(call);
           flags_ = call.flags;
-          if (recorded_) check_recordable(implementation_, bound_.values);
+          if (recorded_) check_recordable(*implementation_, bound_.values);
         });
       case LayerId::kernel:
         return explain_own([&] {
-          if (implementation_.descriptor.elementwise != nullptr)
-            kernel_ = choose_kernel(implementation_, bound_.values);
+          if (implementation_->descriptor.elementwise != nullptr)
+            kernel_ = choose_kernel(*implementation_, bound_.values);
         });
     }
+  }
+
+  // Which provider takes the call. Of a call by types the shapes are not known.
+  void choose() {
+    if (implementation_->descriptor.declines == nullptr) return;
+    json_.key("declined").begin_array();
+    const auto put_declined = [&] {
+      for (const DeclinedCall& one : declined_) {
+        json_.begin_object().member("plugin", one.provider);
+        json_.member("reason", one.reason).end_object();
+      }
+      json_.end_array();
+    };
+    try {
+      if (!call_.by_types)
+        implementation_ = &choose_provider(*implementation_, bound_.values, declined_);
+    } catch (...) {
+      put_declined();
+      throw;
+    }
+    put_declined();
+    if (answer_->what == "kernel") answer_->provider = implementation_->provider;
   }
 
   void put_types() {
@@ -278,23 +304,23 @@ class Explanation {
     } else {
       const char* why = overridable() ? "types are disabled here" : "the op is not overridable";
       for (const TensorType* type : types_) put_step(type->name, "nothing", "", why);
-      answer_ = Answer{"kernel", implementation_.provider, true, nullptr};
+      answer_ = Answer{"kernel", implementation_->provider, true, nullptr};
     }
     json_.end_array();
     attempt([&] {
       if (!plan_) {
-        if (has_foreign(implementation_, bound_.values))
-          throw_foreign(implementation_, bound_.values);
+        if (has_foreign(*implementation_, bound_.values))
+          throw_foreign(*implementation_, bound_.values);
         return;
       }
-      check_plan(*plan_, implementation_, bound_.values);
-      if (!answer_) throw_declined(implementation_, *plan_);
+      check_plan(*plan_, *implementation_, bound_.values);
+      if (!answer_) throw_declined(*implementation_, *plan_);
       if (answer_->entry == nullptr) return;
       const Override& entry = *answer_->entry->entry;
       suggestion_ =
           format_text("call it as override {} takes it, {}; or give that a wider signature",
                       entry.key(), entry.schema.text);
-      check_signature(*answer_->entry, implementation_, bound_.values);
+      check_signature(*answer_->entry, *implementation_, bound_.values);
       suggestion_.clear();
     });
   }
@@ -310,8 +336,8 @@ class Explanation {
   bool attempt(Check&& check) {
     return passes(refusal_, check);
   }
-  bool overridable() const { return (implementation_.flags & TENON_OP_NOT_OVERRIDABLE) == 0; }
-  Call bound_call() const { return {implementation_, bound_.values, nullptr, nullptr, flags_}; }
+  bool overridable() const { return (implementation_->flags & TENON_OP_NOT_OVERRIDABLE) == 0; }
+  Call bound_call() const { return {*implementation_, bound_.values, nullptr, nullptr, flags_}; }
 
   void put_step(const std::string& type, const std::string& what, const std::string& provider,
                 const std::string& reason) {
@@ -390,7 +416,7 @@ class Explanation {
   // The parameters whose operands carry the flag: "input, other".
   std::vector<std::string> carrying(uint32_t flag) const {
     std::vector<std::string> names;
-    for (uint32_t i = 0; i < implementation_.parameter_count; ++i) {
+    for (uint32_t i = 0; i < implementation_->parameter_count; ++i) {
       bool found = false;
       for_each_tensor(bound_.values[i],
                       [&](const Tensor* tensor) { found |= tensor->has_flag(flag); });
@@ -400,7 +426,7 @@ class Explanation {
   }
 
   std::string gradient_text(const Answer& answer, bool recorded) const {
-    const Implementation* recorded_as = answer.own ? &implementation_ : answer.rules;
+    const Implementation* recorded_as = answer.own ? implementation_ : answer.rules;
     if (recorded_as == nullptr || recorded_as->composite) return "through the ops that it calls";
     const bool constant = (recorded_as->flags & TENON_OP_ZERO_GRADIENT) != 0;
     const bool formula = recorded_as->descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
@@ -502,6 +528,20 @@ class Explanation {
     return list;
   }
 
+  // Who runs what the provider that takes this call declines.
+  void put_next() {
+    if (implementation_->descriptor.declines == nullptr) return;
+    json_.key("next").begin_array();
+    for (const ProviderListing& provider : plugin_manager().providers(ItemKind::Op, schema_.name)) {
+      const bool has_declined =
+          std::ranges::find(declined_, provider.plugin, &DeclinedCall::provider) != declined_.end();
+      if (provider.standing == ProviderStanding::Next && !has_declined &&
+          provider.plugin != implementation_->provider)
+        json_.value(provider.plugin);
+    }
+    json_.end_array();
+  }
+
   // Who else declares what is asked, and is not.
   void put_outranked() {
     json_.key("outranked").begin_array();
@@ -513,7 +553,9 @@ class Explanation {
       json_.end_object();
     };
     for (const ProviderListing& provider : plugin_manager().providers(ItemKind::Op, schema_.name)) {
-      if (provider.standing == ProviderStanding::Chosen) continue;
+      if (provider.standing == ProviderStanding::Chosen ||
+          provider.standing == ProviderStanding::Next)
+        continue;
       put(provider.plugin, format_text("op {}", schema_.name),
           provider_standing_text(provider.standing), provider.reason);
     }
@@ -564,7 +606,7 @@ class Explanation {
     return format_text("register an override {}, or give the type a tenon_function", key);
   }
 
-  const Implementation& implementation_;
+  const Implementation* implementation_;  // what the layers so far lead to
   const Schema& schema_;
   const Written& call_;
   const Providers providers_;
@@ -579,6 +621,7 @@ class Explanation {
   std::optional<Plan> plan_;
   std::vector<Rejection> rejections_;
   std::optional<Answer> answer_;
+  std::vector<DeclinedCall> declined_;
   bool recorded_ = false;
   std::optional<KernelChoice> kernel_;
 };

@@ -19,6 +19,9 @@ void TableRegistrar::connect(PluginManager& manager) {
   tables_.ops.set_finder([&manager](std::string_view name) {
     if (!manager.ensure_op(name)) throw_unknown(manager, ItemKind::Op, name);
   });
+  tables_.ops.set_next_finder([&manager](std::string_view name, const std::string& declined) {
+    return manager.ensure_next_op(name, declined);
+  });
   tables_.modules.set_finder([&manager](std::string_view name) {
     if (!manager.ensure_module(name)) throw_unknown(manager, ItemKind::Module, name);
   });
@@ -38,7 +41,7 @@ void TableRegistrar::commit(const RegistrationRequest& items) {
   const std::lock_guard lock(mutex_);
   auto modules = tables_.modules.prepare(items.provider, items.modules, items.code);
   auto types = prepare_types(items);
-  tables_.ops.commit(items.provider, items.ops, items.code);
+  tables_.ops.commit(items.provider, items.ops, items.code, items.ranked);
   tables_.modules.commit(std::move(modules));
   const std::vector<std::string> notes = std::move(types.notes);
   const std::vector<std::string> warnings = std::move(types.warnings);

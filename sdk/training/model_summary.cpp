@@ -1,5 +1,6 @@
 // Summaries of models, from calls that compute shapes alone.
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -8,6 +9,7 @@
 #include <tenon/ops.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/shapes_only.hpp>
+#include <tenon/trace.hpp>
 #include <tenon/training/model_summary.hpp>
 #include <tenon/training/op_choice.hpp>
 #include <tenon/training/schedule.hpp>
@@ -23,8 +25,10 @@ namespace {
 // Layers as they are called: what is between two hooks of one is its own, or of those below it.
 class CallRecorder {
  public:
-  CallRecorder(const Module& model, ModelSummary& summary, const ShapesOnly& shapes)
+  CallRecorder(const Module& model, ModelSummary& summary, const ShapesOnly& shapes, bool with_ops)
       : summary_(summary), shapes_(shapes) {
+    if (with_ops)
+      trace_.emplace(TraceFormat::json, [this](std::string_view line) { hear(Json::parse(line)); });
     for (const auto& [name, module] : model.named_modules()) {
       const size_t layer = layers_.size();
       layers_.emplace(module.handle(), layer);
@@ -71,11 +75,30 @@ class CallRecorder {
     }
   }
 
+  // Providers that decline are heard of before the one that answers.
+  void hear(const Json& event) {
+    const std::string kind = event["event"].text(), op = event["op"].text();
+    const std::string provider = event["provider"].text();
+    if (kind == "declined" && event["reason"].defined())
+      declined_[op].emplace_back(provider, event["reason"].text());
+    if (kind != "shapes" || calls_.empty()) return;
+    ProvidedOp call{summary_.layers[calls_.back().layer].name, op, provider, {}};
+    std::swap(call.declined, declined_[op]);
+    const auto known = std::find_if(summary_.ops.begin(), summary_.ops.end(),
+                                    [&](const ProvidedOp& other) { return other.is_same(call); });
+    if (known == summary_.ops.end())
+      summary_.ops.push_back(std::move(call));
+    else
+      ++known->calls;
+  }
+
   ModelSummary& summary_;
   const ShapesOnly& shapes_;
   std::unordered_map<const tenon_module*, size_t> layers_;
   std::vector<Hook> hooks_;
   std::vector<Running> calls_;
+  std::unordered_map<std::string, std::vector<std::pair<std::string, std::string>>> declined_;
+  std::optional<TraceScope> trace_;
 };
 
 void count_tensors(const Module& model, ModelSummary& summary) {
@@ -152,11 +175,12 @@ std::vector<Tensor> model_inputs(const Json& config, const DataOutline& outline)
 
 }  // namespace
 
-void summarize_call(const Module& model, const std::vector<Tensor>& inputs, ModelSummary& summary) {
+void summarize_call(const Module& model, const std::vector<Tensor>& inputs, ModelSummary& summary,
+                    bool with_ops) {
   const ShapesOnly shapes;
   const NoGrad no_grad;
   model.eval();
-  const CallRecorder recorder(model, summary, shapes);
+  const CallRecorder recorder(model, summary, shapes, with_ops);
   count_tensors(model, summary);
   for (const Tensor& input : inputs) summary.inputs.push_back(input.sizes());
   if (inputs.empty()) return;
@@ -180,7 +204,7 @@ void summarize_call(const Module& model, const std::vector<Tensor>& inputs, Mode
   }
 }
 
-ModelSummary summarize_model(const Json& config, const DataOutline& data) {
+ModelSummary summarize_model(const Json& config, const DataOutline& data, bool with_ops) {
   ModelSummary summary;
   try {
     Module model;
@@ -191,7 +215,7 @@ ModelSummary summarize_model(const Json& config, const DataOutline& data) {
     const std::vector<Tensor> inputs = model_inputs(config, data);
     if (inputs.empty())
       summary.unknown = R"(neither "data" nor "input" says what the model is called with)";
-    summarize_call(model, inputs, summary);
+    summarize_call(model, inputs, summary, with_ops);
   } catch (const Error& error) {
     summary.faults.emplace_back(error.what());
   }

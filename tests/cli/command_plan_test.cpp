@@ -52,6 +52,32 @@ TEST_SUITE("plan") {
     CHECK(plan["faults"].size() == 0);
   }
 
+  TEST_CASE("--providers lists who would run each op, and who declines it for these shapes") {
+    const Workspace folder;
+    const auto plan = [&](int size, const std::string& rest) {
+      folder.write("c.json", R"({"input": {"shape": [)" + std::to_string(size) + R"(]}, "model":
+          {"type": "Graph", "nodes": {"scaled": {"op": "ranked.scale"}}}})");
+      return run_program_in(folder.path(),
+                            "--plugin-path " TENON_FIXTURES "/ranked plan c.json" + rest);
+    };
+    const Outcome small = plan(4, " --providers");
+    CHECK(small.code == 0);
+    CHECK(contains(small.out,
+                   "\nproviders\n"
+                   "  LAYER  OP            CALLS  PLUGIN        DECLINED BY\n"
+                   "  model  ranked.scale      1  ranked_small  -\n"));
+    const Outcome large = plan(5, " --providers");
+    CHECK(contains(large.out,
+                   "  model  ranked.scale      1  ranked_general  ranked_small: more "
+                   "than 4 elements\n"));
+    const tenon::Json json = plan(5, " --providers --json").json();
+    CHECK(json["summary"]["ops"][0].dump() ==
+          R"({"layer":"","op":"ranked.scale","calls":1,"provider":"ranked_general",)"
+          R"("declined":[{"plugin":"ranked_small","reason":"more than 4 elements"}]})");
+    CHECK_FALSE(contains(plan(5, "").out, "\nproviders\n"));
+    CHECK(plan(5, " --providers --no-shapes").code == 2);
+  }
+
   TEST_CASE("all faults are reported at once, each with its place") {
     const Workspace folder(true);
     const Outcome outcome = run_program_in(folder.path(), "plan faults.json");

@@ -14,6 +14,18 @@ TEST_SUITE("show") {
     CHECK(contains(outcome.out, "\nsee also: module Linear\n"));
   }
 
+  TEST_CASE("an op of several providers names them in their standing, before any is loaded") {
+    const std::string ranked = "--plugin-path " TENON_FIXTURES "/ranked ";
+    const Outcome outcome = run_program(ranked + "show ranked.scale");
+    CHECK(
+        contains(outcome.out, "\n  provided by  ranked_general, next: runs what 'ranked_small' ("));
+    CHECK(contains(outcome.out,
+                   "\n               ranked_small, chosen, may decline: asked first, "
+                   "since it may decline\n"));
+    const Outcome why = run_program(ranked + "why ranked.scale Tensor");
+    CHECK(contains(why.out, "\n  next       ranked_general, where that declines\n"));
+  }
+
   TEST_CASE("an op that cannot be overridden says why") {
     CHECK(contains(run_program("show randperm").out, "\n  overridable  no: "));
   }

@@ -51,7 +51,7 @@ AT(tenon_elementwise, promotion, 4);
 AT(tenon_elementwise, loops, 8);
 AT(tenon_elementwise, complex_loops, 16);
 
-SIZE(tenon_op_descriptor, 112);
+SIZE(tenon_op_descriptor, 120);
 AT(tenon_op_descriptor, size, 0);
 AT(tenon_op_descriptor, flags, 4);
 AT(tenon_op_descriptor, schema, 8);
@@ -68,6 +68,7 @@ AT(tenon_op_descriptor, not_overridable, 80);
 AT(tenon_op_descriptor, vjp, 88);
 AT(tenon_op_descriptor, shape_rule, 96);
 AT(tenon_op_descriptor, multiply_adds, 104);
+AT(tenon_op_descriptor, declines, 112);
 
 SIZE(tenon_attribute, 80);
 AT(tenon_attribute, size, 0);

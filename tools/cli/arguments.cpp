@@ -163,14 +163,20 @@ void define_plan(CLI::App& program, Invocation& invocation) {
       "Print what a run would do: plugins, data, and the model's layers with their shapes",
       "  tenon plan digits.json\n"
       "  tenon plan digits.json --json\n"
+      "  tenon plan digits.json --providers\n"
       "The model is called with shapes alone: it computes nothing. Ends with 1 when the run would "
       "fail for a reason that can be seen now.");
   plan.app->add_option("config", plan.options->config, "The config file")
       ->required()
       ->type_name("CONFIG");
   define_frozen(plan.app, plan.options->frozen);
-  plan.app->add_flag("!--no-shapes", plan.options->shapes,
-                     "Run no plugin code: layers as the config names them, without shapes");
+  CLI::Option* no_shapes =
+      plan.app->add_flag("!--no-shapes", plan.options->shapes,
+                         "Run no plugin code: layers as the config names them, without shapes");
+  plan.app
+      ->add_flag("--providers", plan.options->providers,
+                 "List the plugin that each op of the model would get, and who declines it")
+      ->excludes(no_shapes);
   plan.json();
 }
 

@@ -44,7 +44,7 @@ class Plan {
       use_plugin(purpose.plugin, purpose.what);
     faults_.insert(faults_.end(), outline_.faults.begin(), outline_.faults.end());
     if (!options.shapes || !config_["model"].defined() || !faults_.empty()) return;
-    summary_ = training::summarize_model(config_, outline_.data);
+    summary_ = training::summarize_model(config_, outline_.data, options.providers);
     faults_ = summary_.faults;
   }
 
@@ -69,6 +69,7 @@ class Plan {
   Table settings() const;
   Table layers() const;
   Table shapes() const;
+  Table providers() const;
   Json summary_json() const;
 
   std::string path_;
@@ -277,6 +278,21 @@ Table Plan::shapes() const {
   return table;
 }
 
+// Which plugin would run the ops that each module calls.
+Table Plan::providers() const {
+  Table table(
+      {{"LAYER"}, {"OP"}, {"CALLS", Align::right}, {"PLUGIN"}, {"DECLINED BY", Align::left, true}},
+      2);
+  for (const training::ProvidedOp& op : summary_.ops) {
+    std::vector<std::string> declined;
+    for (const auto& [plugin, reason] : op.declined)
+      declined.push_back(format_text("{}: {}", plugin, reason));
+    table.add({op.layer.empty() ? "model" : op.layer, op.op, grouped(op.calls), op.provider,
+               declined.empty() ? "-" : join(declined, "; ")});
+  }
+  return table;
+}
+
 void Plan::print_text() const {
   const auto title = [](const char* text) {
     print(format_text("\n{}\n", paint(stdout, Style::bold, text)));
@@ -308,6 +324,10 @@ void Plan::print_text() const {
     if (!summary_.unknown.empty())
       print(wrapped(format_text("shapes are not known: {}", summary_.unknown), 2, 92));
   }
+  if (!summary_.ops.empty()) {
+    title("providers");
+    print(providers().text());
+  }
   title("settings");
   print(settings().text());
 }
@@ -324,6 +344,23 @@ Json shapes_json(const std::vector<std::vector<int64_t>>& shapes) {
   return list.json();
 }
 
+Json ops_json(const std::vector<training::ProvidedOp>& ops) {
+  tenon::JsonArray list;
+  for (const training::ProvidedOp& op : ops) {
+    tenon::JsonArray declined;
+    for (const auto& [plugin, reason] : op.declined)
+      declined.add(tenon::JsonObject().set("plugin", plugin).set("reason", reason).json());
+    list.add(tenon::JsonObject()
+                 .set("layer", op.layer)
+                 .set("op", op.op)
+                 .set("calls", op.calls)
+                 .set("provider", op.provider)
+                 .set("declined", declined.json())
+                 .json());
+  }
+  return list.json();
+}
+
 Json Plan::summary_json() const {
   tenon::JsonArray layers;
   for (const training::LayerSummary& layer : summary_.layers) {
@@ -336,10 +373,10 @@ Json Plan::summary_json() const {
                    .set("multiply_adds", layer.multiply_adds)
                    .json());
   }
-  return tenon::JsonObject()
-      .set("inputs", shapes_json(summary_.inputs))
-      .set("layers", layers.json())
-      .set("parameters", summary_.parameters)
+  tenon::JsonObject object;
+  object.set("inputs", shapes_json(summary_.inputs)).set("layers", layers.json());
+  if (!summary_.ops.empty()) object.set("ops", ops_json(summary_.ops));
+  return object.set("parameters", summary_.parameters)
       .set("trainable", summary_.trainable)
       .set("bytes", summary_.bytes)
       .set("multiply_adds", summary_.multiply_adds)

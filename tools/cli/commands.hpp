@@ -47,7 +47,8 @@ struct SchemaOptions {
 
 struct PlanOptions {
   std::string config;
-  bool shapes = true;  // calls the model with shapes, which runs plugin code
+  bool shapes = true;      // calls the model with shapes, which runs plugin code
+  bool providers = false;  // lists the plugin that each op of these calls would get
   bool frozen = false;
   bool json = false;
 };

@@ -36,7 +36,7 @@ _tenon() {
     case $command in
       run) words+=' --evaluate --plot --epochs --seed --resume --frozen --watch --detect-anomaly --quiet --json' ;;
       predict) words+=' --output --weights --frozen' ;;
-      plan) words+=' --no-shapes --frozen --json' ;;
+      plan) words+=' --no-shapes --providers --frozen --json' ;;
       lock) words+=' --output --check' ;;
       overridable) words+=' --first --json' ;;
       new) words+=' --c --dir --config --data' ;;

@@ -63,10 +63,12 @@ void print_op(const Json& op) {
   for (int64_t i = 0; i < providers.size(); ++i) {
     const std::string standing = providers[i]["standing"].text();
     const std::string reason = providers[i]["reason"].text();
+    const std::string declines = providers[i]["may_decline"].as_bool() ? ", may decline" : "";
+    const bool is_used = standing == "chosen" || standing == "next";
     table.add({i == 0 ? "provided by" : "",
-               {format_text("{}, {}{}", providers[i]["plugin"].text(), standing,
+               {format_text("{}, {}{}{}", providers[i]["plugin"].text(), standing, declines,
                             reason.empty() ? "" : format_text(": {}", reason)),
-                standing == "chosen" ? Style::plain : state_style(standing)}});
+                is_used ? Style::plain : state_style(standing)}});
   }
   print(table.text());
 }

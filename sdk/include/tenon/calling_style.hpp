@@ -297,7 +297,7 @@ tenon_status run_forward(void*, tenon_context* handle, const tenon_value* argume
   }
 }
 
-// ---- beside forward: shape_rule and multiply_adds, functions of its parameters ----
+// ---- beside forward: shape_rule, multiply_adds and declines, functions of its parameters ----
 
 template <class D, auto Function, class... P, size_t... I>
 auto call_beside_forward(const tenon_value* arguments, Types<P...>, std::index_sequence<I...>) {
@@ -327,6 +327,32 @@ int64_t run_multiply_adds(void*, const tenon_value* arguments) {
   } catch (...) {
     return 0;
   }
+}
+// What it cannot judge is for a provider that takes every call.
+template <class D>
+const char* run_declines(void*, const tenon_value* arguments) {
+  try {
+    return call_beside_forward<D, &D::declines>(arguments);
+  } catch (...) {
+    return "its declines() threw an exception";
+  }
+}
+template <class D>
+constexpr bool check_declines() {
+  bool fits = true;
+  using Asked = Callable<decltype(&D::declines)>;
+  constexpr SchemaCounts schema = count_schema(D::schema);
+  constexpr int inputs = Asked::member ? schema.positional : schema.parameters;
+  constexpr int count = Asked::Parameters::count;
+  TENON_REQUIRE((std::is_same_v<typename Asked::Result, const char*>),
+                "declines returns a const char*: null takes the call, a text says why not");
+  TENON_REQUIRE(count == inputs, "declines takes forward's parameters, without its Context&");
+  TENON_REQUIRE(
+      inputs_fit(schema, typename Asked::Parameters{},
+                 std::make_index_sequence<static_cast<size_t>(count < inputs ? count : inputs)>{}),
+      "a parameter of declines has a type that the schema's does not arrive as; "
+      "sdk/README.md has the table");
+  return fits;
 }
 template <class D, auto Function>
 constexpr bool check_beside_forward() {

@@ -27,6 +27,10 @@
 //                    dtypes of forward's, whose elements do not matter. Without it an op that is not
 //                    elementwise runs on zeros where shapes alone are needed (shapes_only.hpp)
 //   multiply_adds    function of the same parameters: how many one call takes, an int64_t
+//   declines         function of the same parameters, of an op that other plugins provide too:
+//                    `static const char* declines(...)`. Null takes the call; a text says why the
+//                    next ranked provider runs it ("one input channel"). It reads shapes, strides and
+//                    dtypes; what it throws declines. See "Providers that may decline" in sdk/README.md
 //   samples          JSON text: arguments that `tenon check` tries the op with (tools/README.md)
 // True to declare:
 //   composite        no rule; gradients flow through the ops that forward calls
@@ -98,6 +102,7 @@ constexpr uint32_t flags_of() {
   set(Declares_any_dtype<D>::value, TENON_OP_ANY_DTYPE);
   set(Declares_data_dependent_shape<D>::value, TENON_OP_DATA_DEPENDENT_SHAPE);
   set(Has_not_overridable<D>::value, TENON_OP_NOT_OVERRIDABLE);
+  set(Has_declines<D>::value, TENON_OP_MAY_DECLINE);
   if constexpr (Has_forward<D>::value) {
     using F = CallingStyle<D>;
     set(F::with_context || F::residual || Has_setup_context<D>::value, TENON_OP_FUNCTION);
@@ -236,6 +241,9 @@ constexpr bool check_types() {
   } else if constexpr (Has_element<D>::value) {
     fits = check_element<D>() && fits;
   }
+  TENON_REQUIRE(!(Override && Has_declines<D>::value),
+                "an override declines by returning not_implemented: drop declines");
+  if constexpr (Has_declines<D>::value) fits = check_declines<D>() && fits;
   return check_rules<D>() && fits;
 }
 // What a definition's own types show to be wrong is explained; nothing more is made of it then.
@@ -268,6 +276,7 @@ constexpr tenon_op_descriptor describe_op() {
   if constexpr (Has_not_overridable<D>::value) op.not_overridable = D::not_overridable;
   if constexpr (Has_shape_rule<D>::value) op.shape_rule = run_shape_rule<D>;
   if constexpr (Has_multiply_adds<D>::value) op.multiply_adds = run_multiply_adds<D>;
+  if constexpr (Has_declines<D>::value) op.declines = run_declines<D>;
   return op;
 }
 template <class D, bool Override = false>

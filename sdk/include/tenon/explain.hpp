@@ -109,9 +109,11 @@ class ExplanationText {
     }
     if (!why_["ranked"].is_null())
       line("ranked", "plugin " + why_["provider"].text() + ", " + why_["ranked"].text());
+    put_declined();
     line("runs", why_["answer"]["what"].text() + by_plugin(why_["answer"]));
     if (!why_["then"].is_null())
       line("then", why_["then"]["what"].text() + by_plugin(why_["then"]));
+    if (why_["next"].size() > 0) line("next", listed(why_["next"], "") + ", where that declines");
     const Json kernel = why_["kernel"];
     if (!kernel["compute"].is_null()) {
       line("kernel", "computes in " + kernel["compute"].text() + ", gives " +
@@ -119,6 +121,13 @@ class ExplanationText {
                          kernel["isa"].text() + " loops");
     }
     line("gradient", why_["gradient"].text());
+  }
+  void put_declined() {
+    const Json declined = why_["declined"];
+    for (int64_t i = 0; i < declined.size(); ++i) {
+      line(i == 0 ? "declined" : "",
+           "plugin " + declined[i]["plugin"].text() + ": " + declined[i]["reason"].text());
+    }
   }
   static std::string step(const Json& item) {
     const std::string type = item["type"].text(), reason = item["reason"].text();

@@ -35,6 +35,7 @@ TENON_DETECT(not_overridable)
 TENON_DETECT(samples)
 TENON_DETECT(shape_rule)
 TENON_DETECT(multiply_adds)
+TENON_DETECT(declines)
 TENON_DETECT(parameters)
 TENON_DETECT(extra_repr)
 #undef TENON_DETECT

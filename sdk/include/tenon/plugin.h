@@ -63,7 +63,7 @@ extern __attribute__((visibility("hidden"))) const tenon_host* tenon_plugin_host
 /* Defines and registers an op. `name`: an identifier, unique in the plugin; `differentiable_kind`:
  * none, formula or composite; `jvp_token`: none, rule, pointwise, linear or multilinear;
  * `flag_bits`: TENON_OP_ bits or 0; then members of tenon_op_descriptor: .run or .elementwise, and
- * what the op has of .backward, .jvp, .saves and .self. */
+ * what the op has of .backward, .jvp, .saves and .self; .declines with TENON_OP_MAY_DECLINE. */
 #define TENON_OP(name, schema_text, doc_text, differentiable_kind, jvp_token, flag_bits, ...) \
   TENON_CHECK_TEXT(schema_text);                                                              \
   TENON_CHECK_TEXT(doc_text);                                                                 \

@@ -2,6 +2,7 @@
 #include "core/dispatch/registry.hpp"
 
 #include <atomic>
+#include <random>
 #include <thread>
 #include <unistd.h>
 
@@ -75,6 +76,103 @@ TEST_SUITE("dispatch/registry") {
     CHECK(has(text, "'two'"));
     CHECK(registry.find("t.a")->implementation.load()->provider == "one");
     CHECK(registry.list().size() == 1);
+  }
+
+  TEST_CASE("ranked providers are linked in their order, whichever comes first or goes") {
+    std::mt19937 random(3);
+    const std::vector<std::string> ids{"a", "b", "c", "d", "e"};
+    for (int round = 0; round < 100; ++round) {
+      Registry registry;
+      std::vector<std::unique_ptr<PluginCode>> codes;
+      for (const std::string& id : ids) codes.push_back(std::make_unique<PluginCode>(id, 1));
+      std::vector<bool> present(ids.size());
+      for (int step = 0; step < 12; ++step) {
+        const size_t i = random() % ids.size();
+        const tenon_op_descriptor op = descriptor("t.a() -> int", nothing);
+        const tenon_op_descriptor* pointer = &op;
+        // A provider that is there is withdrawn, or registered again in its own place.
+        present[i] = !present[i] || random() % 3 == 0;
+        if (present[i])
+          registry.commit(ids[i], {&pointer, 1}, codes[i].get(), {{"t.a", ids}});
+        else
+          registry.withdraw(*codes[i]);
+        std::vector<std::string> expected, linked;
+        for (size_t k = 0; k < ids.size(); ++k) {
+          if (present[k]) expected.push_back(ids[k]);
+        }
+        const Implementation* at = registry.find("t.a")->implementation.load();
+        for (; at != nullptr; at = at->next.load()) linked.push_back(at->provider);
+        CHECK(linked == expected);
+        CHECK((registry.find("t.a")->withdrawn_by.load() == nullptr || expected.empty()));
+      }
+    }
+  }
+
+  TEST_CASE("ranked providers have one schema") {
+    Registry registry;
+    commit(registry, "one", {descriptor("t.a(int i) -> int", nothing)});
+    const tenon_op_descriptor op = descriptor("t.a(int i=1) -> int", nothing);
+    const tenon_op_descriptor* pointer = &op;
+    CHECK(has(refusal(
+                  [&] {
+                    registry.commit("two", {&pointer, 1}, nullptr, {{"t.a", {"one", "two"}}});
+                  },
+                  TENON_ERROR_PLUGIN),
+              "their schemas differ in parameter 1"));
+  }
+
+  TEST_CASE("rules of another plugin hold for every ranked provider, until they go") {
+    Registry registry;
+    PluginCode code("rules", 1);
+    tenon_op_descriptor op = descriptor("t.a(Tensor input) -> Tensor", nothing);
+    const tenon_op_descriptor* pointer = &op;
+    const Registry::Ranked ranked{{"t.a", {"one", "two"}}};
+    for (const char* provider : {"two", "one"})
+      registry.commit(provider, {&pointer, 1}, nullptr, ranked);
+    const auto linked = [&] {
+      std::vector<std::string> texts;
+      const Implementation* at = registry.find("t.a")->implementation.load();
+      for (; at != nullptr; at = at->next.load())
+        texts.push_back(at->provider + ":" + at->rules_provider);
+      return texts;
+    };
+    tenon_op_descriptor rules = descriptor("t.a(Tensor input) -> Tensor");
+    rules.backward = [](void*, tenon_context*, tenon_tensor* const*, int64_t, tenon_error**) {
+      return tenon_status{TENON_OK};
+    };
+    registry.replace_rules("t.a", &rules, "rules", &code);
+    CHECK(linked() == std::vector<std::string>{"one:rules", "two:rules"});
+    registry.commit("one", {&pointer, 1}, nullptr, ranked);
+    CHECK(linked() == std::vector<std::string>{"one:", "two:rules"});
+    registry.replace_rules("t.a", &rules, "rules", &code);
+    CHECK(linked() == std::vector<std::string>{"one:rules", "two:rules"});
+    registry.withdraw(code);
+    CHECK(linked() == std::vector<std::string>{"one:", "two:"});
+  }
+
+  TEST_CASE(
+      "what is not registered is asked for, and a provider that went meanwhile is passed over") {
+    Registry registry;
+    PluginCode one("one", 1), two("two", 1);
+    const tenon_op_descriptor op = descriptor("t.a() -> int", nothing);
+    const tenon_op_descriptor* pointer = &op;
+    const Registry::Ranked ranked{{"t.a", {"one", "two"}}};
+    registry.commit("one", {&pointer, 1}, &one, ranked);
+    const Implementation& first = *registry.find("t.a")->implementation.load();
+    CHECK(registry.next_provider(first) == nullptr);
+    bool goes = false;
+    registry.set_next_finder([&](std::string_view name, const std::string& declined) {
+      CHECK(name == "t.a");
+      CHECK(declined == "one");
+      registry.commit("two", {&pointer, 1}, &two, ranked);
+      if (goes) registry.withdraw(one);
+      return true;
+    });
+    CHECK(registry.next_provider(first)->provider == "two");
+    registry.withdraw(two);
+    goes = true;
+    CHECK(registry.next_provider(first)->provider == "two");
+    CHECK(registry.find("t.a")->implementation.load()->provider == "two");
   }
 
   TEST_CASE("an op without an implementation has a handle, whose calls say so") {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <map>
 #include <unistd.h>
 
 #include <sys/resource.h>
@@ -102,6 +103,21 @@ void start_threads() {
   tenon::set_thread_count(count);
 }
 
+// Another plugin may rank above it elsewhere: here it provides all that it declares.
+void prefer_plugin(const std::string& plugin) {
+  std::map<std::string, int> providers;
+  const tenon::Json all = tenon::describe("ops");
+  for (int64_t i = 0; i < all.size(); ++i) ++providers[all[i]["name"].text()];
+  const tenon::Json declared = tenon::describe("declarations", plugin);
+  tenon::JsonObject prefer;
+  for (int64_t i = 0; i < declared["ops"].size(); ++i) {
+    const std::string name = declared["ops"][i]["name"].text();
+    if (providers[name] > 1) prefer.set(name, declared["id"].text());
+  }
+  const tenon::Json ops = tenon::JsonObject().set("prefer", prefer.json()).json();
+  tenon::apply_config(tenon::JsonObject().set("ops", ops).json());
+}
+
 bool open_plugin(const WorkerOptions& options, Speaker& speaker) {
   speaker.stage("open");
   const ProcessState before = ProcessState::now();
@@ -109,6 +125,7 @@ bool open_plugin(const WorkerOptions& options, Speaker& speaker) {
     // What ends the process is a finding here, each time.
     tenon::apply_config(tenon::Json::parse(R"({"quarantine": false})"));
     tenon::load_plugin(options.plugin);
+    prefer_plugin(options.plugin);
   } catch (const tenon::Error& error) {
     speaker.finding({"open", "open", error.what(), ""});
     return false;

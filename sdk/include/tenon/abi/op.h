@@ -76,7 +76,9 @@ enum {
    * and what results in f32 is converted back */
   TENON_OP_ANY_DTYPE = 1 << 11,
   /* the shape of a result depends on elements of the operands, as that of nonzero does */
-  TENON_OP_DATA_DEPENDENT_SHAPE = 1 << 12
+  TENON_OP_DATA_DEPENDENT_SHAPE = 1 << 12,
+  /* `declines` is set: the op ranks above the same op of plugins that take every call */
+  TENON_OP_MAY_DECLINE = 1 << 13
 };
 
 /* A named value on a context. It is memory of the plugin, usually the head of a larger struct: the
@@ -127,6 +129,12 @@ typedef struct tenon_op_descriptor {
   tenon_run_function shape_rule;
   /* Multiplications that are added up in one call, from shapes alone. Null: not counted. */
   int64_t(TENON_CALL* multiply_adds)(void* self, const tenon_value* arguments);
+  /* With TENON_OP_MAY_DECLINE, of a specialised implementation: null takes the call; a reason, in
+   * a few words ("one input channel"), has the next ranked plugin that provides the op run it. The
+   * text is valid until the plugin is unloaded. Asked in every call, on its thread, before
+   * gradients are recorded; of arguments it reads shapes, strides and dtypes, and it calls no op.
+   * Operands of f16 and bf16 are as the caller gave them. Null, with the flag unset: takes all. */
+  const char*(TENON_CALL* declines)(void* self, const tenon_value* arguments);
 } tenon_op_descriptor;
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tenon/json.hpp"
@@ -23,21 +24,36 @@ struct LayerSummary {
   int64_t multiply_adds = 0;                  // of all its calls, as ops declare them
 };
 
+// Calls of one op by one layer that one plugin would run.
+struct ProvidedOp {
+  std::string layer, op, provider;
+  std::vector<std::pair<std::string, std::string>> declined;  // plugins ranked above, each with why
+  int64_t calls = 1;
+
+  bool is_same(const ProvidedOp& other) const {
+    return layer == other.layer && op == other.op && provider == other.provider &&
+           declined == other.declined;
+  }
+};
+
 struct ModelSummary {
   std::vector<std::vector<int64_t>> inputs;  // shapes, with the batch; empty: not known
   std::vector<LayerSummary> layers;          // parents first; the model is the first
   int64_t parameters = 0, trainable = 0, bytes = 0, multiply_adds = 0;
   std::vector<std::string> faults;  // shapes that do not fit, and what a module refuses
   std::string unknown;              // why shapes are not known; empty: they are
+  std::vector<ProvidedOp> ops;      // in the order of their first calls; where these are asked for
 };
 
 // Of the "model" of a config that has been applied, called with a batch of "input", or of samples as
 // "data" has them. Loads the plugins of the model and runs their code, and the reader's where the
 // outline does not know the shape.
-ModelSummary summarize_model(const Json& config, const DataOutline& data);
+// `with_ops` also lists the ops that it calls.
+ModelSummary summarize_model(const Json& config, const DataOutline& data, bool with_ops = false);
 // Of a module, called with tensors of these shapes and dtypes, in evaluation mode. Within ShapesOnly
 // nothing of it is computed.
-void summarize_call(const Module& model, const std::vector<Tensor>& inputs, ModelSummary& summary);
+void summarize_call(const Module& model, const std::vector<Tensor>& inputs, ModelSummary& summary,
+                    bool with_ops = false);
 
 }  // namespace training
 

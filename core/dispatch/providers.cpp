@@ -1,0 +1,78 @@
+// The layer of providers.
+#include "core/dispatch/providers.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/format.hpp"
+#include "core/base/text.hpp"
+#include "core/dispatch/error_context.hpp"
+#include "core/dispatch/layer.hpp"
+#include "core/dispatch/registry.hpp"
+#include "core/dispatch/trace.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+[[noreturn]] void throw_all_declined(const Implementation& implementation,
+                                     const std::vector<DeclinedCall>& declined) {
+  std::vector<std::string> texts;
+  for (const DeclinedCall& one : declined)
+    texts.push_back(format_text("plugin {}: {}", quote(one.provider), one.reason));
+  const Schema& schema = implementation.schema;
+  throw Error(
+      TENON_ERROR_NOT_IMPLEMENTED,
+      "{}(): every provider of op {} declined these arguments ({}); pass others, or install "
+      "or enable a plugin whose {} takes them; `tenon show {}` lists its providers",
+      schema.short_name(), quote(schema.name), join(texts, "; "), quote(schema.name), schema.name);
+}
+
+// The first has declined already.
+const Implementation& choose_next(const Implementation& first, const char* reason,
+                                  const tenon_value* arguments,
+                                  std::vector<DeclinedCall>& declined) {
+  const Implementation* asked = &first;
+  while (reason != nullptr) {
+    asked->reason_declined.store(reason, std::memory_order_relaxed);
+    declined.push_back({asked->provider, *reason == '\0' ? "it gives no reason" : reason});
+    if (tracing()) trace_declined(*asked, declined.back().reason);
+    asked = Registry::process().next_provider(*asked);
+    if (asked == nullptr) throw_all_declined(first, declined);
+    reason = reason_to_decline(*asked, arguments);
+  }
+  return *asked;
+}
+
+[[gnu::noinline]] tenon_status run_next_provider(Call& call, const char* reason) noexcept {
+  const Implementation* chosen = nullptr;
+  const tenon_status status = guarded(call.error, [&] {
+    std::vector<DeclinedCall> declined;
+    chosen = &choose_next(call.implementation, reason, call.arguments, declined);
+  });
+  if (status != TENON_OK) {
+    add_error_context(call.error, call.implementation, status);
+    return status;
+  }
+  Call inner{*chosen,    call.arguments, call.results, call.error,
+             call.flags, call.written,   call.context, call.layer};
+  return next(inner);
+}
+
+}  // namespace
+
+const char* reason_to_decline(const Implementation& implementation, const tenon_value* arguments) {
+  const tenon_op_descriptor& descriptor = implementation.descriptor;
+  return descriptor.declines == nullptr ? nullptr
+                                        : descriptor.declines(implementation.self, arguments);
+}
+
+const Implementation& choose_provider(const Implementation& first, const tenon_value* arguments,
+                                      std::vector<DeclinedCall>& declined) {
+  return choose_next(first, reason_to_decline(first, arguments), arguments, declined);
+}
+
+tenon_status run_provider(Call& call) noexcept {
+  const char* reason = reason_to_decline(call.implementation, call.arguments);
+  return reason == nullptr ? next(call) : run_next_provider(call, reason);
+}
+
+}  // namespace tenon::core
