@@ -39,7 +39,7 @@ struct RegistrationRequest {
   std::vector<const tenon_type_descriptor*> types;
   std::vector<const tenon_override_descriptor*> overrides;
   // Of ops that other plugins have registered: those plugins and this, by id, best first.
-  std::map<std::string, std::vector<std::string>, std::less<>> ranked;
+  std::map<std::string, std::vector<std::string>, std::less<>> ranked{};
 
   bool empty() const {
     return ops.empty() && modules.empty() && types.empty() && overrides.empty();

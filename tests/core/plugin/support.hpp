@@ -214,7 +214,7 @@ class FakeRegistrar : public Registrar {
   void commit(const RegistrationRequest& items) override {
     if (before_commit) before_commit();
     const std::lock_guard lock(mutex_);
-    const auto& [provider, code, replaced, ops, modules, types, overrides] = items;
+    const auto& [provider, code, replaced, ops, modules, types, overrides, ranked] = items;
     if (replaced != nullptr) erase(replaced->plugin());
     if (provider == refused) throw Error(TENON_ERROR_VALUE, "the table is full");
     for (const auto* op : ops) {
