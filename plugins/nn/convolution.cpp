@@ -1,7 +1,9 @@
 // conv1d, conv2d and conv3d, each with its two gradients, a product with the unfolded input; every one
 // is differentiated through the other two. The transposed convolutions are gradients for an input.
 #include <algorithm>
+#include <vector>
 
+#include "depthwise.hpp"
 #include "padding.hpp"
 #include "pooling.hpp"
 #include "unfolding.hpp"
@@ -115,6 +117,8 @@ struct Convolution {
     }
     return pointwise;
   }
+  // One channel for a feature or two: a product would be with a matrix of one row or two.
+  bool is_depthwise() const { return group_channels() == 1 && group_features() <= 2 && groups > 1; }
   Shape input_shape() const { return shape_of(channels, patches.in); }
   Shape output_shape() const { return shape_of(features, patches.out); }
   Shape shape_of(int64_t planes, const int64_t* spatial) const {
@@ -156,11 +160,93 @@ Tensor unfolded(const Convolution& k, const Tensor& input, int64_t n, int64_t g,
   return columns;
 }
 
+// Features, images or kernels of a depthwise convolution that are worth a thread.
+int64_t depthwise_grain(const Convolution& k, int64_t planes) {
+  return 1 + 131072 / std::max<int64_t>(1, planes * k.depth() * k.positions());
+}
+
+void convolve_depthwise(const Convolution& k, const Tensor& x, const Tensor& w, const Tensor& b,
+                        const Tensor& result) {
+  const bool unit_stride = has_unit_stride(k.patches);
+  visit_floating(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    tenon::parallel_for(
+        0, k.batch * k.features, depthwise_grain(k, 1), [&](int64_t begin, int64_t end) {
+          std::vector<T> scratch(static_cast<size_t>(unit_stride ? Bands(k.patches).scratch() : 0));
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t feature = i % k.features, image = i / k.group_features();
+            const T *const from = kernel::elements<const T>(x) + image * k.input_plane(),
+                           *const weights = kernel::elements<const T>(w) + feature * k.depth();
+            T* const to = kernel::elements<T>(result) + i * k.positions();
+            std::fill_n(to, k.positions(),
+                        b.defined() ? kernel::elements<const T>(b)[feature] : T{0});
+            if (unit_stride)
+              kernel::run<DepthwiseBands<T>>(from, weights, to, &k.patches, scratch.data());
+            else
+              kernel::run<DepthwiseRows<T>>(from, weights, to, &k.patches, scratch.data());
+          }
+        });
+  });
+}
+
+// The gradient for the input as the convolution of the outputs' with turned kernels.
+void input_gradient_depthwise(const Convolution& k, const Patches& back, const Tensor& w,
+                              const Tensor& go, const Tensor& result) {
+  const int64_t features = k.group_features(), area = k.depth();
+  visit_floating(w.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    tenon::parallel_for(
+        0, k.batch * k.channels, depthwise_grain(k, features), [&](int64_t begin, int64_t end) {
+          std::vector<T> scratch(static_cast<size_t>(Bands(back).scratch() + area));
+          T* const turned_kernel = scratch.data() + Bands(back).scratch();
+          for (int64_t i = begin * features; i < end * features; ++i) {
+            const T* const weights = kernel::elements<const T>(w) + i % k.features * area;
+            std::reverse_copy(weights, weights + area, turned_kernel);
+            kernel::run<DepthwiseBands<T>>(
+                kernel::elements<const T>(go) + i * k.positions(),
+                static_cast<const T*>(turned_kernel),
+                kernel::elements<T>(result) + i / features * k.input_plane(), &back,
+                scratch.data());
+          }
+        });
+  });
+}
+
+// One sum for each feature over the samples, in their order.
+void weight_gradient_depthwise(const Convolution& k, const Tensor& x, const Tensor& go,
+                               const Tensor& result) {
+  const bool unit_stride = has_unit_stride(k.patches);
+  visit_floating(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    tenon::parallel_for(
+        0, k.features, depthwise_grain(k, k.batch), [&](int64_t begin, int64_t end) {
+          std::vector<T> scratch(static_cast<size_t>(unit_stride ? Bands(k.patches).scratch() : 0));
+          for (int64_t feature = begin; feature < end; ++feature) {
+            for (int64_t n = 0; n < k.batch; ++n) {
+              const int64_t i = n * k.features + feature;
+              const T *const from = kernel::elements<const T>(x) +
+                                    i / k.group_features() * k.input_plane(),
+                             *const g = kernel::elements<const T>(go) + i * k.positions();
+              T* const to = kernel::elements<T>(result) + feature * k.depth();
+              if (unit_stride)
+                kernel::run<DepthwiseWeightBands<T>>(from, g, to, &k.patches, scratch.data());
+              else
+                kernel::run<DepthwiseWeightRows<T>>(from, g, to, &k.patches, scratch.data());
+            }
+          }
+        });
+  });
+}
+
 Tensor convolve(const Convolution& k, const Tensor& input, const Tensor& weight,
                 const Tensor& bias) {
   Tensor result = tenon::empty_tensor(k.output_shape(), input.dtype());
   if (result.numel() == 0) return result;
   const Tensor x = dense(input), w = dense(weight), b = bias.defined() ? dense(bias) : bias;
+  if (k.is_depthwise()) {
+    convolve_depthwise(k, x, w, b, result);
+    return result;
+  }
   visit_floating(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
     tenon::parallel_for(0, k.batch, k.grain(), [&](int64_t begin, int64_t end) {
@@ -192,6 +278,10 @@ Tensor input_gradient(const Convolution& k, const Tensor& weight, const Tensor& 
   tenon::fill_elements(result, 0);
   if (result.numel() == 0 || grad_output.numel() == 0) return result;
   const Tensor w = dense(weight), go = dense(grad_output);
+  if (Patches back; k.is_depthwise() && turned(k.patches, back)) {
+    input_gradient_depthwise(k, back, w, go, result);
+    return result;
+  }
   visit_floating(weight.dtype(), [&](auto zero) {
     using T = decltype(zero);
     tenon::parallel_for(0, k.batch, k.grain(), [&](int64_t begin, int64_t end) {
@@ -226,6 +316,10 @@ Tensor weight_gradient(const Convolution& k, const Tensor& input, const Tensor& 
   tenon::fill_elements(result, 0);
   if (result.numel() == 0 || grad_output.numel() == 0) return result;
   const Tensor x = dense(input), go = dense(grad_output);
+  if (k.is_depthwise()) {
+    weight_gradient_depthwise(k, x, go, result);
+    return result;
+  }
   // A fixed number of partial sums, whatever the threads, so that the result is the same.
   const int64_t parts = std::min({int64_t{8}, k.batch, 1 + k.batch / k.grain()});
   const int64_t part = (k.batch + parts - 1) / parts, size = result.numel();
