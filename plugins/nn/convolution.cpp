@@ -3,8 +3,10 @@
 #include "shared_ops/convolution.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "common.hpp"
+#include "depthwise.hpp"
 #include "unfolding.hpp"
 
 namespace {
@@ -37,13 +39,100 @@ int64_t grain(const Convolution& k) {
   return 1 + 1048576 / std::max<int64_t>(1, k.depth() * k.positions() * k.features);
 }
 
-// The kernels: each a product with the unfolded input.
+// One channel for a feature or two: a product would be with a matrix of one row or two.
+bool is_depthwise(const Convolution& k) {
+  return k.group_channels() == 1 && k.group_features() <= 2 && k.groups > 1;
+}
+
+// Features, images or kernels of a depthwise convolution that are worth a thread.
+int64_t depthwise_grain(const Convolution& k, int64_t planes) {
+  return 1 + 131072 / std::max<int64_t>(1, planes * k.depth() * k.positions());
+}
+
+void convolve_depthwise(const Convolution& k, const Tensor& x, const Tensor& w, const Tensor& b,
+                        const Tensor& result) {
+  const bool unit_stride = has_unit_stride(k.patches);
+  visit_floating(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    tenon::parallel_for(
+        0, k.batch * k.features, depthwise_grain(k, 1), [&](int64_t begin, int64_t end) {
+          std::vector<T> scratch(static_cast<size_t>(unit_stride ? Bands(k.patches).scratch() : 0));
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t feature = i % k.features, image = i / k.group_features();
+            const T *const from = kernel::elements<const T>(x) + image * k.input_plane(),
+                           *const weights = kernel::elements<const T>(w) + feature * k.depth();
+            T* const to = kernel::elements<T>(result) + i * k.positions();
+            std::fill_n(to, k.positions(),
+                        b.defined() ? kernel::elements<const T>(b)[feature] : T{0});
+            if (unit_stride)
+              kernel::run<DepthwiseBands<T>>(from, weights, to, &k.patches, scratch.data());
+            else
+              kernel::run<DepthwiseRows<T>>(from, weights, to, &k.patches, scratch.data());
+          }
+        });
+  });
+}
+
+// The gradient for the input as the convolution of the outputs' with turned kernels.
+void input_gradient_depthwise(const Convolution& k, const Patches& back, const Tensor& w,
+                              const Tensor& go, const Tensor& result) {
+  const int64_t features = k.group_features(), area = k.depth();
+  visit_floating(w.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    tenon::parallel_for(
+        0, k.batch * k.channels, depthwise_grain(k, features), [&](int64_t begin, int64_t end) {
+          std::vector<T> scratch(static_cast<size_t>(Bands(back).scratch() + area));
+          T* const turned_kernel = scratch.data() + Bands(back).scratch();
+          for (int64_t i = begin * features; i < end * features; ++i) {
+            const T* const weights = kernel::elements<const T>(w) + i % k.features * area;
+            std::reverse_copy(weights, weights + area, turned_kernel);
+            kernel::run<DepthwiseBands<T>>(
+                kernel::elements<const T>(go) + i * k.positions(),
+                static_cast<const T*>(turned_kernel),
+                kernel::elements<T>(result) + i / features * k.input_plane(), &back,
+                scratch.data());
+          }
+        });
+  });
+}
+
+// One sum for each feature over the samples, in their order.
+void weight_gradient_depthwise(const Convolution& k, const Tensor& x, const Tensor& go,
+                               const Tensor& result) {
+  const bool unit_stride = has_unit_stride(k.patches);
+  visit_floating(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    tenon::parallel_for(
+        0, k.features, depthwise_grain(k, k.batch), [&](int64_t begin, int64_t end) {
+          std::vector<T> scratch(static_cast<size_t>(unit_stride ? Bands(k.patches).scratch() : 0));
+          for (int64_t feature = begin; feature < end; ++feature) {
+            for (int64_t n = 0; n < k.batch; ++n) {
+              const int64_t i = n * k.features + feature;
+              const T *const from = kernel::elements<const T>(x) +
+                                    i / k.group_features() * k.input_plane(),
+                             *const g = kernel::elements<const T>(go) + i * k.positions();
+              T* const to = kernel::elements<T>(result) + feature * k.depth();
+              if (unit_stride)
+                kernel::run<DepthwiseWeightBands<T>>(from, g, to, &k.patches, scratch.data());
+              else
+                kernel::run<DepthwiseWeightRows<T>>(from, g, to, &k.patches, scratch.data());
+            }
+          }
+        });
+  });
+}
+
+// The kernels: each a product with the unfolded input, but for depthwise ones.
 struct Unfolding {
   static Tensor convolve(const Convolution& k, const Tensor& input, const Tensor& weight,
                          const Tensor& bias) {
     Tensor result = tenon::empty_tensor(k.output_shape(), input.dtype());
     if (result.numel() == 0) return result;
     const Tensor x = dense(input), w = dense(weight), b = bias.defined() ? dense(bias) : bias;
+    if (is_depthwise(k)) {
+      convolve_depthwise(k, x, w, b, result);
+      return result;
+    }
     visit_floating(input.dtype(), [&](auto zero) {
       using T = decltype(zero);
       tenon::parallel_for(0, k.batch, grain(k), [&](int64_t begin, int64_t end) {
@@ -76,6 +165,10 @@ struct Unfolding {
     tenon::fill_elements(result, 0);
     if (result.numel() == 0 || grad_output.numel() == 0) return result;
     const Tensor w = dense(weight), go = dense(grad_output);
+    if (Patches back; is_depthwise(k) && turned(k.patches, back)) {
+      input_gradient_depthwise(k, back, w, go, result);
+      return result;
+    }
     visit_floating(weight.dtype(), [&](auto zero) {
       using T = decltype(zero);
       tenon::parallel_for(0, k.batch, grain(k), [&](int64_t begin, int64_t end) {
@@ -110,6 +203,10 @@ struct Unfolding {
     tenon::fill_elements(result, 0);
     if (result.numel() == 0 || grad_output.numel() == 0) return result;
     const Tensor x = dense(input), go = dense(grad_output);
+    if (is_depthwise(k)) {
+      weight_gradient_depthwise(k, x, go, result);
+      return result;
+    }
     // A fixed number of partial sums, whatever the threads, so that the result is the same.
     const int64_t parts = std::min({int64_t{8}, k.batch, 1 + k.batch / grain(k)});
     const int64_t part = (k.batch + parts - 1) / parts, size = result.numel();
