@@ -11,7 +11,7 @@ expected element, or of "near" where that is larger; "results" says how many of 
 all are. "meant" lists differences that are meant: `when`
 is true of the call (`found` or `refused` is None; `expected` and `raised` likewise).
 
-"complex" of the table lists the ops whose rows are used once more, with complex operands and what
+Each of "complex" of the table lists ops whose rows are used once more, with complex operands and what
 its "with" says; of its "ulp" and "near" and those of the row the larger ones count. Elements are then compared by their distance, in units of the expected size.
 """
 
@@ -229,7 +229,6 @@ def compare(oracle, name, row, entry):
 def rows():
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "ops.json")) as file:
         table = json.load(file)
-        again = table["complex"]
         for group in table["groups"]:
             for name, row in group["ops"].items():
                 row = {"numpy": row} if isinstance(row, str) else row
@@ -237,7 +236,9 @@ def rows():
                 row["meant"] = group.get("meant_of_all", []) + row.get("meant", [])
                 row["code"] = compile(row["numpy"], name, "eval")
                 yield name, row
-                if name in again["ops"]:
+                for again in table["complex"]:
+                    if name not in again["ops"]:
+                        continue
                     meant = [dict(line, rare=True) for line in row["meant"] + again["meant"]]
                     over = dict(again["with"], ulp=max(again["with"]["ulp"], row.get("ulp", 0)),
                                 near=max(again["with"]["near"], row.get("near", 0)))
