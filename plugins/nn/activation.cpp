@@ -25,6 +25,7 @@ struct Gelu {
       "tanh (arXiv:1606.08415).";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input, std::string_view approximate) {
+    check_floating("gelu", "input", input);
     if (approximate == "none") return tenon::nn::functional::gelu_erf(input);
     if (approximate != "tanh") {
       throw tenon::ValueError("gelu(): approximate is '" + std::string(approximate) +

@@ -55,22 +55,27 @@ struct Row {
     return here.defined() ? here : group["draw"][parameter];
   }
 };
+// What a row says of complex operands; undefined where it is not used again with them.
+Json over_complex(const Json& table, const std::string& op) {
+  for (int64_t t = 0; t < table["complex"].size(); ++t) {
+    const Json again = table["complex"][t];
+    for (int64_t i = 0; i < again["ops"].size(); ++i) {
+      if (again["ops"][i].text() == op) return again["with"];
+    }
+  }
+  return {};
+}
 std::vector<Row> rows_of(const Json& table) {
   std::vector<Row> rows;
-  const Json groups = table["groups"], again = table["complex"]["ops"];
-  const auto repeats = [&](const std::string& op) {
-    for (int64_t i = 0; i < again.size(); ++i) {
-      if (again[i].text() == op) return true;
-    }
-    return false;
-  };
+  const Json groups = table["groups"];
   for (int64_t g = 0; g < groups.size(); ++g) {
     const Json ops = groups[g]["ops"];
     for (int64_t i = 0; i < ops.size(); ++i) {
       rows.push_back({ops.key(i), ops[i].is_text() ? Json() : ops[i], groups[g], Json()});
-      if (!repeats(rows.back().op)) continue;
+      const Json over = over_complex(table, rows.back().op);
+      if (!over.defined()) continue;
       rows.push_back(rows.back());
-      rows.back().over = table["complex"]["with"];
+      rows.back().over = over;
     }
   }
   return rows;

@@ -7,12 +7,14 @@ operands are converted as the row says:
              "exact" only where that dtype is floating; "promoted" names the operands, or all are
   "wide":    "f64" or "longdouble": floating operands are computed in at most that precision
 The result is then compared in dtype, shape and elements: "ulp" units in the last place of the
-expected element, or of "near" where that is larger; "results" says how many of the op's results, or
-all are. "meant" lists differences that are meant: `when`
-is true of the call (`found` or `refused` is None; `expected` and `raised` likewise).
+expected element, or of "near" where that is larger; "results" says which of the op's results, by
+index, or all are (vectors of decompositions are determined up to a phase: their tests multiply the
+factors). "meant" lists differences that are meant: `when` is true of the call (`found` or `refused` is
+None; `expected` and `raised` likewise).
 
-"complex" of the table lists the ops whose rows are used once more, with complex operands and what
-its "with" says; of its "ulp" and "near" and those of the row the larger ones count. Elements are then compared by their distance, in units of the expected size.
+Each of "complex" of the table lists ops whose rows are used once more, with complex operands and what
+its "with" says; of its "ulp" and "near" and those of the row the larger ones count. Elements are then
+compared by their distance, in units of the expected size.
 """
 
 import json
@@ -202,7 +204,8 @@ def compare(oracle, name, row, entry):
         elif expected is None:
             what = f"answered; NumPy raised {raised}"
         else:
-            what = difference(found[:row.get("results")], expected, row)
+            chosen = row.get("results", range(len(found)))
+            what = difference([found[i] for i in chosen], expected, row)
         if what is None:
             counts["answered"] += 1
             continue
@@ -229,7 +232,6 @@ def compare(oracle, name, row, entry):
 def rows():
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "ops.json")) as file:
         table = json.load(file)
-        again = table["complex"]
         for group in table["groups"]:
             for name, row in group["ops"].items():
                 row = {"numpy": row} if isinstance(row, str) else row
@@ -237,7 +239,9 @@ def rows():
                 row["meant"] = group.get("meant_of_all", []) + row.get("meant", [])
                 row["code"] = compile(row["numpy"], name, "eval")
                 yield name, row
-                if name in again["ops"]:
+                for again in table["complex"]:
+                    if name not in again["ops"]:
+                        continue
                     meant = [dict(line, rare=True) for line in row["meant"] + again["meant"]]
                     over = dict(again["with"], ulp=max(again["with"]["ulp"], row.get("ulp", 0)),
                                 near=max(again["with"]["near"], row.get("near", 0)))
