@@ -16,9 +16,9 @@ const char* kind_text(ItemKind kind) {
 PluginManager::Policies::Entry PluginManager::Policies::entry(const Record& record) const {
   for (const PluginPolicy& policy : list) {
     for (const PluginPolicy::Plugin& plugin : policy.plugins) {
-      if (plugin.name == (is_plugin_path(plugin.name) ? record.found.path : record.id())) {
+      if (is_plugin_path(plugin.name) ? plugin.name == record.found.path
+                                      : record.is_named(plugin.name))
         return {&plugin, &policy};
-      }
     }
   }
   return {};
@@ -29,7 +29,7 @@ const PluginPolicy::Preference* PluginManager::Policies::disabling(const Record&
                                                                    std::string* source) const {
   for (const PluginPolicy& policy : list) {
     for (const PluginPolicy::Preference& preference : policy.disable) {
-      if (!preference.plugin.empty() && preference.plugin != record.id()) continue;
+      if (!preference.plugin.empty() && !record.is_named(preference.plugin)) continue;
       if (!matches(preference, target)) continue;
       // Disabling an op of every provider does not disable its overrides.
       if (!target.key.empty() && preference.plugin.empty() && !preference.about_overrides())
@@ -48,7 +48,7 @@ const PluginManager::Record* PluginManager::Policies::preferred(
     for (const PluginPolicy::Preference& preference : policy.prefer) {
       if (!matches(preference, target)) continue;
       for (const Record* candidate : candidates) {
-        if (candidate->id() != preference.plugin) continue;
+        if (!candidate->is_named(preference.plugin)) continue;
         if (reason != nullptr)
           *reason = format_text("preferred by {}: {}", policy.source, preference.pattern);
         return candidate;
@@ -70,9 +70,9 @@ const PluginManager::Record* PluginManager::Policies::by_place(
     const Record* chosen = nullptr;
     for (const PluginPolicy::Plugin& plugin : policy.plugins) {
       for (const Record* candidate : candidates) {
-        const std::string& name =
-            is_plugin_path(plugin.name) ? candidate->found.path : candidate->id();
-        if (plugin.name != name) continue;
+        if (is_plugin_path(plugin.name) ? plugin.name != candidate->found.path
+                                        : !candidate->is_named(plugin.name))
+          continue;
         if (chosen == nullptr || policy.duplicates == DuplicateChoice::Last) chosen = candidate;
       }
     }
@@ -146,6 +146,12 @@ std::vector<const PluginManager::Record*> PluginManager::best_providers(ItemKind
   }
   // A preferred or named plugin that fails is not silently replaced by another.
   if (const Record* record = policies_->preferred(name, candidates, reason)) return {record};
+  // A side version provides what it is preferred for, and what the version with the id lacks.
+  std::erase_if(candidates, [&](const Record* record) {
+    return record->found.is_side && std::ranges::any_of(candidates, [&](const Record* other) {
+             return !other->found.is_side && other->found.facts->id == record->found.facts->id;
+           });
+  });
   std::vector<const Record*> named;
   std::vector<const Record*> sound;
   for (const Record* record : candidates) {
@@ -296,6 +302,8 @@ Error PluginManager::contested(ItemKind kind, std::string_view name,
 const PluginManager::Record* PluginManager::ranked(const PreferenceTarget& target,
                                                    const std::vector<Record*>& candidates) const {
   if (const Record* record = policies_->preferred(target, candidates)) return record;
+  if (candidates.size() == 2 && candidates[0]->found.facts->id == candidates[1]->found.facts->id)
+    return candidates[candidates[0]->found.is_side ? 1 : 0];
   std::vector<const Record*> named;
   for (const Record* record : candidates) {
     if (record->named || record->configured) named.push_back(record);

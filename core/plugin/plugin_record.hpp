@@ -18,7 +18,10 @@
 namespace tenon::core {
 
 struct PluginManager::Record : std::enable_shared_from_this<Record> {
+  explicit Record(FoundPlugin plugin) : found(std::move(plugin)), name(found.name()) {}
+
   FoundPlugin found;
+  std::string name;
   PluginState state = PluginState::Indexed;
   std::string reason;
   std::optional<PluginFailure> failure;
@@ -32,9 +35,13 @@ struct PluginManager::Record : std::enable_shared_from_this<Record> {
   UnmapVerdict verdict;     // of that code
   LoadedPlugin loaded;
 
-  const std::string& id() const {
-    static const std::string none;
-    return found.facts ? found.facts->id : none;
+  // "cube", or of a side version "cube@1.2.0".
+  const std::string& id() const { return name; }
+  // Whether a config means it by "cube", or by "cube@1.2.0".
+  bool is_named(std::string_view given) const {
+    if (given == name) return true;
+    const auto [plugin, version] = split_plugin_name(given);
+    return found.facts && plugin == found.facts->id && version == found.facts->version;
   }
   // Neither a scan nor a policy may change it any more.
   bool is_final() const { return opened || state == PluginState::Loading; }
@@ -77,10 +84,22 @@ struct PluginManager::Policies {
   std::vector<PluginPolicy> list;                   // the newest first
   std::vector<std::string> folders;                 // of add_search_path, the newest first
   std::vector<std::string> files;                   // of load(), the newest first
+  std::vector<std::string> versions;                // of load(): "cube@1.2.0", the oldest first
 
   // No policy switches it off.
   bool quarantine() const {
     return std::ranges::all_of(list, [](const PluginPolicy& policy) { return policy.quarantine; });
+  }
+
+  // What is named side by side, in this order.
+  std::vector<std::string> named_plugins() const {
+    std::vector<std::string> names;
+    for (const PluginPolicy& policy : list) {
+      for (const PluginPolicy::Plugin& plugin : policy.plugins)
+        names.push_back(is_plugin_path(plugin.name) ? plugin.id : plugin.name);
+    }
+    names.insert(names.end(), versions.begin(), versions.end());
+    return names;
   }
 
   struct Entry {
