@@ -63,8 +63,7 @@ std::shared_ptr<const CallOrigin> origin_of(const Node& node) {
   return std::make_shared<CallOrigin>(node);
 }
 
-// "op 'div' of plugin 'math', called from main+0x12 (/path/program+0x34)".
-std::string origin_text(const CallOrigin& origin) {
+std::string text_of(const CallOrigin& origin) {
   std::string text = format_text("the engine's own {}", origin.node);
   if (const Implementation* implementation = origin.implementation) {
     text = format_text("op '{}' of plugin '{}'", implementation->schema.name,
@@ -97,16 +96,18 @@ std::string origin_text(const CallOrigin& origin) {
 
 Error told(const Node& node, Error error) {
   const std::shared_ptr<const CallOrigin> origin = origin_of(node);
-  error.message += format_text("\n  Its forward call: {}.", origin_text(*origin));
+  error.message += format_text("\n  Its forward call: {}.", text_of(*origin));
   for (const CallOrigin* parent = origin->parent.get(); parent != nullptr;
        parent = parent->parent.get()) {
     error.message += format_text("\n  That calculation was induced by '{}'; its forward call: {}.",
-                                 parent->node, origin_text(*parent));
+                                 parent->node, text_of(*parent));
   }
   return error;
 }
 
 }  // namespace
+
+std::string origin_text(const Node& node) { return text_of(*origin_of(node)); }
 
 void remember_origin(Node& node) {
   auto origin = std::make_shared<CallOrigin>(node);

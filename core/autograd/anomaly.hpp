@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 
 #include "core/autograd/node.hpp"
 
@@ -29,6 +30,9 @@ struct CallOrigin {
 };
 
 void remember_origin(Node& node);
+// "op 'div' of plugin 'math', called from main+0x12 (/path/program+0x34)"; where is not known of nodes
+// that were recorded without anomaly mode.
+std::string origin_text(const Node& node);
 
 // node.apply; an error in it says where its forward call was made. With
 // `search`, a gradient that holds a nan is an error. Throws.

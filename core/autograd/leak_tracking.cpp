@@ -8,9 +8,11 @@
 #include <string>
 #include <unordered_set>
 
+#include "core/autograd/anomaly.hpp"
 #include "core/autograd/op_node.hpp"
 #include "core/base/environment.hpp"
 #include "core/base/fork.hpp"
+#include "core/base/format.hpp"
 
 namespace tenon::core {
 
@@ -93,6 +95,21 @@ Json describe_live() {
   }
   document.end_array();
   return document.finish();
+}
+
+std::vector<std::string> recorded_by(const PluginCode& code) {
+  constexpr size_t kMost = 8;
+  Living& all = living();
+  const std::lock_guard lock(all.mutex);
+  std::vector<std::string> places;
+  size_t count = 0;
+  for (const OpNode* node : all.nodes) {
+    const Implementation& implementation = *node->implementation();
+    if (implementation.code != &code && implementation.rules_code != &code) continue;
+    if (++count <= kMost) places.push_back(origin_text(*node));
+  }
+  if (count > kMost) places.push_back(format_text("{} more calls", count - kMost));
+  return places;
 }
 
 }  // namespace tenon::core

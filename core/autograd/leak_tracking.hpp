@@ -2,8 +2,11 @@
 #pragma once
 
 #include <atomic>
+#include <string>
+#include <vector>
 
 #include "core/base/json.hpp"
+#include "core/base/plugin_code.hpp"
 
 namespace tenon::core {
 
@@ -17,6 +20,10 @@ bool track_live(bool enabled);
 // [{"provider", "nodes", "saved_tensors", "saved_bytes", "ops": [{"op", "nodes"}...]}...] of the
 // counted nodes that are alive. Not while a backward runs in another thread.
 Json describe_live();
+
+// Counted nodes that run the code, where each was recorded: "op 'my.add' of plugin 'my', called from
+// ...", with its call where anomaly mode was on. At most 8, then how many more. Under the same terms.
+std::vector<std::string> recorded_by(const PluginCode& code);
 
 extern constinit std::atomic<bool> live_tracked;
 void note_birth(OpNode& node);

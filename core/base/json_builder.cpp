@@ -17,6 +17,8 @@ namespace {
 // front.
 constexpr uint32_t kLargeObject = 16;
 
+constexpr size_t kMostDuplicates = 100;  // that are listed
+
 [[noreturn]] void misuse(const char* what) {
   throw Error(TENON_ERROR_INTERNAL, "document builder: {}", what);
 }
@@ -173,6 +175,7 @@ void JsonBuilder::index_keys(size_t first) {
     if (duplicates_ == nullptr) misuse("a duplicate key");
     const std::string pointer = open_pointer();
     for (const auto& [later, original] : repeats) {
+      if (duplicates_->size() == kMostDuplicates) break;
       const std::string_view name = key_text(pending_[later]);
       duplicates_->push_back({std::string(name), pointer_step(pointer, name),
                               pending_[later].key_place_, pending_[original].key_place_});

@@ -120,6 +120,7 @@ class Handler {
 
  private:
   bool keep(Part part) {
+    if (parts_.empty()) parts_.reserve(source_.size());  // grows without a copy
     parts_.append(part.data(), part.size());
     return true;
   }
@@ -304,7 +305,7 @@ Json parse_json(std::string_view source, const JsonOptions& options) {
   }
   std::vector<DuplicateKey> repeated;
   JsonBuilder builder(options.source);
-  builder.reserve(source.size() / 16 + 4, source.size() / 2);
+  builder.reserve(source.size() / 16 + 4, source.size());
   builder.collect_duplicates(options.duplicates != nullptr ? options.duplicates : &repeated);
 
   json_parser::parse_options parse_options;

@@ -28,7 +28,9 @@ const tenon_op* Registry::find(std::string_view name) const {
 }
 
 const tenon_op* Registry::require(std::string_view name) const {
-  if (const tenon_op* op = find(name)) return op;
+  // One whose plugin was unloaded has none: the finder says so, or loads another provider.
+  if (const tenon_op* op = find(name); op != nullptr && op->implementation.load() != nullptr)
+    return op;
   if (finder_) finder_(name);
   if (const tenon_op* op = find(name)) return op;
   throw Error(TENON_ERROR_VALUE, "no op is named '{}'", name);

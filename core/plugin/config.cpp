@@ -12,6 +12,7 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/input_file.hpp"
+#include "core/base/json_bound.hpp"
 #include "core/base/text.hpp"
 #include "core/plugin/config_sections.hpp"
 #include "core/plugin/config_table.hpp"
@@ -82,6 +83,8 @@ class Reader {
     options.relaxed = true;
     std::vector<DuplicateKey> duplicates;
     options.duplicates = &duplicates;
+    // Of each value another document is made, or a fault.
+    require_bounded(text, options, 500);
     const Json source = parse_json(text, options);
     for (const DuplicateKey& duplicate : duplicates) {
       add(duplicate.place, duplicate.pointer,

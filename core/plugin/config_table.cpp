@@ -27,7 +27,8 @@ constexpr ConfigSchema kLoad[] = {
     {.type = Type::Text, .text = Text::Choice, .choices = kLoadModes}};
 constexpr ConfigKey kPluginKeys[] = {
     {.name = "name",
-     .meaning = "id of the plugin; looked for in the search folders",
+     .meaning = "id of the plugin, or one version of it, 'cube@1.2.0'; looked for in the search "
+                "folders",
      .schemas = kPluginId},
     {.name = "path",
      .meaning = "its file, when it is not in a search folder",

@@ -32,7 +32,7 @@ enum class ConfigText : uint8_t {
   Choice,
   InputPath,   // made absolute, from the config's folder
   OutputPath,  // the same
-  PluginId,
+  PluginId,    // or one version of it: "math@1.2.0"
   PluginPath,
   Name,     // an op or module: words with dots between
   Pattern,  // the same, where '*' stands for anything

@@ -44,10 +44,16 @@ bool is_pattern(std::string_view text) {
   return text.ends_with(']') && made_of(text.substr(bracket + 1, text.size() - bracket - 2), ", ");
 }
 
+// "math", or a version of it: "math@1.2.0".
 bool is_plugin_id(std::string_view text) {
-  return !text.empty() && is_word(text.front()) &&
-         std::all_of(text.begin(), text.end(),
-                     [](char c) { return is_word(c) || c == '.' || c == '-'; });
+  const auto holds = [](std::string_view part, std::string_view others) {
+    return std::all_of(part.begin(), part.end(),
+                       [&](char c) { return is_word(c) || others.find(c) != others.npos; });
+  };
+  const size_t at = text.find('@');
+  const std::string_view id = text.substr(0, at);
+  if (id.empty() || !is_word(id.front()) || !holds(id, ".-")) return false;
+  return at == text.npos || (at + 1 < text.size() && holds(text.substr(at + 1), ".-+"));
 }
 
 bool is_sha256(std::string_view text) {
@@ -89,7 +95,8 @@ constexpr Grammar kGrammars[] = {
     {Text::InputPath, is_path, "", "a path"},
     {Text::OutputPath, is_path, "", "a path"},
     {Text::PluginPath, is_path, "", "the path of a plugin"},
-    {Text::PluginId, is_plugin_id, "^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "a plugin id like 'math'"},
+    {Text::PluginId, is_plugin_id, "^[A-Za-z0-9_][A-Za-z0-9_.-]*(@[A-Za-z0-9_.+-]+)?$",
+     "a plugin id like 'math'"},
     {Text::Name, is_name, "^[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)*$",
      "a name like 'relu' or 'nn.functional.relu'"},
     {Text::Pattern, is_pattern, "^[A-Za-z0-9_.*]+(\\[[A-Za-z0-9_.*, ]+\\])?$",

@@ -100,7 +100,74 @@ FoundPlugin read_plugin(std::string path, PluginOrigin origin, const KnownFiles&
   return plugin;
 }
 
+// Which file stands for which name.
+class Winners {
+ public:
+  Winners(std::vector<FoundPlugin>& plugins, std::span<const std::string> named)
+      : plugins_(plugins), named_(named) {}
+
+  void choose() {
+    for (FoundPlugin& plugin : plugins_) {
+      if (plugin.facts) by_id_[plugin.facts->id].push_back(&plugin);
+    }
+    for (const auto& [id, files] : by_id_) choose(id, files);
+  }
+
+ private:
+  using Files = std::vector<FoundPlugin*>;
+
+  static FoundPlugin* of_version(const Files& files, std::string_view version) {
+    const auto found = std::ranges::find_if(
+        files, [&](const FoundPlugin* file) { return file->facts->version == version; });
+    return found == files.end() ? nullptr : *found;
+  }
+
+  void choose(std::string_view id, const Files& files) const {
+    std::vector<FoundPlugin*> versions;  // that are named, in this order; null: the id alone is
+    for (const std::string& name : named_) {
+      const auto [named_id, version] = split_plugin_name(name);
+      if (named_id != id) continue;
+      FoundPlugin* const file = version.empty() ? nullptr : of_version(files, version);
+      if ((file != nullptr || version.empty()) &&
+          std::ranges::find(versions, file) == versions.end())
+        versions.push_back(file);
+    }
+    FoundPlugin* first = versions.empty() ? nullptr : versions.front();
+    // The id alone is named first: it is that of the first file whose version is not named.
+    for (FoundPlugin* file : files) {
+      if (first == nullptr && std::ranges::find(versions, file) == versions.end()) first = file;
+    }
+    if (first == nullptr) first = files.front();
+    for (FoundPlugin* file : files) {
+      if (file == first) continue;
+      if (std::ranges::find(versions, file) != versions.end())
+        file->side_name = format_text("{}@{}", id, file->facts->version);
+      else
+        file->shadowed = shadowed_by(*file, *first, first == files.front());
+    }
+  }
+
+  static std::string shadowed_by(const FoundPlugin& file, const FoundPlugin& winner,
+                                 bool by_order) {
+    if (file.stamp.same_file(winner.stamp))
+      return format_text("the same file as {}", quote(winner.path));
+    return format_text(
+        "{} {}", quote(winner.path),
+        by_order ? "comes first in the search order" : "is of the version that is named");
+  }
+
+  std::vector<FoundPlugin>& plugins_;
+  std::span<const std::string> named_;
+  std::unordered_map<std::string_view, Files> by_id_;
+};
+
 }  // namespace
+
+std::pair<std::string_view, std::string_view> split_plugin_name(std::string_view name) {
+  const size_t at = name.find('@');
+  if (at == name.npos) return {name, {}};
+  return {name.substr(0, at), name.substr(at + 1)};
+}
 
 const char* plugin_origin_text(PluginOrigin origin) noexcept {
   switch (origin) {
@@ -196,7 +263,8 @@ void require_trusted(const PathTrust& trust, const std::string& path, const File
 }
 
 Discovery discover_plugins(std::span<const std::string> files, std::vector<SearchFolder> folders,
-                           const PathTrust& trust, std::span<const FoundPlugin* const> known) {
+                           const PathTrust& trust, std::span<const FoundPlugin* const> known,
+                           std::span<const std::string> named) {
   KnownFiles known_paths;
   for (const FoundPlugin* plugin : known) known_paths.emplace(plugin->path, plugin);
   Discovery discovery;
@@ -215,16 +283,7 @@ Discovery discover_plugins(std::span<const std::string> files, std::vector<Searc
   }
   discovery.folders = std::move(folders);
 
-  std::unordered_map<std::string_view, const FoundPlugin*> winners;
-  for (FoundPlugin& plugin : discovery.plugins) {
-    if (!plugin.facts) continue;
-    const auto [winner, first] = winners.emplace(plugin.facts->id, &plugin);
-    if (first) continue;
-    plugin.shadowed =
-        plugin.stamp.same_file(winner->second->stamp)
-            ? format_text("the same file as {}", quote(winner->second->path))
-            : format_text("{} comes first in the search order", quote(winner->second->path));
-  }
+  Winners(discovery.plugins, named).choose();
   return discovery;
 }
 

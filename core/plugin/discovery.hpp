@@ -5,6 +5,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/plugin/facts_reader.hpp"
@@ -48,7 +50,13 @@ struct FoundPlugin {
   std::shared_ptr<const PluginFacts> facts;  // null when they could not be read
   std::optional<PluginFailure> failure;      // why
   std::string shadowed;  // why another file stands for this id; empty for winners
+  // "cube@1.2.0" of a side version: one that is used beside another, which has the id; else empty.
+  std::string side_name;
+  bool is_side() const { return !side_name.empty(); }
 };
+
+// "cube@1.2.0" as id and version; the version is empty without one.
+std::pair<std::string_view, std::string_view> split_plugin_name(std::string_view name);
 
 struct Discovery {
   std::vector<SearchFolder> folders;
@@ -68,9 +76,13 @@ std::vector<SearchFolder> search_folders(std::span<const std::string> configured
 // folders, not in folders below. Runs no plugin code. The first file with an id wins; a file that
 // cannot be read is kept with its failure. Facts of files that are `known` and unchanged are not
 // read again. What others can change is refused: of a folder all that is in it.
+//
+// `named`: what configs name, in their order. Versions among it, as "cube@1.2.0", are found side by
+// side: the first that is named for an id has the id, the others are side versions.
 Discovery discover_plugins(std::span<const std::string> files, std::vector<SearchFolder> folders,
                            const PathTrust& trust = PathTrust(),
-                           std::span<const FoundPlugin* const> known = {});
+                           std::span<const FoundPlugin* const> known = {},
+                           std::span<const std::string> named = {});
 
 // Throws PluginError, stage read, when others can change the opened file with this stamp, or where
 // its path leads.

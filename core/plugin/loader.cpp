@@ -580,6 +580,14 @@ std::optional<PluginFailure> judge_abi(const tenon_host& host, const std::string
   return failure;
 }
 
+bool is_mapped(const std::string& path) {
+  const std::lock_guard lock(loader_mutex());
+  void* const handle = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return false;
+  ::dlclose(handle);
+  return true;
+}
+
 void LoadedPlugin::shutdown() const noexcept {
   if (table == nullptr || table->shutdown == nullptr) return;
   try {

@@ -33,6 +33,10 @@ struct LoadedPlugin {
   bool unmap() noexcept;
 };
 
+// Whether the system's loader would lead the path to code that is mapped: that of an earlier load, or
+// of another libtenon in the process. Variables of that code are another load's.
+bool is_mapped(const std::string& path);
+
 // Stages version to init, and the comparison that precedes register: when it returns, the plugin is
 // initialized and registers what it declared, but nothing is visible yet. Throws PluginError. With
 // `sealed` that copy is mapped in place of the file at `path`. `loaded` has a library as soon as code

@@ -85,11 +85,10 @@ class PluginManager::Load {
   void open() {
     FileStamp stamp = record_.found.stamp;
     std::shared_ptr<const PluginFacts> facts = record_.found.facts;
-    // A path that was opened before leads the system's loader to the code of then.
-    const bool reopened = manager_.opened_paths_.contains(path_);
     lock_.unlock();
     std::unique_ptr<const SealedFile> sealed;
-    if (reopened || !pinned_.sha256.empty() || !locks_.empty() || approval_.judges_bytes()) {
+    if (again_ || is_mapped(path_) || !pinned_.sha256.empty() || !locks_.empty() ||
+        approval_.judges_bytes()) {
       sealed = std::make_unique<const SealedFile>(path_);
       if (auto failure = check_hash(request_.provider, *sealed, path_, pinned_.sha256))
         throw PluginError(std::move(*failure));
@@ -118,7 +117,6 @@ class PluginManager::Load {
                 pinned_.options.get(), loaded_);
     if (again_) take_over(*facts, path_, manager_.host_, before_, loaded_);
     lock_.lock();
-    manager_.opened_paths_.insert(path_);
     record_.loaded = loaded_;
     record_.opened = true;
     if (facts != record_.found.facts) {
@@ -154,12 +152,14 @@ class PluginManager::Load {
 
   // Of a file that was built again since it was indexed.
   void use(PluginFacts found, std::shared_ptr<const PluginFacts>& facts) const {
-    if (found.id != request_.provider) {
+    const PluginFacts& known = *record_.found.facts;
+    if (found.id != known.id || (record_.found.is_side() && found.version != known.version)) {
       PluginFailure failure =
           make_failure(PluginStage::Read, request_.provider, path_,
                        "the file holds another plugin by now", "load that one by its own id");
       failure.expected = quote(request_.provider);
-      failure.found = quote(found.id);
+      failure.found =
+          quote(found.id == known.id ? format_text("{}@{}", found.id, found.version) : found.id);
       throw PluginError(std::move(failure));
     }
     facts = std::make_shared<const PluginFacts>(std::move(found));
@@ -341,7 +341,7 @@ PluginManager::Record* PluginManager::find_path(const std::string& path) const {
 
 PluginManager::Record* PluginManager::find_id(const std::string& id) const {
   for (const auto& record : records_) {
-    if (record->state != PluginState::Shadowed && record->id() == id) return record.get();
+    if (record->state != PluginState::Shadowed && record->is_named(id)) return record.get();
   }
   return nullptr;
 }
@@ -360,7 +360,7 @@ PluginManager::Record& PluginManager::same_plugin(Record& shadowed,
   PluginFailure failure =
       make_failure(PluginStage::Register, shadowed.id(), found.path,
                    format_text("another file stands for this id: {}", quote(other->found.path)),
-                   "use that one, or rename one of the plugins");
+                   "use that one, rename one of the plugins, or name both versions in a config");
   failure.expected = format_text("version {}", found.facts->version);
   failure.found = other->found.facts->version;
   failure.asked_by = asked_by;
@@ -398,13 +398,44 @@ PluginManager::Record& PluginManager::loadable_file(const std::string& name,
   return record->state == PluginState::Shadowed ? same_plugin(*record, asked_by) : *record;
 }
 
+// Of "cube@1.4.0", where other versions of the plugin are known; else empty.
+PluginFailure PluginManager::missing_version(const std::string& name) const {
+  const auto [id, version] = split_plugin_name(name);
+  std::vector<std::string> known;
+  const Record* loaded = nullptr;
+  const Record* same = nullptr;
+  for (const auto& record : records_) {
+    if (version.empty() || !record->found.facts || record->found.facts->id != id) continue;
+    known.push_back(format_text("{} ({})", record->found.facts->version, record->found.path));
+    if (record->is_final()) loaded = record.get();
+    if (record->found.facts->version == version) same = record.get();
+  }
+  if (known.empty()) return {};
+  if (same != nullptr && loaded != nullptr)
+    return make_failure(
+        PluginStage::Find, name, same->found.path,
+        format_text("version {} of the plugin is loaded already", loaded->found.facts->version),
+        "name all versions in one config, before anything of the plugin is used");
+  PluginFailure failure = make_failure(
+      PluginStage::Find, name, "", format_text("no file of this version of plugin {}", quote(id)),
+      "install it, or name a version that is there");
+  failure.expected = format_text("version {}", version);
+  failure.found = join(known, ", ");
+  return failure;
+}
+
 PluginManager::Record& PluginManager::loadable_id(const std::string& id,
                                                   const std::string& asked_by) {
   Record* record = scanned_ ? find_id(id) : nullptr;
   // The folders may have changed since they were read.
   if (record == nullptr || (record->state == PluginState::Failed && !record->opened)) {
+    auto& versions = policies_->versions;
+    const bool names_version =
+        id.find('@') != id.npos && std::ranges::find(versions, id) == versions.end();
+    if (names_version) versions.push_back(id);
     scan();
     record = find_id(id);
+    if (record == nullptr && names_version) versions.pop_back();
   }
   if (record != nullptr) {
     retry(*record);
@@ -421,6 +452,9 @@ PluginManager::Record& PluginManager::loadable_id(const std::string& id,
       failure = *other->failure;
       failure.plugin = id;
     }
+  }
+  if (failure.problem.empty()) {
+    failure = missing_version(id);
   }
   if (failure.problem.empty()) {
     failure = make_failure(

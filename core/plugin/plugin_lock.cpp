@@ -7,6 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/input_file.hpp"
+#include "core/base/json_bound.hpp"
 #include "core/base/text.hpp"
 #include "core/plugin/linked_files.hpp"
 #include "core/plugin/sha256.hpp"
@@ -190,6 +191,7 @@ PluginLock parse_lock(std::string_view text, const std::string& file) {
   JsonOptions options;
   options.source = file;
   options.kind = TENON_ERROR_CONFIG;
+  require_bounded(text, options, 200);  // for an entry of the lock
   const Json document = parse_json(text, options);
   const tenon_json& version = member(*document, "lock_version", JsonKind::Int);
   if (version.as_int() != kLockVersion) refuse(version, format_text("version {}", kLockVersion));

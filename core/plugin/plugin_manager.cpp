@@ -79,7 +79,7 @@ void PluginManager::scan() {
   for (const auto& record : records_) known.push_back(&record->found);
   Discovery discovery =
       discover_plugins(files, search_folders(configured, environment_, policies_->folders),
-                       Approval(policies_->list).trust(), known);
+                       Approval(policies_->list).trust(), known, policies_->named_plugins());
   folders_ = std::move(discovery.folders);
   renew_records(std::move(discovery.plugins));
   for (const auto& record : records_) judge(*record);
@@ -88,7 +88,7 @@ void PluginManager::scan() {
   // Said once: the same environment is there for programs with other plugins.
   for (const PluginPolicy::Preference& preference : std::exchange(policies_->unchecked, {})) {
     if (std::none_of(records_.begin(), records_.end(),
-                     [&](const auto& record) { return record->id() == preference.plugin; }))
+                     [&](const auto& record) { return record->is_named(preference.plugin); }))
       log(LogLevel::warning, "",
           format_text("TENON_PREFER: no plugin has the id {}", quote(preference.plugin)));
   }
@@ -317,6 +317,7 @@ PluginLock PluginManager::lock_now(const PluginLock* locked,
     if (locked != nullptr && approved == nullptr) continue;
     try {
       LockedPlugin plugin = lock_plugin(*record->found.facts, record->found.path);
+      plugin.id = record->id();
       // The loader is not asked about bytes that are not approved.
       if (approved != nullptr && approved->sha256 != plugin.sha256)
         plugin.libraries = approved->libraries;

@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -95,7 +94,8 @@ struct RetiredPlugin {
   uint64_t generation = 0;
   State state = State::Draining;
   std::array<int64_t, kHolders> holders{};
-  std::vector<std::string> kept_by;  // why it is not unmapped
+  std::vector<std::string> recorded;  // where, of nodes among these that are tracked
+  std::vector<std::string> kept_by;   // why it is not unmapped
 };
 const char* retired_state_text(RetiredPlugin::State state) noexcept;
 // "3 nodes of a graph, 1 hook"; "" for none.
@@ -209,6 +209,7 @@ class PluginManager {
   Record& loadable(const std::string& id_or_path, const std::string& asked_by);
   Record& loadable_file(const std::string& path, const std::string& asked_by);
   Record& loadable_id(const std::string& id, const std::string& asked_by);
+  PluginFailure missing_version(const std::string& name) const;
   Record& same_plugin(Record& shadowed, const std::string& asked_by) const;
   // Whether nothing but a policy's list or a load by name may use what is found in folders.
   bool is_autoload_off() const;
@@ -259,7 +260,6 @@ class PluginManager {
   std::unique_ptr<Resolver> resolver_;
   std::vector<Record*> active_;                    // in the order of loading
   std::vector<std::shared_ptr<Retired>> retired_;  // whose code is still there
-  std::set<std::string> opened_paths_;             // of all loads so far
   std::thread::id sweeper_;                        // who takes them on, without the lock
   std::map<std::thread::id, Record*> waiting_;     // who waits for whom, to see cycles
 };

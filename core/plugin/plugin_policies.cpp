@@ -135,9 +135,13 @@ class PluginManager::PolicyCheck {
 
   bool is_another(const PluginPolicy::Plugin& plugin, const Record& record) {
     const std::string& id = record.id();
-    if (plugin.id.empty() || id.empty() || id == plugin.id) return false;
+    if (plugin.id.empty() || id.empty() || record.is_named(plugin.id)) return false;
+    const bool names_version = !split_plugin_name(plugin.id).second.empty();
+    const std::string found = names_version && !record.found.is_side()
+                                  ? format_text("{}@{}", id, record.found.facts->version)
+                                  : id;
     refuse(make_failure(PluginStage::Find, plugin.id, record.found.path,
-                        format_text("the file at this path is plugin {}", quote(id)),
+                        format_text("the file at this path is plugin {}", quote(found)),
                         "correct `name` or `path`, or leave one of them out"),
            plugin.written);
     return true;
@@ -172,7 +176,7 @@ class PluginManager::PolicyCheck {
     std::vector<std::string_view> names;
     for (const auto& record : manager_.records_) {
       if (record->found.facts == nullptr) continue;
-      if (!preference.plugin.empty() && preference.plugin != record->id()) continue;
+      if (!preference.plugin.empty() && !record->is_named(preference.plugin)) continue;
       const PluginFacts& facts = *record->found.facts;
       for (const OverrideFacts& entry : facts.overrides)
         names.push_back(preference.about_overrides() ? entry.name() : schema_name(entry.schema));
@@ -206,7 +210,7 @@ class PluginManager::PolicyCheck {
       for (const auto& [name, plugins] : names) {
         if (!matches_pattern(preference.pattern, name)) continue;
         for (const KnownPlugin* plugin : plugins) {
-          if (!preference.plugin.empty() && preference.plugin != plugin->id()) continue;
+          if (!preference.plugin.empty() && !plugin->is_named(preference.plugin)) continue;
           refuse_late(
               *plugin, PluginStage::Register,
               format_text("{} is registered already, so it cannot be disabled", quote(name)),
@@ -220,7 +224,7 @@ class PluginManager::PolicyCheck {
     if (is_missing(preference.plugin)) return;
     const auto& records = manager_.records_;
     if (std::any_of(records.begin(), records.end(),
-                    [&](const auto& record) { return record->id() == preference.plugin; }))
+                    [&](const auto& record) { return record->is_named(preference.plugin); }))
       return check_matches(preference, "ops.prefer");
     refuse(make_failure(PluginStage::Find, preference.plugin, "",
                         format_text("it is preferred for {} but no plugin has this id; {}",

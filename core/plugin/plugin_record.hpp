@@ -64,6 +64,18 @@ struct PluginManager::Policies : PolicyStack {
   std::vector<PluginPolicy::Preference> unchecked;  // of the environment, before the first scan
   std::vector<std::string> folders;                 // of add_search_path, the newest first
   std::vector<std::string> files;                   // of load(), the newest first
+  std::vector<std::string> versions;                // of load(): "cube@1.2.0", the oldest first
+
+  // What is named side by side, in this order.
+  std::vector<std::string> named_plugins() const {
+    std::vector<std::string> names;
+    for (const PluginPolicy& policy : list) {
+      for (const PluginPolicy::Plugin& plugin : policy.plugins)
+        names.push_back(is_plugin_path(plugin.name) ? plugin.id : plugin.name);
+    }
+    names.insert(names.end(), versions.begin(), versions.end());
+    return names;
+  }
 
   // No policy switches it off.
   bool quarantine() const {

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/autograd/leak_tracking.hpp"
 #include "core/base/format.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
@@ -52,6 +53,7 @@ RetiredPlugin PluginManager::Retired::report() const {
   report.kept_by = verdict.reasons;
   if (step != Step::Done) {
     report.holders = loaded.code->holders();
+    report.recorded = recorded_by(*loaded.code);
   } else {
     report.state = unmapped ? RetiredPlugin::State::Unmapped : RetiredPlugin::State::Drained;
     if (!unmapped && verdict.can_unmap())
@@ -212,10 +214,13 @@ void PluginManager::refuse_unload(const Record& record, UnloadChoice choice) {
   if (is_in_call())
     refuse("it cannot be unloaded inside of a call, which may be its own",
            "unload it between calls, or by force");
-  const auto holders = record.loaded.code->holders();
-  if (choice == UnloadChoice::Refuse && record.loaded.code->is_held())
-    refuse(format_text("it is held by {}", holders_text(holders)),
-           "let these go, wait for them, or unload it by force: what holds it keeps its code");
+  if (choice != UnloadChoice::Refuse || !record.loaded.code->is_held()) return;
+  std::string problem =
+      format_text("it is held by {}", holders_text(record.loaded.code->holders()));
+  for (const std::string& place : recorded_by(*record.loaded.code))
+    problem += format_text("\n  node of {}", place);
+  refuse(std::move(problem),
+         "let these go, wait for them, or unload it by force: what holds it keeps its code");
 }
 
 RetiredPlugin PluginManager::unload(const std::string& id, UnloadChoice choice,

@@ -16,6 +16,7 @@
 #include "core/base/atomic_file.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
+#include "core/base/json_bound.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/plugin/sha256.hpp"
@@ -123,6 +124,7 @@ int64_t number_in(const tenon_json& node, std::string_view key) {
 // Nothing for a text that was cut when its writer was killed.
 Json parse_object(const std::string& text) {
   try {
+    require_bounded(text, {});
     Json document = parse_json(text);
     return document->is_object() ? document : Json();
   } catch (const Error&) {

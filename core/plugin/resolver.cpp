@@ -35,8 +35,14 @@ const char* provider_standing_text(ProviderStanding standing) noexcept {
 }
 
 const std::string& KnownPlugin::id() const {
-  static const std::string none;
-  return found.facts ? found.facts->id : none;
+  // The name is empty of a file that cannot be read, too.
+  return found.is_side() || !found.facts ? found.side_name : found.facts->id;
+}
+
+bool KnownPlugin::is_named(std::string_view given) const {
+  if (given == id()) return true;
+  const auto [plugin, version] = split_plugin_name(given);
+  return found.facts && plugin == found.facts->id && version == found.facts->version;
 }
 
 std::string KnownPlugin::text() const { return format_text("{} ({})", quote(id()), found.path); }
@@ -46,7 +52,8 @@ std::string KnownPlugin::text() const { return format_text("{} ({})", quote(id()
 PolicyStack::Entry PolicyStack::entry(const KnownPlugin& known) const {
   for (const PluginPolicy& policy : list) {
     for (const PluginPolicy::Plugin& plugin : policy.plugins) {
-      if (plugin.name == (is_plugin_path(plugin.name) ? known.found.path : known.id()))
+      if (is_plugin_path(plugin.name) ? plugin.name == known.found.path
+                                      : known.is_named(plugin.name))
         return {&plugin, &policy};
     }
   }
@@ -58,7 +65,7 @@ const PluginPolicy::Preference* PolicyStack::disabling(const KnownPlugin& plugin
                                                        std::string* source) const {
   for (const PluginPolicy& policy : list) {
     for (const PluginPolicy::Preference& preference : policy.disable) {
-      if (!preference.plugin.empty() && preference.plugin != plugin.id()) continue;
+      if (!preference.plugin.empty() && !plugin.is_named(preference.plugin)) continue;
       if (!matches(preference, target)) continue;
       // Disabling an op of every provider does not disable its overrides.
       if (!target.key.empty() && preference.plugin.empty() && !preference.about_overrides())
@@ -77,7 +84,7 @@ const KnownPlugin* PolicyStack::preferred(const PreferenceTarget& target,
     for (const PluginPolicy::Preference& preference : policy.prefer) {
       if (!matches(preference, target)) continue;
       for (const KnownPlugin* candidate : candidates) {
-        if (candidate->id() != preference.plugin) continue;
+        if (!candidate->is_named(preference.plugin)) continue;
         if (reason != nullptr)
           *reason = format_text("preferred by {}: {}", policy.source, preference.pattern);
         return candidate;
@@ -99,9 +106,9 @@ const KnownPlugin* PolicyStack::by_place(const KnownPlugins& candidates,
     const KnownPlugin* chosen = nullptr;
     for (const PluginPolicy::Plugin& plugin : policy.plugins) {
       for (const KnownPlugin* candidate : candidates) {
-        const std::string& name =
-            is_plugin_path(plugin.name) ? candidate->found.path : candidate->id();
-        if (plugin.name != name) continue;
+        if (is_plugin_path(plugin.name) ? plugin.name != candidate->found.path
+                                        : !candidate->is_named(plugin.name))
+          continue;
         if (chosen == nullptr || policy.duplicates == DuplicateChoice::Last) chosen = candidate;
       }
     }
@@ -166,6 +173,20 @@ bool redefines(const OverrideFacts& a, const OverrideFacts& b) {
 
 bool is_sound(const KnownPlugin& plugin) {
   return plugin.state != PluginState::Failed || plugin.opened;
+}
+
+bool is_side_of(const KnownPlugin& side, const KnownPlugin& plugin) {
+  return side.found.is_side() && !plugin.found.is_side() &&
+         side.found.facts->id == plugin.found.facts->id;
+}
+// Those for which another of them has the id.
+KnownPlugins side_versions(const KnownPlugins& plugins) {
+  KnownPlugins sides;
+  std::ranges::copy_if(plugins, std::back_inserter(sides), [&](const KnownPlugin* side) {
+    return std::ranges::any_of(
+        plugins, [&](const KnownPlugin* plugin) { return is_side_of(*side, *plugin); });
+  });
+  return sides;
 }
 
 KnownPlugins asked_for(const KnownPlugins& plugins) {
@@ -242,13 +263,14 @@ ProviderLevel Resolver::by_name(ItemKind kind, std::string_view name, const Know
   return level;
 }
 
-ProviderLevel Resolver::best(ItemKind kind, std::string_view name,
-                             const KnownPlugins& candidates) const {
-  const bool is_alone = candidates.size() == 1;
+ProviderLevel Resolver::best(ItemKind kind, std::string_view name, KnownPlugins candidates,
+                             const KnownPlugins& beside) const {
   // A preferred or named plugin that fails is not silently replaced by another.
   ProviderLevel level;
   if (const KnownPlugin* plugin = policies_.preferred(name, candidates, &level.reason))
     return {{plugin}, level.reason};
+  std::erase_if(candidates, [&](const KnownPlugin* plugin) { return contains(beside, plugin); });
+  const bool is_alone = candidates.size() == 1;
   if (is_alone && is_sound(*candidates.front())) return {candidates, {}};
   KnownPlugins usable, special;
   for (const KnownPlugin* candidate : candidates) {
@@ -274,8 +296,9 @@ ProviderLevels Resolver::levels(ItemKind kind, std::string_view name) const {
     if (plugin->state != PluginState::Excluded && policies_.disabling(*plugin, name) == nullptr)
       candidates.push_back(plugin);
   }
+  const KnownPlugins beside = side_versions(candidates);
   while (!candidates.empty()) {
-    ProviderLevel level = best(kind, name, candidates);
+    ProviderLevel level = best(kind, name, candidates, beside);
     if (level.plugins.empty()) {
       // All of them are refused: at first that is the answer.
       if (levels.empty()) levels.push_back({candidates, {}});
@@ -417,6 +440,10 @@ ProviderStanding Resolver::standing(const KnownPlugin& plugin, ItemKind kind, st
 const KnownPlugin* Resolver::ranked_override(const PreferenceTarget& target,
                                              const KnownPlugins& candidates) const {
   if (const KnownPlugin* plugin = policies_.preferred(target, candidates)) return plugin;
+  if (candidates.size() == 2) {
+    if (is_side_of(*candidates[0], *candidates[1])) return candidates[1];
+    if (is_side_of(*candidates[1], *candidates[0])) return candidates[0];
+  }
   const KnownPlugins named = asked_for(candidates);
   if (named.size() == candidates.size()) return policies_.by_place(named);
   if (named.size() != 1) return nullptr;

@@ -10,7 +10,8 @@
 // ranked by declining or by being asked for. The order of loading never decides.
 //
 // What a plugin declines is run by the next one, ranked in the same way among those left that mean
-// the same: hence levels.
+// the same: hence levels. A side version of a plugin provides what it is preferred for, and what the
+// version with the id does not declare.
 #pragma once
 
 #include <array>
@@ -64,7 +65,10 @@ struct KnownPlugin {
   bool named = false;       // asked for by load()
   bool configured = false;  // asked for by a policy
 
+  // "cube", or of a side version "cube@1.2.0"; empty when the file does not say it.
   const std::string& id() const;
+  // Whether a config means it by "cube", or by "cube@1.2.0".
+  bool is_named(std::string_view given) const;
   std::string text() const;  // "'math' (/path/math.so)"
   bool is_asked_for() const { return named || configured; }
 };
@@ -137,7 +141,9 @@ class Resolver {
 
  private:
   const KnownPlugins& registered(ItemKind kind, std::string_view name) const;
-  ProviderLevel best(ItemKind kind, std::string_view name, const KnownPlugins& candidates) const;
+  // `beside`: side versions that the version with the id stands for.
+  ProviderLevel best(ItemKind kind, std::string_view name, KnownPlugins candidates,
+                     const KnownPlugins& beside) const;
   ProviderLevel by_name(ItemKind kind, std::string_view name, const KnownPlugins& usable,
                         bool is_alone) const;
   bool is_free(const KnownPlugin& plugin, const PreferenceTarget& target) const;

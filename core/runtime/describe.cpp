@@ -313,7 +313,9 @@ void put_retired(JsonBuilder& document, const RetiredPlugin& retired) {
       .member("generation", retired.generation)
       .member("state", retired_state_text(retired.state));
   put_holders(document, retired.holders);
-  document.key("kept_by").begin_array();
+  document.key("recorded").begin_array();
+  for (const std::string& place : retired.recorded) document.value(place);
+  document.end_array().key("kept_by").begin_array();
   for (const std::string& reason : retired.kept_by) document.value(reason);
   document.end_array().end_object();
 }

@@ -75,6 +75,42 @@ TEST_SUITE("reload") {
     CHECK(number.call<int64_t>() == 2);
   }
 
+  TEST_CASE("a build that refuses the state leaves every handle to the old one") {
+    start("1");
+    const Op number("generation.number"), scale("generation.scale"), extra("generation.extra");
+    const Tensor x = tensor({1.0}).requires_grad_();
+    const Tensor before = scale.call<Tensor>(x);
+    install("refuses");
+    const std::string error = error_of([] { tenon::reload("generation"); });
+    CHECK(has(error, "its restore_state failed"));
+    CHECK(has(error, "the state is of an older build"));
+    CHECK(retired() == 0);  // unmapped: a handle that led there would end the process
+    CHECK(number.call<int64_t>() == 1);
+    CHECK(extra.call<int64_t>() == 1);
+    CHECK(generation::number() == 1);
+    before.backward();
+    CHECK(x.grad().text() == "tensor([1.])");
+    start("3");
+    CHECK(number.call<int64_t>() == 3);
+  }
+
+  TEST_CASE("a file at a path that was opened before is not taken for the one of then") {
+    start("1");
+    const Tensor x = tensor({1.0}).requires_grad_();
+    const Tensor held = Op("generation.scale").call<Tensor>(x);
+    const std::string path = tenon::describe("plugin", "generation")["path"].text();
+    tenon::unload("generation", tenon::Unload::force);
+    // Its record goes with the file, its code stays mapped for the graph.
+    std::filesystem::remove(path);
+    for (int i = 0; i < 2; ++i)
+      CHECK(error_of([] { tenon::load_plugin("generation"); }) != "no PluginError");
+    install("3");
+    tenon::load_plugin("generation");
+    CHECK(number() == 3);
+    held.backward();
+    CHECK(x.grad().text() == "tensor([1.])");
+  }
+
   TEST_CASE("a damaged file is refused, and the old code continues") {
     start("1");
     const std::string path = tenon::describe("plugin", "generation")["path"].text();

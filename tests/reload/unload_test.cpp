@@ -1,5 +1,8 @@
 // A plugin that is unloaded: what its handles say, what keeps its code, and that it goes.
 #include <fstream>
+#include <vector>
+
+#include <tenon/autograd.hpp>
 
 #include "tests/reload/generation.hpp"
 
@@ -50,6 +53,7 @@ TEST_SUITE("unload") {
     tenon::Json report = tenon::unload("generation", Unload::wait, 10);
     CHECK(report["state"].text() == "draining");
     CHECK(report["holders"]["node of a graph"].integer() == 1);
+    CHECK(report["recorded"].size() == 0);  // nodes are not tracked
     y.backward();
     CHECK(x.grad().text() == "tensor([2.])");
     CHECK(retired() == 1);
@@ -60,6 +64,31 @@ TEST_SUITE("unload") {
     y = scale.call<Tensor>(x);
     CHECK(tenon::unload("generation", Unload::force)["state"].text() == "draining");
     y = Tensor();
+    CHECK(retired() == 0);
+  }
+
+  TEST_CASE("of nodes that are tracked it is said where they were recorded") {
+    start("3");
+    const bool tracked = tenon::track_live(true);
+    const Op scale("generation.scale");
+    const Tensor x = tensor({1.0}).requires_grad_();
+    std::vector<Tensor> held = {scale.call<Tensor>(x)};
+    {
+      const tenon::AnomalyMode anomaly;
+      held.push_back(scale.call<Tensor>(x));
+    }
+    const std::string error = error_of([] { tenon::unload("generation"); });
+    CHECK(has(error, " x node of a graph"));
+    const std::string of_op = "\n  node of op 'generation.scale' of plugin 'generation'";
+    CHECK(has(error, of_op + " (where is not known: anomaly mode was off"));
+    CHECK(has(error, of_op + ", called from "));
+    for (int i = 0; i < 20; ++i) held.push_back(scale.call<Tensor>(x));
+    CHECK(has(error_of([] { tenon::unload("generation"); }), "\n  node of 14 more calls"));
+    const tenon::Json report = tenon::unload("generation", Unload::force);
+    CHECK(report["recorded"].size() == 9);
+    CHECK(report["recorded"][8].text() == "14 more calls");
+    held.clear();
+    tenon::track_live(tracked);
     CHECK(retired() == 0);
   }
 

@@ -113,8 +113,11 @@ void Plan::plan_config_plugins() {
     bool known = false;
     for (int64_t p = 0; p < plugins_.size(); ++p) {
       const std::string state = plugins_[p]["state"].text();
-      const bool named = path.empty() ? plugins_[p]["id"].text() == name && state != "shadowed"
-                                      : plugins_[p]["path"].text() == path;
+      const std::string id = plugins_[p]["id"].text();
+      const bool meant =
+          id == name || name == format_text("{}@{}", id, plugins_[p]["version"].text());
+      const bool named =
+          path.empty() ? meant && state != "shadowed" : plugins_[p]["path"].text() == path;
       if (!named) continue;
       known = true;
       PlannedPlugin& row = plugin_row(plugins_[p]);

@@ -147,6 +147,27 @@ TEST_SUITE("path trust") {
     CHECK_FALSE(Place::judge_at(link, PathTrust({other.path()})));
   }
 
+  TEST_CASE("above the root there is the root, and links that lead in a circle end") {
+    const Place place;
+    const TemporaryFolder other;
+    Place::mode(other.path(), 0755);
+    std::string up;
+    for (int i = 0; i < 40; ++i) up += "../";
+    const std::string above = other / "above.so";
+    fs::create_symlink(up + place.file.substr(1), above);
+    CHECK_FALSE(Place::judge_at(above));
+    Place::mode(place.inner, 0777);
+    CHECK(problem(Place::judge_at(above)) ==
+          "every user can write to the folder '" + place.inner + "' (mode 0777)");
+    fs::create_symlink(up, other / "root");
+    CHECK_FALSE(PathTrust().judge_folder(other / "root"));
+    fs::create_symlink("second", other / "first");
+    fs::create_symlink("first", other / "second");
+    errno = 0;
+    CHECK(problem(PathTrust().judge_folder(other / "first")) ==
+          "'" + (other / "first") + "' cannot be looked at: Too many levels of symbolic links");
+  }
+
   TEST_CASE("an access list of a group that may write lets others write") {
     const Place place;
     Place::mode(place.file, 0664);

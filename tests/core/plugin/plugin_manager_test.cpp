@@ -68,6 +68,15 @@ PluginPolicy preferences(std::vector<PluginPolicy::Preference> prefer,
   return policy;
 }
 
+// A build of the plugin `cube` that declares these ops.
+std::string cube(const std::string& version, const std::vector<std::string>& ops) {
+  std::vector<std::string> facts = {R"({"plugin":{"id":"cube","version":")" + version +
+                                    R"(","abi":[1,0]}})"};
+  for (const std::string& op : ops)
+    facts.push_back(R"({"op":{"schema":")" + op + R"((Tensor x) -> Tensor","doc":"A cube."}})");
+  return make_elf(facts);
+}
+
 std::string message_of(const std::function<void()>& body) {
   try {
     body();
@@ -826,4 +835,93 @@ TEST_SUITE("plugin manager") {
     CHECK(world.has("plain:plain.add_one"));
   }
 #endif
+
+  TEST_CASE("versions: two that a config names are there side by side, the first with the id") {
+    for (const bool newer_first : {true, false}) {
+      CAPTURE(newer_first);
+      World world;
+      write_file(world.folder / "a.so", cube("1.2.0", {"cube.solve", "cube.old"}));
+      write_file(world.folder / "b.so", cube("1.3.0", {"cube.solve", "cube.new"}));
+      CHECK(world.manager->list()[1].state == PluginState::Shadowed);
+      PluginPolicy policy;
+      policy.source = "config 'test.json'";
+      policy.plugins = listed(newer_first ? std::vector<std::string>{"cube@1.3.0", "cube@1.2.0"}
+                                          : std::vector<std::string>{"cube@1.2.0", "cube@1.3.0"});
+      policy.prefer = {{"cube.w*", "cube@1.2.0"}};
+      CHECK(world.manager->check(policy).at(0).problem ==
+            "ops.prefer: 'cube.w*' matches no op or module of plugin 'cube@1.2.0'");
+      policy.prefer.clear();
+      CHECK(world.manager->check(policy).empty());
+      world.manager->apply(policy);
+      const std::string other = newer_first ? "cube@1.2.0" : "cube@1.3.0";
+      const std::vector<PluginListing> listings = world.manager->list();
+      REQUIRE(listings.size() == 2);
+      CHECK(listings[0].id == "cube");
+      CHECK(listings[0].version == (newer_first ? "1.3.0" : "1.2.0"));
+      CHECK(listings[1].id == other);
+      CHECK(listings[1].state == PluginState::Indexed);
+      const auto chosen = [&](const std::string& op) {
+        for (const ProviderListing& one : world.manager->providers(ItemKind::Op, op)) {
+          if (one.standing == ProviderStanding::Chosen) return one.plugin;
+        }
+        return std::string("none");
+      };
+      CHECK(chosen("cube.solve") == "cube");
+      CHECK(chosen("cube.old") == (newer_first ? other : "cube"));
+      CHECK(chosen("cube.new") == (newer_first ? "cube" : other));
+      world.manager->apply(preferences({{"cube.solve", other}}, {}));
+      CHECK(chosen("cube.solve") == other);
+      // The version that has the id is meant by both names.
+      world.manager->apply(
+          preferences({{"cube.solve", newer_first ? "cube@1.3.0" : "cube@1.2.0"}}, {}));
+      CHECK(chosen("cube.solve") == "cube");
+    }
+  }
+
+  TEST_CASE("versions: the id alone is the first file whose version is not named") {
+    World world;
+    for (const char* version : {"1.1.0", "1.2.0", "1.3.0"})
+      write_file(world.folder / (std::string(version) + ".so"), cube(version, {"cube.solve"}));
+    PluginPolicy policy;
+    policy.source = "config 'test.json'";
+    policy.plugins = listed({"cube", "cube@1.1.0"});
+    world.manager->apply(policy);
+    std::vector<std::string> found;
+    for (const PluginListing& one : world.manager->list())
+      found.push_back(one.id + " " + one.version + " " + plugin_state_text(one.state));
+    CHECK(found == std::vector<std::string>{"cube 1.2.0 indexed", "cube 1.3.0 shadowed",
+                                            "cube@1.1.0 1.1.0 indexed"});
+    CHECK(contains(world.manager->list()[1].reason, "1.2.0.so"));
+  }
+
+  TEST_CASE("versions: one that is missing, and one that comes too late, are refused by name") {
+    World world;
+    write_file(world.folder / "a.so", cube("1.2.0", {"cube.solve"}));
+    PluginFailure failure = failure_of([&] { world.manager->load("cube@1.4.0"); });
+    CHECK(failure.plugin == "cube@1.4.0");
+    CHECK(failure.problem == "no file of this version of plugin 'cube'");
+    CHECK(failure.expected == "version 1.4.0");
+    CHECK(failure.found == "1.2.0 (" + (world.folder / "a.so") + ")");
+    CHECK(failure.remedy == "install it, or name a version that is there");
+    CHECK(contains(failure_of([&] { world.manager->load("cub@1.4.0"); }).problem,
+                   "no plugin has this id"));
+    // By path, with a name that says another version.
+    PluginPolicy::Plugin plugin;
+    plugin.name = world.folder / "a.so";
+    plugin.id = "cube@1.3.0";
+    CHECK(world.manager->check(policy_with(plugin)).at(0).problem ==
+          "the file at this path is plugin 'cube@1.2.0'");
+    plugin.id = "cube@1.2.0";
+    CHECK(world.manager->check(policy_with(plugin)).empty());
+    // Another version of what is loaded.
+    world.folder.add("slow");
+    world.manager->load("slow@1.0.0");
+    write_file(world.folder / "later.so", [] {
+      return make_elf({R"({"plugin":{"id":"slow","version":"2.0.0","abi":[1,0]}})"});
+    }());
+    failure = failure_of([&] { world.manager->apply(policy_with(listed({"slow@2.0.0"})[0])); });
+    CHECK(failure.problem == "version 1.0.0 of the plugin is loaded already");
+    CHECK(failure.remedy ==
+          "name all versions in one config, before anything of the plugin is used");
+  }
 }

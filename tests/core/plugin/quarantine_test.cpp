@@ -228,6 +228,62 @@ TEST_SUITE("quarantine") {
     CHECK(world.listed() == "indexed");
   }
 
+  TEST_CASE("bytes that took the place of others since the scan are looked up again") {
+    World world;
+    const std::string bytes = read_file(world.file);
+    QuarantineRecord record = example(sha256_file(world.file), "SIGSEGV");
+    record.size = bytes.size();
+    fs::create_directories(world.state);
+    ::chmod(world.state.c_str(), 0700);
+    Quarantine(world.state, "").add(record);
+    write_file(world.file, bytes + "x");
+    const auto manager = world.manager();
+    CHECK(manager->list().at(0).state == PluginState::Indexed);
+    write_file(world.file, bytes);
+    CHECK(failure_of([&] { manager->load("crashes"); }).quarantined);
+  }
+
+  // The trial runs a script instead, which runs the program and then does more.
+  TEST_CASE("only what ends a trial from inside is proof, of the bytes that were tried") {
+    if (without_program()) return;
+    struct Row {
+      const char* then;
+      size_t records;
+    };
+    for (const Row& row :
+         {Row{"kill -SEGV $$", 1}, Row{"kill -ABRT $$", 1}, Row{"exit 3", 1},
+          Row{"kill -KILL $$", 0}, Row{"kill -TERM $$", 0}, Row{"kill -INT $$", 0},
+          Row{"kill -HUP $$", 0}, Row{"kill -XCPU $$", 0},
+          Row{"printf x >>\"$TENON_TEST_FILE\"; kill -SEGV $$", 0},
+          Row{"cp \"$TENON_TEST_FILE\" next; mv next \"$TENON_TEST_FILE\"; kill -SEGV $$", 0},
+          Row{"rm \"$TENON_TEST_FILE\"; kill -SEGV $$", 0}}) {
+      CAPTURE(row.then);
+      World world;
+      ::setenv("TENON_TEST_FILE", world.file.c_str(), 1);
+      const std::string script = world.folder / "trial";
+      write_file(script, std::string("#!/bin/sh\ncd '") + world.folder.path() + "'\n'" +
+                             TENON_PROGRAM "' \"$@\"\n" + row.then + "\n");
+      REQUIRE(::chmod(script.c_str(), 0700) == 0);
+      World::crash("init");
+      world.load_in_child();
+      const FileStamp stamp = FileSource(world.file).stamp();
+      Quarantine quarantine(world.state, script);
+      REQUIRE(quarantine.is_suspect(world.file, stamp));
+      const Json config =
+          parse_json(R"({"plugins": [{"path": ")" + world.file + R"(", "load": "eager"}]})");
+      bool refused = false;
+      try {
+        quarantine.settle(world.file, stamp, *config);
+      } catch (const PluginError& error) {
+        refused = error.failure.quarantined;
+      }
+      CHECK(refused == (row.records == 1));
+      CHECK(world.files("quarantine-").size() == row.records);
+      CHECK(world.files("loading-").empty());  // settled, whatever came of it
+    }
+    ::unsetenv("TENON_TEST_FILE");
+  }
+
   TEST_CASE("records of another host, and what is not a record, keep nothing out") {
     World world;
     fs::create_directories(world.state);

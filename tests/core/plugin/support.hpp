@@ -225,19 +225,27 @@ class FakeRegistrar : public Registrar {
     }
     current[provider] = code;
     ++commits;
+    if (after_commit) after_commit();
   }
   void configure(const std::string& type, const TypeSettings&) override {
     configured.push_back(type);
   }
 
   std::shared_ptr<const void> withdraw(const PluginCode& gone) override {
+    if (before_withdraw) before_withdraw();
     const std::lock_guard lock(mutex_);
     if (current[gone.plugin()] == &gone) erase(gone.plugin());
     withdrawn.push_back(gone.generation());
     return nullptr;
   }
-  void forget(const PluginCode& gone) override { forgotten.push_back(gone.generation()); }
-  std::vector<std::string> users_of(const PluginCode&) override { return users; }
+  void forget(const PluginCode& gone) override {
+    if (before_forget) before_forget(gone);
+    forgotten.push_back(gone.generation());
+  }
+  std::vector<std::string> users_of(const PluginCode&) override {
+    if (before_users) before_users();
+    return users;
+  }
 
   std::vector<uint64_t> withdrawn, forgotten;  // generations
   std::vector<std::string> users;
@@ -246,7 +254,8 @@ class FakeRegistrar : public Registrar {
   std::set<std::string> names;  // provider:name
   int commits = 0;
   std::string refused;  // the provider that it turns down
-  std::function<void()> before_commit;
+  std::function<void()> before_commit, after_commit, before_withdraw, before_users;
+  std::function<void(const PluginCode&)> before_forget;
 
  private:
   void erase(const std::string& provider) {

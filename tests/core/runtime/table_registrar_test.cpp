@@ -134,4 +134,33 @@ TEST_SUITE("runtime/table_registrar") {
     CHECK(active->rules_provider == "rules");
     CHECK(active->provider == "own");
   }
+
+  TEST_CASE("rules that do not fit the code that takes a place are left out, not an error") {
+    World world;
+    const Items items;
+    tenon_op_descriptor rules = sized<tenon_op_descriptor>();
+    rules.schema = items.op.schema;
+    rules.differentiable = TENON_DIFFERENTIABLE_FORMULA;
+    rules.backward = rule;
+    rules.saves = "x";
+    tenon_override_descriptor entry = sized<tenon_override_descriptor>();
+    entry.schema = items.op.schema;
+    entry.types = "Tensor";
+    entry.rules = &rules;
+    PluginCode before("own", 1), after("own", 2);
+    world.registrar.commit({"own", &before, nullptr, {&items.op}, {}, {}, {}});
+    world.registrar.commit({"rules", nullptr, nullptr, {}, {}, {}, {&entry}});
+    const auto active = [&] { return world.ops.find("own.op")->implementation.load(); };
+    CHECK(active()->rules_provider == "rules");
+    tenon_op_descriptor next = items.op;
+    next.schema = "own.op(Tensor y) -> Tensor";  // there is no x to save
+    const RegistrationRequest again{"own", &after, &before, {&next}, {}, {}, {}};
+    CHECK_NOTHROW(world.registrar.commit(again));
+    CHECK(active()->code == &after);
+    CHECK(active()->rules_provider.empty());
+    CHECK_NOTHROW(world.registrar.withdraw(before));
+    CHECK(active()->code == &after);
+    CHECK_NOTHROW(world.registrar.withdraw(after));
+    CHECK(active() == nullptr);
+  }
 }

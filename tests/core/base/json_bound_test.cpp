@@ -1,0 +1,186 @@
+// What readers of files that strangers write take at most: twice the file, and 16 MiB.
+#include "core/base/json_bound.hpp"
+
+#include <functional>
+#include <malloc.h>
+#include <memory>
+#include <unistd.h>
+
+#include <sys/wait.h>
+
+#include "core/plugin/config.hpp"
+#include "core/plugin/plugin_lock.hpp"
+#include "core/tensor/file_header.hpp"
+#include "tests/core/plugin/support.hpp"
+
+using namespace tenon::core;
+using namespace tenon::core::test;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TENON_TEST_SANITIZED true
+#else
+#define TENON_TEST_SANITIZED false
+#endif
+
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+size_t peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return static_cast<size_t>(std::atol(line.c_str() + 6)) * 1024;
+  }
+  return 0;
+}
+
+// By how much a child grows while it runs the body. Errors of the body are results like any other.
+size_t growth_of(const std::function<void()>& body) {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::malloc_trim(0);
+    std::ofstream("/proc/self/clear_refs") << "5";  // the peak is that of now
+    const size_t before = peak_bytes();
+    try {
+      body();
+    } catch (const Error&) {
+    }
+    const size_t growth = peak_bytes() - before;
+    ::_exit(::write(ends[1], &growth, sizeof growth) == sizeof growth ? 0 : 1);
+  }
+  ::close(ends[1]);
+  size_t growth = 0;
+  CHECK(::read(ends[0], &growth, sizeof growth) == sizeof growth);
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
+  return growth;
+}
+
+std::string repeated(const std::string& begin, const std::string& part, const std::string& end,
+                     size_t bytes) {
+  std::string text = begin;
+  text.reserve(bytes + part.size() + end.size());
+  while (text.size() + part.size() + end.size() < bytes) text += part;
+  return text + end;
+}
+
+// Few bytes for much memory.
+std::vector<std::string> hostile_documents(size_t bytes) {
+  return {repeated("[0", ",0", "]", bytes),
+          repeated("[[]", ",[]", "]", bytes),
+          repeated("[{}", ",{}", "]", bytes),
+          repeated("[1e5", ",1e5", "]", bytes),
+          repeated("[\"\"", ",\"\"", "]", bytes),
+          repeated("{\"a\":0", ",\"a\":0", "}", bytes),
+          repeated("{\"\":0", ",\"\":{}", "}", bytes),
+          repeated("[[[[[[0]]]]]", ",[[[[[0]]]]]", "]", bytes),
+          repeated("\"", "x", "\"", bytes),
+          repeated("\"", "\\u0041", "\"", bytes),
+          repeated("[\"", "\\n\",\"", "\"]", bytes),
+          repeated("{\"", "\\t", "\":0}", bytes),
+          repeated("", "[", "", bytes),
+          repeated("0", " ", "", bytes),
+          repeated("[0", ",0", "", bytes),
+          repeated("{\"plugins\":[\"a\"", ",\"a\"", "]}", bytes),
+          repeated("{\"a\":1", ",\"b\":2,\"c\":3", "}", bytes)};
+}
+
+void check_bound(const std::string& text, const std::function<void()>& body) {
+  CAPTURE(text.substr(0, 30));
+  CAPTURE(text.size());
+  // The text itself is there already.
+  CHECK(growth_of(body) / kMiB <= text.size() / kMiB + 16);
+}
+
+}  // namespace
+
+TEST_SUITE("reader memory") {
+  TEST_CASE("no document that is read with a bound takes more than its text and 16 MiB") {
+    if (TENON_TEST_SANITIZED) return;
+    for (const size_t bytes : {kMiB, 6 * kMiB}) {
+      for (const std::string& text : hostile_documents(bytes)) {
+        check_bound(text, [&] {
+          require_bounded(text, {});
+          parse_json(text);
+        });
+        check_bound(text, [&] {
+          JsonOptions options;
+          options.relaxed = true;
+          require_bounded(text, options);
+          std::vector<DuplicateKey> duplicates;
+          options.duplicates = &duplicates;
+          parse_json(text, options);
+        });
+      }
+    }
+  }
+
+  TEST_CASE("what is refused says how many values there are, and what may be") {
+    JsonOptions options;
+    options.source = "a.json";
+    const std::string text = repeated("[0", ",0", "]", kMiB);
+    try {
+      require_bounded(text, options);
+      FAIL("it is not refused");
+    } catch (const Error& error) {
+      CHECK(error.kind == options.kind);
+      CHECK(error.message ==
+            "a.json: a text of 1048575 bytes with up to 524288 values; at most 55705 values are "
+            "read of such a text: split it into several");
+    }
+    CHECK_NOTHROW(require_bounded(repeated("[12345678", ",12345678", "]", 450000), options));
+    CHECK_THROWS(require_bounded(repeated("[12345678", ",12345678", "]", 450000), options, 1000));
+    // Brackets and commas of strings are not values.
+    CHECK_NOTHROW(require_bounded(repeated("\"", "[,{\\\"", "\"", kMiB), options));
+  }
+
+  TEST_CASE("configs and lock files take no more, whatever is wrong with them") {
+    if (TENON_TEST_SANITIZED) return;
+    ConfigOptions options;
+    const size_t most = options.max_bytes - 1;
+    std::vector<std::string> texts = hostile_documents(most);
+    texts.push_back(repeated("{\"plugins\":[1", ",2", "]}", most));
+    texts.push_back(repeated("{\"x0\":1", ",\"y\":[{}]", "}", most));
+    texts.push_back(repeated("{\"ops\":{\"disable\":[\"a\"", ",\"a\"", "]}}", most));
+    for (const std::string& text : texts) {
+      check_bound(text, [&] { parse_config(text, "c.json", "/", options); });
+    }
+    texts = hostile_documents(6 * kMiB);
+    std::string entries = R"({"lock_version":1,"plugins":[],"modules":{},"types":{},"ops":{"":"")";
+    for (int i = 0; entries.size() < 6 * kMiB; ++i) {
+      entries += ",\"";
+      entries += std::to_string(i);
+      entries += "\":\"a\"";
+    }
+    texts.push_back(entries + "}}");
+    for (const std::string& text : texts) {
+      check_bound(text, [&] { parse_lock(text, "tenon.lock"); });
+    }
+  }
+
+  TEST_CASE("headers of tensor files take no more") {
+    if (TENON_TEST_SANITIZED) return;
+    const size_t bytes = 8 * kMiB;
+    std::vector<std::string> texts = hostile_documents(bytes);
+    std::string tensors = "{\"\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}";
+    std::string metadata = "{\"__metadata__\":{\"\":\"\"";
+    for (int i = 0; tensors.size() < bytes; ++i)
+      tensors +=
+          ",\"" + std::to_string(i) + "\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}";
+    for (int i = 0; metadata.size() < bytes; ++i) metadata += ",\"" + std::to_string(i) + "\":\"\"";
+    texts.push_back(tensors + "}");
+    texts.push_back(metadata + "}}");
+    for (const std::string& text : texts) {
+      const auto owner = std::make_shared<const std::string>(text);
+      check_bound(text, [&] {
+        FileHeader header(owner);
+        header.check_ranges(0);
+        header.take_metadata();
+      });
+    }
+  }
+}
