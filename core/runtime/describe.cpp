@@ -542,7 +542,7 @@ Json describe_ops(std::string_view name) {
 
 Json describe_op(std::string_view name) {
   const Inventory inventory;
-  const std::vector<DeclaredOp> ops = inventory.ops();
+  const std::vector<DeclaredOp> ops = inventory.standing_ops();
   const DeclaredOp& op = ops[find_one(ops, name, "op", [](const DeclaredOp& declared) {
     return std::string_view(declared.schema->name);
   })];

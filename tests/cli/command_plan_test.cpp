@@ -55,7 +55,8 @@ TEST_SUITE("plan") {
   TEST_CASE("--providers lists who would run each op, and who declines it for these shapes") {
     const Workspace folder;
     const auto plan = [&](int size, const std::string& rest) {
-      folder.write("c.json", R"({"input": {"shape": [)" + std::to_string(size) + R"(]}, "model":
+      folder.write("c.json", R"({"schema_version": 1, "input": {"shape": [)" +
+                                 std::to_string(size) + R"(]}, "model":
           {"type": "Graph", "nodes": {"scaled": {"op": "ranked.scale"}}}})");
       return run_program_in(folder.path(),
                             "--plugin-path " TENON_FIXTURES "/ranked plan c.json" + rest);
