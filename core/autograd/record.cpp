@@ -14,6 +14,7 @@
 #include "core/autograd/op_node.hpp"
 #include "core/autograd/tangents.hpp"
 #include "core/base/error.hpp"
+#include "core/base/interrupt.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/core_ops.hpp"
 #include "core/dispatch/operands.hpp"
@@ -745,6 +746,9 @@ namespace {
   if (recording && !dual && implementation.fast_record) return record_fast(call);
   tenon_status run_status = TENON_OK;
   bool ran = false;
+  // What is changed in place changes with its tangent.
+  std::optional<UninterruptedGuard> whole;
+  if (dual && implementation.mutates) whole.emplace();
   const tenon_status status = guarded(call.error, [&] {
     RecordedCall recorded(call, recording, dual);
     recorded.prepare();

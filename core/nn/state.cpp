@@ -13,6 +13,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
+#include "core/base/interrupt.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/components.hpp"
 #include "core/nn/hooks.hpp"
@@ -176,6 +177,7 @@ void exchange_attributes(Fit& fit) {
 }
 
 void load_values(Fit& fit, uint32_t flags) {
+  const UninterruptedGuard whole;
   for (const auto& [own, saved] : fit.copies) {
     const bool assign = (flags & TENON_LOAD_ASSIGN) != 0 && !own->typed() && !saved->typed() &&
                         own->view.dtype == saved->view.dtype;
@@ -199,6 +201,7 @@ void load_with_post_hooks(const tenon_module& root, const std::vector<Visited>& 
     });
     require_fit(root, fit, source, (flags & TENON_LOAD_STRICT) != 0);
   } catch (...) {
+    const UninterruptedGuard whole;
     for (size_t i = 0; i < before.size(); ++i) copy(*fit.copies[i].first, *before[i]);
     exchange_attributes(fit);
     throw;

@@ -248,6 +248,7 @@ void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y) {
   const Tensor vector = readable_vector(x);
   const CBLAS_ORDER order = layout.transposed ? CblasColMajor : CblasRowMajor;
   const blasint n = blas_size(columns), step = blas_stride(vector);
+  const blasint leading = blas_size(layout.leading);
   blas_size(rows);
   const auto run = [&](auto zero) {
     using T = decltype(zero);
@@ -257,7 +258,7 @@ void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y) {
     kernel::for_pieces(pieces.count(), multiplications(pieces.width, columns), [&](int64_t piece) {
       const int64_t begin = pieces.begin(piece);
       gemv(order, static_cast<blasint>(pieces.end(piece) - begin), n, matrix + begin * m.row_stride,
-           static_cast<blasint>(layout.leading), vector.data<const T>(), step, y.data<T>() + begin);
+           leading, vector.data<const T>(), step, y.data<T>() + begin);
     });
   };
   if (y.dtype() == f32) {

@@ -73,6 +73,7 @@ Tensor packed_weights(const Plan& plan, const Side& side, const Tensor& weight) 
     const std::lock_guard lock(all.mutex);
     const Packed* found = all.recent.find(key);
     if (found != nullptr && found->version == version) return found->tensor;
+    if (found != nullptr) all.recent.erase(key);  // it is trained: its copy is of no use any more
     again = all.came_before(key, version);
   }
   Tensor packed = pack(side, whole);

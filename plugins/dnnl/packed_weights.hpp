@@ -13,7 +13,8 @@ void set_kept_bytes(int64_t bytes);
 
 // The weights as `side` of the plan has them: themselves where that is row-major, else a packed copy.
 // A contiguous tensor that comes to the same plan twice without a change in between is a weight of a
-// model that is used, not trained: its copy is kept until the tensor's storage changes or is gone.
+// model that is used, not trained: its copy is kept until the tensor is used changed, or others make
+// room, which copies of tensors that are gone wait for.
 // Changes are known by the storage's number and version, which every op raises that writes to it.
 tenon::Tensor packed_weights(const Plan& plan, const Side& side, const tenon::Tensor& weight);
 

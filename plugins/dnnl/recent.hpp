@@ -37,7 +37,12 @@ class Recent {
     erase(key);
     if (units > limit) return;
     order_.push_front({key, std::move(value), units});
-    places_.emplace(key, order_.begin());
+    try {
+      places_.emplace(key, order_.begin());
+    } catch (...) {
+      order_.pop_front();
+      throw;
+    }
     units_ += units;
     while (units_ > limit) erase(Numbers(order_.back().key));
   }

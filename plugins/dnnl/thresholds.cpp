@@ -18,11 +18,11 @@ const char* declined_convolution(const nn::Convolution& k, Task task) {
   if (products == 0) return "nothing to compute";
   if (products < kLeastConvolution) return "fewer than 131,072 multiplications";
   const int64_t channels = k.group_channels(), features = k.group_features();
-  // There are kernels for one channel in each group.
-  if (k.groups > 1 && channels == 1 && features == 1) return nullptr;
   const int64_t* kernel = k.patches.kernel;
   if (kernel[0] * kernel[1] * kernel[2] == 1) return "a kernel of one element";
   if (k.batch * k.positions() < kLeastPositions) return "fewer than 32 positions";
+  // There are kernels for one channel in each group.
+  if (k.groups > 1 && channels == 1 && features == 1) return nullptr;
   if (k.groups == 1 && channels == 1) return "one input channel";
   if (k.groups == 1 && task == Task::output) {
     if (channels < kLeastChannelsForward) return "fewer than 3 channels";

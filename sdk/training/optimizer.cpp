@@ -41,6 +41,11 @@ bool is_list_form(const FoundOp& lists, const FoundOp& op) {
                     });
 }
 
+// Overrides and handlers of types are those of the op that is named.
+bool is_typed(const Tensor& tensor) {
+  return tensor.defined() && (tensor.view_record().flags & TENON_TENSOR_TYPED) != 0;
+}
+
 // "optim.adam_steps_" of "optim.adam_step_", where there is one.
 std::optional<FoundOp> list_form_of(const FoundOp& op) {
   const std::string ending = "_step_";
@@ -168,7 +173,13 @@ void Optimizer::apply(const std::vector<Target>& targets, double rate, int64_t n
   const auto operand = [](const Target& target, size_t i) -> const Tensor& {
     return i == 0 ? target.parameter : i == 1 ? target.gradient : target.slot->states[i - 2];
   };
-  if (!list_form_) {
+  const bool typed = std::any_of(targets.begin(), targets.end(), [&](const Target& target) {
+    for (size_t i = 0; i < count; ++i) {
+      if (is_typed(operand(target, i))) return true;
+    }
+    return false;
+  });
+  if (!list_form_ || typed) {
     for (const Target& target : targets) {
       for (size_t i = 0; i < count; ++i) values[i] = Argument(operand(target, i)).value();
       call(choice_.op(), values);
@@ -225,7 +236,6 @@ bool Optimizer::is_elementwise() const {
 void Optimizer::step(double factor) {
   const NoGrad no_grad;
   const Uninterrupted whole;  // some parameters would be a step ahead of others
-  ++steps_;
   const bool shards = ranks_.shards_optimizer();
   std::vector<Target> targets;
   std::vector<std::pair<Tensor, Tensor>> changed;
@@ -239,9 +249,10 @@ void Optimizer::step(double factor) {
       if (own.numel() > 0) targets.push_back({&slot, own, shard_of(ranks_, gradient)});
       changed.emplace_back(own, slot.parameter);
     }
-    slot.parameter.set_grad({});
   }
-  apply(targets, learning_rate_ * factor, steps_);
+  apply(targets, learning_rate_ * factor, steps_ + 1);
+  ++steps_;
+  for (Slot& slot : slots_) slot.parameter.set_grad({});
   if (shards) gather_shards(ranks_, changed);
 }
 

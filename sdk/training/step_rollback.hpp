@@ -43,8 +43,7 @@ class StepRollback {
     const NoGrad no_grad;
     set_generator_state(draws_);
     for (Kept& kept : kept_) {
-      if (!model_.tensor(kept.name.c_str()).is_same(kept.tensor))
-        model_.assign(kept.name, kept.tensor);
+      if (!model_.tensor(kept.name.c_str()).is_same(kept.tensor)) put_back(kept);
       if (kept.tensor.version() != kept.version) copy_elements(kept.tensor, kept.copy);
       kept.version = kept.tensor.version();
     }
@@ -57,6 +56,16 @@ class StepRollback {
     Tensor tensor, copy;
     int64_t version = -1;  // of `tensor` when it was copied
   };
+
+  // The module that has it assigns it.
+  void put_back(const Kept& kept) {
+    const size_t dot = kept.name.rfind('.');
+    if (dot == std::string::npos) return model_.assign(kept.name, kept.tensor);
+    for (auto& [name, module] : model_.named_modules(false)) {
+      if (name.size() == dot && kept.name.compare(0, dot, name) == 0)
+        module.assign(kept.name.substr(dot + 1), kept.tensor);
+    }
+  }
 
   Module model_;
   std::vector<Tensor> parameters_;

@@ -153,27 +153,47 @@ bool Trainer::run() {
   return finished;
 }
 
-// False where it is interrupted, and then nothing has changed but for a step that is done.
+namespace {
+
+// False where it is interrupted.
 template <class Step>
-bool Trainer::is_finished(StepRollback& rollback, const Step& step) {
-  rollback.begin();
+bool is_finished(const Step& step) {
   try {
     return step();
   } catch (const Error& error) {
     if (error.kind() != TENON_ERROR_INTERRUPTED) throw;
-    rollback.restore();
     return false;
   }
 }
+// Then nothing has changed.
+template <class Step>
+bool is_finished(StepRollback& rollback, const Step& step) {
+  rollback.begin();
+  bool done = false;
+  const bool finished = is_finished([&] {
+    const bool result = step();
+    done = true;
+    return result;
+  });
+  if (!done) rollback.restore();
+  return finished;
+}
+
+}  // namespace
 
 bool Trainer::train() {
   last_checkpoint_ = std::chrono::steady_clock::now();
   model_.train();
   StepRollback rollback(model_, optimizer_.parameters());
-  const auto next_batch = [this] {
+  BatchGradients::Result result{};
+  const auto next_batch = [&] {
     if (batch_ == 0) batches_.shuffle();
-    const BatchGradients::Result result = train_batch();
+    result = train_batch();
     ++batch_;
+    return true;
+  };
+  // The step is done, whatever this does.
+  const auto tell = [&] {
     if (batch_done) batch_done(result.loss);
     return !result.stopped;
   };
@@ -183,7 +203,7 @@ bool Trainer::train() {
   };
   while (epoch_ < epochs_ && !(monitor_.active() && monitor_.exhausted(epoch_))) {
     while (batch_ < batches_.per_epoch()) {
-      if (!is_finished(rollback, next_batch)) return false;
+      if (!is_finished(rollback, next_batch) || !is_finished(tell)) return false;
       if (batch_ < batches_.per_epoch()) write_due_checkpoint(false);
     }
     if (!is_finished(rollback, end_of_epoch)) return false;

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
@@ -438,6 +439,9 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   progress.finish();
   result.epochs = trainer.history();
   try {
+    // Of several ranks the first alone scores: the others would not take part in what comes then.
+    std::optional<tenon::Uninterrupted> whole;
+    if (trainer.ranks().size() > 1) whole.emplace();
     if (finished) score_trained(config, trainer, setup, result);
   } catch (const tenon::Error& error) {
     if (error.kind() != TENON_ERROR_INTERRUPTED) throw;

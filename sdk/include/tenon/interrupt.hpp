@@ -4,7 +4,8 @@
 //
 // From the request until clear_interrupt, loops of parallel_for, modules and backward stop with an
 // InterruptedError, on all threads. An op that changes an operand runs to its end, as all that it
-// calls does; gradients are added to .grad all or none.
+// calls does; gradients are added to .grad all or none, but for leaves with hooks after it. What a
+// backward without retain_graph has used of its graph is gone.
 #pragma once
 
 #include "tenon/error.hpp"

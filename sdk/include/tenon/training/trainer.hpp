@@ -62,8 +62,6 @@ Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size);
 // classes.
 std::vector<Metric> load_metrics(const Json& config, const Dataset& dataset);
 
-class StepRollback;
-
 class Trainer {
  public:
   // From the sections "loss", "optimizer", "training" and "metrics" of a config. The labels of the
@@ -116,8 +114,6 @@ class Trainer {
   Json progress() const;
   void restore_progress(const Json& progress);
   void agree();
-  template <class Step>
-  bool is_finished(StepRollback& rollback, const Step& step);
   bool train();
   void clip_gradients();
   // Those that divide samples among each other.
