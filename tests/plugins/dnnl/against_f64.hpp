@@ -16,15 +16,20 @@ namespace dnnl_tests {
 using tenon::Tensor;
 using Tensors = std::vector<Tensor>;
 
-// Ids of the plugins whose kernels a call of `op` ran, and the reasons for which others declined.
+// The plugin whose kernel a call of `op` ran, and the reasons for which others declined it; the calls
+// that the kernel makes are left out.
 inline std::string traced(const std::string& op, const std::function<void()>& call) {
+  const int32_t threads = tenon::thread_count();
+  tenon::set_thread_count(1);  // a trace is one thread's
   tenon::TraceScope trace;
   call();
+  tenon::set_thread_count(threads);
   std::string found;
   for (const std::string& line : trace.lines()) {
     const bool declined = line.find("declined: ") != std::string::npos;
-    if (declined || line.find("kernel " + op + " ") != std::string::npos)
-      found += line.substr(line.find_first_not_of(' ')) + "\n";
+    const size_t depth = line.find_first_not_of(' ');
+    if (depth <= 2 && (declined || line.find("kernel " + op + " ") != std::string::npos))
+      found += line.substr(depth) + "\n";
   }
   return found;
 }
