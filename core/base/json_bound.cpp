@@ -37,8 +37,7 @@ Extent extent_of(std::string_view source) {
 
 void require_bounded(std::string_view text, const JsonOptions& options, size_t bytes_per_value) {
   const Extent extent = extent_of(text);
-  const size_t most =
-      (text.size() + kAllowance - extent.text) / (kBytesPerValue + bytes_per_value);
+  const size_t most = (text.size() + kAllowance - extent.text) / (kBytesPerValue + bytes_per_value);
   if (extent.values <= most) return;
   throw Error(options.kind,
               "{}a text of {} bytes with up to {} values; at most {} values are read of such a "

@@ -196,7 +196,7 @@ KnownPlugins asked_for(const KnownPlugins& plugins) {
   return named;
 }
 
-// Those of `others` whose name some of the level's plugins take for something else are its rivals.
+// Those of `others` that mean something else by the name than some of the level are contested with it.
 void add_rivals(ProviderLevel& level, const KnownPlugins& others, ItemKind kind,
                 std::string_view name) {
   const KnownPlugins above = level.plugins;

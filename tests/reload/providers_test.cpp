@@ -28,7 +28,7 @@ std::string state(const std::string& plugin) {
   return "absent";
 }
 
-// The plugins in a folder of their own, for one case; afterwards they are unloaded and gone. The first
+// The plugins in their folder, for one case; afterwards they are unloaded and gone. The first
 // is loaded: handles that are stale lead to nothing else.
 class Installed {
  public:
@@ -162,7 +162,7 @@ TEST_SUITE("providers") {
     }
   }
 
-  TEST_CASE("a provider in plain C, and one that cannot be loaded is no provider") {
+  TEST_CASE("a provider in plain C, and one that cannot be loaded does not count") {
     const Installed plugins({"ranked_flat"});
     CHECK(who(ones({9})) == "ranked_flat");
     CHECK(has(error_of([] { who(ones({1, 1})); }), "plugin 'ranked_flat': not of one dimension"));

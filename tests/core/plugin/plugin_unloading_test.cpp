@@ -144,7 +144,7 @@ TEST_SUITE("plugin unloading") {
     CHECK_THROWS_AS(world.manager->unload("slow", UnloadChoice::Wait), std::bad_alloc);
     CHECK_THROWS_AS(world.manager->retired(), std::bad_alloc);
     world.registrar.before_forget = nullptr;
-    // Another thread, which waits for whoever looks.
+    // Another thread, which waits for the one that looks.
     size_t left = 1;
     std::thread([&] { left = world.manager->retired().size(); }).join();
     CHECK(left == 0);

@@ -147,17 +147,17 @@ TEST_SUITE("plugin/resolver") {
     CHECK(world.levels() == "special > general | other");
     CHECK(world.standing("other") ==
           "contested: nothing ranks it above or below 'general' (/general.so)");
-    world.add("rival", kDeclines);
-    CHECK(world.levels() == "special | rival");
+    world.add("second", kDeclines);
+    CHECK(world.levels() == "special | second");
     CHECK(world.standing("special") ==
-          "contested: nothing ranks it above or below 'rival' (/rival.so)");
-    world.prefer("rival");
+          "contested: nothing ranks it above or below 'second' (/second.so)");
+    world.prefer("second");
     world.prefer("other");
-    CHECK(world.levels() == "rival > other");
+    CHECK(world.levels() == "second > other");
     world.policy.prefer.pop_back();
     world.find("general").named = true;
-    CHECK(world.levels() == "rival > special > general");
-    CHECK(world.standing("special") == "next: runs what 'rival' (/rival.so) declines");
+    CHECK(world.levels() == "second > special > general");
+    CHECK(world.standing("special") == "next: runs what 'second' (/second.so) declines");
     CHECK(world.standing("other") ==
           "outranked: 'general' (/general.so) ranks above it, asked for by name");
   }
