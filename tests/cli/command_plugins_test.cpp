@@ -117,8 +117,11 @@ TEST_SUITE("plugins") {
     const std::string path = folder.path("plugins").string();
     std::filesystem::create_directory(path);
     std::filesystem::copy(std::string(TENON_FIXTURES) + "/crashes.so", path);
+    // Sanitizers would report the signal and exit.
     const std::string state =
-        "TENON_QUARANTINE=1 XDG_STATE_HOME=" + folder.path("state").string() + " ";
+        R"(ASAN_OPTIONS="$ASAN_OPTIONS:handle_segv=0" TSAN_OPTIONS="$TSAN_OPTIONS:handle_segv=0" )"
+        "TENON_QUARANTINE=1 XDG_STATE_HOME=" +
+        folder.path("state").string() + " ";
     folder.write("c.json", R"({"schema_version": 1, "search_paths": ["plugins"],
                               "plugins": [{"name": "crashes", "load": "eager"}]})");
     const auto load = [&](const std::string& environment) {

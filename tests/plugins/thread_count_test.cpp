@@ -176,21 +176,24 @@ void Calls::add_tables(std::map<std::string, std::function<Computation()>>& all)
   namespace functional = nn::functional;
   using Unary = Tensor (*)(const Tensor&);
   const std::pair<const char*, Unary> unary[] = {
-      {"exp", [](const Tensor& x) { return exp(x); }},
-      {"exp of columns", [](const Tensor& x) { return exp(x.t()); }},
-      {"tanh", [](const Tensor& x) { return tanh(x); }},
-      {"gelu", [](const Tensor& x) { return functional::gelu(x); }},
-      {"softmax", [](const Tensor& x) { return functional::softmax(x, 1); }},
-      {"softmax of columns", [](const Tensor& x) { return functional::softmax(x, 0); }},
-      {"log_softmax", [](const Tensor& x) { return functional::log_softmax(x, 1); }},
-      {"logsumexp", [](const Tensor& x) { return logsumexp(x, {1}); }},
-      {"logsumexp of columns", [](const Tensor& x) { return logsumexp(x, {0}); }},
-      {"sum of columns", [](const Tensor& x) { return sum(x, {0}); }},
-      {"sum of rows", [](const Tensor& x) { return sum(x, {1}); }},
-      {"mean", [](const Tensor& x) { return mean(x); }},
-      {"var of columns", [](const Tensor& x) { return var(x, {0}); }},
-      {"cumsum", [](const Tensor& x) { return cumsum(x, 0); }},
-      {"norm", [](const Tensor& x) { return norm(x); }}};
+    {"exp", [](const Tensor& x) { return exp(x); }},
+    {"exp of columns", [](const Tensor& x) { return exp(x.t()); }},
+    {"tanh", [](const Tensor& x) { return tanh(x); }},
+    {"gelu", [](const Tensor& x) { return functional::gelu(x); }},
+    {"softmax", [](const Tensor& x) { return functional::softmax(x, 1); }},
+    {"softmax of columns", [](const Tensor& x) { return functional::softmax(x, 0); }},
+#if !defined(__SANITIZE_THREAD__)  // it keeps some loops from being vectorized
+    {"log_softmax", [](const Tensor& x) { return functional::log_softmax(x, 1); }},
+#endif
+    {"logsumexp", [](const Tensor& x) { return logsumexp(x, {1}); }},
+    {"logsumexp of columns", [](const Tensor& x) { return logsumexp(x, {0}); }},
+    {"sum of columns", [](const Tensor& x) { return sum(x, {0}); }},
+    {"sum of rows", [](const Tensor& x) { return sum(x, {1}); }},
+    {"mean", [](const Tensor& x) { return mean(x); }},
+    {"var of columns", [](const Tensor& x) { return var(x, {0}); }},
+    {"cumsum", [](const Tensor& x) { return cumsum(x, 0); }},
+    {"norm", [](const Tensor& x) { return norm(x); }}
+  };
   for (const auto& [name, function] : unary) {
     all[name] = [this, function = function] {
       return with_gradients({randn({size() * 8, size()})},
@@ -221,6 +224,7 @@ TEST_SUITE("plugins/thread_count") {
     }
   }
 
+#if !defined(__SANITIZE_THREAD__)  // see log_softmax above
   // A row's exp is that of a whole register wherever the row is.
   TEST_CASE("softmax of a row is the same among other rows") {
     for (const int64_t n : {1, 3, 33, 100, 1000, 1025, 3000}) {
@@ -232,4 +236,5 @@ TEST_SUITE("plugins/thread_count") {
       }
     }
   }
+#endif
 }

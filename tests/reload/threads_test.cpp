@@ -56,7 +56,7 @@ TEST_SUITE("reload under threads") {
         }
       });
     }
-    int64_t small = 0;
+    [[maybe_unused]] int64_t small = 0;
     for (int64_t i = 2; i < 2 + reloads(); ++i) {
       install(i % 2 == 1 ? "1" : "3");
       starting = i;
@@ -70,7 +70,9 @@ TEST_SUITE("reload under threads") {
     CHECK(stale == 0);
     CHECK(wrong == 0);
     CHECK(calls > 0);
+#if !defined(__SANITIZE_THREAD__)  // it remembers every library that was mapped
     CHECK(resident_kib() < small + 16 * 1024);
+#endif
     CHECK(retired() == 0);
   }
 }

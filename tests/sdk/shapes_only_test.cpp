@@ -29,6 +29,7 @@ TEST_SUITE("sdk/shapes_only") {
     CHECK(mean.to_vector<float>() == std::vector<float>(8, 0));
   }
 
+#if !defined(__SANITIZE_THREAD__)  // which has no room for such a mapping
   TEST_CASE("models larger than the memory") {
     const ShapesOnly shapes;
     const Module large =
@@ -37,6 +38,7 @@ TEST_SUITE("sdk/shapes_only") {
     CHECK(large(zeros({2, 1 << 20})).sizes() == std::vector<int64_t>{2, 1 << 22});
     CHECK(shapes.multiply_adds() == int64_t{1} << 43);
   }
+#endif
 
   TEST_CASE("a shape that does not fit is refused as a call refuses it") {
     const Module net = model(R"({"type": "Linear", "in_features": 4, "out_features": 3}, "Tanh",

@@ -281,7 +281,7 @@ constexpr tenon_op_descriptor make_op() {
 template <class D>
 constexpr void write_samples(FactsWriter& writer) {
   if constexpr (Has_samples<D>::value) {
-    writer.raw(",\"samples\":");
+    writer.raw(R"(,"samples":)");
     writer.string(D::samples);
   }
 }
@@ -290,18 +290,18 @@ struct OpFact {
   static constexpr void write(FactsWriter& writer) {
     constexpr const char* differentiable[] = {"none", "formula", "composite"};
     constexpr const char* jvp[] = {"none", "rule", "pointwise", "linear", "multilinear"};
-    writer.raw("{\"op\":{\"schema\":");
+    writer.raw(R"({"op":{"schema":)");
     writer.string(D::schema);
-    writer.raw(",\"doc\":");
+    writer.raw(R"(,"doc":)");
     writer.string(doc_of<D>());
-    writer.raw(",\"differentiable\":");
+    writer.raw(R"(,"differentiable":)");
     writer.string(differentiable[differentiable_of<D>()]);
-    writer.raw(",\"jvp\":");
+    writer.raw(R"(,"jvp":)");
     writer.string(jvp[static_cast<uint32_t>(jvp_kind_of<D>())]);
-    writer.raw(",\"flags\":");
+    writer.raw(R"(,"flags":)");
     writer.number(flags_of<D>());
     if constexpr (Has_not_overridable<D>::value) {
-      writer.raw(",\"not_overridable\":");
+      writer.raw(R"(,"not_overridable":)");
       writer.string(D::not_overridable);
     }
     write_samples<D>(writer);

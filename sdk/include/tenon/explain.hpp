@@ -66,7 +66,8 @@ class ExplanationText {
   }
   // "outranked: plugin 'a' is preferred", or the reason alone where it says as much.
   static std::string because(const Json& item, const char* key) {
-    const std::string state = item[key].text(), whole = item["reason"].text();
+    const std::string whole = item["reason"].text();
+    std::string state = item[key].text();
     const std::string reason = whole.substr(0, whole.find('\n'));
     if (reason.empty()) return state;
     return reason.rfind(state, 0) == 0 ? reason : state + ": " + reason;

@@ -60,6 +60,7 @@ CheckedFunction checked_function(F function) {
   return [function](const std::vector<Tensor>& inputs) mutable -> std::vector<Tensor> {
     if constexpr (std::is_same_v<F, Op> || std::is_same_v<F, ConfiguredOp>) {
       std::vector<tenon_value> values;
+      values.reserve(inputs.size());
       for (const Tensor& input : inputs) values.push_back(Argument(input).value());
       const auto count = static_cast<int64_t>(values.size());
       tenon_value results[max_results] = {};
@@ -316,7 +317,7 @@ class GradientChecker : private GradcheckReport {
   }
   // Zeros with a one in the place of number k.
   static Tensor unit(const Tensor& like, int64_t k) {
-    const Tensor result = empty_tensor(like.shape(), like.dtype());
+    Tensor result = empty_tensor(like.shape(), like.dtype());
     fill_elements(result, 0);
     if (k < 0) return result;
     void* data = result.view_record().data;

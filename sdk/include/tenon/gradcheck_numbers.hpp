@@ -45,7 +45,7 @@ inline std::vector<double> numbers_of(const Tensor& tensor) {
   if (!tensor.defined()) return {};
   if (!is_complex(tensor.dtype())) return tensor.to_vector<double>();
   const Tensor whole = contiguous_as(tensor, c128);
-  const double* from = static_cast<const double*>(whole.view_record().data);
+  const auto* from = static_cast<const double*>(whole.view_record().data);
   return std::vector<double>(from, from + number_count(whole));
 }
 // Where a number is in memory.
@@ -113,7 +113,7 @@ inline std::vector<double> arbitrary_numbers(int64_t count, uint64_t seed) {
   return numbers;
 }
 inline Tensor tensor_of(const std::vector<double>& numbers, const Tensor& like) {
-  const Tensor result = empty_tensor(like.shape(), like.dtype());
+  Tensor result = empty_tensor(like.shape(), like.dtype());
   visit(real_dtype(like.dtype()), [&](auto zero) {
     using T = decltype(zero);
     std::transform(numbers.begin(), numbers.end(), static_cast<T*>(result.view_record().data),

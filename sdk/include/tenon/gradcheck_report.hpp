@@ -71,10 +71,10 @@ class GradcheckReport {
     for (size_t o = 0; o < outputs.size(); ++o) {
       const std::string first = kind_text(outputs_[o]), again = kind_text(outputs[o]);
       if (first == again) continue;
-      throw GradcheckFailure{"output " + std::to_string(o) + " was " + first + " at first and " +
-                             again +
-                             " when the function was called again; it must have one shape "
-                             "and dtype"};
+      std::string text = "output " + std::to_string(o);
+      text.append(" was ").append(first).append(" at first and ").append(again);
+      text += " when the function was called again; it must have one shape and dtype";
+      throw GradcheckFailure{std::move(text)};
     }
     return outputs;
   }

@@ -205,10 +205,12 @@ inline std::string graph_dot(const std::vector<Tensor>& roots) {
       else
         label += c;
     }
-    text += "  " + name + " [label=\"" + label + "\"];\n";
+    text.append("  ").append(name).append(" [label=\"").append(label).append("\"];\n");
     for (int64_t e = 0; e < edges.size(); ++e) {
-      text += "  " + name + " -> n" + std::to_string(edges[e]["node"].integer()) + " [label=\"" +
-              std::to_string(edges[e]["input"].integer()) + "\"];\n";
+      text.append("  ").append(name);
+      text.append(" -> n").append(std::to_string(edges[e]["node"].integer()));
+      text.append(" [label=\"").append(std::to_string(edges[e]["input"].integer()));
+      text.append("\"];\n");
     }
   }
   return text + "}\n";

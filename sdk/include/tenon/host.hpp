@@ -30,8 +30,10 @@ struct PluginHost {
   bool entered = false;      // the host has called the entry: ops can be found
   const char* id = nullptr;  // the plugin's
 };
+// NOLINTBEGIN(readability-identifier-naming): what the linker says where it is missing
 extern "C" __attribute__((visibility("hidden")))
 PluginHost tenon_programs_include_tenon_hpp_and_plugins_have_TENON_PLUGIN;
+// NOLINTEND(readability-identifier-naming)
 inline PluginHost& plugin_host() noexcept {
   return tenon_programs_include_tenon_hpp_and_plugins_have_TENON_PLUGIN;
 }

@@ -126,7 +126,7 @@ class Element : public Tensor {
     return order;
   }
   static Tensor gathered(const Tensor& target, const std::vector<Tensor>& tensors, int64_t before) {
-    const Tensor result = ops().index.call<Tensor>(target, tensors);
+    auto result = ops().index.call<Tensor>(target, tensors);
     if (before == 0) return result;
     const int64_t count = selected(result, target, tensors);
     return ops().permute.call<Tensor>(result, moved(result.dim(), 0, count, before));
@@ -148,7 +148,7 @@ class Element : public Tensor {
   }
   void put(const Tensor& values) const {
     const int64_t count = selected(*this, target_, tensors_);
-    const Tensor front = ops().permute.call<Tensor>(values, moved(dim(), before_, count, 0));
+    const auto front = ops().permute.call<Tensor>(values, moved(dim(), before_, count, 0));
     ops().copy_.call<Tensor>(target_, ops().index_put.call<Tensor>(target_, tensors_, front));
   }
 

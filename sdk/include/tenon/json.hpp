@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tenon/value.hpp"
@@ -115,7 +116,7 @@ class JsonValue {
   JsonValue(std::string_view text) : value_{}, text_(text) { value_.tag = TENON_VALUE_STRING; }
   JsonValue(const std::string& text) : JsonValue(std::string_view(text)) {}
   JsonValue(const char* text) : JsonValue(std::string_view(text)) {}
-  JsonValue(const Json& document) : value_{}, json_(document) {
+  JsonValue(Json document) : value_{}, json_(std::move(document)) {
     if (json_.defined()) value_.tag = TENON_VALUE_JSON;
   }
   // Borrowed from this object.

@@ -69,12 +69,12 @@ class ModuleBase {
   using Parameter = detail::Parameter;
   using Buffer = detail::Buffer;
   using Child = detail::Child;
+  ModuleBase& operator=(const ModuleBase&) = delete;
   tenon_module* handle() const { return handle_; }
 
  protected:
   ModuleBase() : handle_(module_in_making().module) {}
   ModuleBase(const ModuleBase&) : ModuleBase() {}
-  ModuleBase& operator=(const ModuleBase&) = delete;
   ~ModuleBase() = default;
 
  private:
@@ -394,16 +394,16 @@ constexpr tenon_module_descriptor make_module() {
 template <class D>
 struct ModuleFact {
   static constexpr void write(FactsWriter& writer) {
-    writer.raw("{\"module\":{\"schema\":");
+    writer.raw(R"({"module":{"schema":)");
     writer.string(D::schema);
     if constexpr (Has_forward_schema<D>::value) {
-      writer.raw(",\"forward\":");
+      writer.raw(R"(,"forward":)");
       writer.string(D::forward_schema);
     }
-    writer.raw(",\"doc\":");
+    writer.raw(R"(,"doc":)");
     writer.string(doc_of<D>());
     write_samples<D>(writer);
-    if constexpr (TypeHas_tenon_function<D>::value) writer.raw(",\"mode\":true");
+    if constexpr (TypeHas_tenon_function<D>::value) writer.raw(R"(,"mode":true)");
     writer.raw("}}");
   }
 };

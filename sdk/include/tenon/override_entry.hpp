@@ -63,7 +63,7 @@ class OverrideEntry {
 // for tests and set-up, not for loops.
 class OverrideDisabled {
  public:
-  explicit OverrideDisabled(OverrideEntry entry) : entry_(std::move(entry)) {
+  explicit OverrideDisabled(OverrideEntry entry) : entry_(entry) {
     host().override_disable(entry_.handle());
   }
   ~OverrideDisabled() { host().override_enable(entry_.handle()); }

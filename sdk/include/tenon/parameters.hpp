@@ -39,7 +39,7 @@ inline std::vector<Scalar> scalars_of(const tenon_value& list) {
 // What is not of these headers says by a specialization how it is read: module.hpp, json.hpp.
 template <class T>
 struct HandleParameter {
-  static constexpr std::string_view type = "";
+  static constexpr std::string_view type;
 };
 
 // Reads a bound value as a C++ parameter. The host has checked the tag against the schema.
@@ -243,6 +243,7 @@ void give_list(const List& list, tenon_value* slot) {
   const auto count = static_cast<int64_t>(list.size());
   const auto fill = [&](auto element, uint32_t tag, auto&& convert) {
     using Stored = decltype(element);
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): the list is one of pointers
     void* memory = allocate_result(count * static_cast<int64_t>(sizeof(Stored)));
     std::transform(list.begin(), list.end(), static_cast<Stored*>(memory), convert);
     slot->as.pointer = memory;

@@ -22,6 +22,7 @@
 #include "tenon/type.hpp"
 
 // Not called where libtenon is not visible to the plugin.
+// NOLINTNEXTLINE(readability-redundant-declaration): weak here
 extern "C" __attribute__((weak, visibility("default"))) const tenon_host* tenon_host_get(void);
 
 TENON_NAMESPACE_BEGIN
@@ -38,21 +39,21 @@ inline constexpr std::string_view compiler = "unknown";
 template <class Plugin>
 struct PluginFact {
   static constexpr void write(FactsWriter& writer) {
-    writer.raw("{\"plugin\":{\"id\":");
+    writer.raw(R"({"plugin":{"id":)");
     writer.string(Plugin::id);
-    writer.raw(",\"version\":");
+    writer.raw(R"(,"version":)");
     writer.string(Plugin::definition.version);
-    writer.raw(",\"abi\":[");
+    writer.raw(R"(,"abi":[)");
     writer.number(TENON_ABI_MAJOR);
     writer.put(',');
     writer.number(TENON_TARGET_MINOR);
-    writer.raw("],\"sdk\":\"");
+    writer.raw(R"(],"sdk":")");
     writer.number(TENON_VERSION_MAJOR);
     writer.put('.');
     writer.number(TENON_VERSION_MINOR);
     writer.put('.');
     writer.number(TENON_VERSION_PATCH);
-    writer.raw("\",\"compiler\":");
+    writer.raw(R"(","compiler":)");
     writer.string(compiler);
     writer.raw("}}");
   }

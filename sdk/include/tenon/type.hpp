@@ -362,7 +362,7 @@ template <class T, class... Arguments>
 Tensor make(Arguments&&... arguments) {
   static_assert(std::is_nothrow_move_constructible_v<T>, "payloads move without fail");
   T payload{std::forward<Arguments>(arguments)...};
-  const tenon_dtype dtype = static_cast<tenon_dtype>(detail::dtype_of_payload(payload));
+  const auto dtype = static_cast<tenon_dtype>(detail::dtype_of_payload(payload));
   void* memory = nullptr;
   void** const place =
       std::is_empty_v<T> ? nullptr : &memory;  // null: the parent's payload, if any
@@ -731,23 +731,23 @@ constexpr tenon_type_descriptor make_type() {
 template <class T>
 struct TypeFact {
   static constexpr void write(FactsWriter& writer) {
-    writer.raw("{\"type\":{\"name\":");
+    writer.raw(R"({"type":{"name":)");
     writer.string(T::name);
     if constexpr (TypeHas_parent<T>::value) {
-      writer.raw(",\"parent\":");
+      writer.raw(R"(,"parent":)");
       writer.string(T::parent);
     }
-    writer.raw(",\"doc\":");
+    writer.raw(R"(,"doc":)");
     writer.string(doc_of<T>());
-    writer.raw(",\"flags\":");
+    writer.raw(R"(,"flags":)");
     writer.number(type_flags<T>());
-    writer.raw(",\"fallback\":");
+    writer.raw(R"(,"fallback":)");
     writer.number(fallback_of<T>());
-    writer.raw(",\"metadata\":");
+    writer.raw(R"(,"metadata":)");
     writer.number(metadata_of<T>());
     writer.raw(TypeHas_tenon_function<T>::value ? ",\"handler\":true" : ",\"handler\":false");
     if constexpr (!std::is_empty_v<T>) {
-      writer.raw(",\"payload\":[");
+      writer.raw(R"(,"payload":[)");
       writer.number(sizeof(T));
       writer.put(',');
       writer.number(alignof(T));
@@ -861,14 +861,14 @@ constexpr tenon_override_descriptor make_override() {
 template <class D>
 struct OverrideFact {
   static constexpr void write(FactsWriter& writer) {
-    writer.raw("{\"override\":{\"schema\":");
+    writer.raw(R"({"override":{"schema":)");
     writer.string(D::schema);
-    writer.raw(",\"doc\":");
+    writer.raw(R"(,"doc":)");
     writer.string(doc_of<D>());
-    writer.raw(",\"types\":");
+    writer.raw(R"(,"types":)");
     writer.string(D::types);
     if constexpr (TypeHas_accepts<D>::value) {
-      writer.raw(",\"accepts\":");
+      writer.raw(R"(,"accepts":)");
       writer.string(D::accepts);
     }
     writer.raw("}}");

@@ -221,8 +221,9 @@ constexpr bool fits_in(Number number) {
     return true;
   } else if constexpr (std::is_floating_point_v<Number>) {
     // Powers of two, so exact: the first value above the range, and the first at or below it.
+    // NOLINTNEXTLINE(bugprone-integer-division)
     constexpr Number beyond = static_cast<Number>(Limits::max() / 2 + 1) * 2;
-    constexpr Number lowest = static_cast<Number>(Limits::min());
+    constexpr auto lowest = static_cast<Number>(Limits::min());
     return number < beyond && (number >= lowest || number - lowest > -1);
   } else {
     if (std::is_unsigned_v<T> && number < 0) return false;

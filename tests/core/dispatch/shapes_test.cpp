@@ -166,6 +166,7 @@ TEST_SUITE("dispatch/shapes") {
     CHECK(outcome.tensor()->storage == x->storage);
   }
 
+#if !defined(__SANITIZE_THREAD__)  // which has no room for such a mapping
   TEST_CASE("large results take no memory until they are written") {
     const Ops ops;
     const Scope scope;
@@ -177,6 +178,7 @@ TEST_SUITE("dispatch/shapes") {
     CHECK(outcome.tensor()->view.shape[0] == int64_t{1} << 41);
     static_cast<double*>(outcome.tensor()->view.data)[12345] = 1;
   }
+#endif
 
   TEST_CASE("a shape that depends on elements is refused") {
     const Ops ops;
