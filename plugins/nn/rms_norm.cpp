@@ -85,7 +85,8 @@ struct ScaleGradRows {
 struct Parts {
   Tensor normal, rstd;
   std::vector<int64_t> dims;
-  Parts(const Tensor& input, int64_t count, double eps) {
+  Parts(const Tensor& input, int64_t count, double eps) : normal(input) {
+    if (input.numel() == 0) return;
     for (int64_t i = input.dim() - count; i < input.dim(); ++i) dims.push_back(i);
     // Rows of large numbers are scaled down, so that their squares are finite: a constant for
     // gradients, as the result does not depend on it.
@@ -98,6 +99,7 @@ struct Parts {
   }
   // The derivative of normal along u; it is symmetric.
   Tensor project(const Tensor& u) const {
+    if (normal.numel() == 0) return u;
     return (u - normal * (normal * u).mean(dims, true)) * rstd;
   }
 };
