@@ -15,12 +15,11 @@ inline Tensor attention_weights(const Tensor& query, const Tensor& key, const Te
   Tensor scores = (query * scale).matmul(key.transpose(-2, -1));
   Tensor counts;  // of dtype bool: which keys count
   if (is_causal) counts = tenon::ones({query.size(-2), key.size(-2)}, tenon::boolean).tril();
-  if (attn_mask.defined() && attn_mask.dtype() == tenon::boolean) counts = attn_mask;
-  if (counts.defined()) {
-    scores = tenon::where(counts, scores, -infinity);
-  } else if (attn_mask.defined()) {
+  if (attn_mask.defined() && attn_mask.dtype() == tenon::boolean)
+    counts = counts.defined() ? counts.logical_and(attn_mask) : attn_mask;
+  else if (attn_mask.defined())
     scores = scores + attn_mask;
-  }
+  if (counts.defined()) scores = tenon::where(counts, scores, -infinity);
   if (!attn_mask.defined() || key.size(-2) == 0) return tenon::nn::functional::softmax(scores, -1);
   // Rows without a key would be 0 / 0.
   const Tensor none = scores.detach().amax({-1}, true).eq(-infinity);

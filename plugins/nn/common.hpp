@@ -52,6 +52,12 @@ void visit_floating(DType dtype, Body&& body) {
   kernel::visit<tenon::floating_dtypes>(dtype, body);
 }
 
+// Of what a rule is given: without a tangent, and of no tensor type, so that a kernel may take it.
+inline bool is_plain(const Tensor& tensor) {
+  return !tensor.defined() ||
+         (tensor.view_record().flags & (TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_TYPED)) == 0;
+}
+
 // An undefined tangent adds nothing.
 inline Tensor plus(const Tensor& a, const Tensor& b) {
   return !a.defined() ? b : !b.defined() ? a : a + b;

@@ -525,12 +525,6 @@ AttentionGradients attend_backward(const Attention& a, const Tensor& grad_output
   return gradients;
 }
 
-// Plain numbers: neither recorded, nor with a tangent, nor of a tensor type.
-bool is_plain(const Tensor& tensor) {
-  return !tensor.defined() ||
-         (tensor.view_record().flags & (TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_TYPED)) == 0;
-}
-
 struct FlashAttention {
   static constexpr auto schema =
       "nn.functional.flash_attention(Tensor query, Tensor key, Tensor value, Tensor? "
