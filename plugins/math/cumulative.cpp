@@ -25,6 +25,28 @@ TENON_VECTORIZE void scan_lines(const T* in, T* out, int64_t size) {
     }
   }
 }
+// Sums along one line. Those of four neighbours wait for no others; where they are as narrow as what
+// they sum they could overflow before the sum does.
+template <class Sum, class T>
+TENON_VECTORIZE void scan_line(const T* in, T* out, int64_t size) {
+  Sum sum{};
+  int64_t i = 0;
+  if constexpr (!std::is_same_v<Sum, T>) {
+    for (; i + 4 <= size; i += 4) {
+      const Sum a = static_cast<Sum>(in[i]), b = a + static_cast<Sum>(in[i + 1]);
+      const Sum c = b + static_cast<Sum>(in[i + 2]), d = c + static_cast<Sum>(in[i + 3]);
+      out[i] = static_cast<T>(sum + a);
+      out[i + 1] = static_cast<T>(sum + b);
+      out[i + 2] = static_cast<T>(sum + c);
+      sum += d;
+      out[i + 3] = static_cast<T>(sum);
+    }
+  }
+  for (; i < size; ++i) {
+    sum += static_cast<Sum>(in[i]);
+    out[i] = static_cast<T>(sum);
+  }
+}
 // Sums down the columns of `inner` neighbouring elements, some hundred at once.
 template <class Sum, class T>
 TENON_VECTORIZE void scan_columns(const T* in, T* out, int64_t size, int64_t inner) {
@@ -70,7 +92,7 @@ struct Cumsum {
         int64_t o = from;
         for (; inner == 1 && o + 4 <= to; o += 4)
           scan_lines<4, Sum>(in + o * size, out + o * size, size);
-        for (; inner == 1 && o < to; ++o) scan_lines<1, Sum>(in + o * size, out + o * size, size);
+        for (; inner == 1 && o < to; ++o) scan_line<Sum>(in + o * size, out + o * size, size);
         for (; o < to; ++o)
           scan_columns<Sum>(in + o * size * inner, out + o * size * inner, size, inner);
       });
