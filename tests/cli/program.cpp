@@ -1,11 +1,16 @@
 // Running the program in a clean environment.
 #include "program.hpp"
 
+#include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <fcntl.h>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <stdlib.h>
+#include <thread>
+#include <unistd.h>
 
 #include <sys/wait.h>
 
@@ -61,6 +66,65 @@ std::string Workspace::read(const std::string& name) const { return text_of(fold
 
 void Workspace::write(const std::string& name, const std::string& text) const {
   std::ofstream(folder_ / name, std::ios::binary) << text;
+}
+
+RunningProgram::RunningProgram(const std::filesystem::path& folder,
+                               const std::vector<std::string>& arguments)
+    : folder_(folder) {
+  const std::string error = output_.path("error").string();
+  output_.write("error", "");
+  process_ = fork();
+  if (process_ != 0) return;
+  const int file = open(error.c_str(), O_WRONLY | O_APPEND);
+  if (file < 0 || dup2(file, STDERR_FILENO) < 0 || dup2(file, STDOUT_FILENO) < 0 ||
+      chdir(folder.c_str()) != 0)
+    _exit(126);
+  for (const char* name : {"TENON_PLUGIN_PATH", "XDG_DATA_HOME", "XDG_STATE_HOME"}) unsetenv(name);
+  setenv("HOME", output_.path().c_str(), 1);
+  std::vector<char*> words = {const_cast<char*>(TENON_PROGRAM)};
+  for (const std::string& argument : arguments)
+    words.push_back(const_cast<char*>(argument.c_str()));
+  words.push_back(nullptr);
+  execv(TENON_PROGRAM, words.data());
+  _exit(127);
+}
+
+RunningProgram::~RunningProgram() { end(SIGKILL); }
+
+bool RunningProgram::has_ended() {
+  if (!ended_) ended_ = waitpid(process_, &status_, WNOHANG) == process_;
+  return ended_;
+}
+
+bool RunningProgram::comes(const std::function<bool()>& there) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  while (!there()) {
+    if (has_ended() || Clock::now() - begin > std::chrono::minutes(1)) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
+}
+
+bool RunningProgram::says(const std::string& part, size_t from) {
+  return comes([&] { return error().find(part, from) != std::string::npos; });
+}
+
+bool RunningProgram::writes(const std::string& file, const std::string& part) {
+  std::error_code none;
+  const std::filesystem::path path = folder_ / file;
+  const uintmax_t size = std::filesystem::file_size(path, none);
+  const size_t from = none ? 0 : static_cast<size_t>(size);
+  return comes([&] { return text_of(path).find(part, from) != std::string::npos; });
+}
+
+int RunningProgram::end(int signal) {
+  if (!has_ended()) {
+    kill(process_, signal);
+    waitpid(process_, &status_, 0);
+    ended_ = true;
+  }
+  return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
 }
 
 bool contains(const std::string& text, const std::string& part) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include <tenon/json.hpp>
 
@@ -31,6 +33,34 @@ class Workspace {
 
  private:
   std::filesystem::path folder_;
+};
+
+// A program that runs while the test continues, in a folder, without plugins and settings but those of
+// the build. Killed at the end of its scope.
+class RunningProgram {
+ public:
+  RunningProgram(const std::filesystem::path& folder, const std::vector<std::string>& arguments);
+  ~RunningProgram();
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+  // What it has written to standard error so far.
+  std::string error() const { return output_.read("error"); }
+  // Whether that has the part, at or after the byte `from`, within a minute and before the end.
+  bool says(const std::string& part, size_t from = 0);
+  // The same of what it adds to a file of its folder from now on.
+  bool writes(const std::string& file, const std::string& part);
+  // Sends the signal, and waits. The exit code, or 128 and the signal that ended it.
+  int end(int signal);
+
+ private:
+  bool has_ended();
+  bool comes(const std::function<bool()>& there);
+
+  const std::filesystem::path folder_;
+  Workspace output_;
+  int process_ = 0;
+  int status_ = 0;
+  bool ended_ = false;
 };
 
 bool contains(const std::string& text, const std::string& part);

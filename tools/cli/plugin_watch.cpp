@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -37,23 +38,28 @@ struct WatchedFile {
   std::string path;
   std::optional<Stamp> loaded;   // of what was loaded, or refused
   std::optional<Stamp> changed;  // what was seen since: loaded when it lasts
+  bool active = false;
 };
+
+}  // namespace
 
 class WatchedFiles {
  public:
-  // Plugins are loaded at their first use: now and then there are more.
+  // Also of plugins that are not loaded yet: what changes between the load and a later look is seen.
   void find() {
     const tenon::Json plugins = tenon::describe("plugins");
     for (int64_t i = 0; i < plugins.size(); ++i) {
-      if (plugins[i]["state"].text() != "active") continue;
-      const std::string path = plugins[i]["path"].text();
-      files_.try_emplace(plugins[i]["id"].text(), WatchedFile{path, stamp_of(path), {}});
+      const std::string id = plugins[i]["id"].text(), path = plugins[i]["path"].text();
+      const bool active = plugins[i]["state"].text() == "active";
+      if (id.empty() || plugins[i]["state"].text() == "shadowed") continue;
+      files_.try_emplace(id, WatchedFile{path, stamp_of(path), {}, false}).first->second.active =
+          active;
     }
   }
   void look() {
     for (auto& [id, file] : files_) {
       const std::optional<Stamp> now = stamp_of(file.path);
-      if (!now || now == file.loaded) continue;
+      if (!now || now == file.loaded || !file.active) continue;
       if (now != file.changed) {  // a linker may be writing it
         file.changed = now;
         continue;
@@ -81,10 +87,11 @@ class WatchedFiles {
   std::map<std::string, WatchedFile> files_;  // by id
 };
 
-}  // namespace
-
 PluginWatch::PluginWatch(bool watches) {
-  if (watches) thread_ = std::thread([this] { run(); });
+  if (!watches) return;
+  auto files = std::make_shared<WatchedFiles>();
+  files->find();
+  thread_ = std::thread([this, files] { run(*files); });
 }
 
 PluginWatch::~PluginWatch() {
@@ -97,10 +104,9 @@ PluginWatch::~PluginWatch() {
   thread_.join();
 }
 
-void PluginWatch::run() {
+void PluginWatch::run(WatchedFiles& files) {
   constexpr auto kPause = std::chrono::milliseconds(25);
   constexpr int kLooks = 20;  // from one listing to the next
-  WatchedFiles files;
   std::unique_lock lock(mutex_);
   for (int look = 0; !ended_; ++look) {
     lock.unlock();

@@ -7,8 +7,10 @@
 
 namespace cli {
 
-// A thread that looks at the files of the active plugins, 40 times a second. A reload and one that
-// fails are reported on standard error.
+class WatchedFiles;
+
+// A thread that looks at the files of plugins, 40 times a second, from the construction on, and reloads
+// the active ones. A reload and one that fails are reported on standard error.
 class PluginWatch {
  public:
   explicit PluginWatch(bool watches);
@@ -17,7 +19,7 @@ class PluginWatch {
   PluginWatch& operator=(const PluginWatch&) = delete;
 
  private:
-  void run();
+  void run(WatchedFiles& files);
 
   std::mutex mutex_;
   std::condition_variable changed_;
