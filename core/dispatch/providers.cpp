@@ -13,12 +13,21 @@ namespace tenon::core {
 
 namespace {
 
-[[noreturn]] void throw_all_declined(const Implementation& implementation,
-                                     const std::vector<DeclinedCall>& declined) {
+std::string shown_reason(const char* reason) {
+  return *reason == '\0' ? "it gives no reason" : reason;
+}
+
+// Asks again, so that calls which are taken gather nothing.
+[[noreturn, gnu::cold]] void throw_all_declined(const Implementation& first,
+                                                const tenon_value* arguments) {
   std::vector<std::string> texts;
-  for (const DeclinedCall& one : declined)
-    texts.push_back(format_text("plugin {}: {}", quote(one.provider), one.reason));
-  const Schema& schema = implementation.schema;
+  for (const Implementation* asked = &first; asked != nullptr;
+       asked = Registry::process().next_provider(*asked)) {
+    const char* reason = reason_to_decline(*asked, arguments);
+    if (reason == nullptr) reason = asked->reason_declined.load(std::memory_order_relaxed);
+    texts.push_back(format_text("plugin {}: {}", quote(asked->provider), shown_reason(reason)));
+  }
+  const Schema& schema = first.schema;
   throw Error(
       TENON_ERROR_NOT_IMPLEMENTED,
       "{}(): every provider of op {} declined these arguments ({}); pass others, or install "
@@ -26,17 +35,19 @@ namespace {
       schema.short_name(), quote(schema.name), join(texts, "; "), quote(schema.name), schema.name);
 }
 
-// The first has declined already.
+// The first has declined already. `declined` may be null.
 const Implementation& choose_next(const Implementation& first, const char* reason,
                                   const tenon_value* arguments,
-                                  std::vector<DeclinedCall>& declined) {
+                                  std::vector<DeclinedCall>* declined) {
   const Implementation* asked = &first;
   while (reason != nullptr) {
-    asked->reason_declined.store(reason, std::memory_order_relaxed);
-    declined.push_back({asked->provider, *reason == '\0' ? "it gives no reason" : reason});
-    if (tracing()) trace_declined(*asked, declined.back().reason);
+    // Calls mostly decline for one reason: threads share what none of them writes.
+    if (asked->reason_declined.load(std::memory_order_relaxed) != reason)
+      asked->reason_declined.store(reason, std::memory_order_relaxed);
+    if (declined != nullptr) declined->push_back({asked->provider, shown_reason(reason)});
+    if (tracing()) trace_declined(*asked, shown_reason(reason));
     asked = Registry::process().next_provider(*asked);
-    if (asked == nullptr) throw_all_declined(first, declined);
+    if (asked == nullptr) throw_all_declined(first, arguments);
     reason = reason_to_decline(*asked, arguments);
   }
   return *asked;
@@ -45,8 +56,7 @@ const Implementation& choose_next(const Implementation& first, const char* reaso
 [[gnu::noinline]] tenon_status run_next_provider(Call& call, const char* reason) noexcept {
   const Implementation* chosen = nullptr;
   const tenon_status status = guarded(call.error, [&] {
-    std::vector<DeclinedCall> declined;
-    chosen = &choose_next(call.implementation, reason, call.arguments, declined);
+    chosen = &choose_next(call.implementation, reason, call.arguments, nullptr);
   });
   if (status != TENON_OK) {
     add_error_context(call.error, call.implementation, status);
@@ -67,7 +77,7 @@ const char* reason_to_decline(const Implementation& implementation, const tenon_
 
 const Implementation& choose_provider(const Implementation& first, const tenon_value* arguments,
                                       std::vector<DeclinedCall>& declined) {
-  return choose_next(first, reason_to_decline(first, arguments), arguments, declined);
+  return choose_next(first, reason_to_decline(first, arguments), arguments, &declined);
 }
 
 tenon_status run_provider(Call& call) noexcept {

@@ -7,6 +7,7 @@
 #include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/running_calls.hpp"
 #include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/trace.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/plugin/config.hpp"
 #include "core/plugin/config_table.hpp"
@@ -21,13 +22,21 @@ tenon_status parallel_for_slot(int64_t begin, int64_t end, int64_t grain,
                                tenon_status (*body)(void*, int64_t, int64_t, tenon_error**),
                                void* state, tenon_error** error) {
   return guarded(error, [&] {
+    const auto run = [&](int64_t from, int64_t to) {
+      tenon_error* chunk_error = nullptr;
+      const tenon_status status = body(state, from, to, &chunk_error);
+      if (status != TENON_OK) throw_status(status, chunk_error);
+    };
+    // A scope's trace is of one thread.
+    if (tracing()) {
+      if (begin < end) run(begin, end);
+      return;
+    }
     // Chunks see the caller's modes, wherever they run.
     const ThreadState caller = thread_state;
     parallel_for(begin, end, grain, [&](int64_t from, int64_t to) {
       const ThreadStateGuard guard(caller);
-      tenon_error* chunk_error = nullptr;
-      const tenon_status status = body(state, from, to, &chunk_error);
-      if (status != TENON_OK) throw_status(status, chunk_error);
+      run(from, to);
     });
   });
 }

@@ -49,6 +49,25 @@ TEST_SUITE("sdk/trace") {
           "      kernel mul (plugin math)\n");
   }
 
+  TEST_CASE("a trace has every call of a parallel loop, in its order") {
+    const int32_t threads = thread_count();
+    set_thread_count(3);
+    const Tensor x = ones({2});
+    std::string expected;
+    {
+      TraceScope trace;
+      parallel_for(0, 300, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) x* i;
+      });
+      for (int64_t i = 0; i < 300; ++i) {
+        expected += "call mul(Tensor f32[2], " + std::to_string(i) + ")\n";
+        expected += "  kernel mul (plugin math)\n";
+      }
+      CHECK(trace.text() == expected);
+    }
+    set_thread_count(threads);
+  }
+
   TEST_CASE("F-301 modes, composites, backward and arguments that do not bind are traced") {
     CountMode count;
     const Tensor x = leaf({1, 2});
