@@ -276,14 +276,7 @@ PluginManager::DeclaredOp PluginManager::declared_op(std::string_view op) {
 
 bool PluginManager::declares_override(std::string_view key) {
   const Lock lock(mutex_);
-  return std::any_of(records_.begin(), records_.end(), [&](const auto& record) {
-    if (record->found.facts == nullptr || record->state == PluginState::Shadowed ||
-        record->state == PluginState::Failed || record->state == PluginState::Excluded)
-      return false;
-    const auto& entries = record->found.facts->overrides;
-    return std::any_of(entries.begin(), entries.end(),
-                       [&](const OverrideFacts& entry) { return entry.key == key; });
-  });
+  return resolver_->declares_override(key);
 }
 
 std::vector<SearchFolder> PluginManager::folders() {

@@ -458,6 +458,13 @@ const KnownPlugin* Resolver::ranked_override(const PreferenceTarget& target,
   return named.front();
 }
 
+bool Resolver::declares_override(std::string_view key) const {
+  return std::any_of(plugins_.begin(), plugins_.end(), [&](const KnownPlugin* plugin) {
+    return plugin->state != PluginState::Failed && plugin->state != PluginState::Excluded &&
+           find_item(plugin->found.facts->overrides, key) != nullptr;
+  });
+}
+
 bool Resolver::is_free(const KnownPlugin& plugin, const PreferenceTarget& target) const {
   return plugin.state != PluginState::Failed && plugin.state != PluginState::Excluded &&
          policies_.disabling(plugin, target) == nullptr;

@@ -129,6 +129,8 @@ class Resolver {
   // Which of two plugins provides an override that both declare; null when nothing ranks them.
   const KnownPlugin* ranked_override(const PreferenceTarget& target,
                                      const KnownPlugins& candidates) const;
+  // Whether a plugin that may be used declares it.
+  bool declares_override(std::string_view key) const;
   // All of the plugin that cannot be used because of another plugin; asked for plugins that are
   // asked for by name.
   std::optional<PluginFailure> conflict(const KnownPlugin& plugin) const;

@@ -50,6 +50,14 @@ TEST_SUITE("op_check") {
     CHECK(fault_of(op) == "has both run and elementwise");
 
     op = sound();
+    op.flags = TENON_OP_MAY_DECLINE;
+    CHECK(fault_of(op) == "declares that it may decline but has no declines");
+    op.declines = [](void*, const tenon_value*) -> const char* { return nullptr; };
+    CHECK(fault_of(op) == "");
+    op.flags = 0;
+    CHECK(fault_of(op) == "has a declines but does not declare that it may decline");
+
+    op = sound();
     op.backward = op.vjp = rule;
     CHECK(fault_of(op) == "has both backward and vjp, which are one rule");
     op.vjp = nullptr;

@@ -91,6 +91,49 @@ std::string message_of(const std::function<void()>& body) {
 }  // namespace
 
 TEST_SUITE("plugin manager") {
+  TEST_CASE("what runs the calls that a plugin declines is loaded when it is asked for") {
+    World world;
+    for (const char* id : {"ranked_small", "ranked_general"})
+      world.folder.add(std::string("ranked/") + id, std::string(id) + ".so");
+    CHECK(world.manager->ensure_op("ranked.who"));
+    CHECK(world.has("ranked_small:ranked.who"));
+    CHECK(world.state("ranked_general") == PluginState::Indexed);
+    CHECK_FALSE(world.manager->ensure_next_op("ranked.alone", "ranked_small"));
+    CHECK(world.manager->ensure_next_op("ranked.who", "ranked_small"));
+    CHECK(world.has("ranked_general:ranked.who"));
+    CHECK(world.has("ranked_general:ranked.scale"));
+    CHECK_FALSE(world.manager->ensure_next_op("ranked.who", "ranked_general"));
+    const auto providers = world.manager->providers(ItemKind::Op, "ranked.who");
+    REQUIRE(providers.size() == 2);
+    CHECK(providers[0].standing == ProviderStanding::Next);
+    CHECK_FALSE(providers[0].may_decline);
+    CHECK(providers[1].standing == ProviderStanding::Chosen);
+    CHECK(providers[1].may_decline);
+    const PluginLock lock = world.manager->lock();
+    CHECK(lock.ops.at("ranked.who") == "ranked_small, ranked_general");
+    CHECK(lock.ops.at("ranked.alone") == "ranked_small");
+  }
+
+  TEST_CASE("what is loaded for another of its ops registers nothing that is not its turn") {
+    World world;
+    for (const char* id : {"ranked_small", "ranked_general"})
+      world.folder.add(std::string("ranked/") + id, std::string(id) + ".so");
+    world.manager->load("ranked_general");
+    CHECK_FALSE(world.has("ranked_general:ranked.who"));
+    CHECK(world.manager->ensure_op("ranked.who"));
+    CHECK(world.has("ranked_small:ranked.who"));
+    CHECK(world.manager->ensure_next_op("ranked.who", "ranked_small"));
+    CHECK(world.has("ranked_general:ranked.who"));
+    // Gone, it leaves what it declined to none; first gone, it leaves all to the next.
+    world.manager->unload("ranked_general", UnloadChoice::Force);
+    CHECK_FALSE(world.manager->ensure_next_op("ranked.who", "ranked_small"));
+    world.manager->load("ranked_general");
+    world.manager->unload("ranked_small", UnloadChoice::Force);
+    CHECK(world.has("ranked_general:ranked.who"));
+    CHECK(world.manager->providers(ItemKind::Op, "ranked.who")[0].standing ==
+          ProviderStanding::Chosen);
+  }
+
   TEST_CASE("listing runs nothing, the first use loads, the second finds it there") {
     World world;
     world.folder.add("slow");
