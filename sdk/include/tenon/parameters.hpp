@@ -39,7 +39,7 @@ inline std::vector<Scalar> scalars_of(const tenon_value& list) {
 // What is not of these headers says by a specialization how it is read: module.hpp, json.hpp.
 template <class T>
 struct HandleParameter {
-  static constexpr std::string_view type;
+  static constexpr std::string_view type{};
 };
 
 // Reads a bound value as a C++ parameter. The host has checked the tag against the schema.
