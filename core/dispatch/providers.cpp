@@ -1,6 +1,8 @@
 // The layer of providers.
 #include "core/dispatch/providers.hpp"
 
+#include <algorithm>
+
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
@@ -17,17 +19,29 @@ std::string shown_reason(const char* reason) {
   return *reason == '\0' ? "it gives no reason" : reason;
 }
 
-// Asks again, so that calls which are taken gather nothing.
-[[noreturn, gnu::cold]] void throw_all_declined(const Implementation& first,
-                                                const tenon_value* arguments) {
-  std::vector<std::string> texts;
-  for (const Implementation* asked = &first; asked != nullptr;
-       asked = Registry::process().next_provider(*asked)) {
-    const char* reason = reason_to_decline(*asked, arguments);
-    if (reason == nullptr) reason = asked->reason_declined.load(std::memory_order_relaxed);
-    texts.push_back(format_text("plugin {}: {}", quote(asked->provider), shown_reason(reason)));
+// Who has declined a call: the first ones, without an allocation.
+struct Declined {
+  static constexpr size_t kMost = 16;
+  struct {
+    const Implementation* implementation;
+    const char* reason;
+  } first[kMost];
+  size_t count = 0;
+
+  void add(const Implementation& implementation, const char* reason) {
+    if (count < kMost) first[count] = {&implementation, reason};
+    ++count;
   }
-  const Schema& schema = first.schema;
+};
+
+[[noreturn, gnu::cold]] void throw_all_declined(const Schema& schema, const Declined& declined) {
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < std::min(declined.count, Declined::kMost); ++i) {
+    texts.push_back(format_text("plugin {}: {}", quote(declined.first[i].implementation->provider),
+                                shown_reason(declined.first[i].reason)));
+  }
+  if (declined.count > Declined::kMost)
+    texts.push_back(format_text("and {} more", declined.count - Declined::kMost));
   throw Error(
       TENON_ERROR_NOT_IMPLEMENTED,
       "{}(): every provider of op {} declined these arguments ({}); pass others, or install "
@@ -35,19 +49,20 @@ std::string shown_reason(const char* reason) {
       schema.short_name(), quote(schema.name), join(texts, "; "), quote(schema.name), schema.name);
 }
 
-// The first has declined already. `declined` may be null.
+// The first has declined already; `listed` may be null.
 const Implementation& choose_next(const Implementation& first, const char* reason,
-                                  const tenon_value* arguments,
-                                  std::vector<DeclinedCall>* declined) {
+                                  const tenon_value* arguments, std::vector<DeclinedCall>* listed) {
+  Declined declined;
   const Implementation* asked = &first;
   while (reason != nullptr) {
     // Calls mostly decline for one reason: threads share what none of them writes.
     if (asked->reason_declined.load(std::memory_order_relaxed) != reason)
       asked->reason_declined.store(reason, std::memory_order_relaxed);
-    if (declined != nullptr) declined->push_back({asked->provider, shown_reason(reason)});
+    declined.add(*asked, reason);
+    if (listed != nullptr) listed->push_back({asked->provider, shown_reason(reason)});
     if (tracing()) trace_declined(*asked, shown_reason(reason));
     asked = Registry::process().next_provider(*asked);
-    if (asked == nullptr) throw_all_declined(first, arguments);
+    if (asked == nullptr) throw_all_declined(first.schema, declined);
     reason = reason_to_decline(*asked, arguments);
   }
   return *asked;
