@@ -44,10 +44,10 @@ TEST_SUITE("overridable") {
     }
     const tenon::Json ignored = run_program("ignored --json").json();
     for (int64_t i = 0; i < ignored.size(); ++i) listed.insert(ignored[i]["name"].text());
-    std::multiset<std::string> all;
+    std::set<std::string> all;
     const tenon::Json ops = run_program("ops --json").json();
     for (int64_t i = 0; i < ops.size(); ++i) all.insert(ops[i]["name"].text());
-    CHECK(listed == all);
+    CHECK(listed == std::multiset<std::string>(all.begin(), all.end()));
   }
 
   TEST_CASE("an unknown namespace is a fault") {
