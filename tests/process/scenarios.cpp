@@ -131,7 +131,7 @@ int static_objects() {
 }
 int uncaught_in_thread() {
   std::set_terminate([] { std::_Exit(7); });
-  std::thread([] { tensor({1.0}).backward(); }).join();  // a TensorError of its own
+  std::thread([] { tensor({1.0}).backward(); }).join();  // raises TensorError
   return 1;
 }
 
