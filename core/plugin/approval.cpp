@@ -52,7 +52,7 @@ std::string key_names(std::span<const Key* const> keys) {
   std::vector<std::string> names;
   for (const Key* key : keys) names.push_back(key_id_text(key->key.id));
   std::ranges::sort(names);
-  names.erase(std::ranges::unique(names).begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   const Words words(names.begin(), names.end());
   return word_list(words, "or");
 }
