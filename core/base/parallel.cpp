@@ -200,6 +200,9 @@ void set_thread_count(int32_t count) noexcept {
 
 bool in_parallel_loop() noexcept { return inside_loop; }
 
+SerialLoops::SerialLoops() noexcept : previous_(std::exchange(inside_loop, true)) {}
+SerialLoops::~SerialLoops() { inside_loop = previous_; }
+
 void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, void* state) {
   if (begin >= end) return;
   const int64_t range = end - begin;

@@ -43,4 +43,16 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, Body&& body) {
       const_cast<void*>(static_cast<const void*>(std::addressof(body))));
 }
 
+// The loops of this thread run in it alone, for a scope.
+class SerialLoops {
+ public:
+  SerialLoops() noexcept;
+  ~SerialLoops();
+  SerialLoops(const SerialLoops&) = delete;
+  SerialLoops& operator=(const SerialLoops&) = delete;
+
+ private:
+  bool previous_;
+};
+
 }  // namespace tenon::core

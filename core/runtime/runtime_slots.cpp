@@ -1,4 +1,6 @@
 // The host's slots on the runtime: threads, random numbers, log, words in messages, listings, configuration.
+#include <optional>
+
 #include "core/base/generator.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/base/log.hpp"
@@ -7,7 +9,6 @@
 #include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/running_calls.hpp"
 #include "core/dispatch/thread_state.hpp"
-#include "core/dispatch/trace.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/plugin/config.hpp"
 #include "core/plugin/config_table.hpp"
@@ -28,13 +29,12 @@ tenon_status parallel_for_slot(int64_t begin, int64_t end, int64_t grain,
       if (status != TENON_OK) throw_status(status, chunk_error);
     };
     // A scope's trace is of one thread.
-    if (tracing()) {
-      if (begin < end) run(begin, end);
-      return;
-    }
+    std::optional<SerialLoops> alone;
+    if (thread_state.trace != nullptr) alone.emplace();
     // Chunks see the caller's modes, wherever they run.
     const ThreadState caller = thread_state;
     parallel_for(begin, end, grain, [&](int64_t from, int64_t to) {
+      if (alone) return run(from, to);
       const ThreadStateGuard guard(caller);
       run(from, to);
     });
