@@ -263,7 +263,7 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
   rule.answer = &answer;
   tenon_value values[kMaxParameters];
   rule.fill_arguments(values);
-  tenon_context context{implementation_, values, nullptr, &rule};
+  tenon_context context{.implementation = implementation_, .arguments = values, .rule = &rule};
   tenon_error* error = nullptr;
   tenon_status status = TENON_OK;
   {

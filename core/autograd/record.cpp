@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include <boost/container/small_vector.hpp>
+
 #include "core/autograd/dual.hpp"
 #include "core/autograd/error_node.hpp"
 #include "core/autograd/history.hpp"
@@ -28,6 +30,10 @@
 namespace tenon::core {
 
 namespace {
+
+// Without an allocation where a call has the usual number of tensors.
+template <class T>
+using CallVector = boost::container::small_vector<T, 6>;
 
 std::string name_of(const Implementation& implementation) {
   return std::string(implementation.schema.short_name());
@@ -59,7 +65,7 @@ void for_each_slot(const Implementation& implementation, const tenon_value* argu
 // The places of all results in order, as gradients arrive: a list has as many as it has tensors,
 // what is not a tensor has `absent`, which is null.
 void collect_results(const Implementation& implementation, tenon_value* results, Tensor** absent,
-                     std::vector<Tensor**>& places) {
+                     CallVector<Tensor**>& places) {
   for (uint32_t r = 0; r < implementation.result_count; ++r) {
     if (results[r].tag == TENON_VALUE_TENSOR) {
       places.push_back(&results[r].as.tensor);
@@ -79,7 +85,7 @@ class DetachedInputs {
     size_t tensors = 0;
     for_each_operand(implementation, arguments, [&](const Tensor*) { ++tensors; });
     pairs_.reserve(tensors);
-    lists_.reserve(implementation.parameter_count);
+    if (implementation.has_lists) lists_.reserve(implementation.parameter_count);
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
       values_[i] = arguments[i];
       if (values_[i].tag == TENON_VALUE_TENSOR) values_[i].as.tensor = detach(values_[i].as.tensor);
@@ -124,7 +130,7 @@ class DetachedInputs {
     return pairs_.back().alias.get();
   }
   tenon_value values_[kMaxParameters];
-  std::vector<Pair> pairs_;
+  CallVector<Pair> pairs_;
   std::vector<std::vector<Tensor*>> lists_;
 };
 
@@ -321,7 +327,9 @@ class RecordedCall {
     Call inner = call_;
     if (!function_) return next(inner);
     // A Function's inputs are not those that were written.
-    tenon_context context{&implementation_, detached_->values(), context_.get(), nullptr, nullptr};
+    tenon_context context{.implementation = &implementation_,
+                          .arguments = detached_->values(),
+                          .function = context_.get()};
     inner.arguments = detached_->values();
     inner.written = nullptr;
     inner.context = &context;
@@ -542,7 +550,7 @@ class RecordedCall {
     for_each_slot(implementation_, arguments_, [&](size_t, Tensor* tensor, uint32_t) {
       if (tensor != nullptr && tensor->requires_grad()) edges.push_back(gradient_edge(*tensor));
     });
-    std::vector<Tensor*> results;
+    CallVector<Tensor*> results;
     for (Tensor** place : places_) results.push_back(*place);
     const NodeRef node = ErrorNode::create(implementation_, no_backward_rule, 0, edges, results);
     for (size_t i = 0; i < results.size(); ++i) {
@@ -565,8 +573,7 @@ class RecordedCall {
                     if (slot < 64) tensors |= uint64_t{1} << slot;
                     if (tensor->requires_grad()) needing |= 1u << parameter;
                   });
-    std::vector<Tensor*> results;
-    results.reserve(places_.size());
+    CallVector<Tensor*> results;
     for (Tensor** place : places_) results.push_back(*place);
     size_t capacity = context_ ? context_->saved.size() : 0;
     for (const SavedItem& item : implementation_.saves) {
@@ -667,8 +674,8 @@ class RecordedCall {
   std::optional<DetachedInputs> detached_;
   std::unique_ptr<FunctionContext> context_;
   Tensor* absent_ = nullptr;  // in the place of a result that is not a tensor
-  std::vector<Tensor**> places_;
-  std::vector<bool> constant_;  // by place: marked as not differentiable
+  CallVector<Tensor**> places_;
+  CallVector<bool> constant_;  // by place: marked as not differentiable
   std::vector<Tensor*> dirty_;
 };
 

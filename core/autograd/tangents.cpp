@@ -255,7 +255,8 @@ class Propagation {
                 std::span<Tensor* const> given, std::vector<TensorRef>& answer) {
     rule.answer = &answer;
     rule.answered = false;
-    tenon_context context{&implementation_, arguments, nullptr, &rule};
+    tenon_context context{
+        .implementation = &implementation_, .arguments = arguments, .rule = &rule};
     tenon_error* error = nullptr;
     const tenon_status status = function(implementation_.descriptor.self, &context, given.data(),
                                          static_cast<int64_t>(given.size()), &error);

@@ -22,10 +22,10 @@ struct DualCall {
   const tenon_value* arguments;
   std::span<const TensorRef> originals;  // by slot: operands as they were, where they changed
   std::span<Tensor** const> results;
-  const std::vector<bool>& constant;  // by result: marked as not differentiable
-  FunctionContext* function;          // of a Function
-  std::span<const TensorRef> saved;   // what it lets its jvp see
-  OpNode* node;                       // null when it was not recorded
+  std::span<const bool> constant;    // by result: marked as not differentiable
+  FunctionContext* function;         // of a Function
+  std::span<const TensorRef> saved;  // what it lets its jvp see
+  OpNode* node;                      // null when it was not recorded
 };
 // Computes the tangents of the results and attaches them; in place where the call was in place.
 void propagate_tangents(const DualCall& call);

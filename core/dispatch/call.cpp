@@ -1,6 +1,8 @@
 // The op call. The plain path is one screen: bind by mask, look at flags, run.
 #include "core/dispatch/call.hpp"
 
+#include <utility>
+
 #include "core/base/error.hpp"
 #include "core/base/stack.hpp"
 #include "core/dispatch/kernel.hpp"
@@ -13,8 +15,8 @@ constinit thread_local ThreadState thread_state;
 
 namespace {
 
-// The lengths of lists, the flags of their tensors, and whether the implementation may decline.
-[[gnu::noinline]] bool gather_more_flags(const Implementation& implementation,
+// The lengths of lists, and the flags of their tensors; false as below.
+[[gnu::noinline]] bool gather_list_flags(const Implementation& implementation,
                                          const tenon_value* arguments, uint32_t& flags) {
   if (implementation.fixed_lists) {
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
@@ -35,14 +37,14 @@ namespace {
       }
     }
   }
-  if (implementation.descriptor.declines != nullptr) flags |= kProviderFlag;
   return true;
 }
 
-// What the operands carry that leaves the plain path; false when an argument needs converting or
-// refusing.
-[[gnu::always_inline]] inline bool gather_flags(const Implementation& implementation,
-                                                const tenon_value* arguments, uint32_t& flags) {
+// What each operand carries that leaves the plain path, lists aside; false when an argument needs
+// converting or refusing.
+[[gnu::always_inline]] inline bool gather_operand_flags(const Implementation& implementation,
+                                                        const tenon_value* arguments,
+                                                        uint32_t& flags) {
   const uint32_t count = implementation.parameter_count;
   uint32_t tags = 0;
   for (uint32_t i = 0; i < count; ++i) {
@@ -53,15 +55,16 @@ namespace {
     if (tag == TENON_VALUE_TENSOR) flags |= arguments[i].as.tensor->flags();
   }
   // A forged tag passes as one that is less by 32.
-  if (tags > 31u) [[unlikely]]
-    return false;
-  if (!implementation.more_flags) [[likely]]
-    return true;
-  // Not `flags` itself: its address would keep the caller's out of a register.
-  uint32_t more = 0;
-  if (!gather_more_flags(implementation, arguments, more)) return false;
-  flags |= more;
-  return true;
+  return tags <= 31u;
+}
+
+// All that a call of it carries.
+bool gather_flags(const Implementation& implementation, const tenon_value* arguments,
+                  uint32_t& flags) {
+  flags |= implementation.call_flags & ~kListsFlag;
+  if (!gather_operand_flags(implementation, arguments, flags)) return false;
+  return (implementation.call_flags & kListsFlag) == 0 ||
+         gather_list_flags(implementation, arguments, flags);
 }
 
 // ---- off the plain path ----
@@ -84,7 +87,7 @@ namespace {
 }
 
 // Through the layers that its flags lead to.
-[[gnu::noinline]] tenon_status enter_layers(Call call) noexcept {
+tenon_status enter_layers(Call&& call) noexcept {
   call.flags |= kKernelFlag;
   return next(call);
 }
@@ -132,8 +135,8 @@ namespace {
 
 // One comparison, with the address of a local of the caller; true as well before the thread has
 // looked, and on stacks that are not its own.
-[[gnu::always_inline]] inline bool stack_may_be_low(const char& here) noexcept {
-  return reinterpret_cast<uintptr_t>(&here) < thread_state.own.stack_limit;
+[[gnu::always_inline]] inline bool stack_may_be_low(void* here) noexcept {
+  return reinterpret_cast<uintptr_t>(here) < thread_state.own.stack_limit;
 }
 
 // Refuses a call for which too little of the stack is left.
@@ -150,6 +153,25 @@ namespace {
   });
 }
 
+// Its arguments fit, lists perhaps aside; its flags are not of a plain call.
+template <bool kFilled>
+[[gnu::noinline]] tenon_status call_with_flags(const Implementation& implementation,
+                                               const tenon_value* arguments, tenon_value* results,
+                                               tenon_error** error, uint32_t flags) noexcept {
+  const AsWritten written{{arguments, implementation.parameter_count}, {}, {}, kFilled};
+  if ((flags & kListsFlag) != 0) {
+    flags &= ~kListsFlag;
+    if (!gather_list_flags(implementation, arguments, flags)) [[unlikely]]
+      return call_completed(implementation, written, results, error);
+    if ((flags & kSpecialFlags) == 0) {
+      tenon_context context{&implementation, arguments, results, error};
+      return run_finished(context);
+    }
+  }
+  return enter_layers(
+      {implementation, arguments, results, error, flags, kFilled ? nullptr : &written});
+}
+
 // ---- the plain path ----
 
 template <bool kFilled>
@@ -157,8 +179,8 @@ template <bool kFilled>
                                                          const tenon_value* arguments,
                                                          int64_t count, tenon_value* results,
                                                          tenon_error** error) noexcept {
-  const char here = 0;
-  if (stack_may_be_low(here)) [[unlikely]] {
+  char here;
+  if (stack_may_be_low(&here)) [[unlikely]] {
     const tenon_status status = check_stack(op, error);
     if (status != TENON_OK) return status;
   }
@@ -167,21 +189,14 @@ template <bool kFilled>
   if (implementation == nullptr) [[unlikely]]
     return fail_inactive(op, error);
   const auto given = static_cast<uint32_t>(count);
-  const auto written = [&] {
-    return AsWritten{{arguments, static_cast<size_t>(given)}, {}, {}, kFilled};
-  };
-  uint32_t flags = thread_state.call_flags;
-  if (given != implementation->parameter_count || !gather_flags(*implementation, arguments, flags))
-      [[unlikely]]
-    return call_completed(*implementation, written(), results, error);
-  if ((flags & kSpecialFlags) != 0) [[unlikely]] {
-    if constexpr (kFilled)
-      return enter_layers({*implementation, arguments, results, error, flags, nullptr});
-    const AsWritten as_written = written();
-    return enter_layers({*implementation, arguments, results, error, flags, &as_written});
-  }
-  tenon_context context{implementation, arguments};
-  return run_finished({*implementation, arguments, results, error}, context);
+  uint32_t flags = thread_state.call_flags | implementation->call_flags;
+  if (given != implementation->parameter_count ||
+      !gather_operand_flags(*implementation, arguments, flags)) [[unlikely]]
+    return call_completed(*implementation, {{arguments, given}, {}, {}, kFilled}, results, error);
+  if ((flags & (kSpecialFlags | kListsFlag)) != 0) [[unlikely]]
+    return call_with_flags<kFilled>(*implementation, arguments, results, error, flags);
+  tenon_context context{implementation, arguments, results, error};
+  return run_finished(context);
 }
 
 }  // namespace
@@ -199,8 +214,8 @@ tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> p
                               std::span<const tenon_string> keywords,
                               std::span<const tenon_value> keyword_values, tenon_value* results,
                               tenon_error** error) noexcept {
-  const char here = 0;
-  if (stack_may_be_low(here)) [[unlikely]] {
+  char here;
+  if (stack_may_be_low(&here)) [[unlikely]] {
     const tenon_status status = check_stack(op, error);
     if (status != TENON_OK) return status;
   }
@@ -222,7 +237,7 @@ tenon_status redispatch(Call call) noexcept {
       !gather_flags(implementation, call.arguments, call.flags))
     return call_op_filled(op, call.arguments, implementation.parameter_count, call.results,
                           call.error);
-  return enter_layers(call);
+  return enter_layers(std::move(call));
 }
 
 TensorRef call_tensor(const tenon_op* op, std::span<const tenon_value> arguments) {

@@ -95,10 +95,13 @@ struct RuleState {
 
 }  // namespace tenon::core
 
-// Cheap to set up on the stack: a plain call fills three fields.
+// Cheap to set up on the stack. A kernel's run leaves all of a call that is still needed in here, so
+// that the plain path keeps nothing in registers.
 struct tenon_context {
   const tenon::core::Implementation* implementation = nullptr;
   const tenon_value* arguments = nullptr;
+  tenon_value* results = nullptr;                    // of a run; null in rules
+  tenon_error** error = nullptr;                     // of a run; null: not read
   tenon::core::FunctionContext* function = nullptr;  // null: what run saves is not read
   tenon::core::RuleState* rule = nullptr;            // set in backward and jvp
   const tenon::core::AsWritten* written = nullptr;   // null: not known

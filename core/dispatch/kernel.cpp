@@ -19,8 +19,9 @@ void drop_transient_context(tenon_context& context) noexcept {
     delete std::exchange(context.function, nullptr);
 }
 
-bool has_declined(const Call& call) {
-  return call.implementation.may_decline && call.results[0].tag == TENON_VALUE_NOT_IMPLEMENTED;
+bool has_declined(const tenon_context& context) {
+  return context.implementation->may_decline &&
+         context.results[0].tag == TENON_VALUE_NOT_IMPLEMENTED;
 }
 
 // A recorded Function has seen other handles than the caller's: who records it updates aliasing.
@@ -28,79 +29,88 @@ bool finished_by_recording(const tenon_context& context) {
   return context.function != nullptr && !context.function->transient;
 }
 
-[[gnu::always_inline]] inline tenon_status run_as_prepared(const Call& call,
-                                                           tenon_context& context) noexcept {
-  if (!finished_by_recording(context)) return run_finished(call, context);
-  const tenon_status status = run_unfinished(call, context);
-  if (status != TENON_OK || !call.implementation.updates_aliasing) return status;
-  return check_kernel(call, context, true);
+[[gnu::always_inline]] inline tenon_status run_as_prepared(tenon_context& context) noexcept {
+  if (!finished_by_recording(context)) return run_finished(context);
+  const tenon_status status = run_unfinished(context);
+  if (status != TENON_OK || !context.implementation->updates_aliasing) return status;
+  return check_kernel(context, true);
 }
 
-[[gnu::noinline, gnu::cold]] tenon_status run_told(const Call& call,
-                                                   tenon_context& context) noexcept {
-  const Implementation& implementation = call.implementation;
+[[gnu::noinline, gnu::cold]] tenon_status run_told(tenon_context& context) noexcept {
+  const Implementation& implementation = *context.implementation;
   trace(trace_event::kernel, implementation,
         (implementation.composite ? "composite " : "kernel ") + implementation.schema.name,
         implementation.provider);
   const TraceDepth inside;
-  return run_as_prepared(call, context);
+  return run_as_prepared(context);
 }
 
 }  // namespace
 
-[[gnu::noinline, gnu::cold]] tenon_status fail_kernel(Call call, tenon_context& context,
+[[gnu::noinline, gnu::cold]] tenon_status fail_kernel(tenon_context& context,
                                                       tenon_status status) noexcept {
   drop_transient_context(context);
-  release_results(call.implementation, call.results);
-  add_error_context(call.error, call.implementation, status);
+  release_results(*context.implementation, context.results);
+  add_error_context(context.error, *context.implementation, status);
   return status;
 }
 
-[[gnu::noinline]] tenon_status run_many(Call call, tenon_context& context) noexcept {
-  const Implementation& implementation = call.implementation;
-  for (uint32_t r = 0; r < implementation.result_count; ++r) call.results[r] = tenon_value{};
-  const tenon_status status =
-      implementation.run(implementation.self, &context, call.arguments, call.results, call.error);
+[[gnu::noinline]] tenon_status run_without_result(tenon_context& context) noexcept {
+  const Implementation& implementation = *context.implementation;
+  const tenon_status status = implementation.run(implementation.self, &context, context.arguments,
+                                                 context.results, context.error);
   if (status != TENON_OK) [[unlikely]]
-    return fail_kernel(call, context, status);
+    return fail_kernel(context, status);
+  return TENON_OK;
+}
+
+[[gnu::noinline]] tenon_status run_many(tenon_context& context) noexcept {
+  const Implementation& implementation = *context.implementation;
+  tenon_value* const results = context.results;
+  for (uint32_t r = 0; r < implementation.result_count; ++r) results[r] = tenon_value{};
+  const tenon_status status =
+      implementation.run(implementation.self, &context, context.arguments, results, context.error);
+  if (status != TENON_OK) [[unlikely]]
+    return fail_kernel(context, status);
   for (uint32_t r = 0; r < implementation.result_count; ++r) {
-    if (!has_tag(call.results[r], implementation.result_tags[r]))
-      return check_kernel(call, context, false);
+    if (!has_tag(results[r], implementation.result_tags[r])) return check_kernel(context, false);
   }
   return TENON_OK;
 }
 
-[[gnu::noinline]] tenon_status check_kernel(Call call, tenon_context& context,
-                                            bool aliases) noexcept {
-  const Implementation& implementation = call.implementation;
-  if (has_declined(call)) return TENON_OK;
-  const tenon_status status = guarded(call.error, [&] {
-    check_declared(implementation, aliases ? call.arguments : nullptr, call.results);
+[[gnu::noinline]] tenon_status check_kernel(tenon_context& context, bool aliases) noexcept {
+  if (has_declined(context)) return TENON_OK;
+  const Implementation& implementation = *context.implementation;
+  const tenon_status status = guarded(context.error, [&] {
+    check_declared(implementation, aliases ? context.arguments : nullptr, context.results);
   });
   if (status == TENON_OK) return TENON_OK;
-  discard_results(implementation, call.results);
-  return fail_kernel(call, context, status);
+  discard_results(implementation, context.results);
+  return fail_kernel(context, status);
 }
 
-[[gnu::noinline]] tenon_status finish_kernel(Call call, tenon_context& context) noexcept {
-  const Implementation& implementation = call.implementation;
+[[gnu::noinline]] tenon_status finish_kernel(tenon_context& context) noexcept {
+  const Implementation& implementation = *context.implementation;
   drop_transient_context(context);
-  if (has_declined(call)) return TENON_OK;
+  if (has_declined(context)) return TENON_OK;
   if (implementation.updates_aliasing) {
-    const tenon_status status = check_kernel(call, context, true);
+    const tenon_status status = check_kernel(context, true);
     if (status != TENON_OK) return status;
-    update_aliasing(implementation, call.arguments, call.results);
+    update_aliasing(implementation, context.arguments, context.results);
   }
-  note_out(implementation, call.arguments);
+  note_out(implementation, context.arguments);
   return TENON_OK;
 }
 
 tenon_status run_kernel(Call& call) noexcept {
-  tenon_context own{&call.implementation, call.arguments, nullptr, nullptr, call.written};
+  tenon_context own{
+      .implementation = &call.implementation, .arguments = call.arguments, .written = call.written};
   tenon_context& context = call.context == nullptr ? own : *call.context;
+  context.results = call.results;
+  context.error = call.error;
   if (tracing()) [[unlikely]]
-    return run_told(call, context);
-  return run_as_prepared(call, context);
+    return run_told(context);
+  return run_as_prepared(context);
 }
 
 }  // namespace tenon::core

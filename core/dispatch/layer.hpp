@@ -63,6 +63,8 @@ struct Layer {
 inline constexpr uint32_t kKernelFlag = 1u << 28;
 // Of a call whose implementation may decline; not a flag of tensors.
 inline constexpr uint32_t kProviderFlag = 1u << 26;
+// Of a call whose lists are still to be looked at; no layer's, nor one of tensors.
+inline constexpr uint32_t kListsFlag = 1u << 25;
 inline constexpr uint32_t kCheckFlags = TENON_TENSOR_READ_ONLY | TENON_TENSOR_INFERENCE;
 inline constexpr uint32_t kAutogradFlags =
     TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_VIEW;

@@ -191,14 +191,17 @@ tenon_status run_modes_below(Call& call) noexcept {
   // No kernel runs for a composite: the ops that it calls are asked about.
   if (call.implementation.composite) return next(call);
   sweep(true);
-  tenon_context own{&call.implementation, call.arguments, nullptr, nullptr, call.written};
+  tenon_context own{
+      .implementation = &call.implementation, .arguments = call.arguments, .written = call.written};
   Call shown = call;
   if (shown.context == nullptr) shown.context = &own;
   shown.written = shown.context->written;
   tenon_status status = TENON_OK;
   if (!ask_modes(shown, {}, true, status)) return next(call);
-  return status == TENON_OK ? check_kernel(shown, *shown.context, call.implementation.mutates)
-                            : status;
+  if (status != TENON_OK) return status;
+  shown.context->results = call.results;
+  shown.context->error = call.error;
+  return check_kernel(*shown.context, call.implementation.mutates);
 }
 
 tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
@@ -212,6 +215,9 @@ tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
     call.written = &written.get();
     return redispatch(call);
   }
+  tenon_context context = *call.context;
+  context.arguments = call.arguments;
+  call.context = &context;
   call.layer = first_layer(LayerId::mode_below);
   call.flags = (call.flags & ~kModeBelowFlag) | (thread_state.call_flags & kModeBelowFlag);
   return next(call);

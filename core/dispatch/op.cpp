@@ -11,6 +11,7 @@
 #include "core/dispatch/context.hpp"
 #include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/half.hpp"
+#include "core/dispatch/layer.hpp"
 #include "core/dispatch/op_check.hpp"
 
 namespace tenon::core {
@@ -126,8 +127,9 @@ void prepare_parameters(Implementation& implementation) {
       implementation.mutated_parameters |= 1u << i;
     }
   }
-  implementation.more_flags = implementation.has_lists || implementation.fixed_lists ||
-                              implementation.descriptor.declines != nullptr;
+  if (implementation.has_lists || implementation.fixed_lists)
+    implementation.call_flags |= kListsFlag;
+  if (implementation.descriptor.declines != nullptr) implementation.call_flags |= kProviderFlag;
 }
 
 void prepare_results(Implementation& implementation) {

@@ -45,10 +45,10 @@ struct Implementation {
   const tenon_op* op = nullptr;
   uint32_t parameter_count = 0;
   uint32_t result_count = 0;
-  uint32_t flags = 0;
+  uint32_t call_flags = 0;        // what each of its calls carries: kListsFlag, kProviderFlag
+  uint32_t flags = 0;             // of its descriptor
   bool has_lists = false;         // some parameter is a tensor list
   bool fixed_lists = false;       // some list parameter has a fixed length
-  bool more_flags = false;        // either of these, or it may decline: see gather_more_flags
   bool mutates = false;           // some operand is changed in place
   bool aliases = false;           // some result is a view of an operand
   bool updates_aliasing = false;  // versions of operands or view bases change after a run

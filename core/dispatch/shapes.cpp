@@ -76,7 +76,7 @@ tenon_status return_operands(const Call& call) noexcept {
 tenon_status ask_rule(const Call& call) noexcept {
   const Implementation& implementation = call.implementation;
   for (uint32_t r = 0; r < implementation.result_count; ++r) call.results[r] = tenon_value{};
-  tenon_context context{&implementation, call.arguments};
+  tenon_context context{&implementation, call.arguments, call.results, call.error};
   tenon_status status = implementation.descriptor.shape_rule(
       implementation.self, &context, call.arguments, call.results, call.error);
   if (status == TENON_OK) {

@@ -142,13 +142,10 @@ class Op {
   template <class Result, class... Arguments>
   Result call(const Arguments&... arguments) const {
     constexpr size_t keywords = (0 + ... + (std::is_same_v<Arguments, Keyword> ? 1 : 0));
-    if (__builtin_expect(
-            __atomic_load_n(&result_count_, __ATOMIC_ACQUIRE) != detail::FromResults<Result>::count,
-            0))
-      check_result<Result>();
+    const tenon_op* const op = handle_for<Result>();
     if constexpr (keywords == 0) {
       return detail::call_in_order<Result>(
-          host().op_call, handle(),
+          host().op_call, op,
           std::array<tenon_value, sizeof...(Arguments)>{Argument(arguments).value()...});
     } else {
       constexpr size_t positional = sizeof...(Arguments) - keywords;
@@ -158,16 +155,15 @@ class Op {
       size_t v = 0, k = 0;
       (place(arguments, values.data(), v, names.data(), named.data(), k), ...);
       tenon_value results[detail::max_results];
-      detail::check(host().op_call_keywords, handle(), values.data(),
-                    static_cast<int64_t>(positional), names.data(), named.data(),
-                    static_cast<int64_t>(keywords), results);
-      return detail::FromResults<Result>::make(handle(), results);
+      detail::check(host().op_call_keywords, op, values.data(), static_cast<int64_t>(positional),
+                    names.data(), named.data(), static_cast<int64_t>(keywords), results);
+      return detail::FromResults<Result>::make(op, results);
     }
   }
 
   // Throws TypeError when a call does not give a `Result`.
   template <class Result>
-  void check_result() const {
+  __attribute__((cold, noinline)) void check_result() const {
     constexpr int64_t asked = detail::FromResults<Result>::count;
     const int64_t has = detail::result_count(handle());
     // A Value holds the one result of a tuple, too.
@@ -176,8 +172,17 @@ class Op {
   }
 
  private:
-  // Away from the calls that typed wrappers inline.
-  __attribute__((cold, noinline)) void find(std::string_view name) {
+  // One comparison: the number of results is known once the handle is.
+  template <class Result>
+  const tenon_op* handle_for() const {
+    constexpr int64_t expected = detail::FromResults<Result>::count;
+    if (__builtin_expect(__atomic_load_n(&result_count_, __ATOMIC_ACQUIRE) != expected, 0))
+      check_result<Result>();
+    return __atomic_load_n(&op_, __ATOMIC_RELAXED);
+  }
+  // Away from the calls that typed wrappers inline. Not cold: that would make the function that owns
+  // the Op cold as well, with the loop that calls it.
+  __attribute__((noinline)) void find(std::string_view name) {
     if (!detail::host_entered()) {
       later_ = new std::string(name);  // as long as the plugin
       return;
