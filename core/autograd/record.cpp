@@ -249,7 +249,7 @@ void separate_from_inputs(const Implementation& implementation, const tenon_valu
     }
     {
       const GradModeGuard guard(false);
-      run_status = next(call);
+      run_status = next<LayerId::autograd>(call);
     }
     if (run_status != TENON_OK) return;
     ran = true;
@@ -325,7 +325,7 @@ class RecordedCall {
   tenon_status run() noexcept {
     const GradModeGuard guard(false);
     Call inner = call_;
-    if (!function_) return next(inner);
+    if (!function_) return next<LayerId::autograd>(inner);
     // A Function's inputs are not those that were written.
     tenon_context context{.implementation = &implementation_,
                           .arguments = detached_->values(),
@@ -333,7 +333,7 @@ class RecordedCall {
     inner.arguments = detached_->values();
     inner.written = nullptr;
     inner.context = &context;
-    return next(inner);
+    return next<LayerId::autograd>(inner);
   }
 
   void finish() {
@@ -733,7 +733,7 @@ namespace {
 
 // What may be tracked by operands or their bases, in whatever way.
 [[gnu::noinline]] tenon_status run_tracked(Call& call) noexcept {
-  if (!needs_autograd(call)) return next(call);
+  if (!needs_autograd(call)) return next<LayerId::autograd>(call);
   const Implementation& implementation = call.implementation;
   const bool recording = (call.flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
   bool dual = false;
@@ -785,7 +785,7 @@ tenon_status run_recorded(Call& call) noexcept {
     return record_fast(call);
   constexpr uint32_t tracked = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
   const bool watched = records() || thread_state.dual_level != 0;  // else bases do not matter
-  if ((call.flags & tracked) == 0 && !watched) return next(call);
+  if ((call.flags & tracked) == 0 && !watched) return next<LayerId::autograd>(call);
   return run_tracked(call);
 }
 

@@ -89,7 +89,7 @@ bool gather_flags(const Implementation& implementation, const tenon_value* argum
 // Through the layers that its flags lead to.
 tenon_status enter_layers(Call&& call) noexcept {
   call.flags |= kKernelFlag;
-  return next(call);
+  return enter<LayerId::trace>(call);
 }
 
 // Binds, which converts what the implementation does not take as it is.
@@ -230,7 +230,6 @@ tenon_status redispatch(Call call) noexcept {
   const Implementation& implementation = call.implementation;
   const tenon_op* op = implementation.op;
   call.flags = thread_state.call_flags;
-  call.layer = 0;
   call.context = nullptr;
   // A handler may have had the op's implementation changed, or have put in what does not fit.
   if (op->implementation.load(std::memory_order_acquire) != &implementation ||

@@ -112,21 +112,24 @@ void bind_signature(const Candidate& candidate, const Implementation& implementa
 
 // ---- one candidate ----
 
+// At least one, see run_typed.
+void clear_results(const Call& call) noexcept {
+  const uint32_t count = std::max<uint32_t>(call.implementation.result_count, 1);
+  for (uint32_t r = 0; r < count; ++r) call.results[r] = tenon_value{};
+}
+
 // Runs the op with types disabled, and makes the results the type.
-tenon_status run_default_handler(const CallFrame& frame) noexcept {
-  Call& call = frame.call;
+tenon_status run_default_handler(const TensorType& type, Call& call) noexcept {
+  clear_results(call);
   const TypesDisabledGuard types_off(true);
   const ModesOffGuard modes_off;
   const uint32_t flags = call.flags;
-  const uint8_t layer = call.layer;
   call.flags &= ~uint32_t{TENON_TENSOR_TYPED};
-  const tenon_status status = next(call);
+  const tenon_status status = next<LayerId::typed>(call);
   call.flags = flags;
-  call.layer = layer;
   if (status != TENON_OK) return status;
-  const tenon_status retyped = guarded(call.error, [&] {
-    retype_results(*frame.chain->type, call.implementation, call.arguments, call.results);
-  });
+  const tenon_status retyped = guarded(
+      call.error, [&] { retype_results(type, call.implementation, call.arguments, call.results); });
   if (retyped != TENON_OK) release_results(call.implementation, call.results);
   return retyped;
 }
@@ -147,8 +150,7 @@ tenon_status run_override(CallFrame& frame) noexcept {
     // Recorded as an op is.
     Call recorded{*entry.rules, own, call.results, call.error, call.flags};
     recorded.flags &= ~(uint32_t{TENON_TENSOR_TYPED} | kProviderFlag);  // it is not of a provider
-    recorded.layer = call.layer;
-    return next(recorded);
+    return next<LayerId::typed>(recorded);
   }
   frame.view.size = sizeof(tenon_call);
   frame.view.op = call.implementation.op;
@@ -203,12 +205,11 @@ void name_origin(const CallFrame& frame, tenon_status status) noexcept {
 
 tenon_status invoke(CallFrame& frame) noexcept {
   const Call& call = frame.call;
-  const uint32_t results =
-      std::max<uint32_t>(call.implementation.result_count, 1);  // see run_typed
-  for (uint32_t r = 0; r < results; ++r) call.results[r] = tenon_value{};
   const Candidate::Kind kind = candidate_of(frame).kind;
-  if (kind == Candidate::Kind::DefaultHandler) return run_default_handler(frame);
+  if (kind == Candidate::Kind::DefaultHandler)
+    return run_default_handler(*frame.chain->type, frame.call);
 
+  clear_results(call);
   frame.view.type = frame.chain->type->id;
   frame.view.types = frame.plan->dispatching.data();
   frame.view.type_count = static_cast<int64_t>(frame.plan->dispatching.size());
@@ -248,10 +249,14 @@ tenon_status run_plan(const Plan& plan, Call& call, uint32_t hidden) noexcept {
   for (const DispatchChain& chain : plan.chains) {
     for (const int32_t index : {chain.first_override, chain.first_handler}) {
       if (index < 0) continue;
+      const auto at = static_cast<size_t>(index);
+      // It needs no frame, and never declines.
+      if (chain.candidates[at].kind == Candidate::Kind::DefaultHandler && !tracing())
+        return run_default_handler(*chain.type, call);
       CallFrame frame(call);
       frame.plan = &plan;
       frame.chain = &chain;
-      frame.index = static_cast<size_t>(index);
+      frame.index = at;
       frame.hidden = hidden;
       const tenon_status status = invoke_traced(frame);
       if (status != TENON_OK || !declined(call.results)) return status;
@@ -306,7 +311,7 @@ tenon_status run_typed(Call& call) noexcept {
     if (has_foreign(implementation, call.arguments)) [[unlikely]]
       return guarded(call.error, [&] { throw_foreign(implementation, call.arguments); });
     call.flags &= ~uint32_t{TENON_TENSOR_TYPED};
-    return next(call);
+    return next<LayerId::typed>(call);
   }
   const Plan* plan = nullptr;
   Carried carried;
@@ -358,7 +363,6 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
   Call call{implementation, bound.values, results, &error,
             call_flags(implementation, carried.flags)};
   call.written = &written;
-  call.layer = layer_after(LayerId::typed);
   CallFrame frame(call);
   frame.plan = &plan;
   frame.chain = &plan.chains.front();

@@ -46,7 +46,7 @@ void check_changes(const Call& call) {
 tenon_status run_checks(Call& call) noexcept {
   if (forbidden_change(call) != nullptr) [[unlikely]]
     return guarded(call.error, [&] { check_changes(call); });
-  return next(call);
+  return next<LayerId::checks>(call);
 }
 
 }  // namespace tenon::core

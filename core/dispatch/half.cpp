@@ -63,7 +63,7 @@ class HalfCall {
     inner.flags &= kOfThread;
     for (uint32_t i = 0; i < call_.implementation.parameter_count; ++i)
       for_each_tensor(values_[i], [&](const Tensor* tensor) { inner.flags |= tensor->flags(); });
-    return next(inner);
+    return next<LayerId::half>(inner);
   }
 
   void convert_results() {
@@ -126,7 +126,7 @@ bool takes_half(const Implementation& implementation) {
 
 tenon_status run_half(Call& call) noexcept {
   const Implementation& implementation = call.implementation;
-  if (implementation.takes_half || implementation.may_decline) return next(call);
+  if (implementation.takes_half || implementation.may_decline) return next<LayerId::half>(call);
   tenon_status run_status = TENON_OK;
   bool ran = false;
   const tenon_status status = guarded(call.error, [&] {

@@ -50,12 +50,10 @@ struct Call {
   uint32_t flags = 0;            // what thread and operands carry: kSpecialFlags are of layers
   const AsWritten* written = nullptr;  // null: in order, defaults filled in
   tenon_context* context = nullptr;    // prepared for the kernel; null: it makes its own
-  uint8_t layer = 0;                   // the next to look at
 };
 
 struct Layer {
   LayerId id;
-  uint32_t flags;  // calls that carry one of these go through it
   tenon_status (*run)(Call& call) noexcept;
 };
 
@@ -72,21 +70,31 @@ inline constexpr uint32_t kSpecialFlags = kTraceFlag | kModeFlag | TENON_TENSOR_
                                           kProviderFlag | kCheckFlags | kShapesFlag |
                                           TENON_TENSOR_HALF | kAutogradFlags | kModeBelowFlag;
 
+// Calls that carry one of these go through the layer.
+constexpr uint32_t layer_flags(LayerId id) {
+  constexpr uint32_t flags[kLayerCount] = {
+      kTraceFlag,  kModeFlag,         TENON_TENSOR_TYPED, kProviderFlag,  kCheckFlags,
+      kShapesFlag, TENON_TENSOR_HALF, kAutogradFlags,     kModeBelowFlag, kKernelFlag};
+  return flags[static_cast<size_t>(id)];
+}
+
 // In the order of LayerId. Defined by runtime/assembly.cpp: dispatch does not know what is above
 // it.
 extern const std::array<Layer, kLayerCount> layers;
 
-// Continues with the next layer that the call has a flag of.
-inline tenon_status next(Call& call) noexcept {
-  const Layer* layer = &layers[call.layer];
-  while ((call.flags & layer->flags) == 0) ++layer;
-  call.layer = static_cast<uint8_t>(layer - layers.data() + 1);
-  return layer->run(call);
+// Continues with the first layer, from this one, that the call has a flag of.
+template <LayerId kLayer>
+[[gnu::always_inline]] inline tenon_status enter(Call& call) noexcept {
+  constexpr auto at = static_cast<size_t>(kLayer);
+  if constexpr (kLayer != LayerId::kernel) {
+    if ((call.flags & layer_flags(kLayer)) == 0) return enter<static_cast<LayerId>(at + 1)>(call);
+  }
+  return layers[at].run(call);
 }
-
-constexpr uint8_t first_layer(LayerId id) { return static_cast<uint8_t>(id); }
-constexpr uint8_t layer_after(LayerId id) {
-  return static_cast<uint8_t>(static_cast<uint8_t>(id) + 1);
+// The same behind this one: how a layer passes a call on.
+template <LayerId kLayer>
+inline tenon_status next(Call& call) noexcept {
+  return enter<static_cast<LayerId>(static_cast<size_t>(kLayer) + 1)>(call);
 }
 
 // ---- the entries of those in dispatch ----

@@ -181,15 +181,15 @@ tenon_status run_modes(Call& call) noexcept {
     }
     if (ask_modes(call, types, false, status)) return status;
   }
-  if (typed) return next(call);
+  if (typed) return next<LayerId::mode>(call);
   // What the implementation calls is its own affair.
   const ModesOffGuard off;
-  return next(call);
+  return next<LayerId::mode>(call);
 }
 
 tenon_status run_modes_below(Call& call) noexcept {
   // No kernel runs for a composite: the ops that it calls are asked about.
-  if (call.implementation.composite) return next(call);
+  if (call.implementation.composite) return next<LayerId::mode_below>(call);
   sweep(true);
   tenon_context own{
       .implementation = &call.implementation, .arguments = call.arguments, .written = call.written};
@@ -197,7 +197,7 @@ tenon_status run_modes_below(Call& call) noexcept {
   if (shown.context == nullptr) shown.context = &own;
   shown.written = shown.context->written;
   tenon_status status = TENON_OK;
-  if (!ask_modes(shown, {}, true, status)) return next(call);
+  if (!ask_modes(shown, {}, true, status)) return next<LayerId::mode_below>(call);
   if (status != TENON_OK) return status;
   shown.context->results = call.results;
   shown.context->error = call.error;
@@ -218,9 +218,8 @@ tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
   tenon_context context = *call.context;
   context.arguments = call.arguments;
   call.context = &context;
-  call.layer = first_layer(LayerId::mode_below);
   call.flags = (call.flags & ~kModeBelowFlag) | (thread_state.call_flags & kModeBelowFlag);
-  return next(call);
+  return enter<LayerId::mode_below>(call);
 }
 
 }  // namespace tenon::core

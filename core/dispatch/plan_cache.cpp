@@ -1,7 +1,6 @@
 // Where plans are kept: a slot by hash in front, a map behind it.
 #include "core/dispatch/plan_cache.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace tenon::core {
@@ -15,8 +14,15 @@ size_t PlanCache::slot_of(const Implementation& implementation, const OperandTyp
 
 bool PlanCache::matches(const Plan& plan, const Implementation& implementation,
                         const OperandTypes& types) {
-  return plan.implementation == &implementation && plan.plain == types.plain &&
-         std::equal(plan.types.begin(), plan.types.end(), types.begin(), types.end());
+  if (plan.implementation != &implementation || plan.plain != types.plain ||
+      plan.types.size() != types.count())
+    return false;
+  // Mostly one: too few for memcmp.
+  const TensorType* const* type = types.begin();
+  for (const TensorType* planned : plan.types) {
+    if (planned != *type++) return false;
+  }
+  return true;
 }
 
 const Plan& PlanCache::find(const Implementation& implementation, const OperandTypes& types) {

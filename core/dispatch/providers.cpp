@@ -78,8 +78,8 @@ const Implementation& choose_next(const Implementation& first, const char* reaso
     return status;
   }
   Call inner{*chosen,    call.arguments, call.results, call.error,
-             call.flags, call.written,   call.context, call.layer};
-  return next(inner);
+             call.flags, call.written,   call.context};
+  return next<LayerId::provider>(inner);
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ const Implementation& choose_provider(const Implementation& first, const tenon_v
 
 tenon_status run_provider(Call& call) noexcept {
   const char* reason = reason_to_decline(call.implementation, call.arguments);
-  return reason == nullptr ? next(call) : run_next_provider(call, reason);
+  return reason == nullptr ? next<LayerId::provider>(call) : run_next_provider(call, reason);
 }
 
 }  // namespace tenon::core

@@ -112,7 +112,7 @@ class StandIns {
     Call inner = call_;
     inner.arguments = values_;
     inner.written = nullptr;
-    return next(inner);
+    return next<LayerId::shapes>(inner);
   }
 
   // Where the call returned a stand-in it returns the operand.
@@ -145,7 +145,7 @@ tenon_status run_on_zeros(Call& call) noexcept {
   tenon_status run_status = TENON_OK;
   const tenon_status status = guarded(call.error, [&] {
     if (!call.implementation.mutates) {
-      run_status = next(call);
+      run_status = next<LayerId::shapes>(call);
       if (run_status == TENON_OK) zero_results(call);
       return;
     }
@@ -183,7 +183,7 @@ tenon_status compute_shapes(Call& call) noexcept {
   }
   if (only_writes(call)) return return_operands(call);
   if (implementation.descriptor.shape_rule != nullptr) return ask_rule(call);
-  if (implementation.composite) return next(call);
+  if (implementation.composite) return next<LayerId::shapes>(call);
   return run_on_zeros(call);
 }
 

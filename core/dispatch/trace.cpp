@@ -234,7 +234,7 @@ tenon_status run_traced(Call& call) noexcept {
     trace(trace_event::disabled, call.implementation, "types are disabled");
   if (thread_state.modes_disabled && thread_state.mode != nullptr)
     trace(trace_event::disabled, call.implementation, "modes are disabled");
-  const tenon_status status = next(call);
+  const tenon_status status = next<LayerId::trace>(call);
   if (status != TENON_OK)
     trace_error(call.implementation, status, call.error == nullptr ? nullptr : *call.error);
   return status;

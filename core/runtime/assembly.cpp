@@ -15,16 +15,16 @@
 namespace tenon::core {
 
 constinit const std::array<Layer, kLayerCount> layers{{
-    {LayerId::trace, kTraceFlag, run_traced},
-    {LayerId::mode, kModeFlag, run_modes},
-    {LayerId::typed, TENON_TENSOR_TYPED, run_typed},
-    {LayerId::provider, kProviderFlag, run_provider},
-    {LayerId::checks, kCheckFlags, run_checks},
-    {LayerId::shapes, kShapesFlag, run_shapes},
-    {LayerId::half, TENON_TENSOR_HALF, run_half},
-    {LayerId::autograd, kAutogradFlags, run_recorded},
-    {LayerId::mode_below, kModeBelowFlag, run_modes_below},
-    {LayerId::kernel, kKernelFlag, run_kernel},
+    {LayerId::trace, run_traced},
+    {LayerId::mode, run_modes},
+    {LayerId::typed, run_typed},
+    {LayerId::provider, run_provider},
+    {LayerId::checks, run_checks},
+    {LayerId::shapes, run_shapes},
+    {LayerId::half, run_half},
+    {LayerId::autograd, run_recorded},
+    {LayerId::mode_below, run_modes_below},
+    {LayerId::kernel, run_kernel},
 }};
 
 constinit const AutogradInterface autograd_interface{
