@@ -70,7 +70,7 @@ TEST_SUITE("runtime/context_slots") {
   TEST_CASE("a result that saves keeps is read, undefined where the call had no tensor there") {
     const auto implementation = op("result1");
     Rule rule("backward");
-    const tenon_context context{implementation.get(), nullptr, nullptr, &rule};
+    const tenon_context context{.implementation = implementation.get(), .rule = &rule};
     Tensor* result = nullptr;
     CHECK(read_result(context, 1, &result, TENON_OK) == "");
     CHECK(result == nullptr);
@@ -82,20 +82,20 @@ TEST_SUITE("runtime/context_slots") {
   TEST_CASE("a backward that reads a result which saves does not name is refused") {
     const auto implementation = op("result1");
     Rule rule("backward");
-    const tenon_context context{implementation.get(), nullptr, nullptr, &rule};
+    const tenon_context context{.implementation = implementation.get(), .rule = &rule};
     Tensor* result = nullptr;
     CHECK(read_result(context, 0, &result, TENON_ERROR_RUNTIME) ==
           "backward of 't.two' reads result 0, which was not kept: name it in the op's `saves`, or "
           "keep it with save_for_backward");
     Rule jvp("jvp");  // sees all results, undefined ones too
-    const tenon_context forward_mode{implementation.get(), nullptr, nullptr, &jvp};
+    const tenon_context forward_mode{.implementation = implementation.get(), .rule = &jvp};
     CHECK(read_result(forward_mode, 0, &result, TENON_OK) == "");
   }
 
   TEST_CASE("results beyond those of the op, or read in forward, are refused") {
     const auto implementation = op("result1");
     Rule rule("backward");
-    const tenon_context context{implementation.get(), nullptr, nullptr, &rule};
+    const tenon_context context{.implementation = implementation.get(), .rule = &rule};
     Tensor* result = nullptr;
     CHECK(has(read_result(context, 2, &result, TENON_ERROR_INDEX), "which has 2 results"));
     CHECK(has(read_result(context, -1, &result, TENON_ERROR_INDEX), "result -1"));
@@ -109,7 +109,8 @@ TEST_SUITE("runtime/context_slots") {
     Rule rule("backward");
     tenon_value arguments[3] = {};
     arguments[2] = integer(5);
-    const tenon_context context{implementation.get(), arguments, nullptr, &rule};
+    const tenon_context context{
+        .implementation = implementation.get(), .arguments = arguments, .rule = &rule};
     const auto argument = [&](int64_t index, tenon_status kind) {
       const tenon_value* value = nullptr;
       tenon_error* error = nullptr;
@@ -134,13 +135,15 @@ TEST_SUITE("runtime/context_slots") {
     arguments[1].as.tensors = list;
     FunctionContext function;
     function.needs = 0b0101;
-    const tenon_context context{implementation.get(), arguments, &function};
+    const tenon_context context{
+        .implementation = implementation.get(), .arguments = arguments, .function = &function};
     CHECK(slots().context_slot_count(&context) == 4);
     for (int64_t slot = -1; slot < 5; ++slot)
       CHECK(slots().context_needs_gradient(&context, slot) == (slot == 0 || slot == 2 ? 1 : 0));
     CHECK(slots().context_needs_gradient(&context, 64) == 1);
     Rule rule("backward");
-    const tenon_context of_rule{implementation.get(), arguments, nullptr, &rule};
+    const tenon_context of_rule{
+        .implementation = implementation.get(), .arguments = arguments, .rule = &rule};
     CHECK(slots().context_slot_count(&of_rule) == 2);
     CHECK(slots().context_needs_gradient(&of_rule, 1) == 1);
     CHECK(slots().context_needs_gradient(&of_rule, 0) == 0);
