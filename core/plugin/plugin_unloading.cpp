@@ -41,10 +41,15 @@ void PluginManager::refuse_unload(const LivePlugin& plugin, UnloadChoice choice)
     refuse("it cannot be unloaded inside of a call, which may be its own",
            "unload it between calls, or by force");
   if (choice != UnloadChoice::Refuse || !plugin.loaded.code->is_held()) return;
-  std::string problem =
-      format_text("it is held by {}", holders_text(plugin.loaded.code->holders()));
-  for (const std::string& place : recorded_by(*plugin.loaded.code))
-    problem += format_text("\n  node of {}", place);
+  const auto holders = plugin.loaded.code->holders();
+  const std::vector<std::string> places = recorded_by(*plugin.loaded.code);
+  std::string problem = format_text("it is held by {}", holders_text(holders));
+  for (const std::string& place : places) problem += format_text("\n  node of {}", place);
+  // Nodes are counted always, but listed only when they were made while tracking was on.
+  if (holders[static_cast<size_t>(Holder::Node)] != 0 && (places.empty() || !live_tracked))
+    problem +=
+        "\n  nodes that are recorded while tracking is off are not listed by op and place: set "
+        "TENON_LIVE=1, or call track_live(true) before they are recorded";
   refuse(std::move(problem),
          "let these go, wait for them, or unload it by force: what holds it keeps its code");
 }
