@@ -43,6 +43,17 @@ std::string PluginFailure::text() const {
   return text;
 }
 
+PluginFailure make_failure(PluginStage stage, const std::string& plugin, const std::string& path,
+                           std::string problem, std::string remedy) {
+  PluginFailure failure;
+  failure.stage = stage;
+  failure.plugin = plugin;
+  failure.path = path;
+  failure.problem = std::move(problem);
+  failure.remedy = std::move(remedy);
+  return failure;
+}
+
 PluginError::PluginError(PluginFailure reason)
     : Error(TENON_ERROR_PLUGIN, reason.text()), failure(std::move(reason)) {
   provider = failure.plugin;

@@ -30,6 +30,9 @@ struct PluginFailure {
   std::string text() const;
 };
 
+PluginFailure make_failure(PluginStage stage, const std::string& plugin, const std::string& path,
+                           std::string problem, std::string remedy);
+
 class PluginError : public Error {
  public:
   explicit PluginError(PluginFailure failure);

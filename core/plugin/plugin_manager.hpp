@@ -1,72 +1,31 @@
-// All plugins of a process: which are known, what each provides, and loading them when they are
-// needed.
+// All plugins of a process, in four rooms, each a type that is given what it needs as plain data:
+//
+//     catalogue.hpp     which files there are and what they declare
+//     policy_stack.hpp  what was said about them; admission.hpp judges one plugin by it
+//     resolver.hpp      who provides each name, from both of these
+//     lifecycle.hpp     what has become of each: loading, active, failed, and its generations
+//
+// The manager joins them: it scans, judges and resolves, and drives loads and unloads by opening.hpp
+// (bytes to code), registration.hpp (code to tables) and retirement.hpp (code on its way out). One lock,
+// the lifecycle's, protects all of it; no code of a plugin, no table and no logger is called under it.
 #pragma once
 
 #include <array>
-#include <condition_variable>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <thread>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
-#include "core/base/fork.hpp"
-#include "core/base/json.hpp"
-#include "core/plugin/discovery.hpp"
-#include "core/plugin/loader.hpp"
-#include "core/plugin/policy.hpp"
+#include "core/plugin/catalogue.hpp"
+#include "core/plugin/lifecycle.hpp"
+#include "core/plugin/policy_stack.hpp"
 #include "core/plugin/quarantine.hpp"
+#include "core/plugin/registration.hpp"
 #include "core/plugin/resolver.hpp"
-#include "core/plugin/unmap_verdict.hpp"
+#include "core/plugin/retirement.hpp"
 
 namespace tenon::core {
-
-// What of a plugin is to be registered. The descriptors were checked and live as long as their
-// code.
-struct RegistrationRequest {
-  std::string provider;                  // the plugin's id
-  PluginCode* code = nullptr;            // where the functions are
-  const PluginCode* replaced = nullptr;  // the code of the same plugin that this takes the place of
-  std::vector<const tenon_op_descriptor*> ops;
-  std::vector<const tenon_module_descriptor*> modules;
-  std::vector<const tenon_type_descriptor*> types;
-  std::vector<const tenon_override_descriptor*> overrides;
-  // Of ops that other plugins have registered: those plugins and this, by id, best first.
-  std::map<std::string, std::vector<std::string>, std::less<>> ranked{};
-
-  bool empty() const {
-    return ops.empty() && modules.empty() && types.empty() && overrides.empty();
-  }
-  // The order in a plugin's table is that of its link, which decides nothing.
-  void sort_by_name();
-};
-
-// Where it goes: the tables, behind an interface because plugins come before them.
-class Registrar {
- public:
-  virtual ~Registrar() = default;
-  // All or nothing: throws without having changed anything. Called from one thread at a time for
-  // each plugin, never with a lock of the manager held.
-  virtual void commit(const RegistrationRequest& registration) = 0;
-  // What a policy says of a type that is registered, or will be. Under the same terms.
-  virtual void configure(const std::string& type, const TypeSettings& settings) = 0;
-
-  // Nothing that begins from now on uses this code. What running calls may still use is freed with the
-  // result and by `forget`, for the caller to do when they have ended.
-  virtual std::shared_ptr<const void> withdraw(const PluginCode& code) = 0;
-  // Once nothing holds the code.
-  virtual void forget(const PluginCode& code) = 0;
-  // Other plugins that build on its types, sorted.
-  virtual std::vector<std::string> users_of(const PluginCode& code) = 0;
-};
-
-const char* plugin_state_text(PluginState state) noexcept;
 
 // One line of a listing.
 struct PluginListing {
@@ -82,25 +41,6 @@ struct PluginListing {
   std::array<int64_t, kHolders> holders{};   // of its code, when active
 };
 
-// How unload treats a plugin that nodes, modules and the like still hold.
-enum class UnloadChoice { Refuse, Wait, Force };
-
-// A generation of a plugin that is unloaded, or was replaced.
-struct RetiredPlugin {
-  // Draining: calls or holders use its code still. Drained: nothing does, but it stays mapped.
-  enum class State { Draining, Drained, Unmapped };
-  std::string id;
-  std::string path;
-  uint64_t generation = 0;
-  State state = State::Draining;
-  std::array<int64_t, kHolders> holders{};
-  std::vector<std::string> recorded;  // where, of nodes among these that are tracked
-  std::vector<std::string> kept_by;   // why it is not unmapped
-};
-const char* retired_state_text(RetiredPlugin::State state) noexcept;
-// "3 nodes of a graph, 1 hook"; "" for none.
-std::string holders_text(const std::array<int64_t, kHolders>& holders);
-
 struct ProviderListing {
   std::string plugin;
   ProviderStanding standing = ProviderStanding::Chosen;
@@ -114,7 +54,6 @@ class PluginManager {
  public:
   PluginManager(const tenon_host& host, Registrar& registrar,
                 SearchEnvironment environment = SearchEnvironment::of_process());
-  ~PluginManager();
   PluginManager(const PluginManager&) = delete;
   PluginManager& operator=(const PluginManager&) = delete;
 
@@ -190,78 +129,47 @@ class PluginManager {
   void shutdown();
 
  private:
-  struct Record;
-  struct Policies;
-  struct Retired;
   class Load;
-  class PolicyCheck;
-  using Lock = std::unique_lock<std::mutex>;
+  class Session;
+  using Lock = Lifecycle::Lock;
 
-  bool ensure(ItemKind kind, std::string_view name);
-  void ensure_loaded(Lock& lock, Record& record, const std::string& asked_by);
-  void load_companions(Lock& lock, const Record& record);
-  bool is_loading() const;
-  // In the child of a fork: what threads of the parent were loading for the first time has failed.
-  void forget_loaders();
-  void wait_for(Lock& lock, Record& record, const std::string& asked_by);
-  Record* find_path(const std::string& path) const;
-  Record* find_id(const std::string& id) const;
-  Record& loadable(const std::string& id_or_path, const std::string& asked_by);
-  Record& loadable_file(const std::string& path, const std::string& asked_by);
-  Record& loadable_id(const std::string& id, const std::string& asked_by);
-  PluginFailure missing_version(const std::string& name) const;
-  Record& same_plugin(Record& shadowed, const std::string& asked_by) const;
-  // Whether nothing but a policy's list or a load by name may use what is found in folders.
-  bool is_autoload_off() const;
-  // Whether a policy does not require the plugin, and it is missing.
-  bool is_left_out(const PluginPolicy::Plugin& plugin, const std::string& asked_by);
-  Record& policy_record(const PluginPolicy::Plugin& plugin, const std::string& asked_by);
-  void retry(Record& record);
-  // The names that were provided only by the record, from now on by the next provider.
-  std::vector<std::pair<ItemKind, std::string>> withdraw_names(const Record& record);
-  void provide_again(const std::vector<std::pair<ItemKind, std::string>>& names);
-  void refuse_unload(const Record& record, UnloadChoice choice);
-  static std::shared_ptr<Retired> retire(const Record& record, const LoadedPlugin& loaded,
-                                         uint64_t generation, const UnmapVerdict& verdict);
-  // Once it is withdrawn.
-  void let_drain(std::shared_ptr<Retired> retired);
-  // Takes retired code a step on where it is free to go. Calls plugins; without the lock.
-  void sweep();
-  void advance(Retired& retired);
-  // What a sweep frees is not read beside it.
-  void wait_for_sweep(Lock& lock);
-  void reload_active(Lock& lock, Record& record);
-  void limit_retired();
-  std::vector<PluginFailure> adopt(const PluginPolicy& policy, bool keep);
-  // Of the plugins in `locked` alone when it is given; libraries are looked for only where a plugin
-  // has the locked bytes. Plugins whose libraries are missing are left out, with a failure.
-  PluginLock lock_now(const PluginLock* locked, std::vector<PluginFailure>& failures) const;
+  // ---- what is known ----
   void scan();
-  void renew_records(std::vector<FoundPlugin> discovered);
-  void judge(Record& record);
+  void judge(LivePlugin& plugin);
   void renew_resolver();
-  Record& record_of(const KnownPlugin& plugin) const;
-  // What a trial of the plugin loads; null while quarantine is switched off.
-  Json trial_config(const Record& record) const;
+  void note_unknown_preferences();
+  std::vector<PluginFailure> adopt(const PluginPolicy& policy, bool keep);
+
+  // ---- which plugin a name means ----
+  LivePlugin* find_live(const std::string& id_or_path) const;
+  LivePlugin& loadable(const std::string& id_or_path, const std::string& asked_by);
+  LivePlugin& loadable_file(const std::string& path, const std::string& asked_by);
+  LivePlugin& loadable_id(const std::string& id, const std::string& asked_by);
+  // Asked for by name, a load that failed before any code ran may succeed by now.
+  void retry(LivePlugin& plugin);
+
+  // ---- loads and unloads ----
+  bool ensure(ItemKind kind, std::string_view name);
+  void ensure_loaded(Lock& lock, LivePlugin& plugin, const std::string& asked_by);
+  // Overrides for a type, of any plugin, must be there before ops are called on its objects.
+  void load_companions(Lock& lock, const LivePlugin& plugin);
+  void refuse_unload(const LivePlugin& plugin, UnloadChoice choice);
+  // Handles lead to the next provider, where another plugin is; a failure of it is its own.
+  void provide_again(const ItemNames& names);
 
   const tenon_host& host_;
   Registrar& registrar_;
-  const SearchEnvironment environment_;
   Quarantine quarantine_;
+  Lifecycle lifecycle_;
+  Retirement retirement_;
 
-  std::mutex mutex_;
-  const HeldAcrossFork held_{mutex_, [this] { forget_loaders(); }};
-  std::condition_variable changed_;               // some record has left Loading
-  std::vector<std::shared_ptr<Record>> records_;  // in search order
-  std::unique_ptr<Policies> policies_;
-  std::vector<SearchFolder> folders_;
-  bool scanned_ = false;
-  RegisteredNames registered_;
-  std::unique_ptr<Resolver> resolver_;
-  std::vector<Record*> active_;                    // in the order of loading
-  std::vector<std::shared_ptr<Retired>> retired_;  // whose code is still there
-  std::thread::id sweeper_;                        // who takes them on, without the lock
-  std::map<std::thread::id, Record*> waiting_;     // who waits for whom, to see cycles
+  // Under the lifecycle's lock.
+  Catalogue catalogue_;
+  PolicyStack policies_;
+  Registrations registrations_;
+  Resolver resolver_;
+  std::vector<PluginPolicy::Preference> unchecked_;  // of the environment, before the first scan
+  std::vector<std::string> notes_;                   // to be logged once the lock is free
 };
 
 }  // namespace tenon::core

@@ -34,7 +34,11 @@ std::vector<PluginPolicy::Preference> parse_preferences(std::string_view text,
     const std::string_view pattern = schema_name(entry.substr(0, equals));
     const std::string_view plugin =
         equals == entry.npos ? "" : schema_name(entry.substr(equals + 1));
-    if (!pattern.empty() && !plugin.empty()) {
+    if (pattern.find('@') != pattern.npos) {
+      faults.push_back(format_text(
+          "{} is not a preference: a version belongs to the plugin, as in 'cube.solve=cube@1.2.0'",
+          quote(entry)));
+    } else if (!pattern.empty() && !plugin.empty()) {
       preferences.push_back({canonical_pattern(std::string(pattern)), std::string(plugin)});
     } else if (!schema_name(entry).empty()) {
       faults.push_back(

@@ -85,6 +85,7 @@ class Quarantine {
   Quarantine(std::string folder, std::string program);
   ~Quarantine();
 
+  bool is_kept() const { return !folder_.empty(); }
   // Why the file is in quarantine. Costs a look at the folder's time while nothing is.
   std::optional<PluginFailure> find(const std::string& path, const FileStamp& stamp);
   // Before the file is opened: when a process that ended was loading these bytes, a trial with this

@@ -10,10 +10,6 @@
 
 namespace tenon::core {
 
-const char* kind_text(ItemKind kind) noexcept {
-  return kind == ItemKind::Op ? "op" : kind == ItemKind::Module ? "module" : "type";
-}
-
 const char* provider_standing_text(ProviderStanding standing) noexcept {
   switch (standing) {
     case ProviderStanding::Chosen:
@@ -32,95 +28,6 @@ const char* provider_standing_text(ProviderStanding standing) noexcept {
       return "failed";
   }
   return "unknown";
-}
-
-const std::string& KnownPlugin::id() const {
-  // The name is empty of a file that cannot be read, too.
-  return found.is_side() || !found.facts ? found.side_name : found.facts->id;
-}
-
-bool KnownPlugin::is_named(std::string_view given) const {
-  if (given == id()) return true;
-  const auto [plugin, version] = split_plugin_name(given);
-  return found.facts && plugin == found.facts->id && version == found.facts->version;
-}
-
-std::string KnownPlugin::text() const { return format_text("{} ({})", quote(id()), found.path); }
-
-// ---- policies ----
-
-PolicyStack::Entry PolicyStack::entry(const KnownPlugin& known) const {
-  for (const PluginPolicy& policy : list) {
-    for (const PluginPolicy::Plugin& plugin : policy.plugins) {
-      if (is_plugin_path(plugin.name) ? plugin.name == known.found.path
-                                      : known.is_named(plugin.name))
-        return {&plugin, &policy};
-    }
-  }
-  return {};
-}
-
-const PluginPolicy::Preference* PolicyStack::disabling(const KnownPlugin& plugin,
-                                                       const PreferenceTarget& target,
-                                                       std::string* source) const {
-  for (const PluginPolicy& policy : list) {
-    for (const PluginPolicy::Preference& preference : policy.disable) {
-      if (!preference.plugin.empty() && !plugin.is_named(preference.plugin)) continue;
-      if (!matches(preference, target)) continue;
-      // Disabling an op of every provider does not disable its overrides.
-      if (!target.key.empty() && preference.plugin.empty() && !preference.about_overrides())
-        continue;
-      if (source != nullptr) *source = policy.source;
-      return &preference;
-    }
-  }
-  return nullptr;
-}
-
-const KnownPlugin* PolicyStack::preferred(const PreferenceTarget& target,
-                                          const KnownPlugins& candidates,
-                                          std::string* reason) const {
-  const auto search = [&](const PluginPolicy& policy) -> const KnownPlugin* {
-    for (const PluginPolicy::Preference& preference : policy.prefer) {
-      if (!matches(preference, target)) continue;
-      for (const KnownPlugin* candidate : candidates) {
-        if (!candidate->is_named(preference.plugin)) continue;
-        if (reason != nullptr)
-          *reason = format_text("preferred by {}: {}", policy.source, preference.pattern);
-        return candidate;
-      }
-    }
-    return nullptr;
-  };
-  if (const KnownPlugin* plugin = search(environment)) return plugin;
-  for (const PluginPolicy& policy : list) {
-    if (const KnownPlugin* plugin = search(policy)) return plugin;
-  }
-  return nullptr;
-}
-
-const KnownPlugin* PolicyStack::by_place(const KnownPlugins& candidates,
-                                         std::string* reason) const {
-  for (const PluginPolicy& policy : list) {
-    if (policy.duplicates == DuplicateChoice::Error) continue;
-    const KnownPlugin* chosen = nullptr;
-    for (const PluginPolicy::Plugin& plugin : policy.plugins) {
-      for (const KnownPlugin* candidate : candidates) {
-        if (is_plugin_path(plugin.name) ? plugin.name != candidate->found.path
-                                        : !candidate->is_named(plugin.name))
-          continue;
-        if (chosen == nullptr || policy.duplicates == DuplicateChoice::Last) chosen = candidate;
-      }
-    }
-    if (chosen == nullptr) continue;
-    if (reason != nullptr) {
-      *reason = format_text("{} in the list of {}",
-                            policy.duplicates == DuplicateChoice::First ? "first" : "last",
-                            policy.source);
-    }
-    return chosen;
-  }
-  return nullptr;
 }
 
 // ---- what plugins mean by a name ----

@@ -24,24 +24,9 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/plugin/discovery.hpp"
-#include "core/plugin/policy.hpp"
+#include "core/plugin/policy_stack.hpp"
 
 namespace tenon::core {
-
-enum class PluginState {
-  Indexed,  // its facts are known, nothing of it has run
-  Loading,
-  Active,
-  Failed,
-  Excluded,  // "load": "never", unloaded, or a folder's while loading from folders is switched off
-  Shadowed   // another file stands for its id
-};
-
-enum class ItemKind { Op, Module, Type };
-inline constexpr size_t kItemKinds = 3;
-// "op", "module" or "type".
-const char* kind_text(ItemKind kind) noexcept;
 
 // How one plugin stands for one op, module or type that it declares.
 enum class ProviderStanding {
@@ -55,45 +40,6 @@ enum class ProviderStanding {
 };
 
 const char* provider_standing_text(ProviderStanding standing) noexcept;
-
-// A plugin file, as far as it matters here.
-struct KnownPlugin {
-  FoundPlugin found;
-  PluginState state = PluginState::Indexed;
-  std::string reason;       // why failed, excluded or shadowed
-  bool opened = false;      // code of it may have run: not tried again at all
-  bool named = false;       // asked for by load()
-  bool configured = false;  // asked for by a policy
-
-  // "cube", or of a side version "cube@1.2.0"; empty when the file does not say it.
-  const std::string& id() const;
-  // Whether a config means it by "cube", or by "cube@1.2.0".
-  bool is_named(std::string_view given) const;
-  std::string text() const;  // "'math' (/path/math.so)"
-  bool is_asked_for() const { return named || configured; }
-};
-using KnownPlugins = std::vector<const KnownPlugin*>;
-
-// What all policies say together.
-struct PolicyStack {
-  PluginPolicy environment;        // preferences of TENON_PREFER
-  std::vector<PluginPolicy> list;  // the newest first
-
-  struct Entry {
-    const PluginPolicy::Plugin* plugin = nullptr;
-    const PluginPolicy* policy = nullptr;
-  };
-  Entry entry(const KnownPlugin& plugin) const;
-  const PluginPolicy::Preference* disabling(const KnownPlugin& plugin,
-                                            const PreferenceTarget& target,
-                                            std::string* source = nullptr) const;
-  // The one among `candidates` that the first matching preference prefers; `reason` says which
-  // preference.
-  const KnownPlugin* preferred(const PreferenceTarget& target, const KnownPlugins& candidates,
-                               std::string* reason = nullptr) const;
-  // The one whose place in a policy's list decides, where a policy says so.
-  const KnownPlugin* by_place(const KnownPlugins& candidates, std::string* reason = nullptr) const;
-};
 
 // For each name the plugins whose implementations are in the tables, best first.
 using RegisteredNames = std::array<std::unordered_map<std::string, KnownPlugins>, kItemKinds>;
@@ -129,6 +75,10 @@ class Resolver {
   // Which of two plugins provides an override that both declare; null when nothing ranks them.
   const KnownPlugin* ranked_override(const PreferenceTarget& target,
                                      const KnownPlugins& candidates) const;
+  // Whether a policy says that an override of the plugin is not used.
+  bool is_disabled(const KnownPlugin& plugin, const PreferenceTarget& target) const {
+    return policies_.disabling(plugin, target) != nullptr;
+  }
   // Whether a plugin that may be used declares it.
   bool declares_override(std::string_view key) const;
   // All of the plugin that cannot be used because of another plugin; asked for plugins that are

@@ -49,6 +49,7 @@ TEST_SUITE("unload") {
     Tensor y = scale.call<Tensor>(x);
     const std::string error = error_of([] { tenon::unload("generation"); });
     CHECK(has(error, "it is held by 1 x node of a graph"));
+    CHECK(has(error, "not listed by op and place: set TENON_LIVE=1, or call track_live(true)"));
     CHECK(number() == 2);
     tenon::Json report = tenon::unload("generation", Unload::wait, 10);
     CHECK(report["state"].text() == "draining");
@@ -82,6 +83,7 @@ TEST_SUITE("unload") {
     const std::string of_op = "\n  node of op 'generation.scale' of plugin 'generation'";
     CHECK(has(error, of_op + " (where is not known: anomaly mode was off"));
     CHECK(has(error, of_op + ", called from "));
+    CHECK(!has(error, "not listed by op and place"));
     for (int i = 0; i < 20; ++i) held.push_back(scale.call<Tensor>(x));
     CHECK(has(error_of([] { tenon::unload("generation"); }), "\n  node of 14 more calls"));
     const tenon::Json report = tenon::unload("generation", Unload::force);

@@ -229,6 +229,14 @@ TEST_SUITE("config") {
     CHECK(member_fault("\"ops\": {\"prefer\": {\"a b\": \"math\"}}") ==
           "c.json:1:42: /ops/prefer/a b: found the string 'a b', expected a name or pattern like "
           "'nn.functional.*'");
+    // A version is one of a plugin, not of an op.
+    CHECK(member_fault("\"ops\": {\"prefer\": {\"add@1.2.0\": \"math\"}}") ==
+          "c.json:1:42: /ops/prefer/add@1.2.0: found the string 'add@1.2.0', expected a name or "
+          "pattern like 'nn.functional.*'");
+    CHECK(member_fault("\"ops\": {\"disable\": [\"add@1.2.0\"]}")
+              .ends_with("found the string 'add@1.2.0', expected a name or pattern like "
+                         "'nn.functional.*'"));
+    CHECK(member_fault("\"ops\": {\"prefer\": {\"add\": \"math@1.2.0\"}}") == "no error");
     CHECK(member_fault("\"ops\": {\"prefer\": {\"*[A, B]\": \"math\"}}") == "no error");
     CHECK(member_fault("\"ops\": {\"disable\": [\"add[A\"]}")
               .ends_with("expected a name or pattern like 'nn.functional.*'"));

@@ -74,6 +74,22 @@ TEST_SUITE("path trust") {
     CHECK_FALSE(place.judge());
   }
 
+  TEST_CASE("in a safe folder the mode of the file alone decides: its owner may do anything") {
+    const Place place;
+    for (const unsigned mode : {0777U, 0776U, 0722U, 0606U, 04777U}) {
+      Place::mode(place.file, mode);
+      char text[8];
+      std::snprintf(text, sizeof text, "%04o", mode);
+      CHECK(problem(place.judge()) ==
+            "every user can write to it (mode " + std::string(text) + ")");
+    }
+    for (const unsigned mode : {0755U, 0775U, 0700U, 0444U, 04755U}) {
+      CAPTURE(mode);
+      Place::mode(place.file, mode);
+      CHECK(problem(place.judge()).empty());
+    }
+  }
+
   TEST_CASE("so is each folder on the way") {
     for (const char* part : {"", "/a", "/a/b"}) {
       const Place place;

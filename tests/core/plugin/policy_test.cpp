@@ -54,6 +54,16 @@ TEST_SUITE("plugin policy") {
                                    "'mul=' is not a preference, expected PATTERN=PLUGIN"});
   }
 
+  TEST_CASE("a version belongs to the plugin of a preference, and is refused with the op") {
+    std::vector<std::string> faults;
+    const auto rules = parse_preferences("cube.solve=cube@1.2.0,cube.solve@1.2.0=cube", faults);
+    REQUIRE(rules.size() == 1);
+    CHECK(rules[0].plugin == "cube@1.2.0");
+    CHECK(faults == std::vector<std::string>{
+                        "'cube.solve@1.2.0=cube' is not a preference: a version belongs to the "
+                        "plugin, as in 'cube.solve=cube@1.2.0'"});
+  }
+
   TEST_CASE("a plugin is named by its file with a slash or the file's ending") {
     for (const char* path : {"./math", "a/b", "math.so", "/x/y.so"}) CHECK(is_plugin_path(path));
     for (const char* id : {"math", "so", "math.so.1"}) CHECK_FALSE(is_plugin_path(id));

@@ -1,0 +1,46 @@
+// All that was said about plugins: by configs, by the environment, and by calls.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/plugin/catalogue.hpp"
+#include "core/plugin/known_plugin.hpp"
+#include "core/plugin/policy.hpp"
+
+namespace tenon::core {
+
+struct PolicyStack {
+  PluginPolicy environment;        // preferences of TENON_PREFER
+  bool autoload = true;            // TENON_PLUGIN_AUTOLOAD
+  std::vector<PluginPolicy> list;  // the newest first
+
+  std::vector<std::string> folders;   // of add_search_path, the newest first
+  std::vector<std::string> files;     // of load(), the newest first
+  std::vector<std::string> versions;  // of load(): "cube@1.2.0", the oldest first
+
+  struct Entry {
+    const PluginPolicy::Plugin* plugin = nullptr;
+    const PluginPolicy* policy = nullptr;
+  };
+  Entry entry(const KnownPlugin& plugin) const;
+  const PluginPolicy::Preference* disabling(const KnownPlugin& plugin,
+                                            const PreferenceTarget& target,
+                                            std::string* source = nullptr) const;
+  // The one among `candidates` that the first matching preference prefers; `reason` says which
+  // preference.
+  const KnownPlugin* preferred(const PreferenceTarget& target, const KnownPlugins& candidates,
+                               std::string* reason = nullptr) const;
+  // The one whose place in a policy's list decides, where a policy says so.
+  const KnownPlugin* by_place(const KnownPlugins& candidates, std::string* reason = nullptr) const;
+
+  // Whether nothing but a policy's list or a load by name may use what is found in folders.
+  bool is_autoload_off() const;
+  // No policy switches it off.
+  bool keeps_quarantine() const;
+  bool is_strict() const;
+  // What the catalogue has to look for.
+  Search search() const;
+};
+
+}  // namespace tenon::core

@@ -1,0 +1,83 @@
+// What of plugins is in the tables, and what a loaded one has to add to them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/plugin_code.hpp"
+#include "core/dispatch/type_settings.hpp"
+#include "core/plugin/resolver.hpp"
+#include "tenon/abi/plugin.h"
+
+namespace tenon::core {
+
+// What of a plugin is to be registered. The descriptors were checked and live as long as their
+// code.
+struct RegistrationRequest {
+  std::string provider;                  // the plugin's id
+  PluginCode* code = nullptr;            // where the functions are
+  const PluginCode* replaced = nullptr;  // the code of the same plugin that this takes the place of
+  std::vector<const tenon_op_descriptor*> ops;
+  std::vector<const tenon_module_descriptor*> modules;
+  std::vector<const tenon_type_descriptor*> types;
+  std::vector<const tenon_override_descriptor*> overrides;
+  // Of ops that other plugins have registered: those plugins and this, by id, best first.
+  std::map<std::string, std::vector<std::string>, std::less<>> ranked{};
+
+  bool empty() const {
+    return ops.empty() && modules.empty() && types.empty() && overrides.empty();
+  }
+  // The order in a plugin's table is that of its link, which decides nothing.
+  void sort_by_name();
+};
+
+// Where it goes: the tables, behind an interface because plugins come before them.
+class Registrar {
+ public:
+  virtual ~Registrar() = default;
+  // All or nothing: throws without having changed anything. Called from one thread at a time for
+  // each plugin, never with a lock of the manager held.
+  virtual void commit(const RegistrationRequest& registration) = 0;
+  // What a policy says of a type that is registered, or will be. Under the same terms.
+  virtual void configure(const std::string& type, const TypeSettings& settings) = 0;
+
+  // Nothing that begins from now on uses this code. What running calls may still use is freed with the
+  // result and by `forget`, for the caller to do when they have ended.
+  virtual std::shared_ptr<const void> withdraw(const PluginCode& code) = 0;
+  // Once nothing holds the code.
+  virtual void forget(const PluginCode& code) = 0;
+  // Other plugins that build on its types, sorted.
+  virtual std::vector<std::string> users_of(const PluginCode& code) = 0;
+};
+
+using ItemNames = std::vector<std::pair<ItemKind, std::string>>;
+
+// Which plugins have registered which names. One thread at a time.
+class Registrations {
+ public:
+  // For the resolver.
+  const RegisteredNames& names() const { return names_; }
+  bool has(ItemKind kind, std::string_view name) const;
+  // Those that have registered the name, best first; null: none has.
+  const KnownPlugins* of(ItemKind kind, std::string_view name) const;
+
+  // More: what belongs in the tables by now and is not there. First: overrides with it. Again: in
+  // place of what is there.
+  enum class Due { More, First, Again };
+  RegistrationRequest due(const KnownPlugin& plugin, const tenon_plugin& table,
+                          const Resolver& resolver, Due what) const;
+
+  // It was registered.
+  void add(const KnownPlugin& plugin, const RegistrationRequest& request, const Resolver& resolver);
+  // Nothing of the plugin is there any more. The names that it alone had, sorted.
+  ItemNames withdraw(const KnownPlugin& plugin);
+
+ private:
+  RegisteredNames names_;
+};
+
+}  // namespace tenon::core
