@@ -84,10 +84,11 @@ int check_plugin(const CheckOptions& options) {
   report.version = declarations["version"].text();
   report.path = declarations["path"].text();
   Collector collector(targets, report, options.timeout, options.json);
-  // Only modules write files.
+  // Modules are saved; samples may name files.
   std::optional<PrivateFolder> folder;
-  if (std::any_of(targets.begin(), targets.end(),
-                  [](const CheckTarget& target) { return target.kind == "module"; }))
+  if (std::any_of(targets.begin(), targets.end(), [](const CheckTarget& target) {
+        return target.kind == "module" || name_files(target.declaration["samples"].text());
+      }))
     folder.emplace();
   // Held for good by what ends the program: what fails since the folder goes is not reported.
   std::mutex reporting;

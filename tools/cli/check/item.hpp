@@ -46,11 +46,11 @@ class CheckListener {
 struct CheckSettings {
   uint64_t seed = 0;
   std::string options;  // JSON as in a sample's "check", for every sample
+  std::string folder;   // for the files of samples and modules
 };
 
 void check_op(const CheckedOp& op, const CheckSettings& settings, CheckListener& listener);
-// `folder` is for temporary files.
-void check_module(const CheckedModule& module, uint64_t seed, const std::string& folder,
+void check_module(const CheckedModule& module, const CheckSettings& settings,
                   CheckListener& listener);
 
 }  // namespace cli

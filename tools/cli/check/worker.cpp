@@ -155,13 +155,14 @@ void check_targets_here(const WorkerOptions& options,
   find_output(options, "open", speaker);
   const std::vector<CheckTarget> targets =
       check_targets(tenon::describe("declarations", options.plugin), options.item);
+  const CheckSettings settings{options.seed, options.options, options.folder};
   for (size_t i = static_cast<size_t>(options.first); i < targets.size(); ++i) {
     const auto index = static_cast<int64_t>(i);
     speaker.item("begin", index);
     if (targets[i].kind == "op")
-      check_op(checked_op(targets[i].declaration), {options.seed, options.options}, speaker);
+      check_op(checked_op(targets[i].declaration), settings, speaker);
     else
-      check_module(checked_module(targets[i].declaration), options.seed, options.folder, speaker);
+      check_module(checked_module(targets[i].declaration), settings, speaker);
     find_output(options, "call", speaker);
     speaker.item("done", index);
   }

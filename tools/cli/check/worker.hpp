@@ -27,7 +27,7 @@ struct WorkerOptions {
   int64_t memory = 0;  // MiB of address space; 0: no limit
   uint64_t seed = 0;
   std::string options;      // JSON, see CheckSettings
-  std::string folder;       // where checks of modules write; the starter removes it
+  std::string folder;       // for files of samples and modules; the starter removes it
   bool own_output = false;  // stdout is a file that nothing else uses
 };
 
