@@ -111,6 +111,12 @@ constexpr std::array kKinds{
          "keep no state in static memory; guard what has to be shared"},
     Kind{"leak", "memory does not grow with the number of calls",
          "free what a call allocates, on every path"},
+    Kind{"provider-differs", "two providers of an op agree but for rounding",
+         "find which of the two is right, by the number in f64 or by hand, and fix the other one; "
+         "or "
+         "have it decline such calls"},
+    Kind{"provider-refuses", "what one provider takes, the other takes or declines",
+         "take the call, or decline it, so that the next provider runs it"},
     // ---- gradients ----
     Kind{"missing-gradient", "an op of floating tensors says how it is differentiated",
          "give a backward; or declare composite, zero_gradient, or samples whose tensors say "

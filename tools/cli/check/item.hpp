@@ -41,6 +41,8 @@ class CheckListener {
   virtual void note(const std::string& text) = 0;
   virtual void skip(const std::string& reason) = 0;
   virtual void samples(int64_t count) = 0;
+  // What two providers gave for the same calls.
+  virtual void comparison(const tenon::Json& document) = 0;
 };
 
 struct CheckSettings {
