@@ -22,6 +22,12 @@ struct Csv {
   static constexpr auto doc =
       "Samples from a CSV file, gzipped or not: inputs [rows, columns] and targets [rows], or "
       "[rows, columns] of several; columns by name or position.";
+  static constexpr auto samples = R"([
+      {"prepare": [{"file": "table.csv", "text": "1,2.5,0\n-3,4e2,1\n5,6,0\n"}],
+       "path": {"file": "table.csv"}},
+      {"prepare": [{"file": "table.csv", "text": "width,kind,part\n1,round,train\n2,square,test\n"}],
+       "path": {"file": "table.csv"}, "inputs": ["width"], "targets": "kind", "part": "part",
+       "dtype": "f64"}])";
 
   static std::tuple<Tensor, Tensor, Tensor, std::string> forward(
       std::string_view path, const Argument& inputs, const Argument& targets, const Argument& drop,

@@ -18,6 +18,14 @@ struct Images {
       "Samples from PNG images: inputs [images, channels, height, width] from 0 to 1. `path` is a "
       "folder with a folder of images for each class, or a CSV file of image names and targets.";
 
+  static constexpr auto samples = R"([
+      {"prepare": [{"file": "all/cat/1.png", "hex": "89504e470d0a1a0a0000000d494844520000000200000002080000000057dd52f80000000e4944415478da6360086558f51f0003ad01ff7a93847f0000000049454e44ae426082"},
+                   {"file": "all/dog/1.png", "hex": "89504e470d0a1a0a0000000d494844520000000200000002080000000057dd52f80000000e4944415478da63f8cfc0d0c00e000608018729ab15060000000049454e44ae426082"}],
+       "path": {"file": "all"}},
+      {"prepare": [{"file": "1.png", "hex": "89504e470d0a1a0a0000000d494844520000000200000002080000000057dd52f80000000e4944415478da6360086558f51f0003ad01ff7a93847f0000000049454e44ae426082"},
+                   {"file": "list.csv", "text": "image,target\n1.png,0.5\n"}],
+       "path": {"file": "list.csv"}, "channels": 3}])";
+
   using Samples = std::tuple<Tensor, Tensor, std::string>;
 
   static Samples forward(std::string_view path, std::optional<int64_t> channels, bool with_targets,

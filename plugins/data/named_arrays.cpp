@@ -21,6 +21,10 @@ struct ReadNpz {
   static constexpr auto doc =
       "The arrays of a .npz file, in the order of the file; members that are not arrays are "
       "skipped.";
+  static constexpr auto samples = R"([
+      {"prepare": [{"op": "data.write_npz", "path": {"file": "a.npz"}, "names": ["x", "y"],
+                    "tensors": [{"shape": [2, 3]}, {"values": [3, 4], "dtype": "i64"}]}],
+       "path": {"file": "a.npz"}}])";
   static auto forward(std::string_view path) { return split(data::read_npz(path)); }
 };
 
@@ -29,6 +33,12 @@ struct WriteNpz {
       "data.write_npz(str path, str[] names, Tensor[] tensors, *, bool compress=False) -> ()";
   static constexpr auto doc =
       "Writes tensors as a .npz file; a file that is there is replaced as a whole or stays.";
+  static constexpr auto samples = R"([
+      {"path": {"file": "a.npz"}, "names": ["x", "y"],
+       "tensors": [{"shape": [2, 3], "requires_grad": false}, {"values": [3, 4], "dtype": "i64"}],
+       "then": {"op": "data.read_npz", "path": {"file": "a.npz"}}},
+      {"path": {"file": "a.npz"}, "names": ["x"], "tensors": [{"shape": [9], "requires_grad": false}],
+       "compress": true, "then": {"op": "data.read_npz", "path": {"file": "a.npz"}}}])";
   static constexpr bool any_dtype = true;
   static void forward(std::string_view path, const std::vector<std::string_view>& names,
                       tenon::TensorList tensors, bool compress) {
@@ -40,6 +50,10 @@ struct ReadSafetensors {
   static constexpr auto schema =
       "data.read_safetensors(str path) -> (str[] names, Tensor[] tensors)";
   static constexpr auto doc = "The tensors of a safetensors file, in the order of their data.";
+  static constexpr auto samples = R"([
+      {"prepare": [{"op": "data.write_safetensors", "path": {"file": "a.safetensors"}, "names": ["x", "y"],
+                    "tensors": [{"shape": [2, 3]}, {"values": [3, 4], "dtype": "i64"}]}],
+       "path": {"file": "a.safetensors"}}])";
   static auto forward(std::string_view path) { return split(data::read_safetensors(path)); }
 };
 
@@ -48,6 +62,10 @@ struct WriteSafetensors {
       "data.write_safetensors(str path, str[] names, Tensor[] tensors) -> ()";
   static constexpr auto doc =
       "Writes tensors as a safetensors file; a file that is there is replaced as a whole or stays.";
+  static constexpr auto samples = R"([
+      {"path": {"file": "a.safetensors"}, "names": ["x", "y"],
+       "tensors": [{"shape": [2, 3], "requires_grad": false}, {"values": [3, 4], "requires_grad": false}],
+       "then": {"op": "data.read_safetensors", "path": {"file": "a.safetensors"}}}])";
   static constexpr bool any_dtype = true;
   static void forward(std::string_view path, const std::vector<std::string_view>& names,
                       tenon::TensorList tensors) {

@@ -30,6 +30,10 @@ struct Npz : Reader<data::read_npz> {
   static constexpr auto doc =
       "Samples from two arrays of a .npz file, stored or compressed; `inputs` and `targets` are "
       "their names. Inputs are converted, then multiplied by `scale`.";
+  static constexpr auto samples = R"([
+      {"prepare": [{"op": "data.write_npz", "path": {"file": "a.npz"}, "names": ["inputs", "targets"],
+                    "tensors": [{"shape": [4, 3]}, {"values": [0, 1, 1, 2], "dtype": "i64"}]}],
+       "path": {"file": "a.npz"}}])";
 };
 
 struct Safetensors : Reader<data::read_safetensors> {
@@ -41,6 +45,10 @@ struct Safetensors : Reader<data::read_safetensors> {
   static constexpr auto doc =
       "Samples from two tensors of a safetensors file; `inputs` and `targets` are their names. "
       "Inputs are converted, then multiplied by `scale`.";
+  static constexpr auto samples = R"([
+      {"prepare": [{"op": "data.write_safetensors", "path": {"file": "a.safetensors"}, "names": ["inputs", "targets"],
+                    "tensors": [{"shape": [4, 3]}, {"values": [0, 1, 1, 2], "dtype": "i64"}]}],
+       "path": {"file": "a.safetensors"}}])";
 };
 
 }  // namespace

@@ -73,6 +73,13 @@ struct Npy {
       "another "
       "one, from the folder of the first, or the number of a column. Inputs are converted, then "
       "multiplied by `scale`.";
+  static constexpr auto samples = R"([
+      {"prepare": [{"op": "data.write_npy", "path": {"file": "x.npy"}, "input": {"shape": [4, 3]}},
+                   {"op": "data.write_npy", "path": {"file": "y.npy"},
+                    "input": {"values": [0, 1, 1, 2], "dtype": "i64"}}],
+       "path": {"file": "x.npy"}, "targets": "y.npy"},
+      {"prepare": [{"op": "data.write_npy", "path": {"file": "x.npy"}, "input": {"shape": [4, 3]}}],
+       "path": {"file": "x.npy"}, "targets": -1, "dtype": "f64", "scale": 0.5}])";
 
   static data::ArraySamples forward(std::string_view path, const Argument& targets,
                                     std::optional<IntList> shape, bool channels_last, double scale,

@@ -13,6 +13,10 @@ struct ReadCsv {
   static constexpr auto doc =
       "The numbers of a text file as an f32 tensor [rows, columns]; whole numbers are exact up to "
       "2^24.";
+  static constexpr auto samples = R"([
+      {"prepare": [{"file": "table.csv", "text": "1,2.5\n-3,4e2\n"}], "path": {"file": "table.csv"}},
+      {"prepare": [{"file": "table.csv", "text": "a;b\n1;2\n"}],
+       "path": {"file": "table.csv"}, "header": true, "delimiter": ";"}])";
 
   static Tensor forward(std::string_view path, bool header, std::string_view delimiter) {
     if (delimiter.size() != 1) {

@@ -8,6 +8,9 @@ struct ReadNpy {
   static constexpr auto doc =
       "The array of a .npy file: bool, integers, f16, f32 or f64, little-endian, of any order and "
       "format version.";
+  static constexpr auto samples = R"([
+      {"prepare": [{"op": "data.write_npy", "path": {"file": "a.npy"}, "input": {"shape": [2, 3]}}],
+       "path": {"file": "a.npy"}}])";
 
   static tenon::Tensor forward(std::string_view path) { return data::read_npy(path); }
 };

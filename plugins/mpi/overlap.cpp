@@ -73,6 +73,8 @@ struct BeginReduceScatter {
 struct Wait {
   static constexpr auto schema = "distributed.wait(int handle) -> ()";
   static constexpr auto doc = "Waits until a begun reduction has ended; once for each handle.";
+  static constexpr auto samples =
+      R"([{"handle": {"op": "distributed.begin_all_reduce_", "input": {"shape": [2, 3]}}}])";
   static void forward(int64_t handle) { finish(handle); }
 };
 

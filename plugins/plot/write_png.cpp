@@ -52,6 +52,10 @@ struct WritePng {
       "Draws an SVG document of a size in pixels, times `scale`, on white into a PNG file, "
       "replaced "
       "as a whole.";
+  static constexpr auto samples = R"([
+      {"path": {"file": "drawn/curve/1.png"},
+       "svg": "<svg xmlns='http://www.w3.org/2000/svg' width='8' height='4'><rect width='3' height='2'/></svg>",
+       "then": {"op": "data.images", "path": {"file": "drawn"}}}])";
 
   static void forward(std::string_view path, std::string_view svg, double scale) {
     constexpr double most = 16384;  // pixels of a side: an image of 1 GiB

@@ -241,6 +241,7 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
       "  tenon check build/hello.so\n"
       "  tenon check ./hello.so --op hello.squash --in-process\n"
       "  tenon check math --check '{\"fast_mode\": true, \"atol\": 1e-4}'\n"
+      "  tenon check dnnl --against nn,blas\n"
       "Ends with 1 when anything is wrong. A crash, a hang or an exit of the plugin is a finding, "
       "and the next op is checked in a new process.");
   check.app->add_option("plugin", check.options->plugin, "The plugin, by id or by its file")
@@ -268,6 +269,13 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
       ->add_option("--html", check.options->page,
                    "Also write the report as a page: what was checked and found, op by op")
       ->type_name("FILE");
+  check.app
+      ->add_option("--against", check.options->against,
+                   "Compare its ops with those of other providers, by id or file, on the same "
+                   "inputs: results and gradients, in ULP")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("PLUGIN,...");
   check.app->add_flag("--in-process", check.options->in_process,
                       "Without a child process and limits, for debuggers");
   check.json();
@@ -282,6 +290,8 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
   worker.app->add_option("--check", worker.options->options);
   worker.app->add_option("--seed", worker.options->seed);
   worker.app->add_option("--folder", worker.options->folder);
+  worker.app->add_option("--against", worker.options->against)->allow_extra_args(false);
+  worker.app->add_flag("--record", worker.options->record);
   return check.options;
 }
 

@@ -6,6 +6,7 @@
 
 #include <tenon/runtime.hpp>
 
+#include "check/against.hpp"
 #include "check/child.hpp"
 #include "check/collector.hpp"
 #include "check/page.hpp"
@@ -55,6 +56,10 @@ std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t f
     list.push_back("--op");
     list.push_back(options.item);
   }
+  for (const std::string& provider : options.against) {
+    list.push_back("--against");
+    list.push_back(provider);
+  }
   return list;
 }
 
@@ -67,6 +72,92 @@ void find_empty(const Json& declarations, CheckReport& report) {
       {"empty", "open", "the plugin provides no op, module, type or override", ""});
 }
 
+// A folder where the check needs one, gone when it ends, by a signal, too.
+class CheckedFolder {
+ public:
+  explicit CheckedFolder(bool needed)
+      : folder_(needed ? std::optional<PrivateFolder>(std::in_place)
+                       : std::optional<PrivateFolder>()),
+        cleanup_([this] {
+          reporting.lock();
+          end_children();
+          folder_.reset();
+        }) {}
+  std::string path() const { return folder_ ? folder_->path() : ""; }
+
+  // Held for good by what ends the program: what fails since the folder goes is not reported.
+  std::mutex reporting;
+
+ private:
+  std::optional<PrivateFolder> folder_;
+  const SignalCleanup cleanup_;  // last: it uses all of the above
+};
+
+// Children, one after the other, until each target was looked at.
+void run_children(const CheckOptions& options, const std::vector<std::string>& more_arguments,
+                  CheckedFolder& folder, Collector& collector) {
+  const auto receive = [&](const std::string& line) {
+    const std::lock_guard lock(folder.reporting);
+    return collector.receive(line);
+  };
+  for (bool more = true; more;) {
+    std::vector<std::string> arguments = worker_arguments(options, collector.next(), folder.path());
+    arguments.insert(arguments.end(), more_arguments.begin(), more_arguments.end());
+    const ChildEnd end =
+        run_child(arguments, options.timeout, {receive, [&] { collector.intrude(); }});
+    more = collector.conclude(end);
+  }
+}
+
+void check_items(const CheckOptions& options, const std::vector<CheckTarget>& targets,
+                 CheckedFolder& folder, CheckReport& report) {
+  Collector collector(targets, report, options.timeout, options.json);
+  if (options.in_process) {
+    WorkerOptions here;
+    here.plugin = options.plugin;
+    here.item = options.item;
+    here.seed = options.seed;
+    here.options = options.options;
+    here.folder = folder.path();
+    check_targets_here(here, [&](const std::string& line) {
+      const std::lock_guard lock(folder.reporting);
+      collector.receive(line);
+    });
+  } else {
+    run_children(options, {}, folder, collector);
+  }
+  const std::lock_guard lock(folder.reporting);
+  collector.finish();
+}
+
+// What was found while the plugin's calls were recorded belongs to the same items.
+void merge(const CheckReport& recorded, CheckReport& report) {
+  for (const CheckedItem& from : recorded.items) {
+    for (CheckedItem& to : report.items) {
+      if (to.name != from.name || to.kind != from.kind) continue;
+      to.findings.insert(to.findings.begin(), from.findings.begin(), from.findings.end());
+      to.notes.insert(to.notes.begin(), from.notes.begin(), from.notes.end());
+      if (!from.skipped.empty()) to.skipped = from.skipped;
+    }
+  }
+}
+
+// The plugin's calls first, then those of the other providers.
+void compare_items(const CheckOptions& options, const std::vector<CheckTarget>& targets,
+                   CheckedFolder& folder, CheckReport& report) {
+  CheckReport recorded = report;
+  Collector first(targets, recorded, options.timeout, true);
+  run_children(options, {"--record"}, folder, first);
+  first.finish();
+  Collector second(targets, report, options.timeout, true);
+  run_children(options, {}, folder, second);
+  const std::lock_guard lock(folder.reporting);
+  second.finish();
+  merge(recorded, report);
+  if (options.json) return;
+  for (size_t i = 1; i < report.items.size(); ++i) print(item_text(report.items[i], true));
+}
+
 }  // namespace
 
 int check_plugin(const CheckOptions& options) {
@@ -77,47 +168,28 @@ int check_plugin(const CheckOptions& options) {
   } catch (const tenon::Error& error) {
     throw UsageError(format_text("--check: {}", error.what()));
   }
+  const bool compares = !options.against.empty();
+  if (compares && options.in_process)
+    throw UsageError("--against: two providers need a process each; omit --in-process");
   const Json declarations = tenon::describe("declarations", options.plugin);
-  const std::vector<CheckTarget> targets = check_targets(declarations, options.item);
+  std::vector<CheckTarget> targets;
+  if (compares) {
+    for (SharedOp& op : shared_ops(declarations, options.item, options.against))
+      targets.push_back(std::move(op.target));
+  } else {
+    targets = check_targets(declarations, options.item);
+  }
   CheckReport report;
   report.plugin = declarations["id"].text();
   report.version = declarations["version"].text();
   report.path = declarations["path"].text();
-  Collector collector(targets, report, options.timeout, options.json);
-  // Only modules write files.
-  std::optional<PrivateFolder> folder;
-  if (std::any_of(targets.begin(), targets.end(),
-                  [](const CheckTarget& target) { return target.kind == "module"; }))
-    folder.emplace();
-  // Held for good by what ends the program: what fails since the folder goes is not reported.
-  std::mutex reporting;
-  const SignalCleanup cleanup([&] {
-    reporting.lock();
-    end_children();
-    folder.reset();
-  });
-  const std::string folder_path = folder ? folder->path() : "";
-  const auto receive = [&](const std::string& line) {
-    const std::lock_guard lock(reporting);
-    return collector.receive(line);
-  };
-  if (options.in_process) {
-    WorkerOptions here;
-    here.plugin = options.plugin;
-    here.item = options.item;
-    here.seed = options.seed;
-    here.options = options.options;
-    here.folder = folder_path;
-    check_targets_here(here, receive);
-  } else {
-    for (bool more = true; more;) {
-      const ChildEnd end = run_child(worker_arguments(options, collector.next(), folder_path),
-                                     options.timeout, {receive, [&] { collector.intrude(); }});
-      more = collector.conclude(end);
-    }
-  }
-  const std::lock_guard lock(reporting);
-  collector.finish();
+  // Modules are saved, samples may name files, and recorded calls are kept.
+  CheckedFolder folder(
+      compares || std::any_of(targets.begin(), targets.end(), [](const CheckTarget& target) {
+        return target.kind == "module" || name_files(target.declaration["samples"].text());
+      }));
+  (compares ? compare_items : check_items)(options, targets, folder, report);
+  const std::lock_guard lock(folder.reporting);
   find_empty(declarations, report);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!options.page.empty()) write_page(options.page, report);

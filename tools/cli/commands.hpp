@@ -126,8 +126,9 @@ struct CheckOptions {
   double timeout = 30;    // seconds for each item
   int64_t memory = 4096;  // MiB
   uint64_t seed = 0;
-  std::string options;  // JSON as in a sample's "check"
-  std::string page;     // HTML file to write
+  std::string options;               // JSON as in a sample's "check"
+  std::string page;                  // HTML file to write
+  std::vector<std::string> against;  // providers to compare with, by id or path
   bool in_process = false;
   bool json = false;
 };

@@ -50,12 +50,12 @@ Collector::Collector(const std::vector<CheckTarget>& targets, CheckReport& repor
       timeout_(timeout),
       quiet_(quiet),
       progress_(targets.size(), !quiet && is_terminal(stderr)) {
-  report_.items.push_back({report_.plugin, "plugin", {}, {}, {}, "", 0});
+  report_.items.push_back({report_.plugin, "plugin", {}, {}, {}, "", 0, {}});
 }
 
 void Collector::begin() {
   const CheckTarget& target = targets_[static_cast<size_t>(next_)];
-  report_.items.push_back({target.name, target.kind, {}, {}, {}, "", 0});
+  report_.items.push_back({target.name, target.kind, {}, {}, {}, "", 0, {}});
   stage_ = "begin";
   running_ = true;
   progress_.at(static_cast<size_t>(next_), target.name);
@@ -88,6 +88,8 @@ bool Collector::receive(const std::string& line) {
     item.skipped = tenon::printable(answer["reason"].text());
   } else if (at == "samples") {
     item.samples = answer["count"].integer();
+  } else if (at == "comparison") {
+    item.against = answer["document"];
   } else if (at == "isolated") {
     report_.isolated = answer["yes"].as_bool();
   } else if (at == "end") {

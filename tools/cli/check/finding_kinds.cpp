@@ -55,7 +55,7 @@ constexpr std::array kKinds{
          "give each definition to TENON_OP, TENON_MODULE, TENON_TYPE or TENON_OVERRIDE; those of a "
          "static library need tenon_add_plugin(... LINK library), or a linker's --whole-archive"},
     Kind{"samples", "the op takes the samples of its definition",
-         "fix the `samples` of the definition; tools/README.md has their form"},
+         "fix the `samples` of the definition; sdk/README.md has their form"},
     // ---- calls ----
     Kind{"result", "results are of the kinds that the schema declares",
          "return what the schema declares, or declare what is returned"},
@@ -111,6 +111,12 @@ constexpr std::array kKinds{
          "keep no state in static memory; guard what has to be shared"},
     Kind{"leak", "memory does not grow with the number of calls",
          "free what a call allocates, on every path"},
+    Kind{"provider-differs", "two providers of an op agree but for rounding",
+         "find which of the two is right, by the number in f64 or by hand, and fix the other one; "
+         "or "
+         "have it decline such calls"},
+    Kind{"provider-refuses", "what one provider takes, the other takes or declines",
+         "take the call, or decline it, so that the next provider runs it"},
     // ---- gradients ----
     Kind{"missing-gradient", "an op of floating tensors says how it is differentiated",
          "give a backward; or declare composite, zero_gradient, or samples whose tensors say "

@@ -41,16 +41,18 @@ class CheckListener {
   virtual void note(const std::string& text) = 0;
   virtual void skip(const std::string& reason) = 0;
   virtual void samples(int64_t count) = 0;
+  // What two providers gave for the same calls.
+  virtual void comparison(const tenon::Json& document) = 0;
 };
 
 struct CheckSettings {
   uint64_t seed = 0;
   std::string options;  // JSON as in a sample's "check", for every sample
+  std::string folder;   // for the files of samples and modules
 };
 
 void check_op(const CheckedOp& op, const CheckSettings& settings, CheckListener& listener);
-// `folder` is for temporary files.
-void check_module(const CheckedModule& module, uint64_t seed, const std::string& folder,
+void check_module(const CheckedModule& module, const CheckSettings& settings,
                   CheckListener& listener);
 
 }  // namespace cli

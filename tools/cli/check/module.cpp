@@ -73,9 +73,8 @@ std::vector<double> without_nan(std::vector<double> numbers) {
 
 class ModuleCheck {
  public:
-  ModuleCheck(const CheckedModule& module, uint64_t seed, const std::string& folder,
-              CheckListener& listener)
-      : module_(module), seed_(seed), folder_(folder), listener_(listener) {}
+  ModuleCheck(const CheckedModule& module, const CheckSettings& settings, CheckListener& listener)
+      : module_(module), seed_(settings.seed), folder_(settings.folder), listener_(listener) {}
 
   void run() {
     if (module_.mode) return listener_.skip("it is a mode: what it does depends on what is called");
@@ -231,9 +230,9 @@ class ModuleCheck {
 
 }  // namespace
 
-void check_module(const CheckedModule& module, uint64_t seed, const std::string& folder,
+void check_module(const CheckedModule& module, const CheckSettings& settings,
                   CheckListener& listener) {
-  ModuleCheck(module, seed, folder, listener).run();
+  ModuleCheck(module, settings, listener).run();
 }
 
 }  // namespace cli

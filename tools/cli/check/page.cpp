@@ -9,6 +9,7 @@
 
 #include <tenon/error.hpp>
 
+#include "comparison.hpp"
 #include "format.hpp"
 #include "text.hpp"
 
@@ -117,6 +118,17 @@ std::string findings(const CheckedItem& item, size_t number) {
   return text + "</section>\n";
 }
 
+// Below the grid, where ops were compared with those of another provider.
+std::string comparisons(const CheckReport& report) {
+  std::string text;
+  for (const CheckedItem& item : report.items) {
+    if (item.against.is_object())
+      text += format_text("<h3>{}</h3><pre>{}</pre>\n", escaped(item.name),
+                          escaped(comparison_text(item.name, item.against)));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string report_page(const CheckReport& report) {
@@ -133,9 +145,10 @@ std::string report_page(const CheckReport& report) {
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width\">\n<title>tenon check {0}</title>\n"
       "<style>{1}</style></head><body>\n<h1>tenon check {0}</h1>\n<p>{2}</p>\n<p>{3}</p>\n"
-      "<div class=\"grid\"><table>\n<tr><th></th>{4}<th></th></tr>\n{5}</table></div>\n{6}"
+      "<div class=\"grid\"><table>\n<tr><th></th>{4}<th></th></tr>\n{5}</table></div>\n{6}{7}"
       "</body></html>\n",
-      title, kStyle, escaped(report.path), escaped(summary_text(report)), head, rows, details);
+      title, kStyle, escaped(report.path), escaped(summary_text(report)), head, rows, details,
+      comparisons(report));
 }
 
 void write_page(const std::string& path, const CheckReport& report) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "comparison.hpp"
 #include "format.hpp"
 #include "json.hpp"
 #include "terminal.hpp"
@@ -56,6 +57,7 @@ std::string item_text(const CheckedItem& item, bool in_full) {
     if (const std::string_view remedy = remedy_of(finding.kind); !remedy.empty())
       text += indented(format_text("to do: {}", remedy));
   }
+  if (item.against.is_object()) text += comparison_text(item.name, item.against);
   for (const std::string& note : item.notes)
     text += format_text("{}\n", paint(stdout, Style::dim, format_text("  note: {}", note)));
   return text;
@@ -101,6 +103,7 @@ tenon::Json report_json(const CheckReport& report) {
                   .set("skipped", text_or_null(item.skipped))
                   .set("findings", findings.json())
                   .set("notes", text_array(item.notes))
+                  .set("against", item.against)
                   .json());
   }
   return tenon::JsonObject()

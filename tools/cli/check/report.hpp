@@ -32,6 +32,7 @@ struct CheckedItem {
   std::vector<std::string> stages;
   std::string skipped;  // why nothing could be checked
   int64_t samples = 0;
+  tenon::Json against;  // how it compares with another provider; undefined: with none
 };
 
 struct CheckReport {

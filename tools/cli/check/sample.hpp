@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include <tenon/module.hpp>
 #include <tenon/op.hpp>
 #include <tenon/training/declared_type.hpp>
+
+#include "sample_files.hpp"
 
 namespace cli {
 
@@ -25,26 +28,60 @@ struct TensorSpec {
   bool requires_grad = true;   // as far as the dtype can
 };
 
+// A text, or the path of a file of the sample with this name.
+struct TextSpec {
+  std::string text;
+  bool file = false;
+};
+
+struct Sample;
+struct SampleStep;
+
 // One named argument.
 struct SampleValue {
-  enum class Kind { none, tensor, tensors, scalar, text, dtype, integers, numbers, document };
+  enum class Kind {
+    none,
+    tensor,
+    tensors,
+    scalar,
+    text,
+    texts,
+    dtype,
+    integers,
+    numbers,
+    document,
+    result  // of another op, which is called first, each time
+  };
   std::string name;
   Kind kind = Kind::none;
   std::vector<TensorSpec> tensors;
   tenon::Scalar scalar;
-  std::string text;
+  std::vector<TextSpec> texts;
   tenon::DType dtype = tenon::DType::none;
   std::vector<int64_t> integers;
   std::vector<double> numbers;
   tenon::Json document;  // a module, or JSON, of a module's attributes
+  std::shared_ptr<const SampleStep> call;
 
   tenon::Json json() const;
+};
+
+// What a sample asks for beside the call: a file to write, or a call of another op.
+struct SampleStep {
+  std::string file, content;
+  std::string op;
+  std::shared_ptr<const Sample> arguments;
+  int64_t result = 0;  // which of the call's results is meant
+  std::string json;    // as the author wrote it
 };
 
 struct Sample {
   // Both directions, and gradients of the right dtype, unless they are switched off.
   Sample() { gradcheck.check_forward_ad = gradcheck.check_grad_dtypes = true; }
   std::vector<SampleValue> values;
+  std::vector<SampleStep> prepare;         // before the first call
+  std::shared_ptr<const SampleStep> then;  // after each call: its results are results, too
+  std::shared_ptr<const SampleFiles> files;
   tenon::GradcheckOptions gradcheck;
   // What to expect.
   bool layouts = true, precision = true, deterministic = true, mutation = true, leaks = true;
@@ -66,7 +103,8 @@ class SampleCall {
   };
   std::vector<Place> places;
 
-  // Calls with other tensors in their places; random draws are the same in every call.
+  // Calls with other tensors in their places; random draws are the same in every call. The results
+  // of the sample's `then` are behind those of the op.
   std::vector<tenon::Value> operator()(const std::vector<tenon::Tensor>& given,
                                        uint64_t draw = 1) const;
   // The same with one more keyword.
@@ -75,12 +113,14 @@ class SampleCall {
  private:
   std::vector<tenon::Value> call(const std::vector<tenon::Tensor>& given, uint64_t draw,
                                  const std::string* keyword, const tenon::Tensor* extra) const;
-  void make_tensors(const std::string& name, uint64_t seed);
+  void prepare(const std::string& name, uint64_t seed);
   std::vector<tenon::Value> run(const std::vector<tenon_string>& names,
                                 const std::vector<tenon_value>& values) const;
   std::optional<tenon::Op> op_;  // or
   tenon::Module module_;
   Sample sample_;
+  std::vector<SampleCall> before_;  // of values that are results of other ops, in their order
+  std::shared_ptr<const SampleCall> then_;
 };
 
 // All tensors among results.
@@ -89,6 +129,12 @@ std::vector<tenon::Tensor> tensors_of(const std::vector<tenon::Value>& results);
 // Reads what an author wrote; throws ValueError that names the place.
 std::vector<Sample> parse_samples(const std::string& json,
                                   const std::vector<DeclaredType>& parameters);
+
+// Gives the sample a folder for its files, where it names any, and does what it prepares. Throws
+// what a step throws, and IOError.
+void prepare_sample(Sample& sample, const std::string& folder, uint64_t seed);
+// Whether samples, as an author wrote them, name files.
+bool name_files(const std::string& json);
 
 // How to compare, as a sample's "check" says it; over what the sample says already.
 void apply_options(const std::string& json, Sample& sample);

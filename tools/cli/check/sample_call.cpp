@@ -1,5 +1,6 @@
 // Arguments made from a sample, and calls with them.
 #include <cmath>
+#include <deque>
 
 #include <tenon/parallel.hpp>
 
@@ -63,7 +64,7 @@ Tensor make_tensor(const TensorSpec& spec, uint64_t& state) {
 
 SampleCall::SampleCall(const std::string& op, const Sample& sample, uint64_t seed)
     : op_(op), sample_(sample) {
-  make_tensors(op, seed);
+  prepare(op, seed);
 }
 
 SampleCall::SampleCall(const tenon::Module& module, const Sample& sample, uint64_t seed)
@@ -73,71 +74,139 @@ SampleCall::SampleCall(const tenon::Module& module, const Sample& sample, uint64
       if (spec.dtype == tenon::f64) spec.dtype = tenon::f32;
     }
   }
-  make_tensors(module.type(), seed);
+  prepare(module.type(), seed);
 }
 
-void SampleCall::make_tensors(const std::string& name, uint64_t seed) {
+namespace {
+
+// A call beside the sample's own, which uses the same files.
+SampleCall call_of(const SampleStep& step, const Sample& sample, uint64_t seed) {
+  Sample arguments = *step.arguments;
+  arguments.files = sample.files;
+  return {step.op, arguments, seed};
+}
+
+}  // namespace
+
+void SampleCall::prepare(const std::string& name, uint64_t seed) {
   uint64_t state = hashed(name, seed);
   for (size_t v = 0; v < sample_.values.size(); ++v) {
+    if (sample_.values[v].kind == Kind::result)
+      before_.push_back(call_of(*sample_.values[v].call, sample_, seed));
     for (const TensorSpec& spec : sample_.values[v].tensors) {
       tensors.push_back(make_tensor(spec, state));
       places.push_back({v, spec.requires_grad && tenon::is_differentiable(spec.dtype)});
     }
   }
+  if (sample_.then != nullptr)
+    then_ = std::make_shared<const SampleCall>(call_of(*sample_.then, sample_, seed));
 }
 
 std::vector<Value> SampleCall::operator()(const std::vector<Tensor>& given, uint64_t draw) const {
+  if (sample_.files != nullptr) sample_.files->clear();
   return call(given, draw, nullptr, nullptr);
 }
 std::vector<Value> SampleCall::with(const std::string& keyword, const Tensor& tensor) const {
+  if (sample_.files != nullptr) sample_.files->clear();
   return call(tensors, 1, &keyword, &tensor);
 }
 
-std::vector<Value> SampleCall::call(const std::vector<Tensor>& given, uint64_t draw,
-                                    const std::string* keyword, const Tensor* extra) const {
-  std::vector<tenon_string> names;
-  std::vector<tenon_value> values;
-  const auto add = [&](const std::string& name, const tenon::Argument& argument) {
+namespace {
+
+// Arguments by name as a call takes them, with what they are made of.
+class Arguments {
+ public:
+  explicit Arguments(const SampleFiles* files) : files_(files) {}
+  void add(const std::string& name, const tenon::Argument& argument) {
     names.push_back({name.data(), static_cast<int64_t>(name.size())});
     values.push_back(argument.value());
-  };
-  size_t next = 0;
+  }
+  void add_text(const std::string& name, const TextSpec& text) { add(name, kept(text)); }
+  void add_texts(const std::string& name, const std::vector<TextSpec>& texts) {
+    std::vector<tenon_string>& list = lists_.emplace_back();
+    for (const TextSpec& text : texts) {
+      const std::string& one = kept(text);
+      list.push_back({one.data(), static_cast<int64_t>(one.size())});
+    }
+    tenon_value value{TENON_VALUE_STRING_LIST, static_cast<uint32_t>(list.size()), {0}};
+    value.as.strings = list.data();
+    add(name, tenon::Argument(value));
+  }
+  void add_result(const std::string& name, Value result) {
+    add(name, tenon::Argument(results_.emplace_back(std::move(result)).get()));
+  }
+
+  std::vector<tenon_string> names;
+  std::vector<tenon_value> values;
+
+ private:
+  const std::string& kept(const TextSpec& text) {
+    return texts_.emplace_back(text.file && files_ != nullptr ? files_->path(text.text)
+                                                              : text.text);
+  }
+  const SampleFiles* files_;
+  std::deque<std::string> texts_;
+  std::deque<std::vector<tenon_string>> lists_;
+  std::deque<Value> results_;
+};
+
+}  // namespace
+
+std::vector<Value> SampleCall::call(const std::vector<Tensor>& given, uint64_t draw,
+                                    const std::string* keyword, const Tensor* extra) const {
+  Arguments arguments(sample_.files.get());
+  size_t next = 0, before = 0;
   for (const SampleValue& value : sample_.values) {
     switch (value.kind) {
       case Kind::none:
-        add(value.name, tenon::none);
+        arguments.add(value.name, tenon::none);
         break;
       case Kind::tensor:
-        add(value.name, given[next++]);
+        arguments.add(value.name, given[next++]);
         break;
       case Kind::tensors:
-        add(value.name,
-            tenon::TensorList(given.data() + next, static_cast<int64_t>(value.tensors.size())));
+        arguments.add(value.name, tenon::TensorList(given.data() + next,
+                                                    static_cast<int64_t>(value.tensors.size())));
         next += value.tensors.size();
         break;
       case Kind::scalar:
-        add(value.name, value.scalar);
+        arguments.add(value.name, value.scalar);
         break;
       case Kind::text:
-        add(value.name, value.text);
+        arguments.add_text(value.name, value.texts[0]);
+        break;
+      case Kind::texts:
+        arguments.add_texts(value.name, value.texts);
         break;
       case Kind::dtype:
-        add(value.name, value.dtype);
+        arguments.add(value.name, value.dtype);
         break;
       case Kind::integers:
-        add(value.name, value.integers);
+        arguments.add(value.name, value.integers);
         break;
       case Kind::numbers:
-        add(value.name, value.numbers);
+        arguments.add(value.name, value.numbers);
         break;
       case Kind::document:
-        add(value.name, value.document);
+        arguments.add(value.name, value.document);
         break;
+      case Kind::result: {
+        const SampleCall& first = before_[before++];
+        std::vector<Value> results = first.call(copied(first.tensors), draw, nullptr, nullptr);
+        arguments.add_result(value.name,
+                             std::move(results[static_cast<size_t>(value.call->result)]));
+        break;
+      }
     }
   }
-  if (keyword != nullptr) add(*keyword, *extra);
+  if (keyword != nullptr) arguments.add(*keyword, *extra);
   tenon::seed_generator(draw);
-  return run(names, values);
+  std::vector<Value> results = run(arguments.names, arguments.values);
+  if (then_ != nullptr) {
+    for (Value& result : then_->call(copied(then_->tensors), draw, nullptr, nullptr))
+      results.push_back(std::move(result));
+  }
+  return results;
 }
 
 std::vector<Value> SampleCall::run(const std::vector<tenon_string>& names,
@@ -169,6 +238,20 @@ std::vector<Tensor> tensors_of(const std::vector<Value>& results) {
     for (Tensor& tensor : result.tensors()) list.push_back(std::move(tensor));
   }
   return list;
+}
+
+void prepare_sample(Sample& sample, const std::string& folder, uint64_t seed) {
+  const bool names = name_files(sample.dump());
+  if (names) sample.files = std::make_shared<const SampleFiles>(folder, true);
+  for (const SampleStep& step : sample.prepare) {
+    if (step.op.empty()) {
+      sample.files->write(step.file, step.content);
+      continue;
+    }
+    const SampleCall call = call_of(step, sample, seed);
+    call(call.tensors);
+  }
+  if (names) sample.files = std::make_shared<const SampleFiles>(folder);
 }
 
 }  // namespace cli

@@ -23,9 +23,17 @@ bool read_samples(OpCheck& check) {
     check.find("samples", error.what(), nullptr);
     return false;
   }
-  for (const Sample& sample : check.samples) {
+  for (size_t i = 0; i < check.samples.size(); ++i) {
+    Sample& sample = check.samples[i];
     try {
       check.listener.trying(sample);
+      prepare_sample(sample, format_text("{}/{}/{}", check.settings.folder, check.op.name, i),
+                     check.settings.seed);
+    } catch (const tenon::Error& error) {
+      check.find("samples", format_text("what it prepares fails: {}", error.what()), &sample);
+      return false;
+    }
+    try {
       const SampleCall call = check.call_of(sample);
       call(call.tensors);
     } catch (const tenon::Error& error) {

@@ -13,6 +13,7 @@
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 
+#include "against.hpp"
 #include "child.hpp"
 #include "commands.hpp"
 #include "format.hpp"
@@ -63,6 +64,9 @@ class Speaker : public CheckListener {
   void skip(const std::string& reason) override { say("skip", "reason", reason); }
   void samples(int64_t count) override {
     say_(tenon::JsonObject().set("at", "samples").set("count", count).json().dump());
+  }
+  void comparison(const Json& document) override {
+    say_(tenon::JsonObject().set("at", "comparison").set("document", document).json().dump());
   }
   void finding(const Finding& finding) override {
     say_(tenon::JsonObject()
@@ -144,10 +148,36 @@ void find_output(const WorkerOptions& options, const char* stage, Speaker& speak
 
 }  // namespace
 
+namespace {
+
+void compare_here(const WorkerOptions& options, Speaker& speaker) {
+  const Json declarations = tenon::describe("declarations", options.plugin);
+  const std::vector<SharedOp> shared = shared_ops(declarations, options.item, options.against);
+  // Each op has one provider, also those that are not looked at.
+  if (!open_providers(options, shared_ops(declarations, "", options.against), speaker)) return;
+  const CheckSettings settings{options.seed, options.options, options.folder};
+  for (size_t i = static_cast<size_t>(options.first); i < shared.size(); ++i) {
+    const auto index = static_cast<int64_t>(i);
+    speaker.item("begin", index);
+    if (options.record)
+      record_calls(shared[i], settings, speaker);
+    else
+      compare_calls(shared[i], declarations["id"].text(), settings, speaker);
+    speaker.item("done", index);
+  }
+}
+
+}  // namespace
+
 void check_targets_here(const WorkerOptions& options,
                         const std::function<void(const std::string&)>& say) {
   Speaker speaker(say);
   start_threads();
+  if (!options.against.empty()) {
+    compare_here(options, speaker);
+    say(R"({"at":"end"})");
+    return;
+  }
   if (!open_plugin(options, speaker)) {
     say(R"({"at":"end"})");
     return;
@@ -155,13 +185,14 @@ void check_targets_here(const WorkerOptions& options,
   find_output(options, "open", speaker);
   const std::vector<CheckTarget> targets =
       check_targets(tenon::describe("declarations", options.plugin), options.item);
+  const CheckSettings settings{options.seed, options.options, options.folder};
   for (size_t i = static_cast<size_t>(options.first); i < targets.size(); ++i) {
     const auto index = static_cast<int64_t>(i);
     speaker.item("begin", index);
     if (targets[i].kind == "op")
-      check_op(checked_op(targets[i].declaration), {options.seed, options.options}, speaker);
+      check_op(checked_op(targets[i].declaration), settings, speaker);
     else
-      check_module(checked_module(targets[i].declaration), options.seed, options.folder, speaker);
+      check_module(checked_module(targets[i].declaration), settings, speaker);
     find_output(options, "call", speaker);
     speaker.item("done", index);
   }

@@ -27,14 +27,17 @@ struct WorkerOptions {
   int64_t memory = 0;  // MiB of address space; 0: no limit
   uint64_t seed = 0;
   std::string options;      // JSON, see CheckSettings
-  std::string folder;       // where checks of modules write; the starter removes it
+  std::string folder;       // for files of samples and modules; the starter removes it
   bool own_output = false;  // stdout is a file that nothing else uses
+  // Providers to compare with. Either the plugin's calls are recorded, or theirs compared with it.
+  std::vector<std::string> against;
+  bool record = false;
 };
 
 // Opens the plugin and checks; `say` gets JSON objects:
 //   {"at":"begin","item":i} {"at":"stage","name":...} {"at":"trying","sample":{...}}
 //   {"at":"finding",...} {"at":"note","text":...} {"at":"skip","reason":...}
-//   {"at":"samples","count":n}
+//   {"at":"samples","count":n} {"at":"comparison","document":{...}}
 //   {"at":"done","item":i} {"at":"end"}
 void check_targets_here(const WorkerOptions& options,
                         const std::function<void(const std::string&)>& say);

@@ -1,0 +1,81 @@
+// Calls by which two providers of an op are compared: the same in the process of each.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "op_check.hpp"
+
+namespace cli {
+
+struct ProviderCase {
+  size_t sample = 0;
+  uint64_t seed = 0;
+  bool single = false;      // f64 tensors as f32
+  size_t layout = 0;        // of kLayouts, from 1; 0: contiguous
+  int64_t copies = 1;       // along the first dimension
+  bool copies_all = false;  // of all tensors; otherwise of the first
+};
+
+struct DeclinedCall {
+  std::string op, provider, reason;
+  bool backward = false;
+};
+
+// What a call gave, as numbers: complex elements are two.
+struct CallOutcome {
+  std::string refusal;  // empty: the call was taken
+  std::vector<DeclinedCall> declined;
+  std::vector<tenon::Tensor> results;    // undefined: none
+  std::vector<std::string> others;       // results that are not tensors, as text
+  std::vector<tenon::Tensor> gradients;  // of each tensor that requires grad; undefined: none
+
+  tenon::Json json() const;  // but for the tensors
+};
+
+class ProviderCall {
+ public:
+  ProviderCall(const OpCheck& check, const ProviderCase& which);
+
+  const std::vector<tenon::Tensor>& inputs() const { return inputs_; }
+  // Names of the tensors that require grad, in their order.
+  const std::vector<std::string>& differentiable() const { return names_; }
+  CallOutcome run() { return run(inputs_, nullptr); }
+  // With other inputs, differentiated by these gradients of its results.
+  CallOutcome run(const std::vector<tenon::Tensor>& inputs,
+                  const std::vector<tenon::Tensor>* seeds);
+  // The gradients of results that the last run without given ones was differentiated by.
+  const std::vector<tenon::Tensor>& seeds() const { return seeds_; }
+  double multiply_adds() const;  // of one call, as far as ops declare them
+  tenon::Json json() const;      // what is needed to repeat it
+
+ private:
+  void differentiate(const std::vector<tenon::Tensor>& results,
+                     const std::vector<tenon::Tensor>& leaves,
+                     const std::vector<tenon::Tensor>* seeds, CallOutcome& outcome);
+
+  const OpCheck& check_;
+  const ProviderCase which_;
+  const Sample& sample_;
+  SampleCall call_;
+  bool gradients_;
+  std::vector<tenon::Tensor> inputs_, seeds_;
+  std::vector<std::string> names_;
+};
+
+// In the same order in every process.
+std::vector<ProviderCase> provider_cases(const OpCheck& check);
+
+// ---- what one process leaves to the other ----
+
+// "FOLDER/OP.safetensors" with the samples, as JSON.
+void save_outcomes(const std::string& folder, const OpCheck& check,
+                   const std::vector<CallOutcome>& outcomes);
+struct SavedOutcomes {
+  std::string samples;
+  std::vector<CallOutcome> outcomes;
+};
+// Throws tenon::Error where there are none.
+SavedOutcomes load_outcomes(const std::string& folder, const std::string& op);
+
+}  // namespace cli
