@@ -40,7 +40,7 @@ const char* declined_product(const tenon::kernel::Matrices& a, const tenon::kern
   const double each =
       static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);
   if (each * static_cast<double>(batch) == 0) return "nothing to compute";
-  if (each < kLeastProduct) return "fewer than 65,536 multiplications";
+  if (each < kLeastProduct) return "fewer than 1,048,576 multiplications";
   if (!a.has_gemm_layout() || !b.has_gemm_layout()) return "strides that gemm cannot read";
   if (has_wide_registers()) return nullptr;
   if (each > kMostProductNarrow) return "a large product without AVX-512";

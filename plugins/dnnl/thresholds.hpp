@@ -41,7 +41,9 @@ inline constexpr int64_t kSumProducts = 768;
 
 // ---- matrix products ----
 
-inline constexpr double kLeastProduct = 1 << 16;
+// Multiplications below which OpenBLAS is faster, and oneDNN's first product, which compiles its
+// kernels for about 20 ms, is not worth it.
+inline constexpr double kLeastProduct = 1 << 20;
 // In narrow registers: beyond it OpenBLAS is faster, and so it is where rows begin at multiples of 2 KiB,
 // which are in the same places of the cache.
 inline constexpr double kMostProductNarrow = 1 << 24;
