@@ -5,6 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/dispatch/error_context.hpp"
+#include "core/dispatch/operands.hpp"
 #include "core/dispatch/result_check.hpp"
 #include "core/dispatch/trace.hpp"
 #include "core/dispatch/value.hpp"
@@ -52,6 +53,11 @@ bool finished_by_recording(const tenon_context& context) {
                                                       tenon_status status) noexcept {
   drop_transient_context(context);
   release_results(call.implementation, call.results);
+  // It may have changed some of what it was to change: what has saved the values before must not use
+  // these.
+  for_each_written(call.implementation, call.arguments, [&](const Tensor* tensor, uint32_t) {
+    note_change(call.implementation, *tensor);
+  });
   add_error_context(call.error, call.implementation, status);
   return status;
 }
