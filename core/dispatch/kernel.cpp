@@ -5,6 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/dispatch/error_context.hpp"
+#include "core/dispatch/operands.hpp"
 #include "core/dispatch/result_check.hpp"
 #include "core/dispatch/trace.hpp"
 #include "core/dispatch/value.hpp"
@@ -50,8 +51,14 @@ bool finished_by_recording(const tenon_context& context) {
 [[gnu::noinline, gnu::cold]] tenon_status fail_kernel(tenon_context& context,
                                                       tenon_status status) noexcept {
   drop_transient_context(context);
-  release_results(*context.implementation, context.results);
-  add_error_context(context.error, *context.implementation, status);
+  const Implementation& implementation = *context.implementation;
+  release_results(implementation, context.results);
+  // It may have changed some of what it was to change: what has saved the values before must not use
+  // these.
+  for_each_written(implementation, context.arguments, [&](const Tensor* tensor, uint32_t) {
+    note_change(implementation, *tensor);
+  });
+  add_error_context(context.error, implementation, status);
   return status;
 }
 

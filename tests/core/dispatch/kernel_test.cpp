@@ -78,13 +78,26 @@ TEST_SUITE("dispatch/kernel") {
     CHECK(x->version() == 2);
   }
 
-  TEST_CASE("a failed run leaves versions as they were") {
-    Kernel kernel("t.op(Tensor(a!) x) -> Tensor(a!)");
-    const TensorRef x = floats({1});
+  TEST_CASE("what a failed run was to change has a new version: some of it may be changed") {
+    Kernel kernel("t.op(Tensor(a!) x, Tensor y, Tensor(b!)[] z) -> Tensor(a!)");
+    const TensorRef x = floats({1}), y = floats({1}), z = floats({1});
+    Tensor* const list[] = {z.get()};
+    tenon_value more{};
+    more.tag = TENON_VALUE_TENSOR_LIST;
+    more.length = 1;
+    more.as.tensors = list;
     given.clear();
     Outcome outcome;
-    CHECK(kernel(outcome, {tensor_value(x.get())}, TENON_ERROR_VALUE) == TENON_ERROR_VALUE);
-    CHECK(x->version() == 0);
+    CHECK(kernel(outcome, {tensor_value(x.get()), tensor_value(y.get()), more},
+                 TENON_ERROR_VALUE) == TENON_ERROR_VALUE);
+    CHECK(x->version() == 1);
+    CHECK(y->version() == 0);
+    CHECK(z->version() == 1);
+    Kernel writing("t.op(Tensor x, *, Tensor(a!)? out=None) -> Tensor");
+    CHECK(writing(outcome, {tensor_value(y.get()), tensor_value(x.get())}, TENON_ERROR_VALUE) ==
+          TENON_ERROR_VALUE);
+    CHECK(x->version() == 2);
+    CHECK(y->version() == 0);
   }
 
   TEST_CASE("a view that a run makes has the argument as its base") {
