@@ -68,7 +68,7 @@ TENON_VECTORIZE void scan_columns(const T* in, T* out, int64_t size, int64_t inn
 }
 
 struct Cumsum {
-  static constexpr auto schema = "cumsum(Tensor input, int dim) -> Tensor";
+  static constexpr auto schema = "cumsum(Tensor input, int dim, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The sum of each element and all before it along a dimension. Integers give i64.";
   static constexpr auto jvp = JvpKind::linear;
@@ -143,7 +143,8 @@ Tensor next(const Tensor& x, int64_t dim, double end) {
 }
 
 struct Cumprod {
-  static constexpr auto schema = "cumprod(Tensor input, int dim) -> Tensor";
+  static constexpr auto schema =
+      "cumprod(Tensor input, int dim, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The product of each element and all before it along a dimension. Integers and bools give "
       "i64, which wraps around.";
@@ -214,7 +215,8 @@ struct LogSum {
 };
 
 struct Logcumsumexp {
-  static constexpr auto schema = "logcumsumexp(Tensor input, int dim) -> Tensor";
+  static constexpr auto schema =
+      "logcumsumexp(Tensor input, int dim, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The logarithm of the sum of exponentials of each element and all before it along a "
       "dimension, without overflow. Integers give f32.";
@@ -302,7 +304,8 @@ std::tuple<Tensor, Tensor> extremum_so_far(const char* op, const Tensor& input, 
 }
 
 struct Cummax {
-  static constexpr auto schema = "cummax(Tensor input, int dim) -> (Tensor values, Tensor indices)";
+  static constexpr auto schema =
+      "cummax(Tensor input, int dim, *, Tensor(a!)[]? out=None) -> (Tensor values, Tensor indices)";
   static constexpr auto doc =
       "The largest of each element and all before it along a dimension, and its index: the last of "
       "equal ones. NaN is larger than all numbers.";
@@ -319,7 +322,8 @@ struct Cummax {
 };
 
 struct Cummin {
-  static constexpr auto schema = "cummin(Tensor input, int dim) -> (Tensor values, Tensor indices)";
+  static constexpr auto schema =
+      "cummin(Tensor input, int dim, *, Tensor(a!)[]? out=None) -> (Tensor values, Tensor indices)";
   static constexpr auto doc =
       "The smallest of each element and all before it along a dimension, and its index: the last "
       "of "
@@ -343,3 +347,5 @@ TENON_OP(Cumprod)
 TENON_OP(Logcumsumexp)
 TENON_OP(Cummax)
 TENON_OP(Cummin)
+TENON_IN_PLACE_OP(Cumsum)
+TENON_IN_PLACE_OP(Cumprod)

@@ -90,3 +90,4 @@ struct Xlogy {
 TENON_OP(Logaddexp)
 TENON_OP(Logaddexp2)
 TENON_OP(Xlogy)
+TENON_IN_PLACE_OP(Xlogy)

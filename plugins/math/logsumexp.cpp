@@ -87,7 +87,8 @@ Tensor shares(const Tensor& input, std::optional<IntList> dim, bool keepdim, con
 
 struct Logsumexp {
   static constexpr auto schema =
-      "logsumexp(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+      "logsumexp(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor(a!)? out=None) -> "
+      "Tensor";
   static constexpr auto doc =
       "The logarithm of the sum of exponentials, without overflow. Integers give f32.";
   static constexpr auto saves = "input, result";

@@ -40,3 +40,4 @@ struct NanToNum {
 }  // namespace
 
 TENON_OP(NanToNum)
+TENON_IN_PLACE_OP(NanToNum)
