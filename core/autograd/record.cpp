@@ -154,8 +154,7 @@ bool differentiable_dtype(const Tensor* tensor) {
 
 // Checks that come before anything runs.
 void check_recordable(const Implementation& implementation, const tenon_value* arguments) {
-  if (implementation.out_parameter >= 0 &&
-      arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
+  if (has_out(implementation, arguments)) {
     throw Error(TENON_ERROR_RUNTIME,
                 "{}(): functions with out=... arguments don't support automatic differentiation, "
                 "but one of the arguments requires grad; leave 'out' away or run under no_grad",
@@ -234,9 +233,7 @@ void separate_from_inputs(const Implementation& implementation, const tenon_valu
   tenon_status run_status = TENON_OK;
   bool ran = false;
   const tenon_status status = guarded(call.error, [&] {
-    if (implementation.out_parameter >= 0 &&
-        arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR)
-      check_recordable(implementation, arguments);
+    if (has_out(implementation, arguments)) check_recordable(implementation, arguments);
     uint32_t tensors = 0;
     uint32_t needing = 0;
     const uint32_t slots = implementation.slot_parameters;
@@ -731,10 +728,28 @@ bool needs_autograd(Call& call) noexcept {
 
 namespace {
 
+// A composite is recorded through the ops that it calls; what goes into `out` would not be.
+tenon_status run_composite_out(Call& call) noexcept {
+  const tenon_status status = guarded(call.error, [&] {
+    if ((call.flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records())
+      check_recordable(call.implementation, call.arguments);
+    if ((call.flags & TENON_TENSOR_HAS_TANGENT) != 0 &&
+        carries_tangent(call.implementation, call.arguments))
+      check_dual(call.implementation, call.arguments);
+  });
+  if (status == TENON_OK) return next<LayerId::autograd>(call);
+  add_error_context(call.error, call.implementation, status);
+  return status;
+}
+
 // What may be tracked by operands or their bases, in whatever way.
 [[gnu::noinline]] tenon_status run_tracked(Call& call) noexcept {
-  if (!needs_autograd(call)) return next<LayerId::autograd>(call);
   const Implementation& implementation = call.implementation;
+  if (!needs_autograd(call)) {
+    if (implementation.composite && has_out(implementation, call.arguments)) [[unlikely]]
+      return run_composite_out(call);
+    return next<LayerId::autograd>(call);
+  }
   const bool recording = (call.flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
   bool dual = false;
   if ((call.flags & (TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_INFERENCE)) != 0) [[unlikely]] {

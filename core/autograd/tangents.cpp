@@ -561,8 +561,7 @@ bool carries_tangent(const Implementation& implementation, const tenon_value* ar
 }
 
 void check_dual(const Implementation& implementation, const tenon_value* arguments) {
-  if (implementation.out_parameter >= 0 &&
-      arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
+  if (has_out(implementation, arguments)) {
     throw Error(TENON_ERROR_RUNTIME,
                 "{}(): functions with out=... arguments don't support forward mode, but one of the "
                 "arguments carries a tangent",

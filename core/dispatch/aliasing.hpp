@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/dispatch/layer.hpp"
+#include "core/dispatch/operands.hpp"
 #include "core/tensor/tensor.hpp"
 
 namespace tenon::core {
@@ -15,8 +16,8 @@ inline void note_change(const Implementation& implementation, const Tensor& tens
 // The same for `out`, where it was given.
 inline void note_out(const Implementation& implementation, const tenon_value* arguments) noexcept {
   if (implementation.out_parameter < 0) return;
-  const tenon_value& out = arguments[implementation.out_parameter];
-  if (out.tag == TENON_VALUE_TENSOR) note_change(implementation, *out.as.tensor);
+  for_each_tensor(arguments[implementation.out_parameter],
+                  [&](const Tensor* out) { note_change(implementation, *out); });
 }
 // Makes `view`, which shares the storage of `input`, a view of what `input` is a view of.
 void set_view_base(Tensor& view, Tensor& input) noexcept;

@@ -55,9 +55,8 @@ bool finished_by_recording(const tenon_context& context) {
   release_results(implementation, context.results);
   // It may have changed some of what it was to change: what has saved the values before must not use
   // these.
-  for_each_written(implementation, context.arguments, [&](const Tensor* tensor, uint32_t) {
-    note_change(implementation, *tensor);
-  });
+  for_each_written(implementation, context.arguments,
+                   [&](const Tensor* tensor, uint32_t) { note_change(implementation, *tensor); });
   add_error_context(context.error, implementation, status);
   return status;
 }

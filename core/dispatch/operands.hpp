@@ -51,6 +51,12 @@ inline bool is_written(const Implementation& implementation, uint32_t parameter)
          static_cast<int32_t>(parameter) == implementation.out_parameter;
 }
 
+// Whether `out` was given: a tensor, or a list of one for each result.
+inline bool has_out(const Implementation& implementation, const tenon_value* arguments) {
+  return implementation.out_parameter >= 0 &&
+         arguments[implementation.out_parameter].tag != TENON_VALUE_NONE;
+}
+
 // Calls visit(Tensor*, parameter) with every operand that the call writes into.
 template <class Visit>
 void for_each_written(const Implementation& implementation, const tenon_value* arguments,

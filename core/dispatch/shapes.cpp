@@ -52,9 +52,10 @@ void zero_results(const Call& call) {
 // Whether every result is an operand that the call writes into.
 bool only_writes(const Call& call) {
   const Implementation& implementation = call.implementation;
-  const int32_t out = implementation.out_parameter;
-  if (out >= 0 && call.arguments[out].tag == TENON_VALUE_TENSOR)
-    return implementation.result_count == 1;
+  if (has_out(implementation, call.arguments)) {
+    const tenon_value& out = call.arguments[implementation.out_parameter];
+    return implementation.result_count == (out.tag == TENON_VALUE_TENSOR ? 1 : out.length);
+  }
   if (!implementation.mutates) return false;
   for (const int32_t source : implementation.result_alias) {
     if (source < 0 || !is_mutated(implementation, static_cast<uint32_t>(source))) return false;
@@ -67,8 +68,11 @@ tenon_status return_operands(const Call& call) noexcept {
   return guarded(call.error, [&] {
     for (uint32_t r = 0; r < implementation.result_count; ++r) {
       const int32_t alias = implementation.result_alias[r];
+      const tenon_value& source =
+          call.arguments[alias >= 0 ? alias : int32_t{implementation.out_parameter}];
+      const bool listed = alias < 0 && source.tag == TENON_VALUE_TENSOR_LIST;
       call.results[r] =
-          copy_value(call.arguments[alias >= 0 ? alias : int32_t{implementation.out_parameter}]);
+          listed ? tensor_value(TensorRef(source.as.tensors[r]).give()) : copy_value(source);
     }
   });
 }

@@ -34,7 +34,8 @@ bool spreads(const Tensor& input, int64_t rows, int64_t columns) {
 
 struct Addmm {
   static constexpr auto schema =
-      "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
+      "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!)? "
+      "out=None) -> Tensor";
   static constexpr auto doc =
       "beta * input + alpha * (mat1 @ mat2), where input is broadcast; with beta 0 input is not "
       "read. For integers beta and alpha must be whole numbers.";
@@ -122,3 +123,4 @@ struct Addmm {
 
 }  // namespace
 TENON_OP(Addmm)
+TENON_IN_PLACE_OP(Addmm)

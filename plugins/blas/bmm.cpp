@@ -8,7 +8,8 @@ using tenon::Tensor;
 using namespace tenon::literals;
 
 struct Bmm {
-  static constexpr auto schema = "bmm(Tensor input, Tensor mat2) -> Tensor";
+  static constexpr auto schema =
+      "bmm(Tensor input, Tensor mat2, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The matrix product of each pair of matrices in two batches.";
   static constexpr auto saves = "mat2 for input, input for mat2";
 

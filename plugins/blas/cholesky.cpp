@@ -9,7 +9,8 @@ using tenon::TensorList;
 using namespace tenon::literals;
 
 struct Cholesky {
-  static constexpr auto schema = "linalg.cholesky(Tensor A, *, bool upper=False) -> Tensor";
+  static constexpr auto schema =
+      "linalg.cholesky(Tensor A, *, bool upper=False, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"A": {"shape": [2, 2], "values": [2, 0.5, 0.5, 1.5]}},
           {"A": {"shape": [2, 2, 2], "values": [2, 0.5, 0.5, 1.5, 1, -0.4, -0.4, 2]}, "upper": true},

@@ -12,7 +12,7 @@ int64_t axis_of(const char* op, int64_t dim, const Tensor& a, const Tensor& b) {
 
 struct LinalgCross {
   static constexpr auto schema =
-      "linalg.cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor";
+      "linalg.cross(Tensor input, Tensor other, *, int dim=-1, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 3]}, "other": {"shape": [2, 3]}},
           {"input": {"shape": [3, 2]}, "other": {"shape": [3, 1]}, "dim": 0}])";
@@ -40,7 +40,8 @@ struct LinalgCross {
 };
 
 struct Cross {
-  static constexpr auto schema = "cross(Tensor input, Tensor other, int? dim=None) -> Tensor";
+  static constexpr auto schema =
+      "cross(Tensor input, Tensor other, int? dim=None, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [3, 2]}, "other": {"shape": [3, 2]}},
           {"input": {"shape": [2, 3]}, "other": {"shape": [2, 3]}, "dim": 1}])";
@@ -63,7 +64,8 @@ struct Cross {
 };
 
 struct Vecdot {
-  static constexpr auto schema = "linalg.vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor";
+  static constexpr auto schema =
+      "linalg.vecdot(Tensor x, Tensor y, *, int dim=-1, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"x": {"shape": [2, 3]}, "y": {"shape": [2, 3]}},
           {"x": {"shape": [3, 2]}, "y": {"shape": [3, 1]}, "dim": 0},

@@ -98,7 +98,7 @@ Tensor cofactors(const Tensor& a, const Tensor& determinant) {
 }
 
 struct Det {
-  static constexpr auto schema = "linalg.det(Tensor A) -> Tensor";
+  static constexpr auto schema = "linalg.det(Tensor A, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"A": {"shape": [2, 2]}}, {"A": {"shape": [2, 3, 3]}},
           {"A": {"shape": [2, 2], "values": [1, 2, 2, 4]}},
@@ -138,7 +138,8 @@ struct Det {
 };
 
 struct Slogdet {
-  static constexpr auto schema = "linalg.slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)";
+  static constexpr auto schema =
+      "linalg.slogdet(Tensor A, *, Tensor(a!)[]? out=None) -> (Tensor sign, Tensor logabsdet)";
   static constexpr auto samples =
       R"([{"A": {"shape": [2, 2], "values": [2, 0.5, -0.3, 1.5]}},
           {"A": {"shape": [2, 2, 2], "values": [2, 0.5, -0.3, 1.5, 1, 0.2, 0.4, -2]}},

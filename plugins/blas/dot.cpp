@@ -8,7 +8,8 @@ using tenon::Tensor;
 using namespace tenon::literals;
 
 struct Dot {
-  static constexpr auto schema = "dot(Tensor input, Tensor other) -> Tensor";
+  static constexpr auto schema =
+      "dot(Tensor input, Tensor other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The sum of the products of two vectors; of complex ones without a conjugate.";
   static constexpr auto saves = "other for input, input for other";

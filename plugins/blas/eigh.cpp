@@ -68,7 +68,8 @@ struct Eigenvalues {
 
 struct Eigh {
   static constexpr auto schema =
-      "linalg.eigh(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)";
+      "linalg.eigh(Tensor A, *, Tensor(a!)[]? out=None) -> (Tensor eigenvalues, Tensor "
+      "eigenvectors)";
   static constexpr auto samples =
       R"([{"A": {"shape": [2, 2], "values": [2, 0.5, 0.5, 1]}},
           {"A": {"shape": [2, 3, 3]}},
@@ -120,7 +121,7 @@ struct Eigh {
 };
 
 struct Eigvalsh {
-  static constexpr auto schema = "linalg.eigvalsh(Tensor A) -> Tensor";
+  static constexpr auto schema = "linalg.eigvalsh(Tensor A, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"A": {"shape": [2, 2], "values": [2, 0.5, 0.5, 1]}}, {"A": {"shape": [2, 3, 3]}},
           {"A": {"shape": [2, 2], "dtype": "c128"}}])";

@@ -6,7 +6,8 @@ namespace {
 using tenon::Tensor;
 
 struct Kron {
-  static constexpr auto schema = "kron(Tensor input, Tensor other) -> Tensor";
+  static constexpr auto schema =
+      "kron(Tensor input, Tensor other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 3]}, "other": {"shape": [3, 2]}},
           {"input": {"shape": [2]}, "other": {"shape": [2, 2]}}])";

@@ -35,7 +35,8 @@ std::vector<int64_t> batch_shape(const Tensor& a, const Tensor& b) {
 }
 
 struct Matmul {
-  static constexpr auto schema = "matmul(Tensor input, Tensor other) -> Tensor";
+  static constexpr auto schema =
+      "matmul(Tensor input, Tensor other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The product of vectors, matrices and batches of matrices, with batch dimensions broadcast.";
   static constexpr bool composite = true;

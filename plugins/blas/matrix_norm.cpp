@@ -50,7 +50,7 @@ Tensor norm_of(const Tensor& a, const Order& order) {
 struct MatrixNorm {
   static constexpr auto schema =
       "linalg.matrix_norm(Tensor A, any ord='fro', int[2] dim=[-2, -1], bool keepdim=False, *, "
-      "dtype? dtype=None) -> Tensor";
+      "dtype? dtype=None, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"A": {"shape": [2, 3]}}, {"A": {"shape": [3, 2, 2]}, "ord": "nuc"},
           {"A": {"shape": [2, 3]}, "ord": 1}, {"A": {"shape": [2, 3]}, "ord": -2},
@@ -80,7 +80,8 @@ struct MatrixNorm {
 };
 
 struct Cond {
-  static constexpr auto schema = "linalg.cond(Tensor A, any p=None) -> Tensor";
+  static constexpr auto schema =
+      "linalg.cond(Tensor A, any p=None, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"A": {"shape": [2, 3]}}, {"A": {"shape": [2, 2], "values": [2, 0.5, -0.3, 1.5]}, "p": "fro"},
           {"A": {"shape": [2, 2, 2], "values": [2, 0.5, -0.3, 1.5, 1, 0.2, 0.4, -2]}, "p": 1}])";

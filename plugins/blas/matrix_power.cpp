@@ -7,7 +7,8 @@ using tenon::IntList;
 using tenon::Tensor;
 
 struct MatrixPower {
-  static constexpr auto schema = "linalg.matrix_power(Tensor A, int n) -> Tensor";
+  static constexpr auto schema =
+      "linalg.matrix_power(Tensor A, int n, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"A": {"shape": [2, 2]}, "n": 3}, {"A": {"shape": [2, 2, 2]}, "n": 0},
           {"A": {"shape": [2, 2], "values": [2, 0.5, -0.3, 1.5]}, "n": -2}])";

@@ -8,7 +8,7 @@ using tenon::Tensor;
 using namespace tenon::literals;
 
 struct Mv {
-  static constexpr auto schema = "mv(Tensor input, Tensor vec) -> Tensor";
+  static constexpr auto schema = "mv(Tensor input, Tensor vec, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The product of a matrix and a vector.";
   static constexpr auto saves = "vec for input, input for vec";
 

@@ -6,7 +6,8 @@ namespace {
 using tenon::Tensor;
 
 struct Outer {
-  static constexpr auto schema = "outer(Tensor input, Tensor vec2) -> Tensor";
+  static constexpr auto schema =
+      "outer(Tensor input, Tensor vec2, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The matrix of the products of each element of input with each of vec2.";
   static constexpr bool composite = true;

@@ -79,8 +79,8 @@ void check_shape(const char* op, const Tensor& a, bool hermitian) {
 
 struct Pinv {
   static constexpr auto schema =
-      "linalg.pinv(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) -> "
-      "Tensor";
+      "linalg.pinv(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False, "
+      "Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"A": {"shape": [3, 2]}}, {"A": {"shape": [2, 2, 3]}},
           {"A": {"shape": [3, 3], "values": [1, 2, 3, 2, 4, 6, 1, 0, 1], "requires_grad": false},
@@ -124,9 +124,8 @@ struct Pinv {
 
 struct MatrixRank {
   static constexpr auto schema =
-      "linalg.matrix_rank(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False) "
-      "-> "
-      "Tensor";
+      "linalg.matrix_rank(Tensor A, *, float? atol=None, float? rtol=None, bool hermitian=False, "
+      "Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"A": {"shape": [3, 2]}},
           {"A": {"shape": [2, 2], "values": [1, 2, 2, 4]}, "rtol": 1e-6},

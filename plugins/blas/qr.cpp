@@ -71,7 +71,8 @@ struct Reflectors {
 };
 
 struct Qr {
-  static constexpr auto schema = "linalg.qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)";
+  static constexpr auto schema =
+      "linalg.qr(Tensor A, str mode='reduced', *, Tensor(a!)[]? out=None) -> (Tensor Q, Tensor R)";
   static constexpr auto samples =
       R"([{"A": {"shape": [3, 2]}}, {"A": {"shape": [2, 2, 3]}},
           {"A": {"shape": [2, 2]}, "mode": "complete"},

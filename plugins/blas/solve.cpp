@@ -11,7 +11,8 @@ using namespace tenon::literals;
 using tenon::kernel::Shape;
 
 struct Solve {
-  static constexpr auto schema = "linalg.solve(Tensor A, Tensor B, *, bool left=True) -> Tensor";
+  static constexpr auto schema =
+      "linalg.solve(Tensor A, Tensor B, *, bool left=True, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"A": {"shape": [2, 2], "values": [2, 0.5, -0.3, 1.5]}, "B": {"shape": [2, 3]}},
           {"A": {"shape": [2, 2, 2], "values": [2, 0.5, -0.3, 1.5, 1, 0.2, 0.4, -2]}, "B": {"shape": [2]}},
@@ -104,7 +105,7 @@ struct Solve {
 };
 
 struct Inv {
-  static constexpr auto schema = "linalg.inv(Tensor A) -> Tensor";
+  static constexpr auto schema = "linalg.inv(Tensor A, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"A": {"shape": [2, 2], "values": [2, 0.5, -0.3, 1.5]}},
           {"A": {"shape": [2, 2, 2], "values": [2, 0.5, -0.3, 1.5, 1, 0.2, 0.4, -2]}},

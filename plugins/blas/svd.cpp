@@ -97,7 +97,8 @@ using namespace tenon::literals;
 
 struct Svd {
   static constexpr auto schema =
-      "linalg.svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)";
+      "linalg.svd(Tensor A, bool full_matrices=True, *, Tensor(a!)[]? out=None) -> (Tensor U, "
+      "Tensor S, Tensor Vh)";
   static constexpr auto samples =
       R"([{"A": {"shape": [2, 2]}}, {"A": {"shape": [3, 2]}, "full_matrices": false},
           {"A": {"shape": [2, 2, 3]}, "full_matrices": false},
@@ -232,7 +233,7 @@ struct Svd {
 };
 
 struct Svdvals {
-  static constexpr auto schema = "linalg.svdvals(Tensor A) -> Tensor";
+  static constexpr auto schema = "linalg.svdvals(Tensor A, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples = R"([{"A": {"shape": [3, 2]}}, {"A": {"shape": [2, 2, 3]}},
           {"A": {"shape": [2, 3], "dtype": "c128"}}])";
   static constexpr auto doc =

@@ -11,8 +11,8 @@ using tenon::Tensor;
 
 struct Tensordot {
   static constexpr auto schema =
-      "tensordot(Tensor a, Tensor b, int dims=2, *, int[]? dims_a=None, int[]? dims_b=None) -> "
-      "Tensor";
+      "tensordot(Tensor a, Tensor b, int dims=2, *, int[]? dims_a=None, int[]? dims_b=None, "
+      "Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"a": {"shape": [2, 3]}, "b": {"shape": [3, 2]}, "dims": 1},
           {"a": {"shape": [2, 3, 2]}, "b": {"shape": [3, 2]}},

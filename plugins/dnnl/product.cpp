@@ -77,7 +77,8 @@ struct Mm {
 };
 
 struct Bmm {
-  static constexpr auto schema = "bmm(Tensor input, Tensor mat2) -> Tensor";
+  static constexpr auto schema =
+      "bmm(Tensor input, Tensor mat2, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The matrix product of each pair of matrices in two batches.";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 3, 4]}, "mat2": {"shape": [2, 4, 2]}},
@@ -116,7 +117,8 @@ bool spreads(const Tensor& input, int64_t rows, int64_t columns) {
 
 struct Addmm {
   static constexpr auto schema =
-      "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
+      "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!)? "
+      "out=None) -> Tensor";
   static constexpr auto doc =
       "beta * input + alpha * (mat1 @ mat2), where input is broadcast; with beta 0 input is not "
       "read.";

@@ -43,7 +43,8 @@ Tensor invert_real(const char* op, const Tensor& input, Sizes s, Sizes dim, Norm
 
 struct Fftn {
   static constexpr auto schema =
-      "fft.fftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor";
+      "fft.fftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None, *, Tensor(a!)? "
+      "out=None) -> Tensor";
   static constexpr auto doc =
       "The discrete Fourier transform along dimensions: `dim`, or the last ones that s has sizes "
       "for, "
@@ -60,7 +61,8 @@ struct Fftn {
 };
 struct Ifftn {
   static constexpr auto schema =
-      "fft.ifftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor";
+      "fft.ifftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None, *, Tensor(a!)? "
+      "out=None) -> Tensor";
   static constexpr auto doc = "The inverse of fftn(); arguments as there.";
   static constexpr auto samples = R"([{"input": {"shape": [2, 3], "dtype": "c128"}},
                                       {"input": {"shape": [2, 3, 2]}, "s": [3, -1]}])";
@@ -71,7 +73,8 @@ struct Ifftn {
 };
 struct Rfftn {
   static constexpr auto schema =
-      "fft.rfftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor";
+      "fft.rfftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None, *, Tensor(a!)? "
+      "out=None) -> Tensor";
   static constexpr auto doc =
       "fftn() of real numbers without the redundant half: n / 2 + 1 points along the last of the "
       "dimensions.";
@@ -84,7 +87,8 @@ struct Rfftn {
 };
 struct Irfftn {
   static constexpr auto schema =
-      "fft.irfftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor";
+      "fft.irfftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None, *, Tensor(a!)? "
+      "out=None) -> Tensor";
   static constexpr auto doc =
       "The inverse of rfftn(). The last size of s is that of the result: 2 (m - 1) of m points "
       "when "
@@ -100,7 +104,8 @@ struct Irfftn {
 
 struct Fft2 {
   static constexpr auto schema =
-      "fft.fft2(Tensor input, int[]? s=None, int[] dim=[-2, -1], str? norm=None) -> Tensor";
+      "fft.fft2(Tensor input, int[]? s=None, int[] dim=[-2, -1], str? norm=None, *, Tensor(a!)? "
+      "out=None) -> Tensor";
   static constexpr auto doc = "fftn() along the last two dimensions, or those of dim.";
   static constexpr auto samples = R"([{"input": {"shape": [2, 2, 3], "dtype": "c128"}}])";
   static constexpr bool composite = true;
@@ -110,7 +115,8 @@ struct Fft2 {
 };
 struct Ifft2 {
   static constexpr auto schema =
-      "fft.ifft2(Tensor input, int[]? s=None, int[] dim=[-2, -1], str? norm=None) -> Tensor";
+      "fft.ifft2(Tensor input, int[]? s=None, int[] dim=[-2, -1], str? norm=None, *, Tensor(a!)? "
+      "out=None) -> Tensor";
   static constexpr auto doc = "ifftn() along the last two dimensions, or those of dim.";
   static constexpr auto samples = R"([{"input": {"shape": [2, 2, 3], "dtype": "c128"}}])";
   static constexpr bool composite = true;
@@ -120,7 +126,8 @@ struct Ifft2 {
 };
 struct Rfft2 {
   static constexpr auto schema =
-      "fft.rfft2(Tensor input, int[]? s=None, int[] dim=[-2, -1], str? norm=None) -> Tensor";
+      "fft.rfft2(Tensor input, int[]? s=None, int[] dim=[-2, -1], str? norm=None, *, Tensor(a!)? "
+      "out=None) -> Tensor";
   static constexpr auto doc = "rfftn() along the last two dimensions, or those of dim.";
   static constexpr auto samples = R"([{"input": {"shape": [2, 2, 3]}}])";
   static constexpr bool composite = true;
@@ -130,7 +137,8 @@ struct Rfft2 {
 };
 struct Irfft2 {
   static constexpr auto schema =
-      "fft.irfft2(Tensor input, int[]? s=None, int[] dim=[-2, -1], str? norm=None) -> Tensor";
+      "fft.irfft2(Tensor input, int[]? s=None, int[] dim=[-2, -1], str? norm=None, *, Tensor(a!)? "
+      "out=None) -> Tensor";
   static constexpr auto doc = "irfftn() along the last two dimensions, or those of dim.";
   static constexpr auto samples = R"([{"input": {"shape": [2, 2, 3], "dtype": "c128"}}])";
   static constexpr bool composite = true;

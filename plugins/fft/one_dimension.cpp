@@ -27,7 +27,8 @@ Tensor transform(const char* op, const Tensor& input, std::optional<int64_t> n, 
 
 struct Fft {
   static constexpr auto schema =
-      "fft.fft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor";
+      "fft.fft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!)? out=None) -> "
+      "Tensor";
   static constexpr auto doc =
       "The discrete Fourier transform along a dimension of n points: the input is cut to them, or "
       "followed by zeros. c128 of f64 and c128, else c64. norm: 'backward' (the default) scales "
@@ -45,7 +46,8 @@ struct Fft {
 
 struct Ifft {
   static constexpr auto schema =
-      "fft.ifft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor";
+      "fft.ifft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!)? out=None) -> "
+      "Tensor";
   static constexpr auto doc =
       "The inverse of fft() along a dimension of n points: the input is cut to them, or followed "
       "by "
@@ -62,7 +64,8 @@ struct Ifft {
 
 struct Rfft {
   static constexpr auto schema =
-      "fft.rfft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor";
+      "fft.rfft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!)? out=None) -> "
+      "Tensor";
   static constexpr auto doc =
       "fft() of real numbers without the redundant half: n / 2 + 1 points along the dimension.";
   static constexpr auto samples = R"([{"input": {"shape": [2, 5]}},
@@ -79,7 +82,8 @@ struct Rfft {
 
 struct Irfft {
   static constexpr auto schema =
-      "fft.irfft(Tensor input, int? n=None, int dim=-1, str? norm=None) -> Tensor";
+      "fft.irfft(Tensor input, int? n=None, int dim=-1, str? norm=None, *, Tensor(a!)? out=None) "
+      "-> Tensor";
   static constexpr auto doc =
       "The inverse of rfft(): n real points, 2 (m - 1) of m when n is left out, so that an odd n "
       "must be given. The input is cut to n / 2 + 1 points, or followed by zeros.";

@@ -18,11 +18,6 @@ struct Relu {
   static constexpr auto jvp = pointwise;
 };
 
-struct Relu_ : InPlace<Relu> {
-  static constexpr auto schema = "relu_(Tensor(a!) input) -> Tensor(a!)";
-  static constexpr auto doc = "relu, in place.";
-};
-
 // One pass instead of a comparison and a selection: every network runs it in each step.
 struct ReluBackward {
   static constexpr auto schema =
@@ -107,9 +102,13 @@ struct Cosh {
 }  // namespace
 
 TENON_OP(Relu)
-TENON_OP(Relu_)
 TENON_OP(ReluBackward)
 TENON_OP(Sigmoid)
 TENON_OP(Tanh)
 TENON_OP(Sinh)
 TENON_OP(Cosh)
+TENON_IN_PLACE_OP(Relu)
+TENON_IN_PLACE_OP(Sigmoid)
+TENON_IN_PLACE_OP(Tanh)
+TENON_IN_PLACE_OP(Sinh)
+TENON_IN_PLACE_OP(Cosh)

@@ -53,22 +53,9 @@ struct Addcdiv {
   static constexpr auto jvp = pointwise;
 };
 
-struct Addcmul_ : InPlace<Addcmul> {
-  static constexpr auto schema =
-      "addcmul_(Tensor(a!) input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> "
-      "Tensor(a!)";
-  static constexpr auto doc = "addcmul, in place.";
-};
-struct Addcdiv_ : InPlace<Addcdiv> {
-  static constexpr auto schema =
-      "addcdiv_(Tensor(a!) input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> "
-      "Tensor(a!)";
-  static constexpr auto doc = "addcdiv, in place.";
-};
-
 }  // namespace
 
 TENON_OP(Addcmul)
 TENON_OP(Addcdiv)
-TENON_OP(Addcmul_)
-TENON_OP(Addcdiv_)
+TENON_IN_PLACE_OP(Addcmul)
+TENON_IN_PLACE_OP(Addcdiv)

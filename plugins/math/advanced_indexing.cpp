@@ -63,7 +63,7 @@ Tensor true_places(const Tensor& input) {
 }
 
 struct Nonzero {
-  static constexpr auto schema = "nonzero(Tensor input) -> Tensor";
+  static constexpr auto schema = "nonzero(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr bool data_dependent_shape = true;
   static constexpr auto doc =
       "The indices of the elements that are not 0, in row-major order: a row of i64 for each, a "
@@ -243,7 +243,8 @@ Shape broadcast_shape(const char* op, IntList a, IntList b) {
 }
 
 struct MaskedSelect {
-  static constexpr auto schema = "masked_select(Tensor input, Tensor mask) -> Tensor";
+  static constexpr auto schema =
+      "masked_select(Tensor input, Tensor mask, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 3]}, "mask": {"shape": [3], "dtype": "bool", "low": -1, "high":
           1}}])";
@@ -263,7 +264,8 @@ struct MaskedSelect {
 
 struct TakeAlongDim {
   static constexpr auto schema =
-      "take_along_dim(Tensor input, Tensor indices, int? dim=None) -> Tensor";
+      "take_along_dim(Tensor input, Tensor indices, int? dim=None, *, Tensor(a!)? out=None) -> "
+      "Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 3]}, "indices": {"shape": [2, 2], "dtype": "i64"}, "dim": 1},
           {"input": {"shape": [2, 3]}, "indices": {"values": [5, 0], "dtype": "i64"}}])";
@@ -296,3 +298,4 @@ TENON_OP(Index)
 TENON_OP(IndexPut)
 TENON_OP(MaskedSelect)
 TENON_OP(TakeAlongDim)
+TENON_IN_PLACE_OP(IndexPut)

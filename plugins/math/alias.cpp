@@ -71,7 +71,8 @@ struct Clip {
 };
 
 struct Concat {
-  static constexpr auto schema = "concat(Tensor[] tensors, int dim=0) -> Tensor";
+  static constexpr auto schema =
+      "concat(Tensor[] tensors, int dim=0, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "Another name of cat.";
   static constexpr bool composite = true;
   static Tensor forward(TensorList tensors, int64_t dim) {
@@ -81,7 +82,8 @@ struct Concat {
 };
 
 struct Concatenate : Concat {
-  static constexpr auto schema = "concatenate(Tensor[] tensors, int dim=0) -> Tensor";
+  static constexpr auto schema =
+      "concatenate(Tensor[] tensors, int dim=0, *, Tensor(a!)? out=None) -> Tensor";
 };
 
 struct Swapaxes {
@@ -151,3 +153,23 @@ TENON_OP(Swapaxes)
 TENON_OP(Swapdims)
 TENON_OP(Moveaxis)
 TENON_OP(Astype)
+TENON_IN_PLACE_OP(Absolute)
+TENON_IN_PLACE_OP(Arccos)
+TENON_IN_PLACE_OP(Arccosh)
+TENON_IN_PLACE_OP(Arcsin)
+TENON_IN_PLACE_OP(Arcsinh)
+TENON_IN_PLACE_OP(Arctan)
+TENON_IN_PLACE_OP(Arctanh)
+TENON_IN_PLACE_OP(Fix)
+TENON_IN_PLACE_OP(Negative)
+TENON_IN_PLACE_OP(Arctan2)
+TENON_IN_PLACE_OP(Divide)
+TENON_IN_PLACE_OP(Greater)
+TENON_IN_PLACE_OP(GreaterEqual)
+TENON_IN_PLACE_OP(Less)
+TENON_IN_PLACE_OP(LessEqual)
+TENON_IN_PLACE_OP(Multiply)
+TENON_IN_PLACE_OP(NotEqual)
+TENON_IN_PLACE_OP(TrueDivide)
+TENON_IN_PLACE_OP(Subtract)
+TENON_IN_PLACE_OP(Clip)

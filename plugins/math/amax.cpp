@@ -48,7 +48,7 @@ Tensor share_jvp(const char* op, ContextOf<Op>& c, TensorList tangents) {
 
 struct Amax {
   static constexpr auto schema =
-      "amax(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+      "amax(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The largest element over the given dimensions; ties share the gradient.";
   static constexpr auto saves = "input, result";
@@ -65,7 +65,7 @@ struct Amax {
 
 struct Amin {
   static constexpr auto schema =
-      "amin(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+      "amin(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The smallest element over the given dimensions; ties share the gradient.";
   static constexpr auto saves = "input, result";
@@ -82,7 +82,8 @@ struct Amin {
 
 struct Aminmax {
   static constexpr auto schema =
-      "aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)";
+      "aminmax(Tensor input, *, int? dim=None, bool keepdim=False, Tensor(a!)[]? out=None) -> "
+      "(Tensor min, Tensor max)";
   static constexpr auto doc =
       "The smallest and the largest element along a dimension, or of all: amin and amax.";
   static constexpr bool composite = true;

@@ -185,7 +185,8 @@ std::tuple<Tensor, Tensor> pick(ContextOf<Op>& c, TensorList tangents) {
 
 struct Max {
   static constexpr auto schema =
-      "max(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
+      "max(Tensor input, int dim, bool keepdim=False, *, Tensor(a!)[]? out=None) -> (Tensor "
+      "values, Tensor indices)";
   static constexpr auto doc = "The largest elements along a dimension and the first index of each.";
   static constexpr auto saves = "shape(input), result1";
   static std::tuple<Tensor, Tensor> forward(const Tensor& input, int64_t dim, bool keepdim) {
@@ -201,7 +202,8 @@ struct Max {
 
 struct Min {
   static constexpr auto schema =
-      "min(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
+      "min(Tensor input, int dim, bool keepdim=False, *, Tensor(a!)[]? out=None) -> (Tensor "
+      "values, Tensor indices)";
   static constexpr auto doc =
       "The smallest elements along a dimension and the first index of each.";
   static constexpr auto saves = "shape(input), result1";
@@ -218,7 +220,7 @@ struct Min {
 
 struct Argmax {
   static constexpr auto schema =
-      "argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor";
+      "argmax(Tensor input, int? dim=None, bool keepdim=False, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The index of the first largest element along a dimension, or in row-major order.";
   static constexpr bool zero_gradient = true;
@@ -231,7 +233,7 @@ struct Argmax {
 
 struct Argmin {
   static constexpr auto schema =
-      "argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor";
+      "argmin(Tensor input, int? dim=None, bool keepdim=False, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The index of the first smallest element along a dimension, or in row-major order.";
   static constexpr bool zero_gradient = true;

@@ -76,32 +76,13 @@ struct Div {
   static constexpr auto jvp = pointwise;
 };
 
-struct Add_ : InPlace<Add> {
-  static constexpr auto schema =
-      "add_(Tensor(a!) input, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)";
-  static constexpr auto doc = "add, in place.";
-};
-struct Sub_ : InPlace<Sub> {
-  static constexpr auto schema =
-      "sub_(Tensor(a!) input, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)";
-  static constexpr auto doc = "sub, in place.";
-};
-struct Mul_ : InPlace<Mul> {
-  static constexpr auto schema = "mul_(Tensor(a!) input, Tensor|Scalar other) -> Tensor(a!)";
-  static constexpr auto doc = "mul, in place.";
-};
-struct Div_ : InPlace<Div> {
-  static constexpr auto schema = "div_(Tensor(a!) input, Tensor|Scalar other) -> Tensor(a!)";
-  static constexpr auto doc = "div, in place.";
-};
-
 }  // namespace
 
 TENON_OP(Add)
 TENON_OP(Sub)
 TENON_OP(Mul)
 TENON_OP(Div)
-TENON_OP(Add_)
-TENON_OP(Sub_)
-TENON_OP(Mul_)
-TENON_OP(Div_)
+TENON_IN_PLACE_OP(Add)
+TENON_IN_PLACE_OP(Sub)
+TENON_IN_PLACE_OP(Mul)
+TENON_IN_PLACE_OP(Div)

@@ -67,3 +67,4 @@ struct Clamp {
 }  // namespace
 
 TENON_OP(Clamp)
+TENON_IN_PLACE_OP(Clamp)

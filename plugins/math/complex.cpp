@@ -143,7 +143,7 @@ struct Conj {
 };
 
 struct Angle {
-  static constexpr auto schema = "angle(Tensor input) -> Tensor";
+  static constexpr auto schema = "angle(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The angle of complex numbers to the positive real axis, in [-pi, pi]; of real numbers pi "
       "where "
@@ -164,7 +164,8 @@ void check_parts(const char* op, const char* a_name, const Tensor& a, const char
 }
 
 struct Complex {
-  static constexpr auto schema = "complex(Tensor real, Tensor imag) -> Tensor";
+  static constexpr auto schema =
+      "complex(Tensor real, Tensor imag, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "Complex numbers of two parts of one floating dtype, broadcast: c128 of f64, else c64.";
   static constexpr bool composite = true;
@@ -182,7 +183,8 @@ struct Complex {
 };
 
 struct Polar {
-  static constexpr auto schema = "polar(Tensor abs, Tensor angle) -> Tensor";
+  static constexpr auto schema =
+      "polar(Tensor abs, Tensor angle, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "Complex numbers of a size and an angle of one floating dtype, broadcast: abs * exp(i * "
       "angle). c128 of f64, else c64.";
@@ -205,3 +207,4 @@ TENON_OP(Conj)
 TENON_OP(Angle)
 TENON_OP(Complex)
 TENON_OP(Polar)
+TENON_IN_PLACE_OP(ConjPhysical)

@@ -17,7 +17,8 @@ DType common_dtype(TensorList tensors) {
 bool is_nothing(const Tensor& tensor) { return tensor.dim() == 1 && tensor.shape()[0] == 0; }
 
 struct Cat {
-  static constexpr auto schema = "cat(Tensor[] tensors, int dim=0) -> Tensor";
+  static constexpr auto schema =
+      "cat(Tensor[] tensors, int dim=0, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "Joins tensors along a dimension; their other sizes must agree.";
   static constexpr bool any_dtype = true;
   static constexpr auto saves = "shape(tensors)";
@@ -84,7 +85,8 @@ struct Cat {
 };
 
 struct Stack {
-  static constexpr auto schema = "stack(Tensor[] tensors, int dim=0) -> Tensor";
+  static constexpr auto schema =
+      "stack(Tensor[] tensors, int dim=0, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "Joins tensors of one shape along a new dimension.";
   static constexpr bool any_dtype = true;
   static constexpr auto jvp = JvpKind::linear;

@@ -68,7 +68,7 @@ TENON_VECTORIZE void scan_columns(const T* in, T* out, int64_t size, int64_t inn
 }
 
 struct Cumsum {
-  static constexpr auto schema = "cumsum(Tensor input, int dim) -> Tensor";
+  static constexpr auto schema = "cumsum(Tensor input, int dim, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The sum of each element and all before it along a dimension. Integers give i64.";
   static constexpr auto jvp = JvpKind::linear;
@@ -143,7 +143,8 @@ Tensor next(const Tensor& x, int64_t dim, double end) {
 }
 
 struct Cumprod {
-  static constexpr auto schema = "cumprod(Tensor input, int dim) -> Tensor";
+  static constexpr auto schema =
+      "cumprod(Tensor input, int dim, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The product of each element and all before it along a dimension. Integers and bools give "
       "i64, which wraps around.";
@@ -213,35 +214,64 @@ struct LogSum {
   double value() const { return largest - largest == 0 ? largest + std::log(sum) : largest; }
 };
 
+// The same of complex numbers, over the largest real part so far.
+struct ComplexLogSum {
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+  double largest = -infinity;
+  std::complex<double> sum = 0;
+  void add(std::complex<double> x) {
+    const double real = x.real();
+    if (real == -infinity || largest != largest) return;
+    if (real > largest) sum *= std::exp(largest - real);
+    if (!(real <= largest)) largest = real;
+    const double size = real == largest ? 1 : std::exp(real - largest);
+    sum += std::complex<double>(size * std::cos(x.imag()), size * std::sin(x.imag()));
+  }
+  // An infinite largest is the whole size, and the elements that have it give the angle.
+  std::complex<double> value() const {
+    if (std::isfinite(largest)) return largest + std::log(sum);
+    return {largest, largest == -infinity ? 0 : largest != largest ? largest : std::arg(sum)};
+  }
+};
+template <class T>
+using LogSumOf = std::conditional_t<std::is_floating_point_v<T>, LogSum, ComplexLogSum>;
+
 struct Logcumsumexp {
-  static constexpr auto schema = "logcumsumexp(Tensor input, int dim) -> Tensor";
+  static constexpr auto schema =
+      "logcumsumexp(Tensor input, int dim, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The logarithm of the sum of exponentials of each element and all before it along a "
       "dimension, without overflow. Integers give f32.";
   static constexpr auto saves = "input, result";
   static Tensor forward(const Tensor& input, int64_t dim) {
     const int64_t along = wrap_dimension("logcumsumexp", dim, input.dim());
-    const Tensor source = contiguous_as(input, is_floating(input.dtype()) ? input.dtype() : f32);
+    const Tensor source =
+        contiguous_as(input, is_differentiable(input.dtype()) ? input.dtype() : f32);
     const Tensor result = empty_tensor(input.shape(), source.dtype());
     const kernel::Lines lines(input.shape(), along);
     if (result.numel() == 0) return result;
-    kernel::visit<floating_dtypes>(source.dtype(), [&](auto zero) {
+    const auto run = [&](auto zero) {
       using T = decltype(zero);
+      using Wide = std::conditional_t<std::is_floating_point_v<T>, double, std::complex<double>>;
       const T* in = source.data<T>();
       T* out = result.data<T>();
       each_line(lines, [&](int64_t, int64_t first) {
-        LogSum total;
+        LogSumOf<T> total;
         for (int64_t i = 0; i < lines.size; ++i) {
           const int64_t at = first + i * lines.inner;
-          total.add(static_cast<double>(in[at]));
+          total.add(static_cast<Wide>(in[at]));
           out[at] = static_cast<T>(total.value());
         }
       });
-    });
+    };
+    if (is_complex(source.dtype()))
+      kernel::visit_complex(source.dtype(), run);
+    else
+      kernel::visit<floating_dtypes>(source.dtype(), run);
     return result;
   }
   // Of the sum at j, element i has the share exp(x[i] - result[i]) * exp(result[i] - result[j]):
-  // no factor is above 1.
+  // of real numbers no factor is above 1.
   struct Shares {
     Tensor own, kept;
     Shares(const Tensor& x, const Tensor& result, int64_t dim) {
@@ -256,7 +286,7 @@ struct Logcumsumexp {
     if (x.numel() == 0 || x.dim() == 0) return g;
     const int64_t dim = wrap_dimension("logcumsumexp", c["dim"_arg], x.dim());
     const Shares shares(x, c.result(), dim);
-    return shares.own * solve_backward(next(shares.kept, dim, 0), g, dim);
+    return conjugate(shares.own) * solve_backward(next(conjugate(shares.kept), dim, 0), g, dim);
   }
   static Tensor jvp(ContextOf<Logcumsumexp>& c, const Tensor& tangent) {
     const Tensor& x = c["input"_arg];
@@ -302,7 +332,8 @@ std::tuple<Tensor, Tensor> extremum_so_far(const char* op, const Tensor& input, 
 }
 
 struct Cummax {
-  static constexpr auto schema = "cummax(Tensor input, int dim) -> (Tensor values, Tensor indices)";
+  static constexpr auto schema =
+      "cummax(Tensor input, int dim, *, Tensor(a!)[]? out=None) -> (Tensor values, Tensor indices)";
   static constexpr auto doc =
       "The largest of each element and all before it along a dimension, and its index: the last of "
       "equal ones. NaN is larger than all numbers.";
@@ -319,7 +350,8 @@ struct Cummax {
 };
 
 struct Cummin {
-  static constexpr auto schema = "cummin(Tensor input, int dim) -> (Tensor values, Tensor indices)";
+  static constexpr auto schema =
+      "cummin(Tensor input, int dim, *, Tensor(a!)[]? out=None) -> (Tensor values, Tensor indices)";
   static constexpr auto doc =
       "The smallest of each element and all before it along a dimension, and its index: the last "
       "of "
@@ -343,3 +375,5 @@ TENON_OP(Cumprod)
 TENON_OP(Logcumsumexp)
 TENON_OP(Cummax)
 TENON_OP(Cummin)
+TENON_IN_PLACE_OP(Cumsum)
+TENON_IN_PLACE_OP(Cumprod)

@@ -89,7 +89,8 @@ struct DiagonalBackward {
 };
 
 struct Diag {
-  static constexpr auto schema = "diag(Tensor input, int diagonal=0) -> Tensor";
+  static constexpr auto schema =
+      "diag(Tensor input, int diagonal=0, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [3]}}, {"input": {"shape": [2]}, "diagonal": -1},
           {"input": {"shape": [2, 3]}, "diagonal": 1}])";

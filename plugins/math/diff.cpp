@@ -10,8 +10,8 @@ namespace {
 
 struct Diff {
   static constexpr auto schema =
-      "diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> "
-      "Tensor";
+      "diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, "
+      "Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 4]}}, {"input": {"shape": [4, 2]}, "n": 2, "dim": 0,
           "prepend": {"shape": [1, 2]}, "append": {"shape": [2, 2]}}])";

@@ -110,3 +110,6 @@ struct Fmod {
 TENON_OP(FloorDivide)
 TENON_OP(Remainder)
 TENON_OP(Fmod)
+TENON_IN_PLACE_OP(FloorDivide)
+TENON_IN_PLACE_OP(Remainder)
+TENON_IN_PLACE_OP(Fmod)

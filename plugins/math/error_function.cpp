@@ -77,3 +77,6 @@ struct Erfinv {
 TENON_OP(Erf)
 TENON_OP(Erfc)
 TENON_OP(Erfinv)
+TENON_IN_PLACE_OP(Erf)
+TENON_IN_PLACE_OP(Erfc)
+TENON_IN_PLACE_OP(Erfinv)

@@ -56,7 +56,8 @@ struct Bincount {
 
 struct Histc {
   static constexpr auto schema =
-      "histc(Tensor input, int bins=100, float min=0.0, float max=0.0) -> Tensor";
+      "histc(Tensor input, int bins=100, float min=0.0, float max=0.0, *, Tensor(a!)? out=None) -> "
+      "Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [20]}, "bins": 4}, {"input": {"shape": [20]}, "bins": 5, "min": -0.5,
           "max": 0.5}])";

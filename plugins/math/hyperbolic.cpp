@@ -66,3 +66,6 @@ struct Atanh {
 TENON_OP(Asinh)
 TENON_OP(Acosh)
 TENON_OP(Atanh)
+TENON_IN_PLACE_OP(Asinh)
+TENON_IN_PLACE_OP(Acosh)
+TENON_IN_PLACE_OP(Atanh)

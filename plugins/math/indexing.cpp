@@ -64,7 +64,8 @@ void add_to(T& sum, T value) {
 }
 
 struct IndexSelect {
-  static constexpr auto schema = "index_select(Tensor input, int dim, Tensor index) -> Tensor";
+  static constexpr auto schema =
+      "index_select(Tensor input, int dim, Tensor index, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The entries at the given indices along a dimension.";
   static constexpr bool any_dtype = true;
   static constexpr auto saves = "shape(input), index";
@@ -126,7 +127,8 @@ void visit_sums(DType dtype, const Body& body) {
 
 struct IndexAdd {
   static constexpr auto schema =
-      "index_add(Tensor input, int dim, Tensor index, Tensor source) -> Tensor";
+      "index_add(Tensor input, int dim, Tensor index, Tensor source, *, Tensor(a!)? out=None) -> "
+      "Tensor";
   static constexpr auto doc =
       "A copy of input with the entries of source added at the given indices of a dimension.";
   static constexpr auto saves = "shape(input), index, shape(source)";
@@ -231,7 +233,8 @@ void check_index_shape(const char* op, const Tensor& index, const Tensor& other,
 }
 
 struct Gather {
-  static constexpr auto schema = "gather(Tensor input, int dim, Tensor index) -> Tensor";
+  static constexpr auto schema =
+      "gather(Tensor input, int dim, Tensor index, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "For each place of the index the entry at that index along a dimension.";
   static constexpr bool any_dtype = true;
@@ -284,7 +287,8 @@ Tensor writers(IntList shape, int64_t dim, const Tensor& index) {
 
 struct Scatter {
   static constexpr auto schema =
-      "scatter(Tensor input, int dim, Tensor index, Tensor|Scalar src) -> Tensor";
+      "scatter(Tensor input, int dim, Tensor index, Tensor|Scalar src, *, Tensor(a!)? out=None) -> "
+      "Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [3, 3]}, "dim": 0, "index": {"shape": [2, 2], "dtype": "i64"}, "src":
           {"shape": [2, 3]}}, {"input": {"shape": [2, 3]}, "dim": 1, "index": {"shape": [2, 1],
@@ -362,7 +366,8 @@ struct Scatter {
 
 struct ScatterAdd {
   static constexpr auto schema =
-      "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor";
+      "scatter_add(Tensor input, int dim, Tensor index, Tensor src, *, Tensor(a!)? out=None) -> "
+      "Tensor";
   static constexpr auto doc = "A copy of input with each entry of src added where the index says.";
   static constexpr auto saves = "shape(input), index, shape(src)";
   static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
@@ -460,7 +465,7 @@ struct Reduced {
 struct ScatterReduce {
   static constexpr auto schema =
       "scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool "
-      "include_self=True) -> Tensor";
+      "include_self=True, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [3, 3]}, "dim": 0, "index": {"shape": [2, 2], "dtype": "i64"}, "src":
           {"shape": [2, 3]}, "reduce": "amax"}, {"input": {"shape": [3]}, "dim": 0, "index":
@@ -615,3 +620,7 @@ TENON_OP(Scatter)
 TENON_OP(ScatterAdd)
 TENON_OP(ScatterReduce)
 TENON_OP(OneHot)
+TENON_IN_PLACE_OP(IndexAdd)
+TENON_IN_PLACE_OP(Scatter)
+TENON_IN_PLACE_OP(ScatterAdd)
+TENON_IN_PLACE_OP(ScatterReduce)

@@ -43,13 +43,7 @@ struct Lerp {
   static constexpr auto jvp = pointwise;
 };
 
-struct Lerp_ : InPlace<Lerp> {
-  static constexpr auto schema =
-      "lerp_(Tensor(a!) input, Tensor end, Tensor|Scalar weight) -> Tensor(a!)";
-  static constexpr auto doc = "lerp, in place.";
-};
-
 }  // namespace
 
 TENON_OP(Lerp)
-TENON_OP(Lerp_)
+TENON_IN_PLACE_OP(Lerp)

@@ -1,6 +1,7 @@
 // logaddexp, logaddexp2 and xlogy.
 #include <cmath>
 
+#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
 #include "operand.hpp"
@@ -19,8 +20,38 @@ Tensor share(const Tensor& a, const Tensor& b, double base) {
 template <class Op>
 std::array<Tensor, 2> divide(ContextOf<Op>& c, const Tensor& g, double base) {
   const Tensor a = operand_as(c["input"_arg], g.dtype()), b = operand_as(c["other"_arg], g.dtype());
-  return {c.needs_input_grad("input"_arg) ? g * share(a, b, base) : Tensor(),
-          c.needs_input_grad("other"_arg) ? g * share(b, a, base) : Tensor()};
+  return {c.needs_input_grad("input"_arg) ? g * conjugate(share(a, b, base)) : Tensor(),
+          c.needs_input_grad("other"_arg) ? g * conjugate(share(b, a, base)) : Tensor()};
+}
+
+// The logarithm of a sum of two exponentials, to the base whose natural logarithm is `base`. Equal
+// operands are looked at first, since equal infinities have no difference.
+template <class T>
+double log_sum(T x, T y) {
+  const auto a = static_cast<double>(x), b = static_cast<double>(y);
+  const double largest = a > b ? a : b;
+  const double more = kernel::log1p(kernel::exp(-std::fabs(a - b)));
+  return a == b ? a + ln2 : largest + more;
+}
+template <class T>
+std::complex<T> log_sum(std::complex<T> x, std::complex<T> y, double base = 1) {
+  const auto a = static_cast<std::complex<double>>(x), b = static_cast<std::complex<double>>(y);
+  if (a == b) return static_cast<std::complex<T>>(a + ln2 / base);
+  const bool first = a.real() > b.real();
+  const std::complex<double> difference = (first ? b - a : a - b) * base;
+  return static_cast<std::complex<T>>((first ? a : b) + kernel::log1p(std::exp(difference)) / base);
+}
+
+template <class T>
+double log2_sum(T x, T y) {
+  const auto a = static_cast<double>(x), b = static_cast<double>(y);
+  const double largest = a > b ? a : b;
+  const double more = kernel::log1p(kernel::exp2(-std::fabs(a - b))) * (1 / ln2);
+  return a == b ? a + 1 : largest + more;
+}
+template <class T>
+std::complex<T> log2_sum(std::complex<T> x, std::complex<T> y) {
+  return log_sum(x, y, ln2);
 }
 
 struct Logaddexp {
@@ -28,12 +59,8 @@ struct Logaddexp {
       "logaddexp(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "log(exp(input) + exp(other)), without overflow. Integers give f32.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x, auto y) {
-    const auto a = static_cast<double>(x), b = static_cast<double>(y);
-    const double largest = a > b ? a : b;
-    const double more = kernel::log1p(kernel::exp(-std::fabs(a - b)));
-    return a == b ? a + ln2 : largest + more;  // equal infinities have no difference
-  };
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
+  static constexpr auto element = [](auto x, auto y) { return log_sum(x, y); };
   static constexpr auto saves = "input, other";
   static std::array<Tensor, 2> backward(ContextOf<Logaddexp>& c, const Tensor& g) {
     return divide(c, g, 1);
@@ -47,12 +74,8 @@ struct Logaddexp2 {
   static constexpr auto doc =
       "The logarithm to base 2 of 2^input + 2^other, without overflow. Integers give f32.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x, auto y) {
-    const auto a = static_cast<double>(x), b = static_cast<double>(y);
-    const double largest = a > b ? a : b;
-    const double more = kernel::log1p(kernel::exp2(-std::fabs(a - b))) * (1 / ln2);
-    return a == b ? a + 1 : largest + more;
-  };
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
+  static constexpr auto element = [](auto x, auto y) { return log2_sum(x, y); };
   static constexpr auto saves = "input, other";
   static std::array<Tensor, 2> backward(ContextOf<Logaddexp2>& c, const Tensor& g) {
     return divide(c, g, ln2);
@@ -90,3 +113,4 @@ struct Xlogy {
 TENON_OP(Logaddexp)
 TENON_OP(Logaddexp2)
 TENON_OP(Xlogy)
+TENON_IN_PLACE_OP(Xlogy)

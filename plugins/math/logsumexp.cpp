@@ -85,13 +85,29 @@ Tensor shares(const Tensor& input, std::optional<IntList> dim, bool keepdim, con
   return (input - kept.masked_fill(empty, 0)).exp();
 }
 
+// Of complex numbers, over the largest finite real part.
+Tensor complex_logsumexp(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
+  const Reduction plan = plan_reduction("logsumexp", input, dim, keepdim);
+  if (input.numel() == 0) {
+    const Tensor result = empty_tensor(plan.shape, input.dtype());
+    fill_elements(result, -std::numeric_limits<double>::infinity());
+    return result;
+  }
+  Tensor largest = amax(input.real(), dim, true);
+  largest = where(isfinite(largest), largest, 0);
+  const Tensor sum = (input - largest).exp().sum(dim, true).log() + largest;
+  return sum.reshape(IntList(plan.shape));
+}
+
 struct Logsumexp {
   static constexpr auto schema =
-      "logsumexp(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+      "logsumexp(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor(a!)? out=None) -> "
+      "Tensor";
   static constexpr auto doc =
       "The logarithm of the sum of exponentials, without overflow. Integers give f32.";
   static constexpr auto saves = "input, result";
   static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
+    if (is_complex(input.dtype())) return complex_logsumexp(input, dim, keepdim);
     const Tensor source = is_floating(input.dtype()) ? input : contiguous_as(input, f32);
     const Reduction plan = plan_reduction("logsumexp", source, dim, keepdim);
     const Tensor result = empty_tensor(plan.shape, source.dtype());
@@ -113,7 +129,7 @@ struct Logsumexp {
     const auto dim = c["dim"_arg];
     const bool keepdim = c["keepdim"_arg];
     return keep_dimensions("logsumexp", g, input, dim, keepdim) *
-           shares(input, dim, keepdim, c.result());
+           conjugate(shares(input, dim, keepdim, c.result()));
   }
   static Tensor jvp(ContextOf<Logsumexp>& c, TensorList tangents) {
     const auto dim = c["dim"_arg];

@@ -12,7 +12,8 @@ Tensor numbers_of(const Tensor& input) {
 
 struct Nansum {
   static constexpr auto schema =
-      "nansum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor";
+      "nansum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor(a!)? "
+      "out=None) -> Tensor";
   static constexpr auto doc =
       "The sum over the given dimensions, or over all, with NaN counted as 0. Integers and bools "
       "give i64.";
@@ -25,7 +26,8 @@ struct Nansum {
 
 struct Nanmean {
   static constexpr auto schema =
-      "nanmean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor";
+      "nanmean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, "
+      "Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The mean over the given dimensions, or over all, of what is not NaN; NaN where all are. "
       "Integers and bools give f32.";

@@ -73,3 +73,4 @@ struct Nextafter {
 }  // namespace
 
 TENON_OP(Nextafter)
+TENON_IN_PLACE_OP(Nextafter)

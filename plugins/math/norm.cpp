@@ -122,7 +122,7 @@ Tensor complex_slope(const Tensor& input, double ord, std::optional<IntList> dim
 struct VectorNorm {
   static constexpr auto schema =
       "vector_norm(Tensor input, float ord=2.0, int[]? dim=None, bool keepdim=False, *, dtype? "
-      "dtype=None) -> Tensor";
+      "dtype=None, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The norm over the given dimensions, or over all: sum(|input|^ord)^(1/ord), without "
       "overflow; "
@@ -155,8 +155,8 @@ struct VectorNorm {
 
 struct Norm {
   static constexpr auto schema =
-      "norm(Tensor input, float p=2.0, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) "
-      "-> Tensor";
+      "norm(Tensor input, float p=2.0, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, "
+      "Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "vector_norm: of a matrix, too, p is about its elements, and 2 is the Frobenius norm.";
   static constexpr bool composite = true;

@@ -95,7 +95,8 @@ Tensor complex_product(const Tensor& input, const Reduction& plan) {
 
 struct Prod {
   static constexpr auto schema =
-      "prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor";
+      "prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor(a!)? "
+      "out=None) -> Tensor";
   static constexpr auto doc =
       "The product along a dimension, or of all elements. Integers and bools give i64.";
   static constexpr auto saves = "input, result";

@@ -62,7 +62,7 @@ Tensor at_ranks(const Tensor& sorted, const Tensor& ranks, Between between) {
 struct Quantile {
   static constexpr auto schema =
       "quantile(Tensor input, Tensor|Scalar q, int? dim=None, bool keepdim=False, *, str "
-      "interpolation=\"linear\") -> Tensor";
+      "interpolation=\"linear\", Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [5]}, "q": 0.3}, {"input": {"shape": [3, 4]}, "q": {"values": [0.1,
           0.5, 0.9], "requires_grad": false}, "dim": 0, "keepdim": true}])";

@@ -46,7 +46,7 @@ bool searches_right(bool right, std::optional<std::string_view> side) {
 struct Searchsorted {
   static constexpr auto schema =
       "searchsorted(Tensor sorted_sequence, Tensor|Scalar input, bool out_int32=False, bool "
-      "right=False, *, str? side=None, Tensor? sorter=None) -> Tensor";
+      "right=False, *, str? side=None, Tensor? sorter=None, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"sorted_sequence": {"values": [-0.5, 0.1, 0.6]}, "input": {"shape": [2, 3]}},
           {"sorted_sequence": {"values": [-0.5, 0.1, 0.1]}, "input": 0.1, "right": true}])";
@@ -112,8 +112,7 @@ struct Searchsorted {
 struct Bucketize {
   static constexpr auto schema =
       "bucketize(Tensor|Scalar input, Tensor boundaries, *, bool out_int32=False, bool "
-      "right=False) "
-      "-> Tensor";
+      "right=False, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 3]}, "boundaries": {"values": [-0.5, 0.1, 0.6]}}])";
   static constexpr auto doc =

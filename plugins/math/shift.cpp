@@ -47,3 +47,5 @@ struct BitwiseRightShift : Shift {
 
 TENON_OP(BitwiseLeftShift)
 TENON_OP(BitwiseRightShift)
+TENON_IN_PLACE_OP(BitwiseLeftShift)
+TENON_IN_PLACE_OP(BitwiseRightShift)

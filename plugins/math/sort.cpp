@@ -161,7 +161,8 @@ Sorted sort_along(const char* op, const Tensor& input, int64_t dim, bool descend
 
 struct Sort {
   static constexpr auto schema =
-      "sort(Tensor input, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)";
+      "sort(Tensor input, int dim=-1, bool descending=False, *, Tensor(a!)[]? out=None) -> (Tensor "
+      "values, Tensor indices)";
   static constexpr auto doc =
       "The elements along a dimension in order, and the index that each had. Stable: equal "
       "elements keep their order. NaN is larger than all numbers.";
@@ -234,8 +235,8 @@ Item* first_items(const T* line, int64_t size, int64_t step, int64_t count, bool
 
 struct Topk {
   static constexpr auto schema =
-      "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor "
-      "values, Tensor indices)";
+      "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!)[]? "
+      "out=None) -> (Tensor values, Tensor indices)";
   static constexpr auto doc =
       "The k largest (or smallest) elements along a dimension and their indices, in order whatever "
       "`sorted` says; of equal elements the first ones. NaN is larger than all numbers.";
@@ -304,7 +305,8 @@ int64_t middle_place(const T* line, int64_t size, int64_t step, Keys& keys) {
 
 struct Median {
   static constexpr auto schema =
-      "median(Tensor input, int? dim=None, bool keepdim=False) -> (Tensor values, Tensor indices)";
+      "median(Tensor input, int? dim=None, bool keepdim=False, *, Tensor(a!)[]? out=None) -> "
+      "(Tensor values, Tensor indices)";
   static constexpr auto doc =
       "The element in the middle of the order along a dimension, or of all, the lower one of two, "
       "and its first index there, in row-major order without `dim`. NaN where there is one.";

@@ -42,7 +42,8 @@ Tensor triangle(const char* op, const Tensor& input, int64_t diagonal, bool lowe
 }
 
 struct Tril {
-  static constexpr auto schema = "tril(Tensor input, int diagonal=0) -> Tensor";
+  static constexpr auto schema =
+      "tril(Tensor input, int diagonal=0, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "A copy with zeros above the given diagonal of each matrix.";
   static constexpr bool any_dtype = true;
   static constexpr auto jvp = JvpKind::linear;
@@ -53,7 +54,8 @@ struct Tril {
 };
 
 struct Triu {
-  static constexpr auto schema = "triu(Tensor input, int diagonal=0) -> Tensor";
+  static constexpr auto schema =
+      "triu(Tensor input, int diagonal=0, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "A copy with zeros below the given diagonal of each matrix.";
   static constexpr bool any_dtype = true;
   static constexpr auto jvp = JvpKind::linear;
@@ -67,3 +69,5 @@ struct Triu {
 
 TENON_OP(Tril)
 TENON_OP(Triu)
+TENON_IN_PLACE_OP(Tril)
+TENON_IN_PLACE_OP(Triu)

@@ -114,7 +114,7 @@ constexpr double pi = 3.14159265358979323846;
 
 // The derivative of sinc: its series near 0, where the formula loses digits.
 Tensor sinc_slope(const Tensor& x) {
-  const Tensor is_near = lt(x * x, 0.04);
+  const Tensor is_near = lt(is_complex(x.dtype()) ? square(abs(x)) : x * x, 0.04);
   const Tensor near = masked_fill(x, logical_not(is_near), 0), far = masked_fill(x, is_near, 1);
   const Tensor angle = near * pi, square_angle = square(angle);
   // Of x^(2k-1): (-1)^k 2k / (2k + 1)!
@@ -128,23 +128,36 @@ Tensor sinc_slope(const Tensor& x) {
   return where(is_near, series * angle * pi, (cos(far_angle) - sin(far_angle) / far_angle) / far);
 }
 
+// pi * x would round; x less a whole number does not.
+template <class T>
+double sinc_of(T given) {
+  const auto x = static_cast<double>(given);
+  const double whole = std::nearbyint(x), half = whole * 0.5;
+  const double sine = kernel::sin(pi * (x - whole));
+  const double value = (half == std::nearbyint(half) ? sine : -sine) / (pi * x);
+  return x == 0 ? 1 : x - whole == 0 ? 0 : value;
+}
+template <class T>
+std::complex<T> sinc_of(std::complex<T> given) {
+  const auto x = static_cast<std::complex<double>>(given);
+  if (x == 0.0) return 1;
+  const double whole = std::nearbyint(x.real()), half = whole * 0.5;
+  const std::complex<double> sine = std::sin(pi * (x - whole));
+  const std::complex<double> value = (half == std::nearbyint(half) ? sine : -sine) / (pi * x);
+  return static_cast<std::complex<T>>(value);
+}
+
 struct Sinc {
   static constexpr auto schema = "sinc(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "sin(pi * input) / (pi * input), 1 for 0; exactly 0 for other whole numbers, NaN for "
       "infinities.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto given) {
-    const auto x = static_cast<double>(given);
-    // pi * x would round; x less a whole number does not.
-    const double whole = std::nearbyint(x), half = whole * 0.5;
-    const double sine = kernel::sin(pi * (x - whole));
-    const double value = (half == std::nearbyint(half) ? sine : -sine) / (pi * x);
-    return x == 0 ? 1 : x - whole == 0 ? 0 : value;
-  };
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
+  static constexpr auto element = [](auto x) { return sinc_of(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Sinc>& c, const Tensor& g) {
-    return g * sinc_slope(c["input"_arg]);
+    return g * conjugate(sinc_slope(c["input"_arg]));
   }
   static constexpr auto jvp = pointwise;
 };
@@ -159,3 +172,11 @@ TENON_OP(Acos)
 TENON_OP(Atan)
 TENON_OP(Atan2)
 TENON_OP(Sinc)
+TENON_IN_PLACE_OP(Sin)
+TENON_IN_PLACE_OP(Cos)
+TENON_IN_PLACE_OP(Tan)
+TENON_IN_PLACE_OP(Asin)
+TENON_IN_PLACE_OP(Acos)
+TENON_IN_PLACE_OP(Atan)
+TENON_IN_PLACE_OP(Atan2)
+TENON_IN_PLACE_OP(Sinc)

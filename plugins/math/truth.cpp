@@ -92,7 +92,8 @@ Tensor find(const char* op, const Tensor& given, std::optional<IntList> dim, boo
 }
 
 struct All {
-  static constexpr auto schema = "all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr auto schema =
+      "all(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "Whether every element is true (not 0); true where there is none.";
   static constexpr bool zero_gradient = true;
   static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
@@ -101,7 +102,8 @@ struct All {
 };
 
 struct Any {
-  static constexpr auto schema = "any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr auto schema =
+      "any(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "Whether some element is true (not 0); false where there is none.";
   static constexpr bool zero_gradient = true;
   static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim) {

@@ -156,7 +156,8 @@ Tensor kept(const char* op, ContextOf<Op>& c, const Tensor& g) {
 
 struct Var {
   static constexpr auto schema =
-      "var(Tensor input, int[]? dim=None, bool keepdim=False, *, int correction=1) -> Tensor";
+      "var(Tensor input, int[]? dim=None, bool keepdim=False, *, int correction=1, Tensor(a!)? "
+      "out=None) -> Tensor";
   static constexpr auto doc =
       "The variance over the given dimensions, or over all: squared deviations over (count - "
       "correction), "
@@ -177,7 +178,8 @@ struct Var {
 
 struct Std {
   static constexpr auto schema =
-      "std(Tensor input, int[]? dim=None, bool keepdim=False, *, int correction=1) -> Tensor";
+      "std(Tensor input, int[]? dim=None, bool keepdim=False, *, int correction=1, Tensor(a!)? "
+      "out=None) -> Tensor";
   static constexpr auto doc =
       "The standard deviation over the given dimensions, or over all: the square root of var. "
       "Where it is 0 the "

@@ -49,3 +49,4 @@ struct MaskedFill {
 
 TENON_OP(Where)
 TENON_OP(MaskedFill)
+TENON_IN_PLACE_OP(MaskedFill)

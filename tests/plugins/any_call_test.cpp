@@ -306,13 +306,17 @@ TEST_SUITE("plugins/any_call") {
       }
       if (!expected.refused.empty()) return;
       if (op.operands < op.parameters.size() && call.size() == op.operands) {
-        const Tensor out =
-            tenon::empty_tensor(expected.tensors[0].shape(), expected.tensors[0].dtype());
-        const Outcome found = run(op, cloned(call), out);
+        std::vector<Tensor> out;
+        for (const Tensor& result : expected.tensors)
+          out.push_back(tenon::empty_tensor(result.shape(), result.dtype()));
+        const bool listed = op.parameters.back().type == "Tensor[]";
+        const Outcome found = run(op, cloned(call), listed ? Argument(out) : Argument(out[0]));
         INFO("out=: ", found.refused);
         REQUIRE(found.refused.empty());
-        CHECK(found.tensors[0].is_same(out));
-        check_same(out, expected.tensors[0], 0);
+        for (size_t i = 0; i < out.size(); ++i) {
+          CHECK(found.tensors[i].is_same(out[i]));
+          check_same(out[i], expected.tensors[i], 0);
+        }
       }
       Declared twin = op;
       if (twin.name.back() == '_') twin.name.pop_back();
@@ -336,9 +340,14 @@ TEST_SUITE("plugins/any_call") {
       };
       check(found);
       if (op.operands == op.parameters.size() || call.size() != op.operands) return;
+      const auto check_out = [&](const Tensor& out) {
+        const bool listed = op.parameters.back().type == "Tensor[]";
+        check(
+            run(op, cloned(call), listed ? Argument(std::vector<Tensor>(2, out)) : Argument(out)));
+      };
       for (const tenon::DType dtype : {tenon::boolean, tenon::i8, f32})
-        check(run(op, cloned(call), tenon::empty_tensor({2, 1}, dtype).expand({2, 3})));
-      check(run(op, cloned(call), tenon::empty_tensor({5}, f64).requires_grad_()));
+        check_out(tenon::empty_tensor({2, 1}, dtype).expand({2, 3}));
+      check_out(tenon::empty_tensor({5}, f64).requires_grad_());
     });
   }
 
@@ -478,6 +487,48 @@ TEST_SUITE("plugins/any_call") {
           check_same(found.tensors[i], expected.tensors[i], 1e-4);
       });
     }
+  }
+
+  TEST_CASE("in-place forms have the gradients of their ops") {
+    int64_t compared = 0;
+    each_call({{f64}}, 30, [&](const Declared& op, const Call& call, const Outcome& plain) {
+      Declared twin = op;
+      twin.name.pop_back();
+      if (op.name.back() != '_' || !exists(twin.name) || !plain.refused.empty()) return;
+      const auto gradients_of = [&](const Declared& called) {
+        std::vector<Tensor> leaves;
+        const Call tracked = changed(call, [&](const Tensor& tensor) {
+          if (!tenon::is_floating(tensor.dtype())) return tensor;
+          leaves.push_back(tensor.clone().requires_grad_());
+          return leaves.back() * 1;
+        });
+        const Outcome found = run(called, tracked);
+        std::vector<Tensor> gradients;
+        if (!found.refused.empty()) return gradients;  // it has none
+        const Tensor& result = found.tensors[0];
+        if (!result.requires_grad()) return std::vector<Tensor>(leaves.size());
+        tenon::GradientOptions options;
+        options.allow_unused = true;
+        options.seeds = {compare::numbers(result.sizes(), result.dtype(), 3)};
+        const std::string no_gradient =
+            refusal([&] { gradients = tenon::gradients({result}, leaves, options); });
+        if (gradients.empty())
+          CHECK_MESSAGE(no_gradient.find("no derivative") != std::string::npos, no_gradient);
+        return gradients;
+      };
+      const std::vector<Tensor> found = gradients_of(op), expected = gradients_of(twin);
+      REQUIRE(found.size() == expected.size());
+      for (size_t i = 0; i < found.size(); ++i) {
+        const auto or_zero = [&](const Tensor& gradient, const Tensor& other) {
+          return gradient.defined() || !other.defined() ? gradient : tenon::zeros_like(other);
+        };
+        const Tensor a = or_zero(found[i], expected[i]), b = or_zero(expected[i], found[i]);
+        if (!a.defined()) continue;
+        ++compared;
+        check_same(a, b, 1e-12);
+      }
+    });
+    CHECK(compared > 1000);
   }
 
   TEST_CASE("extreme sizes and numbers are answered or refused, at once") {

@@ -87,7 +87,9 @@ inline std::set<std::string> unchecked_formulas(const std::string& plugin,
     const std::string name = ops[i]["name"].text();
     if (ops[i]["provider"].text() == plugin && ops[i]["differentiable"].text() == "formula" &&
         checked.count(name) == 0) {
-      missing.insert(name);
+      // Of in-place forms any_call_test compares the gradients with those of their ops.
+      const bool form = name.back() == '_' && checked.count(name.substr(0, name.size() - 1)) != 0;
+      if (!form) missing.insert(name);
     }
   }
   return missing;

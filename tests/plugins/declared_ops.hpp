@@ -142,11 +142,11 @@ struct Outcome {
   std::vector<Tensor> tensors;
   std::string refused;
 };
-inline Outcome run(const Declared& op, const Call& call, const Tensor& out = {}) {
+inline Outcome run(const Declared& op, const Call& call, const Argument& out = tenon::none) {
   Outcome outcome;
   std::vector<tenon_value> values;
   for (const Held& held : call) values.push_back(held.argument().value());
-  if (out.defined()) values.push_back(Argument(out).value());
+  if (out.value().tag != TENON_VALUE_NONE) values.push_back(out.value());
   tenon_value results[tenon::detail::max_results] = {};
   tenon_error* error = nullptr;
   const tenon::Op handle(op.name);

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include <tenon/elementwise.hpp>
+#include <tenon/in_place.hpp>
 
 namespace {
 
@@ -18,10 +18,7 @@ struct Add {
       "Tensor";
   static constexpr auto element = [](auto a, auto b, auto alpha) { return a + alpha * b; };
 };
-struct Add_ : InPlace<Add> {
-  static constexpr auto schema =
-      "add_(Tensor(a!) input, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)";
-};
+using Add_ = InPlace<Add>;
 struct Costly {
   static constexpr auto schema = "costly(Tensor input) -> Tensor";
   static constexpr auto promotion = promote_float;

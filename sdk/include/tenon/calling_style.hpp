@@ -13,6 +13,7 @@
 #include "tenon/members.hpp"
 #include "tenon/parameters.hpp"
 #include "tenon/schema.hpp"
+#include "tenon/written_result.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace detail {
@@ -90,8 +91,12 @@ struct CallingStyle {
   static constexpr bool instance = Forward::member;
   static constexpr bool residual = IsPair<Result>::value;
   static constexpr SchemaCounts schema = count_schema(D::schema);
+  // Whether forward takes all but `out`, and what it returns is written there.
+  static constexpr bool leaves_out =
+      !instance && schema.ends_with_out && Inputs::count == schema.parameters - 1;
   // How many of the schema's parameters forward takes: an instance has the others.
-  static constexpr int inputs = instance ? schema.positional : schema.parameters;
+  static constexpr int inputs =
+      instance ? schema.positional : schema.parameters - (leaves_out ? 1 : 0);
 };
 
 // One keyword-only parameter, as whatever type the constructor takes it.
@@ -181,12 +186,17 @@ struct ResidualOf<std::tuple<T...>> {
 template <class R>
 struct MayDecline : std::false_type {};
 template <class D, class R>
-void give_forward(R&& result, tenon_value* results) {
-  if constexpr (MayDecline<std::decay_t<R>>::value)
-    result.give(results,
-                CallingStyle<D>::schema.returns == 0 ? 1 : CallingStyle<D>::schema.returns);
-  else
+void give_forward(R&& result, const tenon_value* arguments, tenon_value* results) {
+  using F = CallingStyle<D>;
+  if constexpr (MayDecline<std::decay_t<R>>::value) {
+    result.give(results, F::schema.returns == 0 ? 1 : F::schema.returns);
+  } else if constexpr (F::leaves_out) {
+    std::decay_t<R> written = std::forward<R>(result);
+    write_into(D::schema, written, arguments[F::inputs]);
+    give_results(std::move(written), results);
+  } else {
     give_results(std::forward<R>(result), results);
+  }
 }
 template <class R>
 bool declined(const R& result) {
@@ -263,7 +273,8 @@ void forward_into(Context& context, const tenon_value* arguments, tenon_value* r
     if constexpr (std::is_void_v<typename F::Result>)
       invoke<D, function>(arguments, own, from_value<P>(arguments[I])...);
     else
-      give_forward<D>(invoke<D, function>(arguments, own, from_value<P>(arguments[I])...), results);
+      give_forward<D>(invoke<D, function>(arguments, own, from_value<P>(arguments[I])...),
+                      arguments, results);
   } else if constexpr (Has_setup_context<D>::value) {
     auto result = invoke<D, function>(arguments, from_value<P>(arguments[I])...);
     if (!declined(result)) {
@@ -271,15 +282,16 @@ void forward_into(Context& context, const tenon_value* arguments, tenon_value* r
       invoke<D, &D::setup_context>(arguments, own, from_value<P>(arguments[I])...,
                                    std::as_const(result));
     }
-    give_forward<D>(std::move(result), results);
+    give_forward<D>(std::move(result), arguments, results);
   } else if constexpr (F::residual) {
     auto made = invoke<D, function>(arguments, from_value<P>(arguments[I])...);
     if (!declined(made.first)) keep_residual(context, std::move(made.second));
-    give_forward<D>(std::move(made.first), results);
+    give_forward<D>(std::move(made.first), arguments, results);
   } else if constexpr (std::is_void_v<typename F::Result>) {
     invoke<D, function>(arguments, from_value<P>(arguments[I])...);
   } else {
-    give_forward<D>(invoke<D, function>(arguments, from_value<P>(arguments[I])...), results);
+    give_forward<D>(invoke<D, function>(arguments, from_value<P>(arguments[I])...), arguments,
+                    results);
   }
 }
 
@@ -338,6 +350,13 @@ const char* run_declines(void*, const tenon_value* arguments) {
   }
 }
 template <class D>
+constexpr int forward_inputs() {
+  if constexpr (Has_forward<D>::value)
+    return CallingStyle<D>::inputs;
+  else
+    return count_schema(D::schema).parameters;
+}
+template <class D>
 constexpr bool check_declines() {
   bool fits = true;
   using Asked = Callable<decltype(&D::declines)>;
@@ -346,7 +365,8 @@ constexpr bool check_declines() {
   constexpr int count = Asked::Parameters::count;
   TENON_REQUIRE((std::is_same_v<typename Asked::Result, const char*>),
                 "declines returns a const char*: null takes the call, a text says why not");
-  TENON_REQUIRE(count == inputs, "declines takes forward's parameters, without its Context&");
+  TENON_REQUIRE(count == inputs || count == forward_inputs<D>(),
+                "declines takes forward's parameters, without its Context&");
   TENON_REQUIRE(
       inputs_fit(schema, typename Asked::Parameters{},
                  std::make_index_sequence<static_cast<size_t>(count < inputs ? count : inputs)>{}),

@@ -14,7 +14,8 @@
 //                    outweighs moving a few
 //   forward          function of the schema's parameters. A first parameter `Context&` makes it a
 //                    Function, which saves what backward needs; calling_style.hpp has the other
-//                    forms: setup_context, a residual, an instance
+//                    forms: setup_context, a residual, an instance. It may leave out a last `out`:
+//                    then the SDK writes the result there, once it has checked shape and dtype
 //   backward (or vjp) (ContextOf<Op>& c, const Tensor& gradient of each result...) -> one gradient
 //                    for each input slot: a Tensor, a std::tuple or std::array of them, or
 //                    Gradients. c["dim"_arg] is an argument by name, see arguments.hpp; a rule that
@@ -229,7 +230,11 @@ constexpr bool check_types() {
                   "forward returns a residual, so it takes no Context& and needs no set-up");
     TENON_REQUIRE(F::Inputs::count == F::inputs,
                   "forward must take exactly the schema's parameters (after the Context&, if any; "
-                  "as a member of an instance, those before '*')");
+                  "as a member of an instance, those before '*'); it may leave out a last 'out'");
+    using Returned = std::decay_t<typename ResultOf<typename F::Result>::Type>;
+    TENON_REQUIRE(!F::leaves_out || Writable<Returned>::value,
+                  "forward leaves 'out' to the SDK, which writes results that are all Tensor: take "
+                  "'out' as the last parameter, or return Tensors");
     TENON_REQUIRE(inputs_fit(F::schema, typename F::Inputs{},
                              std::make_index_sequence<static_cast<size_t>(
                                  F::Inputs::count < F::inputs ? F::Inputs::count : F::inputs)>{}),

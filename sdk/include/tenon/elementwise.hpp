@@ -271,13 +271,4 @@ struct ElementwiseOf {
 
 }  // namespace detail
 
-// The in-place form of an elementwise op: other schema and doc, same loops and rules.
-//
-//   struct Add_ : InPlace<Add> { static constexpr auto schema = "add_(Tensor(a!) input, ..."; ...
-//   };
-template <class Definition>
-struct InPlace : Definition {
-  using Kernel = Definition;
-};
-
 TENON_NAMESPACE_END

@@ -14,6 +14,7 @@
 
 #include "tenon/autograd.hpp"
 #include "tenon/define.hpp"
+#include "tenon/in_place.hpp"
 #include "tenon/json.hpp"
 #include "tenon/module_definition.hpp"
 #include "tenon/ops.hpp"

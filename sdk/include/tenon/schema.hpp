@@ -30,6 +30,7 @@ struct SchemaCounts {
   int returns = 0;
   bool tuple = false;  // the results are written in parentheses: "(Tensor values, Tensor indices)"
   bool has_out = false;
+  bool ends_with_out = false;           // `out` is the last parameter
   bool list_operands = false;           // some Tensor[]: as many slots as a call has tensors
   bool list_returns = false;            // likewise
   bool plain_parameters = true;         // all but the operands are Scalar, int, float or bool
@@ -124,6 +125,7 @@ constexpr SchemaCounts count_schema(std::string_view schema, bool with_results =
     const std::string_view rest = space == std::string_view::npos ? part : trim(part.substr(space));
     const bool out = starts_with(rest, "out=") || rest == "out";
     if (out) counts.has_out = true;
+    counts.ends_with_out = out;
     if (!keywords) ++counts.positional;
     if (may_hold_tensor(type) && !out) {
       counts.slots = counts.parameters;

@@ -15,6 +15,9 @@ None; `expected` and `raised` likewise).
 Each of "complex" of the table lists ops whose rows are used once more, with complex operands and what
 its "with" says; of its "ulp" and "near" and those of the row the larger ones count. Elements are then
 compared by their distance, in units of the expected size.
+
+An in-place form, an op with "_" behind the name of another one, is compared with what that op's row gives,
+in the dtype of the operand that it changes.
 """
 
 import json
@@ -150,7 +153,11 @@ class Oracle:
         dtype = arguments.get("dtype")
         if dtype is None and common is not None:
             dtype = floating(common)
-        return [narrowed(numpy.asarray(x), dtype) for x in expected]
+        expected = [narrowed(numpy.asarray(x), dtype) for x in expected]
+        if row.get("in_place"):
+            changed = next(iter(arguments.values()))
+            expected = [into(changed, x) for x in expected]
+        return expected
 
 
 def narrowed(value, dtype):
@@ -238,14 +245,18 @@ def rows():
                 row = dict(group, **row)
                 row["meant"] = group.get("meant_of_all", []) + row.get("meant", [])
                 row["code"] = compile(row["numpy"], name, "eval")
+                meant = [dict(line, rare=True) for line in row["meant"]]
                 yield name, row
+                yield name + "_", dict(row, meant=meant, in_place=True)
                 for again in table["complex"]:
                     if name not in again["ops"]:
                         continue
-                    meant = [dict(line, rare=True) for line in row["meant"] + again["meant"]]
+                    also = meant + [dict(line, rare=True) for line in again["meant"]]
                     over = dict(again["with"], ulp=max(again["with"]["ulp"], row.get("ulp", 0)),
                                 near=max(again["with"]["near"], row.get("near", 0)))
-                    yield name + " of complex numbers", dict(row, **over, meant=meant)
+                    row = dict(row, **over, meant=also)
+                    yield name + " of complex numbers", row
+                    yield name + "_ of complex numbers", dict(row, in_place=True)
 
 
 def main(folder):
