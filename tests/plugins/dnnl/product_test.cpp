@@ -64,6 +64,26 @@ TEST_SUITE("dnnl/product") {
     CHECK(taken > 30);
   }
 
+  TEST_CASE(
+      "both providers declare the same of products, but for who they are and what they decline") {
+    const auto declared = [](const std::string& plugin, const std::string& name) {
+      const tenon::Json ops = tenon::describe("declarations", plugin)["ops"];
+      std::string text;
+      for (int64_t i = 0; i < ops.size(); ++i) {
+        if (ops[i]["name"].text() != name) continue;
+        for (const char* member :
+             {"schema", "doc", "differentiable", "jvp", "double_backward", "form", "rules"})
+          text += std::string(member) + ": " + ops[i][member].dump() + "\n";
+      }
+      return text;
+    };
+    for (const char* name : {"mm", "bmm", "addmm"}) {
+      CAPTURE(name);
+      CHECK(declared("dnnl", name).find("schema: \"" + std::string(name) + "(") == 0);
+      CHECK(declared("dnnl", name) == declared("blas", name));
+    }
+  }
+
   TEST_CASE("gradients of both orders and tangents agree with f64") {
     const auto all = [](tenon::DType dtype) {
       Tensor x = numbers({120}, f32, 1).to(dtype).requires_grad_(),
