@@ -51,12 +51,12 @@ tenon_status finish_kernel(tenon_context& context) noexcept;
   if (after == AfterRun::nothing) [[likely]]
     return TENON_OK;
   const tenon_value* const arguments = context.arguments;
-  const tenon_value& result = context.results[0];
   if (after == AfterRun::out) {
     note_out(implementation, arguments);
     return TENON_OK;
   }
   if (after == AfterRun::view) {
+    const tenon_value& result = context.results[0];
     Tensor* input = arguments[implementation.viewed_parameter].as.tensor;
     Tensor* view = result.as.tensor;
     if (result.tag == TENON_VALUE_TENSOR && view->storage == input->storage) [[likely]] {
@@ -65,7 +65,7 @@ tenon_status finish_kernel(tenon_context& context) noexcept;
     }
   } else if (after == AfterRun::changed) {
     Tensor* changed = arguments[implementation.returned_parameter].as.tensor;
-    if (result.as.tensor == changed) [[likely]] {
+    if (context.results[0].as.tensor == changed) [[likely]] {
       note_change(implementation, *changed);
       return TENON_OK;
     }

@@ -215,9 +215,12 @@ tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
     call.written = &written.get();
     return redispatch(call);
   }
+  const Rewritten written(frame.call, call.arguments);
   tenon_context context = *call.context;
   context.arguments = call.arguments;
+  context.written = &written.get();
   call.context = &context;
+  call.written = context.written;
   call.flags = (call.flags & ~kModeBelowFlag) | (thread_state.call_flags & kModeBelowFlag);
   return enter<LayerId::mode_below>(call);
 }

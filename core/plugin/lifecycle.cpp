@@ -103,6 +103,10 @@ void Lifecycle::forget_threads() {
       plugin->state = PluginState::Active;  // it was registering more: the next use does
       continue;
     }
+    if (plugin->unloaded) {
+      plugin->state = PluginState::Excluded;
+      continue;
+    }
     plugin->opened = true;  // its code may have run by half
     plugin->fail(make_failure(PluginStage::Register, plugin->id(), plugin->found.path,
                               "the process was forked while another thread loaded the plugin",

@@ -35,9 +35,16 @@ PluginManager::PluginManager(const tenon_host& host, Registrar& registrar,
 
 void PluginManager::scan() {
   catalogue_.rescan(policies_.search());
-  lifecycle_.renew(catalogue_.plugins());
-  for (const auto& plugin : lifecycle_.plugins()) judge(*plugin);
-  renew_resolver();
+  try {
+    lifecycle_.renew(catalogue_.plugins());
+    for (const auto& plugin : lifecycle_.plugins()) judge(*plugin);
+    renew_resolver();
+  } catch (...) {
+    // The next use scans again; what was dropped halfway is not to be resolved to.
+    catalogue_.expire();
+    resolver_.set_plugins({});
+    throw;
+  }
   note_unknown_preferences();
 }
 

@@ -83,11 +83,11 @@ RetiredPlugin PluginManager::unload(const std::string& id, UnloadChoice choice,
     // A look at what drains may free the code as soon as it is there.
     lock.lock();
     change.deactivate();
+    names = registrations_.withdraw(*plugin);
     lock.unlock();
     retirement_.add(code);
     lock.lock();
     change.end();
-    names = registrations_.withdraw(*plugin);
   }
   provide_again(names);
   return retirement_.wait(*code, choice, timeout_ms);

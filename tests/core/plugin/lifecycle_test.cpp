@@ -99,9 +99,9 @@ TEST_SUITE("plugin/lifecycle") {
     Lifecycle::Lock lock = world.lifecycle.lock();
     Lifecycle::Change change(world.lifecycle, lock, plugin);
     std::thread other([&] {
-      waits = true;
       Lifecycle::Lock own = world.lifecycle.lock();
-      world.lifecycle.wait(own, plugin, "a test");
+      waits = true;
+      world.lifecycle.wait(own, plugin, "a test");  // lets the lock go
       CHECK(ended);
       CHECK(plugin.state == PluginState::Failed);
     });
