@@ -255,6 +255,38 @@ TEST_SUITE("sdk/mode") {
     CHECK(functions.calls().at("fx.identity") == 1);
   }
 
+  TEST_CASE(
+      "other arguments that a mode below autograd passes on are written so for the outer one") {
+    class Write : public Mode {
+     public:
+      Write() : Mode("write") {}
+      Results tenon_function(const Call& call) override {
+        written = call.args_text() + call.kwargs_text();
+        return call.call_parent();
+      }
+      std::string written;
+    };
+    class Replace : public Mode {
+     public:
+      Replace() : Mode("replace") {}
+      Results tenon_function(const Call& call) override {
+        const tenon_call& view = *call.handle();
+        std::vector<tenon_value> arguments(view.arguments, view.arguments + view.argument_count);
+        const Tensor other = row({5});
+        arguments[0].as.tensor = other.handle();
+        Results results = Results::of_count(1);
+        tenon::detail::check(tenon::host().call_parent, call.handle(), arguments.data(),
+                             results.slots());
+        return results;
+      }
+    };
+    Write outer;
+    Replace inner;
+    const ModeScope a(outer, Level::below_autograd), b(inner, Level::below_autograd);
+    CHECK(Op("neg").call<Tensor>(tenon::arg("input") = row({1})).item() == -5);
+    CHECK(outer.written == "(){'input': tensor([5.])}");
+  }
+
   TEST_CASE("F-112 a mode is handed the operands' types that have a handler or an override") {
     class Types : public Mode {
      public:
