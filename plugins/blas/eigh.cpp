@@ -19,11 +19,10 @@ struct Eigenvalues {
   Eigenvalues(const char* op, const Tensor& matrices, bool with_vectors) {
     blas::check_square(op, "A", matrices);
     const int64_t n = matrices.size(-1), count = blas::matrix_count(matrices);
-    const Tensor a = blas::column_major_copy(blas::symmetric_half(matrices));
+    const Tensor a = blas::symmetric_copy(op, "A", matrices);
     values = blas::empty_real_batch(matrices, {n});
     if (with_vectors) vectors = blas::from_column_major(a);
     if (a.numel() == 0) return;
-    blas::check_finite(op, "A", a);
     const int size = blas::lapack_size(n);
     blas::each_matrix(a, count, n, [&](auto zero, int64_t i) {
       using T = decltype(zero);

@@ -10,6 +10,8 @@
 #include <memory>
 #include <type_traits>
 
+#include <tenon/plugin.hpp>
+
 namespace blas::lapack {
 
 // The element of singular values, eigenvalues and norms: the part of a complex one.
@@ -69,6 +71,12 @@ using ComplexGelsd = void(Int rows, Int columns, Int right_sides, T* a, Int a_le
                           Int b_leading, Real<T>* s, const Real<T>* rcond, int* rank, T* work,
                           Int work_size, Real<T>* reals, int* integers, int* info);
 
+// Triangular systems, which BLAS has.
+template <class T>
+using Trsm = void(Letter side, Letter half, Letter transpose, Letter diagonal, Int rows,
+                  Int columns, const T* factor, const T* a, Int a_leading, T* b, Int b_leading,
+                  size_t, size_t, size_t, size_t);
+
 using c64 = std::complex<float>;
 using c128 = std::complex<double>;
 extern "C" {
@@ -104,6 +112,10 @@ Syevd<float> ssyevd_;
 Syevd<double> dsyevd_;
 Heevd<c64> cheevd_;
 Heevd<c128> zheevd_;
+Trsm<float> strsm_;
+Trsm<double> dtrsm_;
+Trsm<c64> ctrsm_;
+Trsm<c128> ztrsm_;
 Gelsd<float> sgelsd_;
 Gelsd<double> dgelsd_;
 ComplexGelsd<c64> cgelsd_;
@@ -133,15 +145,17 @@ int workspace_size(const T& best) {
 }
 
 // Calls `routine(work, size)`, which returns info, twice: for the size that its workspace should
-// have, which it leaves in the first element, and with a workspace of that size.
+// have, which it leaves in the first element, and with a workspace of that size: memory of the host,
+// which keeps what is freed, while the library's pages would be made again in each call.
 template <class T, class Call>
 int with_workspace(const Call& routine) {
   T best{};
   const int query = -1;
   if (const int info = routine(&best, &query); info != 0) return info;
   const int size = workspace_size(best);
-  const std::unique_ptr<T[]> work(new T[static_cast<size_t>(size)]);
-  return routine(work.get(), &size);
+  const tenon::Tensor work = tenon::empty_tensor(
+      {static_cast<int64_t>(size) * static_cast<int64_t>(sizeof(T))}, tenon::u8);
+  return routine(static_cast<T*>(work.view_record().data), &size);
 }
 
 }  // namespace blas::lapack

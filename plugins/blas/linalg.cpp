@@ -77,6 +77,34 @@ void check_finite(const char* op, const char* name, const Tensor& copy) {
   });
 }
 
+Tensor symmetric_copy(const char* op, const char* name, const Tensor& matrices) {
+  const Tensor source = tenon::contiguous_as(matrices, matrices.dtype());
+  const Tensor copy = tenon::empty_tensor(source.shape(), source.dtype());
+  if (source.numel() == 0) return copy;
+  check_finite(op, name, source);
+  const int64_t n = source.size(-1);
+  each_matrix(source, matrix_count(source), n, [&](auto zero, int64_t index) {
+    using T = decltype(zero);
+    constexpr int64_t kSide = 32;  // of tiles that stay in the cache
+    const T* from = tenon::kernel::elements<const T>(source) + index * n * n;
+    T* to = tenon::kernel::elements<T>(copy) + index * n * n;
+    const T half = static_cast<T>(0.5);
+    for (int64_t top = 0; top < n; top += kSide) {
+      for (int64_t left = 0; left <= top; left += kSide) {
+        const int64_t bottom = std::min(n, top + kSide), right = std::min(n, left + kSide);
+        for (int64_t column = left; column < right; ++column) {
+          for (int64_t row = std::max(top, column); row < bottom; ++row) {
+            T mirrored = from[column * n + row];
+            if constexpr (lapack::is_complex<T>) mirrored = std::conj(mirrored);
+            to[column * n + row] = from[row * n + column] * half + mirrored * half;
+          }
+        }
+      }
+    }
+  });
+  return copy;
+}
+
 void check_phases(const char* op, const Tensor& changes, const Tensor& gradient) {
   if (changes.numel() == 0) return;
   const Tensor most = changes.detach().abs().amax();
@@ -128,6 +156,33 @@ void Factors::solve(const Tensor& right) const {
     lapack::routine<T>(lapack::sgetrs_, lapack::dgetrs_, lapack::cgetrs_, lapack::zgetrs_)(
         "N", &size, &right_sides, tenon::kernel::elements<const T>(lu) + k * n * n, &size,
         at + k * n, tenon::kernel::elements<T>(right) + i * n * columns, &size, &info, 1);
+  });
+}
+
+void Factors::solve_rows(const Tensor& right) const {
+  const int64_t n = lu.shape()[lu.dim() - 1], columns = right.shape()[right.dim() - 1];
+  const int64_t count = matrix_count(right), stride = matrix_count(lu) == 1 ? 0 : 1;
+  if (right.numel() == 0) return;
+  const int size = lapack_size(n), right_sides = lapack_size(columns);
+  const auto* at = pivots.data<const int32_t>();
+  each_matrix(lu, count, n, [&](auto zero, int64_t i) {
+    using T = decltype(zero);
+    const int64_t k = i * stride;
+    const T one{1};
+    const T* factors = tenon::kernel::elements<const T>(lu) + k * n * n;
+    T* rows = tenon::kernel::elements<T>(right) + i * n * columns;
+    for (int64_t row = 0; row < n; ++row) {
+      const int64_t other = at[k * n + row] - 1;
+      if (other != row)
+        std::swap_ranges(rows + row * columns, rows + (row + 1) * columns, rows + other * columns);
+    }
+    // In LAPACK's order of elements the right sides are transposed: X^T U^T L^T = B^T.
+    const auto trsm =
+        lapack::routine<T>(lapack::strsm_, lapack::dtrsm_, lapack::ctrsm_, lapack::ztrsm_);
+    trsm("R", "L", "T", "U", &right_sides, &size, &one, factors, &size, rows, &right_sides, 1, 1, 1,
+         1);
+    trsm("R", "U", "T", "N", &right_sides, &size, &one, factors, &size, rows, &right_sides, 1, 1, 1,
+         1);
   });
 }
 

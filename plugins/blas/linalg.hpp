@@ -142,6 +142,10 @@ Tensor column_major_copy(const Tensor& tensor);
 // Such a copy as the matrices that it has: strided, of the same memory.
 Tensor from_column_major(const Tensor& copy);
 
+// The lower triangles of (A + A^H) / 2, column-major; what is above them is not set. ValueError for
+// what is not finite.
+Tensor symmetric_copy(const char* op, const char* name, const Tensor& matrices);
+
 // ValueError unless all elements of contiguous matrices are finite: the iterations of LAPACK may not
 // end otherwise.
 void check_finite(const char* op, const char* name, const Tensor& copy);
@@ -188,6 +192,8 @@ struct Factors {
   void check_invertible(const char* op) const;
   // Solves in place; `right` is a column-major copy of right sides, for one matrix or as many.
   void solve(const Tensor& right) const;
+  // The same of right sides [..., n, k] as they are, contiguous: without turning them twice.
+  void solve_rows(const Tensor& right) const;
   // The inverses take the place of the factors, column-major as they are.
   void invert() const;
 };

@@ -39,6 +39,23 @@ struct Reflectors {
     shape[shape.rank - 1] = n;
     return tenon::alias_tensor(view, shape, view.strides(), 0);
   }
+  // The upper triangle of a matrix, row by row, in tiles that stay in the cache.
+  template <class T>
+  void copy_upper(const T* from, T* to, int64_t to_rows) const {
+    constexpr int64_t kSide = 32;
+    for (int64_t top = 0; top < to_rows; top += kSide) {
+      const int64_t bottom = std::min(to_rows, top + kSide);
+      for (int64_t row = top; row < bottom; ++row)
+        std::fill_n(to + row * columns, std::min(row, columns), T{0});
+      for (int64_t left = top; left < columns; left += kSide) {
+        const int64_t right = std::min(columns, left + kSide);
+        for (int64_t row = top; row < bottom; ++row) {
+          for (int64_t column = std::max(left, row); column < right; ++column)
+            to[row * columns + column] = from[column * rows + row];
+        }
+      }
+    }
+  }
   // Copies R, whose size says how many rows it has, and makes Q of the reflectors, unless it has no
   // columns.
   void factor(const Tensor& r, int64_t q_columns) {
@@ -55,11 +72,7 @@ struct Reflectors {
             &m, &n, at, &leading, tau.get(), work, size, &info);
         return info;
       });
-      T* to = tenon::kernel::elements<T>(r) + i * r_size;
-      for (int64_t row = 0; row < r.size(-2); ++row) {
-        for (int64_t column = 0; column < columns; ++column)
-          *to++ = column < row ? T{0} : at[column * rows + row];
-      }
+      copy_upper(at, tenon::kernel::elements<T>(r) + i * r_size, r.size(-2));
       if (q == 0) return;
       lapack::with_workspace<T>([&](T* work, const int* size) {
         lapack::routine<T>(lapack::sorgqr_, lapack::dorgqr_, lapack::cungqr_, lapack::zungqr_)(

@@ -66,6 +66,13 @@ struct Solve {
     const blas::Factors factors(blas::matrix_count(a) == 1 ? matrix
                                                            : matrix.expand(IntList(square)));
     factors.check_invertible("solve");
+    constexpr int64_t few = 16;  // right sides that are turned at no cost
+    if (left && right.size(-1) >= few) {
+      const Tensor rows = tenon::empty_tensor(shape, a.dtype());
+      tenon::copy_elements(rows, right);
+      factors.solve_rows(rows);
+      return rows;
+    }
     const Tensor solved = blas::column_major_copy(right.expand(IntList(shape)));
     factors.solve(solved);
     if (!left) return solved;

@@ -20,12 +20,8 @@ Tensor sequence(int64_t count, DType dtype, const Element& element) {
 
 [[noreturn]] void refuse_range(const Scalar& start, const Scalar& end, const Scalar& step,
                                const char* reason) {
-  const auto text = [](const Scalar& number) {
-    return number.is_floating() ? std::to_string(number.to<double>())
-                                : std::to_string(number.to<int64_t>());
-  };
-  throw ValueError("arange(): " + text(start) + " to " + text(end) + " in steps of " + text(step) +
-                   ": " + reason);
+  throw ValueError("arange(): " + start.text() + " to " + end.text() + " in steps of " +
+                   step.text() + ": " + reason);
 }
 
 // Both ends must be elements of the dtype; what is between them is then, too.

@@ -1,4 +1,9 @@
 // searchsorted and bucketize. NaN comes after all numbers, as sort has it.
+#include <algorithm>
+#include <cstdint>
+
+#include <tenon/kernel/isa.hpp>
+
 #include "lines.hpp"
 
 using namespace tenon;
@@ -6,22 +11,49 @@ using namespace math;
 
 namespace {
 
-// How many elements of a sorted line come before a value, or before and with it. By halves, without
-// a branch that depends on elements.
+// How many elements of a sorted line come before each value, or before and with it. By halves,
+// without a branch that depends on elements; several values at once, whose reads do not wait for each
+// other.
 template <bool Right, class T>
-int64_t place_of(const T* line, int64_t size, T value) {
-  const auto less = [](T a, T b) { return (a < b) | ((b != b) & (a == a)); };
-  const auto is_before = [&](T element) {
+struct Places {
+  static constexpr int64_t kLanes = 32;
+
+  TENON_INLINE static bool less(T a, T b) { return (a < b) | ((b != b) & (a == a)); }
+  TENON_INLINE static bool is_before(T element, T value) {
     return Right ? !less(value, element) : less(element, value);
-  };
-  const T* first = line;
-  while (size > 1) {
-    const int64_t half = size / 2;
-    first += is_before(first[half - 1]) ? half : 0;
-    size -= half;
   }
-  return first - line + (size == 1 && is_before(*first) ? 1 : 0);
-}
+  // Of `lanes` values; a constant where there are as many as fit.
+  template <class Index>
+  TENON_INLINE static void find(const T* line, Index size, const T* values, int64_t lanes,
+                                int64_t* to) {
+    Index first[kLanes] = {};
+    Index left = size;
+    for (; left > 1; left -= left / 2) {
+      const Index half = left / 2;
+      const T* const middle = line + half - 1;
+      TENON_INDEPENDENT
+      for (int64_t l = 0; l < lanes; ++l)
+        first[l] += half & -static_cast<Index>(is_before(middle[first[l]], values[l]));
+    }
+    for (int64_t l = 0; l < lanes; ++l)
+      to[l] = first[l] + (left == 1 && is_before(line[first[l]], values[l]) ? 1 : 0);
+  }
+  template <class Index>
+  TENON_INLINE static void find_all(const T* line, int64_t size, const T* values, int64_t count,
+                                    int64_t* to) {
+    int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes)
+      find<Index>(line, static_cast<Index>(size), values + i, kLanes, to + i);
+    if (i < count) find<Index>(line, static_cast<Index>(size), values + i, count - i, to + i);
+  }
+  TENON_INLINE static void run(const T* line, int64_t size, const T* values, int64_t count,
+                               int64_t* to) {
+    if (size <= INT32_MAX)
+      find_all<int32_t>(line, size, values, count, to);
+    else
+      find_all<int64_t>(line, size, values, count, to);
+  }
+};
 
 // A dtype that holds the elements of the sequence and a value.
 DType common_dtype(const Tensor& sequence, const tenon_value& value) {
@@ -80,10 +112,14 @@ struct Searchsorted {
       const T* value = values.data<T>();
       int64_t* to = result.data<int64_t>();
       kernel::for_rows(values.numel(), 16, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
+        for (int64_t i = begin; i < end;) {
+          const int64_t next = std::min(end, (i / row + 1) * row);
           const T* line = from + (vector ? 0 : i / row * size);
-          to[i] =
-              behind ? place_of<true>(line, size, value[i]) : place_of<false>(line, size, value[i]);
+          if (behind)
+            kernel::run<Places<true, T>>(line, size, value + i, next - i, to + i);
+          else
+            kernel::run<Places<false, T>>(line, size, value + i, next - i, to + i);
+          i = next;
         }
       });
     });

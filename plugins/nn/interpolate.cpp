@@ -140,6 +140,24 @@ struct Sizes {
       out.push_back(static_cast<int64_t>(found));
       factors.push_back(factor);
     }
+    check_elements(input);
+  }
+
+ private:
+  // Before positions and weights are laid out for each.
+  void check_elements(const Tensor& input) const {
+    int64_t bytes = tenon::element_size(input.dtype());
+    bool fits = true;
+    const auto multiply = [&](int64_t size) {
+      fits = fits && !__builtin_mul_overflow(bytes, size, &bytes);
+    };
+    multiply(input.shape()[0]);
+    multiply(input.shape()[1]);
+    for (const int64_t size : out) multiply(size);
+    if (fits) return;
+    refuse("an input of shape " + shape_text(input) + " at the size " +
+           shape_text(IntList(out.data(), static_cast<int64_t>(out.size()))) +
+           " has more elements than can be addressed: choose a smaller one");
   }
 };
 

@@ -75,6 +75,31 @@ TEST_SUITE("blas") {
     });
   }
 
+  TEST_CASE("qr and eigh of matrices beyond a tile") {
+    for (const DType dtype : {tenon::f64, tenon::c128}) {
+      for (const Shape& shape : {Shape{70, 70}, Shape{33, 90}, Shape{90, 33}, Shape{2, 64, 65}}) {
+        Shape with_parts = shape;
+        with_parts.push_back(2);
+        const Tensor parts = numbers(with_parts, tenon::f64, 7);
+        const Tensor a =
+            tenon::is_complex(dtype) ? tenon::view_as_complex(parts) : parts.select(-1, 0);
+        for (const char* mode : {"reduced", "complete", "r"}) {
+          const auto [q, r] = linalg::qr(a, mode);
+          CHECK(r.tril(-1).abs().amax().item() == 0);
+          if (std::string(mode) != "r") CHECK((q.matmul(r) - a).abs().amax().item() < 1e-12 * 90);
+        }
+        const int64_t n = std::min(a.size(-1), a.size(-2));
+        const Tensor square = transposed(a.narrow(-1, 0, n).narrow(-2, 0, n));  // not symmetric
+        const auto [values, vectors] = linalg::eigh(square);
+        const Tensor half = (square + tenon::conjugate(transposed(square))) * 0.5;
+        const Tensor product =
+            (vectors * values.unsqueeze(-2)).matmul(tenon::conjugate(transposed(vectors)));
+        CHECK((product - half).abs().amax().item() < 1e-11);
+        CHECK((linalg::eigvalsh(square) - values).abs().amax().item() < 1e-11);
+      }
+    }
+  }
+
   TEST_CASE("svd gives orthonormal vectors and descending values whose product is the matrix") {
     each_matrix([](const Tensor& a) {
       const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);

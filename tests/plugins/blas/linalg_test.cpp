@@ -107,6 +107,32 @@ TEST_SUITE("blas") {
     });
   }
 
+  TEST_CASE("many right sides are solved as one at a time is") {
+    uint64_t seed = 1;
+    for (const DType dtype : {tenon::f32, tenon::f64, tenon::c64, tenon::c128}) {
+      const bool single = tenon::real_dtype(dtype) == tenon::f32;
+      for (const int64_t n : {1, 2, 7, 40}) {
+        for (const int64_t count : {16, 33}) {
+          const Tensor parts = numbers({3, n, n, 2}, tenon::real_dtype(dtype), ++seed);
+          const bool is_complex = tenon::is_complex(dtype);
+          const Tensor a = (is_complex ? tenon::view_as_complex(parts) : parts.select(-1, 0)) +
+                           tenon::eye(n, tenon::none, dtype).flip({0});  // rows change places
+          // Of another layout, and one for all of the matrices.
+          const Tensor b = numbers({count, n}, tenon::real_dtype(dtype), ++seed).to(dtype).t();
+          const Tensor found = linalg::solve(a, b);
+          REQUIRE(found.sizes() == Shape{3, n, count});
+          const double limit = single ? 2e-2 : 1e-9;
+          CHECK((a.matmul(found) - b).abs().amax().item() < limit);
+          const Tensor one = linalg::solve(a, b.narrow(1, count - 1, 1));
+          CHECK((found.narrow(2, count - 1, 1) - one).abs().amax().item() <
+                limit * (1 + one.abs().amax().item()));
+          CHECK((linalg::solve(a.select(0, 1), b) - found.select(0, 1)).abs().amax().item() <
+                limit * (1 + one.abs().amax().item()));
+        }
+      }
+    }
+  }
+
   TEST_CASE("solve takes vectors, and broadcasts batches") {
     const Tensor a = regular({2, 3, 3}, tenon::f64, 4), one = regular({3, 3}, tenon::f64, 5);
     const Tensor v = numbers({3}, tenon::f64, 6), rows = numbers({2, 3}, tenon::f64, 7);

@@ -206,6 +206,30 @@ TEST_SUITE("math sort") {
     CHECK(std::get<0>(unique(tenon::zeros({3, 0}), 0)).sizes() == Sizes{1, 0});
   }
 
+  TEST_CASE("searchsorted finds many values in long lines, several at once") {
+    Draw draw(7);
+    for (int round = 0; round < 60; ++round) {
+      const DType dtype = draw.dtype();
+      const bool vector = draw.chance(50), right = draw.chance(50);
+      const int64_t rows = draw.between(1, 3), many = draw.of(Sizes{1, 2, 31, 64, 1000, 1500}),
+                    few = draw.of(Sizes{31, 32, 33, 100});
+      const Tensor sequence =
+          std::get<0>(sort(draw.tensor(vector ? Sizes{many} : Sizes{rows, many}, dtype)));
+      const Tensor input = draw.tensor({rows, few}, dtype);
+      const Tensor found = searchsorted(sequence, input, false, right);
+      const LinesOf lines(sequence, -1), wanted(input, -1), places(found, -1);
+      for (size_t row = 0; row < wanted.lines.size(); ++row) {
+        const std::vector<double>& line = lines.lines[vector ? 0 : row];
+        for (size_t i = 0; i < wanted.lines[row].size(); ++i) {
+          const double value = wanted.lines[row][i];
+          const auto at = right ? std::upper_bound(line.begin(), line.end(), value, less)
+                                : std::lower_bound(line.begin(), line.end(), value, less);
+          REQUIRE(places.lines[row][i] == static_cast<double>(at - line.begin()));
+        }
+      }
+    }
+  }
+
   TEST_CASE("searchsorted and bucketize count what comes before a value") {
     Draw draw(5);
     for (int round = 0; round < 200; ++round) {

@@ -229,6 +229,11 @@ TEST_SUITE("nn") {
         refused(no, std::vector<double>{0.1}, "nearest", no).find("scale_factor 0.1 of an input") ==
         0);
     CHECK_THROWS_AS(functional::interpolate(tenon::ones({2, 2}), two), tenon::ValueError);
+    // Before anything is laid out for its rows, which would not fit the machine.
+    const Shape beyond{int64_t{1} << 30, int64_t{1} << 30};
+    CHECK(refusal_of("interpolate", [&] {
+            functional::interpolate(tenon::ones({8, 1, 2, 2}), beyond);
+          }).find("more elements than can be addressed") != std::string::npos);
     CHECK_THROWS_AS(functional::interpolate(tenon::ones({1, 1, 0, 2}), two), tenon::ValueError);
     const Tensor q = tenon::ones({3, 2});
     CHECK(refusal_of("scaled_dot_product_attention",
