@@ -311,23 +311,4 @@ void dot(const Tensor& a, const Tensor& b, const Tensor& out) {
   }
 }
 
-void throw_rank(const char* op, const char* name, int64_t expected, const Tensor& found) {
-  throw ValueError(std::string(op) + "(): '" + name + "' must have " + std::to_string(expected) +
-                   (expected == 1 ? " dimension" : " dimensions") + ", got shape " +
-                   shape_text(found) +
-                   (std::string_view(op) == "matmul" ? "" : "; matmul() takes any number"));
-}
-void throw_inner_sizes(const char* op, const Tensor& a, const Tensor& b) {
-  throw ValueError(std::string(op) + "(): inner sizes differ: " + shape_text(a) + " and " +
-                   shape_text(b));
-}
-void throw_batch_sizes(const char* op, const Tensor& a, const Tensor& b) {
-  throw ValueError(std::string(op) + "(): batch sizes differ: " + shape_text(a) + " and " +
-                   shape_text(b));
-}
-void throw_bool(const char* op) {
-  throw tenon::TypeError(std::string(op) +
-                         "(): bool tensors have no product; convert them with to()");
-}
-
 }  // namespace blas

@@ -4,16 +4,17 @@
 
 #include <string>
 
-#include <tenon/kernel/check.hpp>
 #include <tenon/kernel/matrix_product.hpp>
 #include <tenon/plugin.hpp>
+
+#include "shared_ops/product_checks.hpp"
 
 namespace blas {
 
 using tenon::DType;
 using tenon::IntList;
 using tenon::Tensor;
-using tenon::kernel::shape_text;
+using namespace products;
 
 namespace kernel = tenon::kernel;
 using kernel::Matrices, kernel::matrices;
@@ -31,24 +32,12 @@ void multiply_integers(const Tensor& a, const Tensor& b, const Tensor& out, int6
 void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y);
 void dot(const Tensor& a, const Tensor& b, const Tensor& out);
 
-// ---- refusals ----
-[[noreturn]] void throw_rank(const char* op, const char* name, int64_t expected,
-                             const Tensor& found);
-[[noreturn]] void throw_inner_sizes(const char* op, const Tensor& a, const Tensor& b);
-[[noreturn]] void throw_batch_sizes(const char* op, const Tensor& a, const Tensor& b);
-[[noreturn]] void throw_bool(const char* op);
-
-inline void check_rank(const char* op, const char* name, int64_t expected, const Tensor& found) {
-  if (__builtin_expect(found.dim() != expected, 0)) throw_rank(op, name, expected, found);
-}
-inline void check_dtypes(const char* op, const char* a_name, const Tensor& a, const char* b_name,
-                         const Tensor& b) {
-  tenon::kernel::check_same_dtype(op, a_name, a, b_name, b);
-  if (__builtin_expect(a.dtype() == tenon::boolean, 0)) throw_bool(op);
-}
-inline void check_inner_sizes(const char* op, const Tensor& a, const Tensor& b, int64_t a_size,
-                              int64_t b_size) {
-  if (__builtin_expect(a_size != b_size, 0)) throw_inner_sizes(op, a, b);
-}
+// For the rules that products share.
+struct Gemm {
+  static void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch,
+                       double alpha, double beta) {
+    blas::multiply(a, b, out, batch, alpha, beta);
+  }
+};
 
 }  // namespace blas

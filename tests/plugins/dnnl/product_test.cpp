@@ -64,6 +64,26 @@ TEST_SUITE("dnnl/product") {
     CHECK(taken > 30);
   }
 
+  TEST_CASE(
+      "both providers declare the same of products, but for who they are and what they decline") {
+    const tenon::Json ops = tenon::describe("ops");
+    const auto declared = [&](const std::string& plugin, const std::string& name) {
+      std::string text;
+      for (int64_t i = 0; i < ops.size(); ++i) {
+        if (ops[i]["name"].text() != name || ops[i]["provider"].text() != plugin) continue;
+        for (int64_t k = 0; k < ops[i].size(); ++k) {
+          if (ops[i].key(k) != "provider") text += ops[i].key(k) + ": " + ops[i][k].dump() + "\n";
+        }
+      }
+      return text;
+    };
+    for (const std::string name : {"mm", "bmm", "addmm"}) {
+      CAPTURE(name);
+      CHECK(declared("dnnl", name).find("doc: ") != std::string::npos);
+      CHECK(declared("dnnl", name) == declared("blas", name));
+    }
+  }
+
   TEST_CASE("gradients of both orders and tangents agree with f64") {
     const auto all = [](tenon::DType dtype) {
       Tensor x = numbers({120}, f32, 1).to(dtype).requires_grad_(),
