@@ -224,13 +224,59 @@ class PluginManager::PolicyCheck {
     if (is_missing(preference.plugin)) return;
     const auto& records = manager_.records_;
     if (std::any_of(records.begin(), records.end(),
-                    [&](const auto& record) { return record->is_named(preference.plugin); }))
-      return check_matches(preference, "ops.prefer");
+                    [&](const auto& record) { return record->is_named(preference.plugin); })) {
+      check_matches(preference, "ops.prefer");
+      return check_conditions(preference);
+    }
     refuse(make_failure(PluginStage::Find, preference.plugin, "",
                         format_text("it is preferred for {} but no plugin has this id; {}",
                                     quote(preference.pattern), searched_text(manager_.folders_)),
                         "correct the id, or remove the entry"),
            preference.written);
+  }
+
+  // Conditions are about tensors among the parameters of an op that the plugin provides.
+  void check_conditions(const PluginPolicy::Preference& preference) {
+    if (!preference.when) return;
+    if (preference.about_overrides())
+      return refuse_name(
+          format_text("ops.prefer: {} names overrides, which types choose, not shapes",
+                      quote(preference.pattern)),
+          preference.written, "remove `when`, or name an op", "/when");
+    for (const ShapeCondition& condition : *preference.when) {
+      std::vector<std::string> tensors;
+      if (is_tensor_of_op(preference, condition.parameter, tensors)) continue;
+      std::ranges::sort(tensors);
+      tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
+      const Words names(tensors.begin(), tensors.end());
+      refuse_name(format_text("ops.prefer: {} is not a tensor among the parameters of {}{}",
+                              quote(condition.parameter), quote(preference.pattern),
+                              suggestion(condition.parameter, names)),
+                  preference.written,
+                  names.empty()
+                      ? "remove `when`"
+                      : format_text("name one of its tensors: {}", quoted_list(names, "or")),
+                  format_text("/when/{}", condition.parameter));
+    }
+  }
+  // `tensors` gets the parameters that a condition may be about.
+  bool is_tensor_of_op(const PluginPolicy::Preference& preference, const std::string& parameter,
+                       std::vector<std::string>& tensors) const {
+    for (const auto& record : manager_.records_) {
+      if (record->found.facts == nullptr || !record->is_named(preference.plugin)) continue;
+      for (const OpFacts& op : record->found.facts->ops) {
+        if (!matches_pattern(preference.pattern, op.name())) continue;
+        try {
+          for (const Parameter& one : parse_schema(op.schema).parameters) {
+            if (one.type.kind != TypeKind::tensor || one.type.list) continue;
+            if (one.name == parameter) return true;
+            tensors.push_back(one.name);
+          }
+        } catch (const Error&) {  // loading the plugin says what is wrong with it
+        }
+      }
+    }
+    return false;
   }
 
   void check_type(const PluginPolicy::Type& type) {
@@ -323,7 +369,14 @@ void PluginManager::apply(const PluginPolicy& policy) {
     throw error;
   }
   const std::vector<PluginPolicy::Plugin> plugins = policies_->list.front().plugins;
+  Registrar::Rules rules;
+  if (policies_->prefers_for_calls()) {
+    for (const std::string_view op : resolver_->names(ItemKind::Op)) {
+      if (auto found = resolver_->rules(op); !found.empty()) rules.emplace(op, std::move(found));
+    }
+  }
   lock.unlock();
+  if (!rules.empty()) registrar_.set_rules(std::move(rules));
   for (const PluginPolicy::Type& type : policy.types)
     registrar_.configure(type.name, type.settings);
   lock.lock();

@@ -77,26 +77,58 @@ const PluginPolicy::Preference* PolicyStack::disabling(const KnownPlugin& plugin
   return nullptr;
 }
 
+namespace {
+
+// By the first preference for all calls that matches.
+const KnownPlugin* preferred_by(const PluginPolicy& policy, const PreferenceTarget& target,
+                                const KnownPlugins& candidates, std::string* reason) {
+  for (const PluginPolicy::Preference& preference : policy.prefer) {
+    if (preference.when || !matches(preference, target)) continue;
+    for (const KnownPlugin* candidate : candidates) {
+      if (!candidate->is_named(preference.plugin)) continue;
+      if (reason != nullptr)
+        *reason = format_text("preferred by {}: {}", policy.source, preference.pattern);
+      return candidate;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 const KnownPlugin* PolicyStack::preferred(const PreferenceTarget& target,
                                           const KnownPlugins& candidates,
                                           std::string* reason) const {
-  const auto search = [&](const PluginPolicy& policy) -> const KnownPlugin* {
-    for (const PluginPolicy::Preference& preference : policy.prefer) {
-      if (!matches(preference, target)) continue;
-      for (const KnownPlugin* candidate : candidates) {
-        if (!candidate->is_named(preference.plugin)) continue;
-        if (reason != nullptr)
-          *reason = format_text("preferred by {}: {}", policy.source, preference.pattern);
-        return candidate;
-      }
-    }
-    return nullptr;
-  };
-  if (const KnownPlugin* plugin = search(environment)) return plugin;
+  if (const KnownPlugin* plugin = preferred_by(environment, target, candidates, reason))
+    return plugin;
   for (const PluginPolicy& policy : list) {
-    if (const KnownPlugin* plugin = search(policy)) return plugin;
+    if (const KnownPlugin* plugin = preferred_by(policy, target, candidates, reason)) return plugin;
   }
   return nullptr;
+}
+
+bool PolicyStack::prefers_for_calls() const {
+  return std::ranges::any_of(list, [](const PluginPolicy& policy) {
+    return std::ranges::any_of(policy.prefer, [](const auto& one) { return one.when.has_value(); });
+  });
+}
+
+std::vector<PolicyStack::CallPreference> PolicyStack::preferred_for_calls(
+    const PreferenceTarget& target, const KnownPlugins& candidates) const {
+  std::vector<CallPreference> found;
+  if (preferred_by(environment, target, candidates, nullptr) != nullptr) return found;
+  for (const PluginPolicy& policy : list) {
+    for (const PluginPolicy::Preference& preference : policy.prefer) {
+      if (!matches(preference, target)) continue;
+      const auto candidate = std::ranges::find_if(candidates, [&](const KnownPlugin* plugin) {
+        return plugin->is_named(preference.plugin);
+      });
+      if (candidate == candidates.end()) continue;
+      if (!preference.when) return found;
+      found.push_back({&preference, *candidate, policy.source});
+    }
+  }
+  return found;
 }
 
 const KnownPlugin* PolicyStack::by_place(const KnownPlugins& candidates,
@@ -219,6 +251,18 @@ bool may_decline(const KnownPlugin& plugin, ItemKind kind, std::string_view name
 
 // ---- levels ----
 
+namespace {
+
+// -1: in none.
+int level_of(const ProviderLevels& levels, const KnownPlugin& plugin) {
+  for (size_t i = 0; i < levels.size(); ++i) {
+    if (contains(levels[i].plugins, &plugin)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+}  // namespace
+
 void Resolver::set_plugins(const KnownPlugins& plugins) {
   plugins_ = plugins;
   for (auto& names : declaring_) names.clear();
@@ -311,18 +355,37 @@ ProviderLevels Resolver::levels(ItemKind kind, std::string_view name) const {
       return plugin == plugins.front() || redefines(*plugins.front(), *plugin, kind, name);
     });
   }
+  if (levels.empty() || levels.back().plugins.size() > 1) return levels;
+  for (const PolicyStack::CallPreference& one : call_preferences(kind, name)) {
+    if (level_of(levels, *one.plugin) >= 0 || !is_sound(*one.plugin) ||
+        redefines(*levels.back().plugins.front(), *one.plugin, kind, name))
+      continue;
+    levels.push_back({{one.plugin}, {}});
+  }
   return levels;
 }
 
-namespace {
-
-// -1: in none.
-int level_of(const ProviderLevels& levels, const KnownPlugin& plugin) {
-  for (size_t i = 0; i < levels.size(); ++i) {
-    if (contains(levels[i].plugins, &plugin)) return static_cast<int>(i);
-  }
-  return -1;
+std::vector<PolicyStack::CallPreference> Resolver::call_preferences(ItemKind kind,
+                                                                    std::string_view name) const {
+  const KnownPlugins* declaring_name = declaring(kind, name);
+  if (kind != ItemKind::Op || declaring_name == nullptr || declaring_name->size() < 2 ||
+      !policies_.prefers_for_calls())
+    return {};
+  KnownPlugins usable;
+  std::ranges::copy_if(*declaring_name, std::back_inserter(usable), [&](const KnownPlugin* plugin) {
+    return plugin->state != PluginState::Excluded && policies_.disabling(*plugin, name) == nullptr;
+  });
+  return policies_.preferred_for_calls(name, usable);
 }
+
+std::vector<ProviderRule> Resolver::rules(std::string_view op) const {
+  std::vector<ProviderRule> rules;
+  for (const PolicyStack::CallPreference& one : call_preferences(ItemKind::Op, op))
+    rules.push_back({one.plugin->id(), *one.preference->when, one.source});
+  return rules;
+}
+
+namespace {
 
 // Where the plugin would be among those that are registered, which a policy of before may have
 // ranked: such stay above.
@@ -337,17 +400,22 @@ KnownPlugins insert_ranked(KnownPlugins present, const ProviderLevels& levels,
   return present;
 }
 
-// Whether each but the last may decline, and all mean the same.
-bool is_chain(const KnownPlugins& plugins, ItemKind kind, std::string_view name) {
+}  // namespace
+
+// Whether all mean the same, and each but the last may pass calls on: it may decline, or what comes
+// next is preferred for some.
+bool Resolver::is_chain(const KnownPlugins& plugins, ItemKind kind, std::string_view name) const {
+  const auto preferences = call_preferences(kind, name);
   for (size_t i = 0; i + 1 < plugins.size(); ++i) {
-    if (!may_decline(*plugins[i], kind, name) ||
-        redefines(*plugins[i], *plugins[i + 1], kind, name))
-      return false;
+    const KnownPlugin &above = *plugins[i], &below = *plugins[i + 1];
+    const bool passes_on =
+        may_decline(above, kind, name) ||
+        std::ranges::find(preferences, &below, &PolicyStack::CallPreference::plugin) !=
+            preferences.end();
+    if (!passes_on || redefines(above, below, kind, name)) return false;
   }
   return true;
 }
-
-}  // namespace
 
 KnownPlugins Resolver::registered_with(const KnownPlugin& plugin, ItemKind kind,
                                        std::string_view name) const {
@@ -376,7 +444,14 @@ ProviderStanding Resolver::standing(const KnownPlugin& plugin, ItemKind kind, st
     if (reason != nullptr) *reason = text();
   };
   const auto say_next = [&](const KnownPlugin& above) {
-    say([&] { return format_text("runs what {} declines", above.text()); });
+    say([&] {
+      std::string text = format_text("runs what {} declines", above.text());
+      for (const ProviderRule& rule : rules(name)) {
+        if (kind == ItemKind::Op && rule.provider == plugin.id())
+          text += format_text("; {}", rule.text());
+      }
+      return text;
+    });
     return ProviderStanding::Next;
   };
   const KnownPlugins& present = registered(kind, name);
