@@ -61,9 +61,9 @@ namespace {
 // All that a call of it carries.
 bool gather_flags(const Implementation& implementation, const tenon_value* arguments,
                   uint32_t& flags) {
-  flags |= implementation.call_flags & ~kListsFlag;
+  flags |= implementation.call_flags.load(std::memory_order_relaxed) & ~kListsFlag;
   if (!gather_operand_flags(implementation, arguments, flags)) return false;
-  return (implementation.call_flags & kListsFlag) == 0 ||
+  return (implementation.call_flags.load(std::memory_order_relaxed) & kListsFlag) == 0 ||
          gather_list_flags(implementation, arguments, flags);
 }
 
@@ -189,7 +189,9 @@ template <bool kFilled>
   if (implementation == nullptr) [[unlikely]]
     return fail_inactive(op, error);
   const auto given = static_cast<uint32_t>(count);
-  uint32_t flags = thread_state.call_flags | implementation->call_flags;
+  // In this order the other load is part of the instruction that joins them.
+  uint32_t flags =
+      implementation->call_flags.load(std::memory_order_relaxed) | thread_state.call_flags;
   if (given != implementation->parameter_count ||
       !gather_operand_flags(*implementation, arguments, flags)) [[unlikely]]
     return call_completed(*implementation, {{arguments, given}, {}, {}, kFilled}, results, error);

@@ -292,8 +292,8 @@ tenon_status run_candidate(const CallFrame& running, size_t index, Call& call,
 
 // The flags of a call whose operands carry these.
 uint32_t call_flags(const Implementation& implementation, uint32_t operands) {
-  const bool may_decline = implementation.descriptor.declines != nullptr;
-  return operands | thread_state.call_flags | kKernelFlag | (may_decline ? kProviderFlag : 0);
+  return operands | thread_state.call_flags | kKernelFlag |
+         (may_pass_on(implementation) ? kProviderFlag : 0);
 }
 
 }  // namespace

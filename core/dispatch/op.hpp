@@ -9,6 +9,7 @@
 
 #include "core/base/plugin_code.hpp"
 #include "core/dispatch/arguments.hpp"
+#include "core/dispatch/provider_rule.hpp"
 #include "core/dispatch/schema.hpp"
 #include "tenon/abi/op.h"
 
@@ -45,7 +46,9 @@ struct Implementation {
   const tenon_op* op = nullptr;
   uint32_t parameter_count = 0;
   uint32_t result_count = 0;
-  uint32_t call_flags = 0;        // what each of its calls carries: kListsFlag, kProviderFlag
+  // What each of its calls carries: kListsFlag, kProviderFlag. The latter comes and goes with the op's
+  // rules.
+  mutable std::atomic<uint32_t> call_flags{0};
   uint32_t flags = 0;             // of its descriptor
   bool has_lists = false;         // some parameter is a tensor list
   bool fixed_lists = false;       // some list parameter has a fixed length
@@ -130,7 +133,23 @@ struct tenon_op {
   std::atomic<const tenon::core::Implementation*> implementation{nullptr};
   // The plugin that was unloaded, while no other provides the op.
   std::atomic<const std::string*> withdrawn_by{nullptr};
+  // Null: none. They stay, for calls that read them.
+  std::atomic<const tenon::core::ProviderRules*> rules{nullptr};
   // Of the registry, under its lock: what calls may run, best first. The first is `implementation`,
   // and each leads to the next.
   std::vector<const tenon::core::Implementation*> ranked;
 };
+
+namespace tenon::core {
+
+// Those for calls that reach this implementation first; null: none.
+inline const ProviderRules* rules_of(const Implementation& implementation) noexcept {
+  const tenon_op* op = implementation.op;
+  return op == nullptr ? nullptr : op->rules.load(std::memory_order_acquire);
+}
+// Whether another provider may run calls of it.
+inline bool may_pass_on(const Implementation& implementation) noexcept {
+  return implementation.descriptor.declines != nullptr || rules_of(implementation) != nullptr;
+}
+
+}  // namespace tenon::core

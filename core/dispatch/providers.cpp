@@ -49,29 +49,68 @@ struct Declined {
       schema.short_name(), quote(schema.name), join(texts, "; "), quote(schema.name), schema.name);
 }
 
-// The first has declined already; `listed` may be null.
-const Implementation& choose_next(const Implementation& first, const char* reason,
-                                  const tenon_value* arguments, std::vector<DeclinedCall>* listed) {
-  Declined declined;
-  const Implementation* asked = &first;
-  while (reason != nullptr) {
-    // Calls mostly decline for one reason: threads share what none of them writes.
-    if (asked->reason_declined.load(std::memory_order_relaxed) != reason)
-      asked->reason_declined.store(reason, std::memory_order_relaxed);
-    declined.add(*asked, reason);
-    if (listed != nullptr) listed->push_back({asked->provider, shown_reason(reason)});
-    if (tracing()) trace_declined(*asked, shown_reason(reason));
-    asked = Registry::process().next_provider(*asked);
-    if (asked == nullptr) throw_all_declined(first.schema, declined);
-    reason = reason_to_decline(*asked, arguments);
-  }
-  return *asked;
-}
+// Who is asked for a call, and what is said of those that it passes; `listed` may be null.
+class Choice {
+ public:
+  Choice(const tenon_value* arguments, std::vector<DeclinedCall>* listed)
+      : arguments_(arguments), listed_(listed) {}
 
-[[gnu::noinline]] tenon_status run_next_provider(Call& call, const char* reason) noexcept {
+  // From `asked` on, which has declined for the reason; null: it takes the call.
+  const Implementation& in_order(const Implementation& first, const char* reason) {
+    const Implementation* asked = &first;
+    while (reason != nullptr) {
+      pass(*asked, reason);
+      do {
+        asked = Registry::process().next_provider(*asked);
+      } while (asked != nullptr && asked == refused_);
+      if (asked == nullptr) throw_all_declined(first.schema, declined_);
+      reason = reason_to_decline(*asked, arguments_);
+    }
+    return *asked;
+  }
+
+  // The one that a rule names before all others.
+  const Implementation& by_rule(const Implementation& first, const ProviderRules& rules) {
+    const ProviderRules::Found found = rules.find(arguments_);
+    const Implementation* preferred = found.rule == nullptr ? nullptr : &first;
+    while (preferred != nullptr && preferred->provider != found.rule->provider)
+      preferred = Registry::process().next_provider(*preferred);
+    if (preferred == nullptr || preferred == &first)
+      return in_order(first, reason_to_decline(first, arguments_));
+    if (const char* reason = reason_to_decline(*preferred, arguments_)) {
+      refused_ = preferred;
+      pass(*preferred, reason);
+      return in_order(first, reason_to_decline(first, arguments_));
+    }
+    for (const Implementation* above = &first; above != nullptr && above != preferred;
+         above = above->next.load(std::memory_order_acquire))
+      pass(*above, found.text);
+    return *preferred;
+  }
+
+ private:
+  void pass(const Implementation& implementation, const char* reason) {
+    // Calls mostly decline for one reason: threads share what none of them writes.
+    if (implementation.reason_declined.load(std::memory_order_relaxed) != reason)
+      implementation.reason_declined.store(reason, std::memory_order_relaxed);
+    declined_.add(implementation, reason);
+    if (listed_ != nullptr) listed_->push_back({implementation.provider, shown_reason(reason)});
+    if (tracing()) trace_declined(implementation, shown_reason(reason));
+  }
+
+  const tenon_value* const arguments_;
+  std::vector<DeclinedCall>* const listed_;
+  Declined declined_;
+  const Implementation* refused_ = nullptr;  // by its own judgement, before its turn
+};
+
+[[gnu::noinline]] tenon_status run_other(Call& call, const ProviderRules* rules,
+                                         const char* reason) noexcept {
   const Implementation* chosen = nullptr;
   const tenon_status status = guarded(call.error, [&] {
-    chosen = &choose_next(call.implementation, reason, call.arguments, nullptr);
+    Choice choice(call.arguments, nullptr);
+    chosen = rules != nullptr ? &choice.by_rule(call.implementation, *rules)
+                              : &choice.in_order(call.implementation, reason);
   });
   if (status != TENON_OK) {
     add_error_context(call.error, call.implementation, status);
@@ -92,12 +131,16 @@ const char* reason_to_decline(const Implementation& implementation, const tenon_
 
 const Implementation& choose_provider(const Implementation& first, const tenon_value* arguments,
                                       std::vector<DeclinedCall>& declined) {
-  return choose_next(first, reason_to_decline(first, arguments), arguments, &declined);
+  Choice choice(arguments, &declined);
+  if (const ProviderRules* rules = rules_of(first)) return choice.by_rule(first, *rules);
+  return choice.in_order(first, reason_to_decline(first, arguments));
 }
 
 tenon_status run_provider(Call& call) noexcept {
+  if (const ProviderRules* rules = rules_of(call.implementation))
+    return run_other(call, rules, nullptr);
   const char* reason = reason_to_decline(call.implementation, call.arguments);
-  return reason == nullptr ? next<LayerId::provider>(call) : run_next_provider(call, reason);
+  return reason == nullptr ? next<LayerId::provider>(call) : run_other(call, nullptr, reason);
 }
 
 }  // namespace tenon::core

@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
+#include "core/dispatch/layer.hpp"
 
 namespace tenon::core {
 
@@ -87,10 +88,17 @@ void insert_ranked(tenon_op& op, const Implementation& made,
   op.ranked.insert(below, &made);
 }
 
+void refresh_call_flags(const Implementation& implementation) {
+  uint32_t flags = implementation.call_flags.load(std::memory_order_relaxed) & ~kProviderFlag;
+  if (may_pass_on(implementation)) flags |= kProviderFlag;
+  implementation.call_flags.store(flags, std::memory_order_relaxed);
+}
+
 // Leads each to the next, and calls to the first.
 void relink(tenon_op& op) {
   const Implementation* next = nullptr;
   for (auto place = op.ranked.rbegin(); place != op.ranked.rend(); ++place) {
+    refresh_call_flags(**place);
     (*place)->next.store(next, std::memory_order_release);
     next = *place;
   }
@@ -137,11 +145,34 @@ void Registry::commit(const std::string& provider,
     next->ops.emplace(op->name, op);
     implementation->op = op;
     insert_ranked(*op, *implementation, ranked_for(ranked, name));
+    attach_rules(*op);
     relink(*op);
     op->withdrawn_by.store(nullptr, std::memory_order_release);
     implementations_.push_back({std::move(implementation), {}});
   }
   publish(std::move(next));
+}
+
+// The places of parameters are those of the schema, which a reload may change.
+void Registry::attach_rules(tenon_op& op) {
+  const auto found = rules_.find(op.name);
+  const ProviderRules* rules = nullptr;
+  if (found != rules_.end() && !op.ranked.empty()) {
+    made_rules_.push_back(
+        std::make_unique<const ProviderRules>(op.ranked.front()->schema, found->second));
+    rules = made_rules_.back().get();
+  }
+  op.rules.store(rules, std::memory_order_release);
+}
+
+void Registry::set_rules(Rules rules) {
+  const std::lock_guard lock(writers_);
+  rules_ = std::move(rules);
+  for (const std::unique_ptr<tenon_op>& op : ops_) {
+    if (op->rules.load() == nullptr && !rules_.contains(op->name)) continue;
+    attach_rules(*op);
+    relink(*op);
+  }
 }
 
 void Registry::withdraw(const PluginCode& code) {

@@ -57,11 +57,28 @@ PluginPolicy::Plugin plugin_of(const tenon_json& entry) {
   return plugin;
 }
 
+// Of the entry of a list of preferences.
+std::optional<std::vector<ShapeCondition>> conditions_of(const tenon_json& rule) {
+  const tenon_json* when = rule.find("when");
+  if (when == nullptr) return std::nullopt;
+  std::vector<ShapeCondition> conditions;
+  for (const tenon_json& one : when->children())
+    conditions.push_back({std::string(one.key()), ShapeClass(one.as_string())});
+  return conditions;
+}
+
 void read_preferences(const tenon_json& ops, PluginPolicy& policy) {
   if (const tenon_json* prefer = ops.find("prefer")) {
-    for (const tenon_json& entry : prefer->children())
-      policy.prefer.push_back(
-          {std::string(entry.key()), std::string(entry.as_string()), Json(&entry)});
+    for (const tenon_json& entry : prefer->children()) {
+      const std::string pattern(entry.key());
+      if (entry.is_string()) {
+        policy.prefer.push_back({pattern, std::string(entry.as_string()), Json(&entry)});
+        continue;
+      }
+      for (const tenon_json& rule : entry.children())
+        policy.prefer.push_back(
+            {pattern, text_in(rule, "plugin"), Json(&rule), conditions_of(rule)});
+    }
   }
   if (const tenon_json* disable = ops.find("disable")) {
     for (const tenon_json& entry : disable->children())

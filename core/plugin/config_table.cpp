@@ -76,15 +76,38 @@ constexpr ConfigObject kDisable = {.name = "disable",
                                    .examples = R"([{"op": "nn.*", "plugin": "my_ops"}])"};
 constexpr ConfigSchema kDisableEntry[] = {{.type = Type::Object, .object = &kDisable}};
 constexpr ConfigSchema kDisableList[] = {{.type = Type::Array, .elements = kDisableEntry}};
+constexpr ConfigSchema kShapeClass[] = {{.type = Type::Text, .text = Text::ShapeClass}};
+constexpr ConfigSchema kWhen[] = {{.type = Type::Map, .text = Text::Name, .elements = kShapeClass}};
+constexpr ConfigKey kPreferenceKeys[] = {
+    {.name = "plugin",
+     .meaning = "the plugin whose implementation is taken, or of calls asked first",
+     .schemas = kPluginId,
+     .required = true},
+    {.name = "when",
+     .meaning = "for calls with such operands alone: parameter -> class of shapes; without it the "
+                "plugin is ranked first for all",
+     .schemas = kWhen},
+};
+constexpr ConfigObject kPreference = {
+    .name = "preference",
+    .meaning = "a preference, for all calls or for some",
+    .keys = kPreferenceKeys,
+    .shorthand = "plugin",
+    .examples = R"([{"plugin": "blas", "when": {"input": "f32[64..127, 784]", "mat2": "[*, ..15]"}},
+                     "dnnl"])"};
+constexpr ConfigSchema kPreferenceEntry[] = {{.type = Type::Object, .object = &kPreference}};
+constexpr ConfigSchema kPreferences[] = {
+    {.type = Type::Text, .text = Text::PluginId},
+    {.type = Type::Array, .elements = kPreferenceEntry, .fewest = 1}};
 constexpr ConfigSchema kPrefer[] = {
-    {.type = Type::Map, .text = Text::Pattern, .elements = kPluginId}};
+    {.type = Type::Map, .text = Text::Pattern, .elements = kPreferences}};
 constexpr Names kDuplicateChoices = {"error", "first", "last"};
 constexpr ConfigSchema kDuplicates[] = {
     {.type = Type::Text, .text = Text::Choice, .choices = kDuplicateChoices}};
 constexpr ConfigKey kOpsKeys[] = {
     {.name = "prefer",
-     .meaning = "op, override or pattern -> the plugin whose implementation is taken; the first "
-                "that matches decides",
+     .meaning = "op, override or pattern -> the plugin whose implementation is taken, or a list of "
+                "preferences by shapes; the first that matches decides",
      .schemas = kPrefer,
      .fallback = "{}"},
     {.name = "disable",
@@ -96,11 +119,12 @@ constexpr ConfigKey kOpsKeys[] = {
                 "'error' (default), 'first' or 'last'",
      .schemas = kDuplicates},
 };
-constexpr ConfigObject kOps = {
-    .name = "ops",
-    .meaning = "ranking and switching off of ops",
-    .keys = kOpsKeys,
-    .examples = R"([{"prefer": {"add": "math", "nn.functional.*": "nn"}, "disable": ["exp2"],
+constexpr ConfigObject kOps = {.name = "ops",
+                               .meaning = "ranking and switching off of ops",
+                               .keys = kOpsKeys,
+                               .examples = R"([{"prefer": {"add": "math", "nn.functional.*": "nn",
+                                "mm": [{"plugin": "blas", "when": {"input": "f32[..64, *]"}}]},
+                     "disable": ["exp2"],
                      "duplicates": "first"}])"};
 constexpr ConfigSchema kOpsForm[] = {{.type = Type::Object, .object = &kOps}};
 

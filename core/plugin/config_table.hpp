@@ -38,8 +38,9 @@ enum class ConfigText : uint8_t {
   Pattern,  // the same, where '*' stands for anything
   Version,
   Sha256,
-  PublicKey,  // of minisign
-  Namespace   // a name, or names that begin with it: "acme", "acme."; '*' stands for anything
+  PublicKey,   // of minisign
+  ShapeClass,  // of operands: "f32[64..127, 784]"
+  Namespace    // a name, or names that begin with it: "acme", "acme."; '*' stands for anything
 };
 
 // Integers that every JSON reader keeps exactly are between its negative and it.

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
+#include "core/dispatch/shape_class.hpp"
 #include "core/plugin/minisign.hpp"
 #include "core/plugin/version_range.hpp"
 
@@ -79,6 +81,15 @@ bool is_version_range(std::string_view text) {
   }
 }
 
+bool is_shape_class(std::string_view text) {
+  try {
+    static_cast<void>(ShapeClass(text));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 bool is_path(std::string_view text) {
   return !text.empty() && text.find('\0') == std::string_view::npos;
 }
@@ -105,6 +116,8 @@ constexpr Grammar kGrammars[] = {
     {Text::Sha256, is_sha256, "^[0-9A-Fa-f]{64}$", "a SHA-256 hash of 64 hexadecimal digits"},
     {Text::PublicKey, is_public_key, "^RW[A-Za-z0-9+/]{54}$",
      "a public key of minisign: 'RW' and 54 characters"},
+    {Text::ShapeClass, is_shape_class, "^[a-z0-9]*\\[[0-9., *]*\\]$",
+     "a class of shapes like 'f32[64..127, 784]', with a size, a range or '*' for each dimension"},
     {Text::Namespace, is_namespace, "^[A-Za-z0-9_.*-]+$", "a namespace like 'acme.'"},
 };
 
@@ -172,7 +185,9 @@ std::string expected_text(const ConfigSchema& schema) {
     case Type::Array: {
       std::string text = "an array";
       if (schema.fewest == schema.most) text += format_text(" of {}", schema.most);
-      if (schema.fewest != schema.most && schema.fewest > 0) {
+      if (schema.most == std::numeric_limits<int64_t>::max()) {
+        if (schema.fewest > 0) text += format_text(" of at least {}", schema.fewest);
+      } else if (schema.fewest != schema.most && schema.fewest > 0) {
         text += format_text(" of {} to {}", schema.fewest, schema.most);
       }
       return text;

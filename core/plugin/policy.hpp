@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/json.hpp"
+#include "core/dispatch/provider_rule.hpp"
 #include "core/dispatch/type_settings.hpp"
 #include "core/plugin/minisign.hpp"
 #include "core/plugin/plugin_lock.hpp"
@@ -43,6 +45,8 @@ struct PluginPolicy {
     std::string pattern;
     std::string plugin;  // id; in `disable` empty means any provider
     Json written{};
+    // For calls with such operands alone, decided at each call; none: for all, decided at load.
+    std::optional<std::vector<ShapeCondition>> when{};
 
     bool about_overrides() const { return pattern.find('[') != std::string::npos; }
   };

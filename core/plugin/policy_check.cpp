@@ -194,13 +194,59 @@ class PolicyCheck {
     if (is_missing(preference.plugin)) return;
     if (std::ranges::any_of(input_.plugins, [&](const KnownPlugin* known) {
           return known->is_named(preference.plugin);
-        }))
-      return check_matches(preference, "ops.prefer");
+        })) {
+      check_matches(preference, "ops.prefer");
+      return check_conditions(preference);
+    }
     refuse(make_failure(PluginStage::Find, preference.plugin, "",
                         format_text("it is preferred for {} but no plugin has this id; {}",
                                     quote(preference.pattern), searched_text(input_.folders)),
                         "correct the id, or remove the entry"),
            preference.written);
+  }
+
+  // Conditions are about tensors among the parameters of an op that the plugin provides.
+  void check_conditions(const PluginPolicy::Preference& preference) {
+    if (!preference.when) return;
+    if (preference.about_overrides())
+      return refuse_name(
+          format_text("ops.prefer: {} names overrides, which types choose, not shapes",
+                      quote(preference.pattern)),
+          preference.written, "remove `when`, or name an op", "/when");
+    for (const ShapeCondition& condition : *preference.when) {
+      std::vector<std::string> tensors;
+      if (is_tensor_of_op(preference, condition.parameter, tensors)) continue;
+      std::ranges::sort(tensors);
+      tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
+      const Words names(tensors.begin(), tensors.end());
+      refuse_name(format_text("ops.prefer: {} is not a tensor among the parameters of {}{}",
+                              quote(condition.parameter), quote(preference.pattern),
+                              suggestion(condition.parameter, names)),
+                  preference.written,
+                  names.empty()
+                      ? "remove `when`"
+                      : format_text("name one of its tensors: {}", quoted_list(names, "or")),
+                  format_text("/when/{}", condition.parameter));
+    }
+  }
+  // `tensors` gets the parameters that a condition may be about.
+  bool is_tensor_of_op(const PluginPolicy::Preference& preference, const std::string& parameter,
+                       std::vector<std::string>& tensors) const {
+    for (const KnownPlugin* known : input_.plugins) {
+      if (known->found.facts == nullptr || !known->is_named(preference.plugin)) continue;
+      for (const OpFacts& op : known->found.facts->ops) {
+        if (!matches_pattern(preference.pattern, op.name())) continue;
+        try {
+          for (const Parameter& one : parse_schema(op.schema).parameters) {
+            if (one.type.kind != TypeKind::tensor || one.type.list) continue;
+            if (one.name == parameter) return true;
+            tensors.push_back(one.name);
+          }
+        } catch (const Error&) {  // loading the plugin says what is wrong with it
+        }
+      }
+    }
+    return false;
   }
 
   void check_type(const PluginPolicy::Type& type) {

@@ -38,26 +38,58 @@ const PluginPolicy::Preference* PolicyStack::disabling(const KnownPlugin& plugin
   return nullptr;
 }
 
+namespace {
+
+// By the first preference for all calls that matches.
+const KnownPlugin* preferred_by(const PluginPolicy& policy, const PreferenceTarget& target,
+                                const KnownPlugins& candidates, std::string* reason) {
+  for (const PluginPolicy::Preference& preference : policy.prefer) {
+    if (preference.when || !matches(preference, target)) continue;
+    for (const KnownPlugin* candidate : candidates) {
+      if (!candidate->is_named(preference.plugin)) continue;
+      if (reason != nullptr)
+        *reason = format_text("preferred by {}: {}", policy.source, preference.pattern);
+      return candidate;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 const KnownPlugin* PolicyStack::preferred(const PreferenceTarget& target,
                                           const KnownPlugins& candidates,
                                           std::string* reason) const {
-  const auto search = [&](const PluginPolicy& policy) -> const KnownPlugin* {
-    for (const PluginPolicy::Preference& preference : policy.prefer) {
-      if (!matches(preference, target)) continue;
-      for (const KnownPlugin* candidate : candidates) {
-        if (!candidate->is_named(preference.plugin)) continue;
-        if (reason != nullptr)
-          *reason = format_text("preferred by {}: {}", policy.source, preference.pattern);
-        return candidate;
-      }
-    }
-    return nullptr;
-  };
-  if (const KnownPlugin* plugin = search(environment)) return plugin;
+  if (const KnownPlugin* plugin = preferred_by(environment, target, candidates, reason))
+    return plugin;
   for (const PluginPolicy& policy : list) {
-    if (const KnownPlugin* plugin = search(policy)) return plugin;
+    if (const KnownPlugin* plugin = preferred_by(policy, target, candidates, reason)) return plugin;
   }
   return nullptr;
+}
+
+bool PolicyStack::prefers_for_calls() const {
+  return std::ranges::any_of(list, [](const PluginPolicy& policy) {
+    return std::ranges::any_of(policy.prefer, [](const auto& one) { return one.when.has_value(); });
+  });
+}
+
+std::vector<PolicyStack::CallPreference> PolicyStack::preferred_for_calls(
+    const PreferenceTarget& target, const KnownPlugins& candidates) const {
+  std::vector<CallPreference> found;
+  if (preferred_by(environment, target, candidates, nullptr) != nullptr) return found;
+  for (const PluginPolicy& policy : list) {
+    for (const PluginPolicy::Preference& preference : policy.prefer) {
+      if (!matches(preference, target)) continue;
+      const auto candidate = std::ranges::find_if(candidates, [&](const KnownPlugin* plugin) {
+        return plugin->is_named(preference.plugin);
+      });
+      if (candidate == candidates.end()) continue;
+      if (!preference.when) return found;
+      found.push_back({&preference, *candidate, policy.source});
+    }
+  }
+  return found;
 }
 
 const KnownPlugin* PolicyStack::by_place(const KnownPlugins& candidates,

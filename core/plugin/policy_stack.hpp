@@ -31,6 +31,15 @@ struct PolicyStack {
   // preference.
   const KnownPlugin* preferred(const PreferenceTarget& target, const KnownPlugins& candidates,
                                std::string* reason = nullptr) const;
+  // Preferences for some calls of an op, up to one that decides for all; the first that holds decides.
+  struct CallPreference {
+    const PluginPolicy::Preference* preference;
+    const KnownPlugin* plugin;
+    std::string source;
+  };
+  bool prefers_for_calls() const;
+  std::vector<CallPreference> preferred_for_calls(const PreferenceTarget& target,
+                                                  const KnownPlugins& candidates) const;
   // The one whose place in a policy's list decides, where a policy says so.
   const KnownPlugin* by_place(const KnownPlugins& candidates, std::string* reason = nullptr) const;
 

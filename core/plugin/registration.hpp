@@ -44,6 +44,10 @@ class Registrar {
   virtual void commit(const RegistrationRequest& registration) = 0;
   // What a policy says of a type that is registered, or will be. Under the same terms.
   virtual void configure(const std::string& type, const TypeSettings& settings) = 0;
+  // What all policies say of which provider is asked first for some calls of an op. Under the same
+  // terms.
+  using Rules = std::map<std::string, std::vector<ProviderRule>, std::less<>>;
+  virtual void set_rules(Rules rules) = 0;
 
   // Nothing that begins from now on uses this code. What running calls may still use is freed with the
   // result and by `forget`, for the caller to do when they have ended.

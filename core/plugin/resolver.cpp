@@ -126,6 +126,18 @@ bool may_decline(const KnownPlugin& plugin, ItemKind kind, std::string_view name
 
 // ---- levels ----
 
+namespace {
+
+// -1: in none.
+int level_of(const ProviderLevels& levels, const KnownPlugin& plugin) {
+  for (size_t i = 0; i < levels.size(); ++i) {
+    if (contains(levels[i].plugins, &plugin)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+}  // namespace
+
 void Resolver::set_plugins(const KnownPlugins& plugins) {
   plugins_ = plugins;
   for (auto& names : declaring_) names.clear();
@@ -218,18 +230,37 @@ ProviderLevels Resolver::levels(ItemKind kind, std::string_view name) const {
       return plugin == plugins.front() || redefines(*plugins.front(), *plugin, kind, name);
     });
   }
+  if (levels.empty() || levels.back().plugins.size() > 1) return levels;
+  for (const PolicyStack::CallPreference& one : call_preferences(kind, name)) {
+    if (level_of(levels, *one.plugin) >= 0 || !is_sound(*one.plugin) ||
+        redefines(*levels.back().plugins.front(), *one.plugin, kind, name))
+      continue;
+    levels.push_back({{one.plugin}, {}});
+  }
   return levels;
 }
 
-namespace {
-
-// -1: in none.
-int level_of(const ProviderLevels& levels, const KnownPlugin& plugin) {
-  for (size_t i = 0; i < levels.size(); ++i) {
-    if (contains(levels[i].plugins, &plugin)) return static_cast<int>(i);
-  }
-  return -1;
+std::vector<PolicyStack::CallPreference> Resolver::call_preferences(ItemKind kind,
+                                                                    std::string_view name) const {
+  const KnownPlugins* declaring_name = declaring(kind, name);
+  if (kind != ItemKind::Op || declaring_name == nullptr || declaring_name->size() < 2 ||
+      !policies_.prefers_for_calls())
+    return {};
+  KnownPlugins usable;
+  std::ranges::copy_if(*declaring_name, std::back_inserter(usable), [&](const KnownPlugin* plugin) {
+    return plugin->state != PluginState::Excluded && policies_.disabling(*plugin, name) == nullptr;
+  });
+  return policies_.preferred_for_calls(name, usable);
 }
+
+std::vector<ProviderRule> Resolver::rules(std::string_view op) const {
+  std::vector<ProviderRule> rules;
+  for (const PolicyStack::CallPreference& one : call_preferences(ItemKind::Op, op))
+    rules.push_back({one.plugin->id(), *one.preference->when, one.source});
+  return rules;
+}
+
+namespace {
 
 // Where the plugin would be among those that are registered, which a policy of before may have
 // ranked: such stay above.
@@ -244,17 +275,22 @@ KnownPlugins insert_ranked(KnownPlugins present, const ProviderLevels& levels,
   return present;
 }
 
-// Whether each but the last may decline, and all mean the same.
-bool is_chain(const KnownPlugins& plugins, ItemKind kind, std::string_view name) {
+}  // namespace
+
+// Whether all mean the same, and each but the last may pass calls on: it may decline, or what comes
+// next is preferred for some.
+bool Resolver::is_chain(const KnownPlugins& plugins, ItemKind kind, std::string_view name) const {
+  const auto preferences = call_preferences(kind, name);
   for (size_t i = 0; i + 1 < plugins.size(); ++i) {
-    if (!may_decline(*plugins[i], kind, name) ||
-        redefines(*plugins[i], *plugins[i + 1], kind, name))
-      return false;
+    const KnownPlugin &above = *plugins[i], &below = *plugins[i + 1];
+    const bool passes_on =
+        may_decline(above, kind, name) ||
+        std::ranges::find(preferences, &below, &PolicyStack::CallPreference::plugin) !=
+            preferences.end();
+    if (!passes_on || redefines(above, below, kind, name)) return false;
   }
   return true;
 }
-
-}  // namespace
 
 KnownPlugins Resolver::registered_with(const KnownPlugin& plugin, ItemKind kind,
                                        std::string_view name) const {
@@ -283,7 +319,14 @@ ProviderStanding Resolver::standing(const KnownPlugin& plugin, ItemKind kind, st
     if (reason != nullptr) *reason = text();
   };
   const auto say_next = [&](const KnownPlugin& above) {
-    say([&] { return format_text("runs what {} declines", above.text()); });
+    say([&] {
+      std::string text = format_text("runs what {} declines", above.text());
+      for (const ProviderRule& rule : rules(name)) {
+        if (kind == ItemKind::Op && rule.provider == plugin.id())
+          text += format_text("; {}", rule.text());
+      }
+      return text;
+    });
     return ProviderStanding::Next;
   };
   const KnownPlugins& present = registered(kind, name);

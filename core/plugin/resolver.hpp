@@ -10,7 +10,8 @@
 // ranked by declining or by being asked for. The order of loading never decides.
 //
 // What a plugin declines is run by the next one, ranked in the same way among those left that mean
-// the same: hence levels. A side version of a plugin provides what it is preferred for, and what the
+// the same: hence levels. A preference for some calls (`when`) ranks nothing; a plugin that would not be
+// asked but for it is the last level. A side version of a plugin provides what it is preferred for, and what the
 // version with the id does not declare.
 #pragma once
 
@@ -72,6 +73,9 @@ class Resolver {
   KnownPlugins registered_with(const KnownPlugin& plugin, ItemKind kind,
                                std::string_view name) const;
 
+  // What configs say of which provider is asked first for some calls of an op.
+  std::vector<ProviderRule> rules(std::string_view op) const;
+
   // Which of two plugins provides an override that both declare; null when nothing ranks them.
   const KnownPlugin* ranked_override(const PreferenceTarget& target,
                                      const KnownPlugins& candidates) const;
@@ -93,6 +97,10 @@ class Resolver {
 
  private:
   const KnownPlugins& registered(ItemKind kind, std::string_view name) const;
+  // Preferences for some calls, by plugins that mean the same by the name.
+  std::vector<PolicyStack::CallPreference> call_preferences(ItemKind kind,
+                                                            std::string_view name) const;
+  bool is_chain(const KnownPlugins& plugins, ItemKind kind, std::string_view name) const;
   // `beside`: side versions that the version with the id stands for.
   ProviderLevel best(ItemKind kind, std::string_view name, KnownPlugins candidates,
                      const KnownPlugins& beside) const;

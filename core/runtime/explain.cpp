@@ -249,7 +249,7 @@ class Explanation {
 
   // Which provider takes the call. Of a call by types the shapes are not known.
   void choose() {
-    if (implementation_->descriptor.declines == nullptr) return;
+    if (!may_pass_on(*implementation_)) return;
     json_.key("declined").begin_array();
     const auto put_declined = [&] {
       for (const DeclinedCall& one : declined_) {

@@ -33,6 +33,7 @@ class TableRegistrar final : public Registrar {
 
   void commit(const RegistrationRequest& items) override;
   void configure(const std::string& type, const TypeSettings& settings) override;
+  void set_rules(Rules rules) override { tables_.ops.set_rules(std::move(rules)); }
   std::shared_ptr<const void> withdraw(const PluginCode& code) override;
   void forget(const PluginCode& code) override;
   std::vector<std::string> users_of(const PluginCode& code) override;

@@ -180,6 +180,44 @@ void define_plan(CLI::App& program, Invocation& invocation) {
   plan.json();
 }
 
+std::shared_ptr<TuneOptions> define_tune(CLI::App& program, Invocation& invocation) {
+  Definition<TuneOptions> tune(
+      program, invocation, tune_config, "tune",
+      "Measure which plugin runs the ops of a config fastest, and prefer it by shapes",
+      "  tenon tune digits.json\n"
+      "  tenon tune digits.json --write\n"
+      "  tenon tune digits.json --steps 50 --rounds 9 --json\n"
+      "Trains a few steps, saves nothing, and makes each call of an op that several plugins "
+      "provide "
+      "again with each of them, in turns. Prints the times by classes of shapes and, as a diff, "
+      "the "
+      "rules for \"ops\": {\"prefer\": ...}; --write puts them into the config. A run never "
+      "measures. Measure on an idle machine.");
+  tune.app->add_option("config", tune.options->config, "The config file")
+      ->required()
+      ->type_name("CONFIG");
+  tune.app->add_flag("--write", tune.options->write, "Change the config");
+  tune.app->add_option("--steps", tune.options->steps, "Steps to train; 10 when left out")
+      ->check(whole_number(1, 1000000))
+      ->type_name("N");
+  tune.app
+      ->add_option("--rounds", tune.options->rounds, "Rounds, whose median counts; 5 when left out")
+      ->check(whole_number(1, 100))
+      ->type_name("N");
+  tune.app
+      ->add_option("--least-gain", tune.options->least_gain,
+                   "Percent of the time that a rule has to save; 5 when left out")
+      ->check(CLI::Range(0.0, 100.0))
+      ->type_name("PERCENT");
+  tune.app
+      ->add_option("--clock", tune.options->clock,
+                   "An op whose result, a number, is taken as the time: a counter, say")
+      ->type_name("OP");
+  tune.app->add_flag("-q,--quiet", tune.options->quiet, "No progress");
+  tune.json();
+  return tune.options;
+}
+
 void define_predict(CLI::App& program, Invocation& invocation) {
   Definition<PredictOptions> predict(
       program, invocation, predict_outputs, "predict",
@@ -571,6 +609,7 @@ Invocation parse_arguments(int count, const char* const* arguments) {
       ->check(whole_number(1, 1024));
   const std::shared_ptr<RunOptions> run = define_run(program, invocation);
   define_plan(program, invocation);
+  const std::shared_ptr<TuneOptions> tune = define_tune(program, invocation);
   define_predict(program, invocation);
   define_schema(program, invocation);
   define_docs(program, invocation);
@@ -617,6 +656,7 @@ Invocation parse_arguments(int count, const char* const* arguments) {
     throw UsageError(format_text("{}; see `{}`", error.what(), help));
   }
   run->threads = invocation.threads;
+  tune->threads = invocation.threads;
   check->plugin_paths = invocation.plugin_paths;
   check->trusted = invocation.trusted;
   check->no_autoload = invocation.no_autoload;

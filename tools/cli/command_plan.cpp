@@ -218,8 +218,15 @@ void Plan::add_training(Table& table) const {
 // Rows about what is ranked and switched off, and how types are treated.
 void Plan::add_preferences(Table& table) const {
   const Json prefer = config_["ops"]["prefer"], disable = config_["ops"]["disable"];
-  for (int64_t i = 0; i < prefer.size(); ++i)
-    table.add({i == 0 ? "prefer" : "", format_text("{} for {}", prefer[i].text(), prefer.key(i))});
+  for (int64_t i = 0; i < prefer.size(); ++i) {
+    const auto add = [&](bool first, const std::string& plugin, const Json& when) {
+      table.add({first ? "prefer" : "",
+                 format_text("{} for {}{}", plugin, prefer.key(i), arguments_text(when, ""))});
+    };
+    if (prefer[i].is_text()) add(i == 0, prefer[i].text(), {});
+    for (int64_t k = 0; prefer[i].is_container() && k < prefer[i].size(); ++k)
+      add(i == 0 && k == 0, prefer[i][k]["plugin"].text(), prefer[i][k]["when"]);
+  }
   for (int64_t i = 0; i < disable.size(); ++i) {
     const std::string plugin = disable[i]["plugin"].text();
     table.add({i == 0 ? "disable" : "", format_text("{}{}{}", disable[i]["op"].text(),

@@ -1,7 +1,6 @@
 // tenon run: does what a config says. Trains, evaluates, saves.
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "commands.hpp"
 #include "format.hpp"
+#include "interrupt_scope.hpp"
 #include "json.hpp"
 #include "learning_curve.hpp"
 #include "lock_file.hpp"
@@ -30,27 +30,6 @@ namespace training = tenon::training;
 
 using tenon::Json;
 using Clock = std::chrono::steady_clock;
-
-// While it lives, the first Ctrl-C interrupts what runs; the second ends the program at once.
-class InterruptScope {
- public:
-  InterruptScope() {
-    tenon::clear_interrupt();
-    struct sigaction action {};
-    action.sa_handler = [](int) { tenon::request_interrupt(); };
-    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-    sigaction(SIGINT, &action, &previous_);
-  }
-  ~InterruptScope() {
-    sigaction(SIGINT, &previous_, nullptr);
-    tenon::clear_interrupt();
-  }
-  InterruptScope(const InterruptScope&) = delete;
-  InterruptScope& operator=(const InterruptScope&) = delete;
-
- private:
-  struct sigaction previous_ {};
-};
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();

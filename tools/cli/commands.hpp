@@ -53,6 +53,18 @@ struct PlanOptions {
   bool json = false;
 };
 
+struct TuneOptions {
+  std::string config;
+  int64_t steps = 10;     // of training that are recorded
+  int64_t rounds = 5;     // in which providers take turns
+  double least_gain = 5;  // percent of the time that a rule has to save
+  std::string clock;      // an op whose result is the time; empty: the process's clock
+  int threads = 0;        // 0: what the config says
+  bool write = false;     // change the config; else the change is printed
+  bool quiet = false;
+  bool json = false;
+};
+
 // A listing, of everything or of what a name chooses.
 struct ListOptions {
   std::string name;
@@ -137,6 +149,7 @@ int run_config(const RunOptions& options);
 int predict_outputs(const PredictOptions& options);
 int print_schema(const SchemaOptions& options);
 int plan_config(const PlanOptions& options);
+int tune_config(const TuneOptions& options);
 int check_plugin(const CheckOptions& options);
 int lock_config(const LockOptions& options);
 int compare_plugins(const CompatOptions& options);

@@ -23,13 +23,13 @@ _tenon() {
   case $before in
     --plugin-path | --dir) compopt -o dirnames; return ;;
     --data | --evaluate | --plot | --output | --weights | --baseline | --config) compopt -o default; return ;;
-    --op) mapfile -t COMPREPLY < <(compgen -W "$(_tenon_names)" -- "$word"); return ;;
-    --threads | --epochs | --seed | --first | --timeout | --memory | --check) return ;;
+    --op | --clock) mapfile -t COMPREPLY < <(compgen -W "$(_tenon_names)" -- "$word"); return ;;
+    --threads | --epochs | --steps | --rounds | --least-gain | --seed | --first | --timeout | --memory | --check) return ;;
   esac
 
   local words=''
   if [[ -z $command ]]; then
-    words='run predict plan schema plugins ops modules overridable ignored signature show types coverage ambiguities why check compat lock new wrappers version'
+    words='run predict plan tune schema plugins ops modules overridable ignored signature show types coverage ambiguities why check compat lock new wrappers version'
     words+=' --help --version --plugin-path --trust --no-autoload --threads'
   elif [[ $word == -* ]]; then
     words='--help --plugin-path --trust --no-autoload --threads'
@@ -37,6 +37,7 @@ _tenon() {
       run) words+=' --evaluate --plot --epochs --seed --resume --frozen --watch --detect-anomaly --quiet --json' ;;
       predict) words+=' --output --weights --frozen' ;;
       plan) words+=' --no-shapes --providers --frozen --json' ;;
+      tune) words+=' --write --steps --rounds --least-gain --clock --quiet --json' ;;
       lock) words+=' --output --check' ;;
       overridable) words+=' --first --json' ;;
       new) words+=' --c --dir --config --data' ;;
@@ -49,7 +50,7 @@ _tenon() {
     esac
   else
     case $command in
-      run | plan | schema | predict | lock) compopt -o default; return ;;
+      run | plan | tune | schema | predict | lock) compopt -o default; return ;;
       check | compat)
         compopt -o default
         words=$("${COMP_WORDS[0]}" plugins 2>/dev/null | sed '1d;/^$/q;s/ .*//')

@@ -150,6 +150,64 @@ TEST_SUITE("dispatch/providers") {
     CHECK(lines[2] == "  shapes of t.scaled (plugin second)");
   }
 
+  TEST_CASE("a rule has another provider asked first, and only for the calls that it is about") {
+    TensorOps ops;
+    ops.registry.set_rules(
+        {{"t.scaled", {{"second", {{"input", ShapeClass("f32[1]")}}, "config 'c'"}}}});
+    const auto result = [&](std::initializer_list<float> values) {
+      const TensorRef input = floats(values);
+      Outcome outcome;
+      call(outcome, ops.op, {value_of(input)});
+      return read(*outcome.tensor());
+    };
+    CHECK(result({1}) == std::vector<float>{100});
+    CHECK(ops.registry.reason_declined("t.scaled", "first") ==
+          "config 'c' prefers 'second' where input is f32[1]");
+    CHECK(result({1, 2}) == std::vector<float>{10, 20});
+    CHECK(result({1, 2, 3}) == std::vector<float>{100, 200, 300});
+    ops.registry.set_rules({});
+    CHECK(result({1}) == std::vector<float>{10});
+  }
+
+  TEST_CASE("one that a rule prefers may decline: then the others are asked in their order") {
+    Registry registry;
+    Provider a{1, ~0u}, b{2, 0}, c{3, ~0u};
+    const std::string schema = "t.number(int i) -> int";
+    const tenon_op_descriptor made[] = {number_op(schema, a, true), number_op(schema, b, true),
+                                        number_op(schema, c, false)};
+    const Registry::Ranked ranked{{"t.number", {"a", "b", "c"}}};
+    const char* ids[] = {"a", "b", "c"};
+    for (int i = 0; i < 3; ++i) {
+      const tenon_op_descriptor* pointer = &made[i];
+      registry.commit(ids[i], {&pointer, 1}, nullptr, ranked);
+    }
+    registry.set_rules({{"t.number", {{"b", {}, "config 'c'"}}}});
+    CHECK(number_of(registry.find("t.number"), 3) == 1);
+    CHECK(b.asked == 1);
+    a.takes = 0;
+    CHECK(number_of(registry.find("t.number"), 3) == 3);
+    CHECK(b.asked == 2);
+    registry.set_rules({{"t.number", {{"gone", {}, "config 'c'"}}}});
+    CHECK(number_of(registry.find("t.number"), 3) == 3);
+  }
+
+  TEST_CASE(
+      "rules are there for what is registered after them, and reach one that takes all calls") {
+    Registry registry;
+    Provider a{1}, b{2};
+    const std::string schema = "t.number(int i) -> int";
+    const tenon_op_descriptor made[] = {number_op(schema, a, false), number_op(schema, b, false)};
+    registry.set_rules({{"t.number", {{"b", {}, "config 'c'"}}}});
+    const Registry::Ranked ranked{{"t.number", {"a", "b"}}};
+    const tenon_op_descriptor* pointer = &made[0];
+    registry.commit("a", {&pointer, 1}, nullptr, ranked);
+    pointer = &made[1];
+    registry.commit("b", {&pointer, 1}, nullptr, ranked);
+    CHECK(number_of(registry.find("t.number"), 3) == 2);
+    registry.set_rules({});
+    CHECK(number_of(registry.find("t.number"), 3) == 1);
+  }
+
   TEST_CASE("any number of providers, in any order of registration: the first that takes it runs") {
     std::mt19937 random(7);
     for (int round = 0; round < 200; ++round) {

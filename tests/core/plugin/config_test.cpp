@@ -241,7 +241,19 @@ TEST_SUITE("config") {
     CHECK(member_fault("\"ops\": {\"disable\": [\"add[A\"]}")
               .ends_with("expected a name or pattern like 'nn.functional.*'"));
     CHECK(member_fault("\"ops\": {\"prefer\": {\"add\": 1}}") ==
-          "c.json:1:49: /ops/prefer/add: found 1, expected a plugin id like 'math'");
+          "c.json:1:49: /ops/prefer/add: found 1, expected a plugin id like 'math' or an array of "
+          "at least 1");
+    CHECK(member_fault(R"("ops": {"prefer": {"mm": [{"when": {"input": "f32[2]"}}]}})") ==
+          "c.json:1:49: /ops/prefer/mm/0/plugin: missing, expected a plugin id like 'math': the "
+          "plugin whose "
+          "implementation is taken, or of calls asked first");
+    CHECK(member_fault(
+              R"("ops": {"prefer": {"mm": [{"plugin": "blas", "when": {"input": "f31[2]"}}]}})") ==
+          "c.json:1:86: /ops/prefer/mm/0/when/input: found the string 'f31[2]', expected a class "
+          "of shapes like "
+          "'f32[64..127, 784]', with a size, a range or '*' for each dimension");
+    CHECK(member_fault(R"("ops": {"prefer": {"mm": []}})") ==
+          "c.json:1:48: /ops/prefer/mm: found an array of 0, expected an array of at least 1");
     CHECK(member_fault("\"seed\": -1") ==
           "c.json:1:31: /seed: found -1, expected an integer of at least 0");
     CHECK(member_fault("\"seed\": 1.0") ==

@@ -35,6 +35,17 @@ struct World {
     return *std::ranges::find_if(plugins, [&](const KnownPlugin& one) { return one.id() == id; });
   }
   void prefer(const std::string& id) { policy.prefer.push_back({"x", id}); }
+  void prefer_for_calls(const std::string& id, const std::string& input) {
+    policy.prefer.push_back(
+        {"x", id, {}, std::vector<ShapeCondition>{{"input", ShapeClass(input)}}});
+  }
+  // "flat [4], other [*]"
+  std::string rules() {
+    std::string text;
+    for (const ProviderRule& rule : made().rules("x"))
+      text += (text.empty() ? "" : ", ") + rule.provider + " " + rule.when.front().shape.text();
+    return text;
+  }
   void list(const std::string& id) { policy.plugins.emplace_back().name = id; }
   Resolver& made() {
     stack.list = {policy};
@@ -115,6 +126,45 @@ TEST_SUITE("plugin/resolver") {
     world.prefer("two");
     CHECK(world.levels() == "two");
     CHECK(world.standing("two") == "chosen: preferred by config 'c': x");
+  }
+
+  TEST_CASE("a preference for some calls ranks nothing, and who is preferred so is there") {
+    World world;
+    world.add("one").named = true;
+    world.add("two");
+    world.prefer_for_calls("two", "[4]");
+    CHECK(world.levels() == "one > two");
+    CHECK(world.rules() == "two [4]");
+    CHECK(world.standing("one") == "chosen: asked for by name");
+    world.register_op("one");
+    CHECK(world.belongs("two"));
+    CHECK(world.standing("two") ==
+          "next: runs what 'one' (/one.so) declines; config 'c' prefers 'two' where input is [4]");
+  }
+
+  TEST_CASE("preferences for some calls count until one decides for all calls") {
+    World world;
+    world.add("one", kDeclines);
+    world.add("two");
+    world.prefer_for_calls("two", "[1]");
+    world.prefer("one");
+    world.prefer_for_calls("two", "[2]");
+    CHECK(world.levels() == "one > two");
+    CHECK(world.rules() == "two [1]");
+    world.stack.environment.prefer.push_back({"x", "two"});
+    CHECK(world.levels() == "two");
+    CHECK(world.rules().empty());
+  }
+
+  TEST_CASE(
+      "one that means something else by the name is not there for a preference for some calls") {
+    World world;
+    world.add("one");
+    world.add("other", false, "x(Tensor input, int n=1) -> Tensor");
+    world.prefer_for_calls("other", "[4]");
+    world.prefer("one");
+    CHECK(world.levels() == "one");
+    CHECK_FALSE(world.belongs("other"));
   }
 
   TEST_CASE("one that may decline ranks above those that take every call, and they run the rest") {

@@ -230,6 +230,7 @@ class FakeRegistrar : public Registrar {
   void configure(const std::string& type, const TypeSettings&) override {
     configured.push_back(type);
   }
+  void set_rules(Rules given) override { rules = std::move(given); }
 
   std::shared_ptr<const void> withdraw(const PluginCode& gone) override {
     if (before_withdraw) before_withdraw();
@@ -251,6 +252,7 @@ class FakeRegistrar : public Registrar {
   std::vector<std::string> users;
   std::map<std::string, const PluginCode*> current;  // by plugin
   std::vector<std::string> configured;
+  Rules rules;
   std::set<std::string> names;  // provider:name
   int commits = 0;
   std::string refused;  // the provider that it turns down

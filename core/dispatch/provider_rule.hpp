@@ -1,0 +1,51 @@
+// Rules of configs: which provider of an op is asked first for some of its calls.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/dispatch/schema.hpp"
+#include "core/dispatch/shape_class.hpp"
+#include "tenon/abi/value.h"
+
+namespace tenon::core {
+
+// That an operand of a call is of a class.
+struct ShapeCondition {
+  std::string parameter;
+  ShapeClass shape;
+};
+
+struct ProviderRule {
+  std::string provider;              // id
+  std::vector<ShapeCondition> when;  // all of them hold; none: it is for every call
+  std::string source;                // what says it: "config 'a.json'"
+
+  // "config 'a.json' prefers 'blas' where input is f32[64..127, 784]"
+  std::string text() const;
+};
+
+// Those of one op.
+class ProviderRules {
+ public:
+  // A rule about a parameter that the op does not have never holds.
+  ProviderRules(const Schema& schema, std::vector<ProviderRule> rules);
+
+  // The first that holds for bound arguments, with its text, which is there as long as this; null: none.
+  struct Found {
+    const ProviderRule* rule = nullptr;
+    const char* text = nullptr;
+  };
+  Found find(const tenon_value* arguments) const noexcept;
+
+ private:
+  struct Placed {
+    ProviderRule rule;
+    std::string text;
+    std::vector<size_t> places;  // of the parameters
+  };
+  std::vector<Placed> rules_;
+};
+
+}  // namespace tenon::core

@@ -1,0 +1,231 @@
+// tenon tune: measures the providers of ops on the shapes that a config meets, and writes rules.
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include <tenon/interrupt.hpp>
+#include <tenon/parallel.hpp>
+#include <tenon/runtime.hpp>
+#include <tenon/training/training.hpp>
+
+#include "commands.hpp"
+#include "interrupt_scope.hpp"
+#include "json.hpp"
+#include "table.hpp"
+#include "terminal.hpp"
+#include "text.hpp"
+#include "tune/config_edit.hpp"
+#include "tune/measurement.hpp"
+#include "tune/preferences.hpp"
+#include "tune/recorder.hpp"
+
+namespace cli {
+
+namespace {
+
+namespace training = tenon::training;
+
+using tenon::Json;
+
+// One line on a terminal, which is drawn again; nothing elsewhere.
+class StatusLine {
+ public:
+  explicit StatusLine(bool quiet) : live_(!quiet && can_redraw(stderr)) {}
+  ~StatusLine() { show(""); }
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+
+  void show(const std::string& text) {
+    if (!live_) return;
+    std::fputs("\r\033[K", stderr);
+    print(stderr, text);
+    std::fflush(stderr);
+  }
+
+ private:
+  const bool live_;
+};
+
+std::string file_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file.good() && !file.eof()) throw tenon::IOError(format_text("cannot read '{}'", path));
+  return text;
+}
+
+// Trains so many steps and evaluates once, while the recorder listens.
+void record_run(const Json& config, const TuneOptions& options, CallRecorder& recorder,
+                StatusLine& status) {
+  if (options.threads == 0 && config["threads"].defined())
+    tenon::set_thread_count(static_cast<int32_t>(config["threads"].integer()));
+  tenon::apply_config(without_rules(config));
+  training::require_sound(config);
+  tenon::seed_generator(static_cast<uint64_t>(config["seed"].integer(0)));
+  training::Dataset dataset = training::load_dataset(config["data"], config["split"]);
+  tenon::Module model =
+      training::at_place(config["model"], [&] { return tenon::create_module(config["model"]); });
+  training::fit_labels(config, model, dataset);
+  training::Trainer trainer(config, model, dataset);
+  int64_t steps = 0;
+  bool enough = false;
+  trainer.batch_done = [&](double) {
+    status.show(format_text("recording step {} of {}", ++steps, options.steps));
+    if (steps < options.steps) return;
+    enough = true;
+    tenon::request_interrupt();
+  };
+  const tenon::ModeScope scope(recorder, tenon::Level::below_autograd);
+  recorder.set_training(true);
+  if (!trainer.run() && !enough) throw tenon::InterruptedError("interrupted");
+  tenon::clear_interrupt();
+  recorder.set_training(false);
+  const training::Samples& watched =
+      dataset.watched().count() > 0 ? dataset.watched() : dataset.train;
+  const int64_t batch = std::max<int64_t>(config["training"]["batch_size"].integer(64), 256);
+  const int64_t count = std::min(watched.count(), batch * options.steps);
+  training::evaluate(model, &trainer.loss(), trainer.metrics(), watched.narrow(0, count), batch);
+}
+
+std::function<double()> clock_of(const TuneOptions& options) {
+  if (!options.clock.empty()) {
+    return [op = tenon::Op(options.clock)] {
+      const tenon::Value time = op.call<tenon::Value>();
+      if (!time.is_number())
+        throw tenon::TypeError(format_text(
+            "--clock: {} returns something else than a number; name an op without arguments that "
+            "returns the time as a number",
+            op.name()));
+      return time.scalar().to<double>();
+    };
+  }
+  return [] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  };
+}
+
+// Of a process's clock in a unit that suits; of another one as it is.
+std::string time_text(double seconds, bool own_clock) {
+  if (!own_clock) return short_number(seconds);
+  if (seconds >= 1) return format_text("{} s", fixed(seconds, 2));
+  if (seconds >= 1e-3) return format_text("{} ms", fixed(1e3 * seconds, 2));
+  return format_text("{} us", fixed(1e6 * seconds, 1));
+}
+
+std::string classes_text(const OperandClasses& classes) {
+  std::vector<std::string> texts;
+  for (const auto& [parameter, text] : classes)
+    texts.push_back(format_text("{} {}", parameter, text));
+  return join(texts, ", ");
+}
+
+void print_classes(const std::vector<CallClass>& classes, bool own_clock) {
+  Table table({{"OP"},
+               {"SHAPES", Align::left, true},
+               {"CALLS", Align::right},
+               {"TIME OF A CALL, BY PLUGIN"},
+               {"USUAL"},
+               {"FASTEST"},
+               {"GAIN", Align::right}});
+  for (const CallClass& one : classes) {
+    std::vector<std::string> times;
+    for (const auto& [provider, seconds] : one.seconds)
+      times.push_back(format_text("{} {}", provider,
+                                  time_text(seconds / static_cast<double>(one.calls), own_clock)));
+    for (const auto& [provider, reason] : one.declined)
+      times.push_back(format_text("{} declines", provider));
+    table.add({one.op,
+               classes_text(one.classes),
+               grouped(one.calls),
+               join(times, ", "),
+               one.usual,
+               {one.winner, one.has_rule ? Style::green : Style::plain},
+               one.gain > 0 ? format_text("{} %", fixed(100 * one.gain, 1)) : "-"});
+  }
+  print(table.text());
+}
+
+Json result_json(const TuneOptions& options, const std::vector<CallClass>& classes,
+                 const std::string& diff) {
+  tenon::JsonArray list;
+  for (const CallClass& one : classes) {
+    tenon::JsonObject times, declined;
+    for (const auto& [provider, seconds] : one.seconds) times.set(provider, seconds);
+    for (const auto& [provider, reason] : one.declined) declined.set(provider, reason);
+    list.add(tenon::JsonObject()
+                 .set("op", one.op)
+                 .set("when", when_of(one.classes))
+                 .set("calls", one.calls)
+                 .set("times", times.json())
+                 .set("declined", declined.json())
+                 .set("usual", one.usual)
+                 .set("fastest", one.winner)
+                 .set("gain", one.gain)
+                 .set("rule", one.has_rule)
+                 .json());
+  }
+  return tenon::JsonObject()
+      .set("config", options.config)
+      .set("classes", list.json())
+      .set("diff", diff)
+      .set("written", options.write && !diff.empty())
+      .json();
+}
+
+void print_result(const TuneOptions& options, const std::vector<CallClass>& classes,
+                  const std::string& diff) {
+  if (classes.empty())
+    return print("no op that the config runs has several providers: there is nothing to choose\n");
+  print_classes(classes, options.clock.empty());
+  if (diff.empty())
+    print(format_text(
+        "\nno rule saves {} % or more that the config does not have: it stays as it is\n",
+        short_number(options.least_gain)));
+  else if (options.write)
+    print(format_text("\nwrote the rules into {}\n", options.config));
+  else
+    print(format_text("\n{}\n`tenon tune {} --write` measures again and changes the config\n", diff,
+                      options.config));
+}
+
+}  // namespace
+
+int tune_config(const TuneOptions& options) {
+  if (options.config == "-")
+    throw UsageError("a config from standard input cannot be tuned: name its file");
+  const Json config = training::read_config(options.config);
+  const std::string before = file_text(options.config);
+  if (const std::string missing = training::missing_keys(config, true); !missing.empty())
+    throw tenon::ConfigError(format_text("{}: there is nothing to train: the config has no {}",
+                                         options.config, missing));
+  CallRecorder recorder;
+  std::vector<CallClass> classes;
+  {
+    const InterruptScope interrupts;
+    StatusLine status(options.quiet || options.json);
+    record_run(config, options, recorder, status);
+    MeasureOptions measure;
+    measure.rounds = options.rounds;
+    measure.now = clock_of(options);
+    measure.stop = [] { return tenon::interrupt_requested(); };
+    measure.advance = [&](double part) {
+      status.show(
+          format_text("measuring {} calls: {} %", recorder.calls().size(), fixed(100 * part, 0)));
+    };
+    const std::vector<MeasuredCall> measured = measure_calls(recorder, measure);
+    classes = classify(measured, options.least_gain / 100);
+  }
+  const std::vector<NewPreference> changes = changed_preferences(config, classes);
+  const std::string after = with_preferences(before, changes);
+  const std::string diff = unified_diff(before, after, options.config);
+  if (options.write && !diff.empty()) tenon::write_file(options.config, after);
+  if (options.json)
+    print_json(result_json(options, classes, diff));
+  else
+    print_result(options, classes, diff);
+  return kFine;
+}
+
+}  // namespace cli
