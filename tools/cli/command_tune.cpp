@@ -220,7 +220,13 @@ int tune_config(const TuneOptions& options) {
   const std::vector<NewPreference> changes = changed_preferences(config, classes);
   const std::string after = with_preferences(before, changes);
   const std::string diff = unified_diff(before, after, options.config);
-  if (options.write && !diff.empty()) tenon::write_file(options.config, after);
+  if (options.write && !diff.empty()) {
+    if (file_text(options.config) != before)
+      throw tenon::ConfigError(format_text(
+          "{} was changed while its calls were measured, and is left as it is now; tune it again",
+          options.config));
+    tenon::write_file(options.config, after);
+  }
   if (options.json)
     print_json(result_json(options, classes, diff));
   else
