@@ -116,6 +116,8 @@ struct ViewAsComplex {
 
 struct ConjPhysical {
   static constexpr auto schema = "conj_physical(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}}, {"input": {"shape": [2, 2], "dtype": "c128"}}])";
   static constexpr auto doc = "A copy with the imaginary parts negated; of real numbers a copy.";
   static constexpr uint32_t dtypes = computed_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) {

@@ -45,6 +45,9 @@ T floor_quotient(T input, T other) {
 struct FloorDivide {
   static constexpr auto schema =
       "floor_divide(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"values": [2.5, -1.2, 3.7]}, "other": {"values": [1.1, 0.7, -2.2]}},
+          {"input": {"values": [2.5, -1.2]}, "other": 0.8}])";
   static constexpr auto doc =
       "input / other rounded down; an integer divided by zero gives 0. The gradient is 0.";
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;

@@ -63,6 +63,8 @@ struct Frac {
   static constexpr auto doc =
       "input - trunc(input): the part behind the point; NaN of infinities. "
       "The dtype must be floating.";
+  static constexpr auto samples =
+      R"([{"input": {"values": [1.25, -2.6, 0.3]}}, {"input": {"shape": [2, 2], "values": [0.5, -7.7, 3.1, -0.2]}}])";
   static constexpr uint32_t dtypes = floating_dtypes;
   static constexpr auto element = [](auto x) { return x - std::trunc(x); };
   static Tensor backward(Context&, const Tensor& g) { return g; }

@@ -13,7 +13,7 @@ struct Scaled {
   static constexpr auto schema =
       "my.scaled(Tensor|Scalar input, Tensor other, *, Scalar alpha=1, str mode='a, b', "
       "Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto element = [](auto x, auto y) { return x * y; };
+  [[maybe_unused]] static constexpr auto element = [](auto x, auto y) { return x * y; };
 };
 struct Plain {
   static constexpr auto schema = "plain(Tensor input) -> Tensor";
