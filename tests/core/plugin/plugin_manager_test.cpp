@@ -2,6 +2,10 @@
 #include "core/plugin/plugin_manager.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <fcntl.h>
 #include <thread>
 #include <unistd.h>
 
@@ -514,6 +518,49 @@ TEST_SUITE("plugin manager") {
     CHECK(contains(manager.providers(ItemKind::Op, "plain.add_one")[1].reason,
                    "ranks above it, preferred by TENON_PREFER: plain.*"));
     CHECK(manager.preferred("x", "x[A, B]", "plain", "duplicate") == "plain");
+  }
+
+  TEST_CASE("F-307 while a warning of a scan waits for its reader, other threads use plugins") {
+    World world;
+    world.folder.add("plain");
+    SearchEnvironment environment;
+    environment.plugin_path = world.folder.path();
+    environment.prefer = "plain.*=plain,*=nosuch";
+    PluginManager manager(world.host.table(), world.registrar, environment);
+    // Standard error leads into a pipe that is full.
+    int ends[2];
+    REQUIRE(::pipe2(ends, O_NONBLOCK) == 0);
+    while (::write(ends[1], "x", 1) == 1) continue;
+    REQUIRE(::fcntl(ends[1], F_SETFL, 0) == 0);
+    std::fflush(stderr);
+    const int terminal = ::dup(2);
+    REQUIRE(::dup2(ends[1], 2) == 2);
+    std::thread warned([&] { manager.list(); });
+    std::atomic<bool> used{false};
+    std::thread other([&] {
+      // Says nothing before the other thread has scanned, and does not scan.
+      while (manager.preferred("plain.x", "plain.x[T]", "plain", "plain").empty())
+        std::this_thread::yield();
+      used = manager.ensure_op("plain.add_one");
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    while (!used && std::chrono::steady_clock::now() - begin < std::chrono::seconds(10))
+      std::this_thread::yield();
+    const bool in_time = used;
+    std::string said;
+    const auto read_all = [&] {
+      char text[4096];
+      for (ssize_t size = 0; (size = ::read(ends[0], text, sizeof text)) > 0;)
+        said.append(text, static_cast<size_t>(size));
+    };
+    read_all();
+    other.join();
+    warned.join();
+    REQUIRE(::dup2(terminal, 2) == 2);
+    read_all();
+    for (const int file : {ends[0], ends[1], terminal}) ::close(file);
+    CHECK(in_time);
+    CHECK(contains(said, "TENON_PREFER: no plugin has the id 'nosuch'"));
   }
 
   TEST_CASE("policy: a preference that matches nothing is refused, with the name that was meant") {
