@@ -5,7 +5,7 @@
 // one lambda over scalars could not serve them, and each plugin would depend on it.
 //
 // On x86-64 code is compiled for the baseline (SSE2), v3 (AVX2, FMA) and v4 (AVX-512); elsewhere
-// for the baseline alone.
+// for the baseline alone, and so in a build that defines TENON_SCALAR.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 #define TENON_INLINE __attribute__((always_inline)) inline
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(TENON_SCALAR)
 #define TENON_HAS_ISA_LOOPS 1
 #if defined(__clang__)
 #define TENON_TARGET_V3 __attribute__((target("avx2,fma,bmi,bmi2")))

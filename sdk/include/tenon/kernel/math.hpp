@@ -16,7 +16,8 @@
 
 #include <cstdint>  // and with it the C library's version
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__) && \
+    !defined(TENON_SCALAR)
 #if __GLIBC_PREREQ(2, 35)  // an error where it is unknown
 // Whether the functions below are calls for whole registers.
 #define TENON_HAS_VECTOR_CALLS 1
