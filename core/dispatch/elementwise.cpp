@@ -9,16 +9,13 @@
 #include <optional>
 #include <string>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #include "core/base/allocator.hpp"
 #include "core/base/environment.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/base/interrupt.hpp"
+#include "core/base/machine.hpp"
 #include "core/base/parallel.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
@@ -37,18 +34,7 @@ constexpr int64_t kStreamBytes = 16 << 20;  // outputs from here on bypass the c
 constexpr int64_t kStreamBlock = 512;       // bytes at once then: so that reads and writes overlap
 
 uint32_t find_isa() {
-  uint32_t best = TENON_ISA_BASELINE;
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("bmi2"))
-    best = TENON_ISA_V3;
-  if (best == TENON_ISA_V3 && __builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl")) {
-    best = TENON_ISA_V4;
-  }
-#endif
+  uint32_t best = detect_isa();
   if (const char* limit = environment("TENON_ISA")) {
     if (std::strcmp(limit, "baseline") == 0) best = TENON_ISA_BASELINE;
     if (std::strcmp(limit, "v3") == 0) best = std::min<uint32_t>(best, TENON_ISA_V3);
@@ -581,7 +567,7 @@ void run_strided(const ElementwiseCall& call, tenon_loop loop, Operands& operand
 // cannot hold need not be read before it is written.
 void run_streamed(tenon_loop loop, char* const* data, const int64_t* strides, int64_t operands,
                   int64_t count, const tenon_value* parameters) {
-#if defined(__SSE2__)
+  if constexpr (!kHasStreams) return loop(data, strides, count, parameters);
   alignas(64) char buffer[kStreamBlock];
   const int64_t block = kStreamBlock / strides[0];
   char* part[kMaxOperands] = {};
@@ -590,19 +576,12 @@ void run_streamed(tenon_loop loop, char* const* data, const int64_t* strides, in
     for (int64_t k = 1; k < operands; ++k) part[k] = data[k] + done * strides[k];
     part[0] = buffer;
     loop(part, strides, block, parameters);
-    auto* to = reinterpret_cast<__m128i*>(data[0] + done * strides[0]);
-    const auto* from = reinterpret_cast<const __m128i*>(buffer);
-    for (int64_t i = 0; i < kStreamBlock / 16; ++i)
-      _mm_stream_si128(to + i, _mm_load_si128(from + i));
+    stream(data[0] + done * strides[0], buffer, kStreamBlock);
   }
-  _mm_sfence();
+  finish_streams();
   if (done == count) return;
   for (int64_t k = 0; k < operands; ++k) part[k] = data[k] + done * strides[k];
   loop(part, strides, count - done, parameters);
-#else
-  (void)operands;
-  loop(data, strides, count, parameters);
-#endif
 }
 
 // The first tensor of operands that are all dense and of one floating dtype and shape, or numbers;

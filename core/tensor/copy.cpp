@@ -8,12 +8,9 @@
 #include <string>
 #include <utility>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
+#include "core/base/machine.hpp"
 #include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
 #include "core/tensor/convert.hpp"
@@ -133,19 +130,12 @@ void transpose_tile(const T (&from)[kTile<T>][kTile<T>], T (&to)[kTile<T>][kTile
   }
 }
 
-// Streaming goes past the caches: a large result would push out what is in them, and be read from
-// memory before it is overwritten.
 template <bool streaming>
 void write_line(char* to, const void* line) {
-#if defined(__SSE2__)
-  if constexpr (streaming) {
-    const auto* parts = static_cast<const __m128i*>(line);
-    for (int64_t i = 0; i < kLine / 16; ++i)
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to) + i, parts[i]);
-    return;
-  }
-#endif
-  std::memcpy(to, line, kLine);
+  if constexpr (streaming)
+    stream(to, line, kLine);
+  else
+    std::memcpy(to, line, kLine);
 }
 
 // A block of rows x columns: from[i * from_step + j], j contiguous, goes to to[j * to_step + i], i
@@ -408,9 +398,7 @@ void run_blocks(const Plan& plan, int64_t across, Block block) {
                    column_block = 0;
                    walk.next();
                  }
-#if defined(__SSE2__)
-                 if (streaming) _mm_sfence();
-#endif
+                 if (streaming) finish_streams();
                });
 }
 

@@ -13,6 +13,14 @@ target_compile_options(tenon_warnings INTERFACE
   # doctest and benchmark number their cases with __COUNTER__, which Clang 22 calls an extension.
   $<$<AND:$<COMPILE_LANG_AND_ID:CXX,Clang>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,22>>:-Wno-c2y-extensions>)
 
+# Directory-wide: host and plugins alike, as another processor would have them.
+if(TENON_ISA STREQUAL "scalar")
+  add_compile_definitions(TENON_SCALAR)
+  add_compile_options(-fno-tree-vectorize -fno-tree-slp-vectorize)
+elseif(TENON_ISA)
+  message(FATAL_ERROR "TENON_ISA is '${TENON_ISA}': leave it empty, or set it to scalar")
+endif()
+
 # Directory-wide, because a sanitizer must cover host and plugins alike.
 if(TENON_SANITIZE)
   list(JOIN TENON_SANITIZE "," sanitizers)
