@@ -2,15 +2,14 @@
 #include "against.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <optional>
 #include <set>
 
-#include <tenon/gradcheck_numbers.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 
+#include "call_reference.hpp"
 #include "comparison.hpp"
 #include "format.hpp"
 #include "provider_call.hpp"
@@ -202,85 +201,6 @@ void record_calls(const SharedOp& shared, const CheckSettings& settings, CheckLi
 
 namespace {
 
-// The same call in f64, and how far its numbers move when each input is rounded to another one.
-class Reference {
- public:
-  Reference(ProviderCall& call, size_t results, size_t gradients)
-      : results_(results), gradients_(gradients) {
-    std::vector<Tensor> inputs = in_double(call.inputs());
-    std::vector<Tensor> seeds = in_double(call.seeds());
-    const CallOutcome exact = call.run(inputs, &seeds);
-    if (!take(exact.results, results_) || !take(exact.gradients, gradients_)) return;
-    for (uint64_t direction = 1; direction <= kDirections; ++direction) {
-      const std::vector<Tensor> moved = moved_by(inputs, direction),
-                                moved_seeds = moved_by(seeds, direction + kDirections);
-      const CallOutcome other = call.run(moved, &moved_seeds);
-      spread(other.results, results_);
-      spread(other.gradients, gradients_);
-    }
-  }
-  const ReferenceNumbers& result(size_t i) const { return results_[i]; }
-  const ReferenceNumbers& gradient(size_t i) const { return gradients_[i]; }
-
- private:
-  static constexpr double kStep = 0x1p-20;
-  // So many that no number of a few hundred thousand is missed by all.
-  static constexpr uint64_t kDirections = 6;
-
-  static std::vector<Tensor> in_double(const std::vector<Tensor>& tensors) {
-    std::vector<Tensor> list;
-    for (const Tensor& tensor : tensors) {
-      const tenon::DType dtype = tensor.defined() ? tensor.dtype() : tenon::f64;
-      const bool complex = tenon::is_complex(dtype);
-      list.push_back(!tensor.defined() || !tenon::is_differentiable(dtype)
-                         ? copied(tensor)
-                         : converted(tensor, complex ? tenon::c128 : tenon::f64));
-    }
-    return list;
-  }
-  static std::vector<Tensor> moved_by(const std::vector<Tensor>& tensors, uint64_t direction) {
-    std::vector<Tensor> list;
-    for (size_t t = 0; t < tensors.size(); ++t) {
-      if (!tensors[t].defined() || !tenon::is_differentiable(tensors[t].dtype()) ||
-          tensors[t].numel() == 0) {
-        list.push_back(tensors[t]);
-        continue;
-      }
-      std::vector<double> numbers = numbers_of(tensors[t]);
-      uint64_t state = direction * 1000003 + t;
-      for (double& number : numbers) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        number *= (state >> 63) != 0 ? 1 + kStep : 1 - kStep;
-      }
-      list.push_back(with_elements(tensors[t], numbers));
-    }
-    return list;
-  }
-  static bool take(const std::vector<Tensor>& tensors, std::vector<ReferenceNumbers>& list) {
-    if (tensors.size() != list.size()) return false;
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      if (!tensors[i].defined()) continue;
-      list[i].numbers = numbers_of(tensors[i]);
-      list[i].spread.assign(list[i].numbers.size(), 0);
-    }
-    return true;
-  }
-  static void spread(const std::vector<Tensor>& tensors, std::vector<ReferenceNumbers>& list) {
-    if (tensors.size() != list.size()) return;
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      if (!tensors[i].defined()) continue;
-      const std::vector<double> numbers = numbers_of(tensors[i]);
-      if (numbers.size() != list[i].numbers.size()) continue;
-      for (size_t k = 0; k < numbers.size(); ++k) {
-        const double change = std::abs(numbers[k] - list[i].numbers[k]) / kStep;
-        if (std::isfinite(change)) list[i].spread[k] = std::max(list[i].spread[k], change);
-      }
-    }
-  }
-
-  std::vector<ReferenceNumbers> results_, gradients_;
-};
-
 class OpComparison {
  public:
   OpComparison(OpCheck& check, const std::string& provider, const std::string& plugin)
@@ -345,7 +265,7 @@ class OpComparison {
                        bytes_of(found.gradients) == bytes_of(other.gradients);
     const double products = equal ? 0 : call.multiply_adds();
     // Equal bits need no reference.
-    std::optional<Reference> reference;
+    std::optional<CallReference> reference;
     if (!equal) reference.emplace(call, found.results.size(), found.gradients.size());
     const ReferenceNumbers none;
     const auto look = [&](bool gradient, size_t i, const Tensor& a, const Tensor& b) {

@@ -28,14 +28,6 @@ CheckedModule checked_module(const tenon::Json& declaration) {
 
 namespace {
 
-Module create(const CheckedModule& module, const Sample& sample, uint64_t seed) {
-  tenon::seed_generator(seed);
-  tenon::JsonObject object;
-  object.set("type", module.name);
-  for (const SampleValue& value : sample.values) object.set(value.name, value.json());
-  return tenon::create_module(object.json());
-}
-
 // The inputs of an instance with its own forward schema, all of which are tensors.
 std::vector<DeclaredType> inputs_of(const Module& module) {
   const std::string schema = module.forward_schema();
@@ -99,7 +91,7 @@ class ModuleCheck {
 
   bool accepts(const Sample& sample) {
     try {
-      create(module_, sample, seed_);
+      make_module(module_.name, sample, seed_);
       return true;
     } catch (const tenon::Error& error) {
       refusal_ = error.what();
@@ -116,7 +108,9 @@ class ModuleCheck {
       return !samples_.empty();
     }
     try {
-      samples_ = parse_samples(module_.samples, module_.attributes);
+      samples_ = parse_module_samples(module_.samples, module_.attributes);
+      for (size_t i = 0; i < samples_.size(); ++i)
+        prepare_sample(samples_[i], format_text("{}/{}/{}", folder_, module_.name, i), seed_);
     } catch (const tenon::Error& error) {
       listener_.finding({"samples", "create", error.what(), ""});
       return false;
@@ -131,7 +125,7 @@ class ModuleCheck {
 
   // Whether some input could be given to the module.
   bool check(const Sample& sample) {
-    Module made = create(module_, sample, seed_);
+    Module made = make_module(module_.name, sample, seed_);
     made.text();
     listener_.stage("call");
     const std::optional<Sample> inputs = find_inputs(made, sample);
@@ -172,9 +166,27 @@ class ModuleCheck {
       refusal_ = error.what();
       return std::nullopt;
     }
+    if (sample.inputs.defined()) return read_inputs(inputs, accepts_inputs, sample);
     const Generated generated = generate_samples(inputs, accepts_inputs, &refusal_, kBases);
     if (generated.samples.empty() || ended_) return std::nullopt;
     return generated.samples[0];
+  }
+
+  // Those that the author gives have to be taken.
+  template <class Accepts>
+  std::optional<Sample> read_inputs(const std::vector<DeclaredType>& inputs,
+                                    const Accepts& accepts_inputs, const Sample& sample) {
+    try {
+      Sample given = parse_samples(format_text("[{}]", sample.inputs.dump()), inputs)[0];
+      given.files = sample.files;
+      if (accepts_inputs(given)) return given;
+    } catch (const tenon::Error& error) {
+      refusal_ = error.what();
+    }
+    if (!ended_)
+      find("samples", "call", format_text("its inputs are refused: {}", refusal_), sample);
+    ended_ = true;
+    return std::nullopt;
   }
 
   void check_gradient(Module& made, const std::vector<Tensor>& outputs, const Sample& sample) {
@@ -210,7 +222,7 @@ class ModuleCheck {
     made.eval();
     const std::vector<std::vector<double>> expected = values(made);
     made.save(file);
-    Module other = create(module_, sample, seed_ + 1);
+    Module other = make_module(module_.name, sample, seed_ + 1);
     other.load(file);
     other.eval();
     if (values(other) != expected)

@@ -78,6 +78,7 @@ constexpr std::array kStages{
     Stage{"gradient", needs_gradient_check, check_gradients, false},
     Stage{"forward mode", has_forward_mode, check_forward_mode, false},
     Stage{"second order", has_second_order, check_second_order, false},
+    Stage{"subsets", has_sound_gradients, check_subsets, false},
     Stage{"graphs", has_sound_gradients, check_graphs, false},
     Stage{"threads", is_sound, check_threads, false},
     Stage{"leaks", is_sound, check_leaks, false},

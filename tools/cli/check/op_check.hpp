@@ -83,6 +83,7 @@ void check_memory(OpCheck& check);
 void check_odd_inputs(OpCheck& check);
 void check_gradients(OpCheck& check);
 void check_graphs(OpCheck& check);
+void check_subsets(OpCheck& check);
 void check_forward_mode(OpCheck& check);
 void check_second_order(OpCheck& check);
 void check_threads(OpCheck& check);

@@ -89,6 +89,7 @@ std::string Sample::dump() const {
   if (!prepare.empty())
     add("prepare", json_array(prepare, [](const SampleStep& step) { return step.json; }));
   if (then != nullptr) add("then", then->json);
+  if (inputs.defined()) add("inputs", inputs.dump());
   return format_text("{{{}}}", out);
 }
 

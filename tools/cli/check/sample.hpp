@@ -34,6 +34,7 @@ struct TextSpec {
   bool file = false;
 };
 
+class SampleArguments;
 struct Sample;
 struct SampleStep;
 
@@ -82,6 +83,7 @@ struct Sample {
   std::vector<SampleStep> prepare;         // before the first call
   std::shared_ptr<const SampleStep> then;  // after each call: its results are results, too
   std::shared_ptr<const SampleFiles> files;
+  tenon::Json inputs;  // of a module: what to call it with, by name
   tenon::GradcheckOptions gradcheck;
   // What to expect.
   bool layouts = true, precision = true, deterministic = true, mutation = true, leaks = true;
@@ -94,6 +96,7 @@ class SampleCall {
   SampleCall(const std::string& op, const Sample& sample, uint64_t seed);
   // Of a module's forward; floating tensors are f32, as parameters are.
   SampleCall(const tenon::Module& module, const Sample& sample, uint64_t seed);
+  friend tenon::Module make_module(const std::string& type, const Sample& sample, uint64_t seed);
 
   // Every tensor of the call in order, those in lists included.
   std::vector<tenon::Tensor> tensors;
@@ -111,6 +114,10 @@ class SampleCall {
   std::vector<tenon::Value> with(const std::string& keyword, const tenon::Tensor& tensor) const;
 
  private:
+  explicit SampleCall(const Sample& sample) : sample_(sample) {}
+  // Adds the sample's arguments to those of a call.
+  void gather(SampleArguments& arguments, const std::vector<tenon::Tensor>& given,
+              uint64_t draw) const;
   std::vector<tenon::Value> call(const std::vector<tenon::Tensor>& given, uint64_t draw,
                                  const std::string* keyword, const tenon::Tensor* extra) const;
   void prepare(const std::string& name, uint64_t seed);
@@ -129,6 +136,11 @@ std::vector<tenon::Tensor> tensors_of(const std::vector<tenon::Value>& results);
 // Reads what an author wrote; throws ValueError that names the place.
 std::vector<Sample> parse_samples(const std::string& json,
                                   const std::vector<DeclaredType>& parameters);
+// The same of a module's attributes, beside which `inputs` may be given.
+std::vector<Sample> parse_module_samples(const std::string& json,
+                                         const std::vector<DeclaredType>& attributes);
+// A module with the attributes of a sample.
+tenon::Module make_module(const std::string& type, const Sample& sample, uint64_t seed);
 
 // Gives the sample a folder for its files, where it names any, and does what it prepares. Throws
 // what a step throws, and IOError.

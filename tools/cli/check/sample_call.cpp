@@ -1,8 +1,10 @@
 // Arguments made from a sample, and calls with them.
+#include <algorithm>
 #include <cmath>
 #include <deque>
 
 #include <tenon/parallel.hpp>
+#include <tenon/runtime.hpp>
 
 #include "format.hpp"
 #include "sample.hpp"
@@ -67,13 +69,21 @@ SampleCall::SampleCall(const std::string& op, const Sample& sample, uint64_t see
   prepare(op, seed);
 }
 
-SampleCall::SampleCall(const tenon::Module& module, const Sample& sample, uint64_t seed)
-    : module_(module), sample_(sample) {
-  for (SampleValue& value : sample_.values) {
+namespace {
+
+void use_singles(Sample& sample) {
+  for (SampleValue& value : sample.values) {
     for (TensorSpec& spec : value.tensors) {
       if (spec.dtype == tenon::f64) spec.dtype = tenon::f32;
     }
   }
+}
+
+}  // namespace
+
+SampleCall::SampleCall(const tenon::Module& module, const Sample& sample, uint64_t seed)
+    : module_(module), sample_(sample) {
+  use_singles(sample_);
   prepare(module.type(), seed);
 }
 
@@ -111,12 +121,10 @@ std::vector<Value> SampleCall::with(const std::string& keyword, const Tensor& te
   return call(tensors, 1, &keyword, &tensor);
 }
 
-namespace {
-
 // Arguments by name as a call takes them, with what they are made of.
-class Arguments {
+class SampleArguments {
  public:
-  explicit Arguments(const SampleFiles* files) : files_(files) {}
+  explicit SampleArguments(const SampleFiles* files) : files_(files) {}
   void add(const std::string& name, const tenon::Argument& argument) {
     names.push_back({name.data(), static_cast<int64_t>(name.size())});
     values.push_back(argument.value());
@@ -150,11 +158,8 @@ class Arguments {
   std::deque<Value> results_;
 };
 
-}  // namespace
-
-std::vector<Value> SampleCall::call(const std::vector<Tensor>& given, uint64_t draw,
-                                    const std::string* keyword, const Tensor* extra) const {
-  Arguments arguments(sample_.files.get());
+void SampleCall::gather(SampleArguments& arguments, const std::vector<Tensor>& given,
+                        uint64_t draw) const {
   size_t next = 0, before = 0;
   for (const SampleValue& value : sample_.values) {
     switch (value.kind) {
@@ -199,6 +204,12 @@ std::vector<Value> SampleCall::call(const std::vector<Tensor>& given, uint64_t d
       }
     }
   }
+}
+
+std::vector<Value> SampleCall::call(const std::vector<Tensor>& given, uint64_t draw,
+                                    const std::string* keyword, const Tensor* extra) const {
+  SampleArguments arguments(sample_.files.get());
+  gather(arguments, given, draw);
   if (keyword != nullptr) arguments.add(*keyword, *extra);
   tenon::seed_generator(draw);
   std::vector<Value> results = run(arguments.names, arguments.values);
@@ -252,6 +263,42 @@ void prepare_sample(Sample& sample, const std::string& folder, uint64_t seed) {
     call(call.tensors);
   }
   if (names) sample.files = std::make_shared<const SampleFiles>(folder);
+}
+
+tenon::Module make_module(const std::string& type, const Sample& sample, uint64_t seed) {
+  const bool plain =
+      std::all_of(sample.values.begin(), sample.values.end(), [](const SampleValue& value) {
+        return value.tensors.empty() && value.kind != Kind::result &&
+               std::none_of(value.texts.begin(), value.texts.end(),
+                            [](const TextSpec& text) { return text.file; });
+      });
+  if (plain) {  // as a config has it: modules inside it are documents
+    tenon::JsonObject object;
+    object.set("type", type);
+    for (const SampleValue& value : sample.values) object.set(value.name, value.json());
+    tenon::seed_generator(seed);
+    return tenon::create_module(object.json());
+  }
+  SampleCall call(sample);
+  use_singles(call.sample_);
+  call.prepare(type, 0);  // attributes are the same for every seed
+  SampleArguments arguments(sample.files.get());
+  call.gather(arguments, call.tensors, 1);
+  // Modules among the attributes are made first.
+  std::deque<tenon::Module> inside;
+  for (size_t v = 0; v < sample.values.size(); ++v) {
+    const tenon::Json& document = sample.values[v].document;
+    if (document.is_object() && document["type"].is_text())
+      arguments.values[v] =
+          tenon::Argument(inside.emplace_back(tenon::create_module(document))).value();
+  }
+  tenon::seed_generator(seed);
+  tenon_module* handle = nullptr;
+  tenon::detail::check(tenon::host().module_create, type.c_str(),
+                       static_cast<const tenon_value*>(nullptr), int64_t{0}, arguments.names.data(),
+                       arguments.values.data(), static_cast<int64_t>(arguments.values.size()),
+                       &handle);
+  return tenon::Module::take(handle);
 }
 
 }  // namespace cli

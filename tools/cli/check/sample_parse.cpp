@@ -7,6 +7,7 @@
 
 #include "format.hpp"
 #include "sample.hpp"
+#include "sample_reading.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -18,16 +19,12 @@ using Kind = SampleValue::Kind;
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& place, const std::string& what) {
-  throw tenon::ValueError(format_text("samples{}: {}", place, what));
-}
-
 DType dtype_named(const std::string& place, const std::string& name) {
 #define TENON_CLI_DTYPE(constant, code, bytes, type, text, ...) \
   if (name == text) return static_cast<DType>(code);
   TENON_DTYPES(TENON_CLI_DTYPE)
 #undef TENON_CLI_DTYPE
-  refuse(place, format_text("there is no dtype '{}'", name));
+  refuse_sample(place, format_text("there is no dtype '{}'", name));
 }
 
 std::vector<int64_t> read_integers(const Json& document) {
@@ -47,10 +44,6 @@ bool is_list_of_numbers(const Json& document) {
   }
   return true;
 }
-bool is_truth(const Json& document) {
-  return document.defined() && !document.is_null() && !document.is_container() &&
-         !document.is_text() && !document.is_number();
-}
 bool is_integer(const Json& document) {
   return document.is_number() && document.dump().find_first_of(".eE") == std::string::npos;
 }
@@ -60,19 +53,19 @@ constexpr int64_t kMostElements = 1 << 20;
 // Nested lists of numbers: their sizes become the shape.
 void read_nested(const std::string& place, const Json& list, size_t depth, TensorSpec& spec) {
   if (depth == TENON_MAX_RANK || list.is_object() || !list.is_container())
-    refuse(place, "not a list of numbers, or of such lists of one length");
+    refuse_sample(place, "not a list of numbers, or of such lists of one length");
   const int64_t size = list.size();
   if (depth == spec.shape.size()) spec.shape.push_back(size);
   if (size != spec.shape[depth])
-    refuse(place,
-           format_text("{} here and {} in the list before; lists of one length make a tensor", size,
-                       spec.shape[depth]));
+    refuse_sample(
+        place, format_text("{} here and {} in the list before; lists of one length make a tensor",
+                           size, spec.shape[depth]));
   for (int64_t i = 0; i < size; ++i) {
     const std::string at = format_text("{}/{}", place, i);
     if (!list[i].is_number()) {
       read_nested(at, list[i], depth + 1, spec);
     } else if (depth + 1 != spec.shape.size()) {
-      refuse(at, "a number where lists are beside it");
+      refuse_sample(at, "a number where lists are beside it");
     } else {
       spec.values.push_back(list[i].number());
     }
@@ -81,13 +74,15 @@ void read_nested(const std::string& place, const Json& list, size_t depth, Tenso
 
 TensorSpec read_tensor(const std::string& place, const Json& document) {
   if (!document.is_object())
-    refuse(place, format_text("a tensor is an object such as {{\"shape\": [2, 3]}}, found {}",
+    refuse_sample(place,
+                  format_text("a tensor is an object such as {{\"shape\": [2, 3]}}, found {}",
                               document.dump()));
   const std::vector<std::string> known = {"shape", "dtype",  "low",
                                           "high",  "values", "requires_grad"};
   for (int64_t i = 0; i < document.size(); ++i) {
     if (std::find(known.begin(), known.end(), document.key(i)) == known.end()) {
-      refuse(place, format_text("a tensor has no '{}'{}; it has {}", document.key(i),
+      refuse_sample(place,
+                    format_text("a tensor has no '{}'{}; it has {}", document.key(i),
                                 tenon::suggestion(document.key(i), known), join(known, ", ")));
     }
   }
@@ -95,93 +90,35 @@ TensorSpec read_tensor(const std::string& place, const Json& document) {
   if (document["dtype"].defined()) spec.dtype = dtype_named(place, document["dtype"].text());
   if (const Json values = document["values"]; values.defined()) {
     read_nested(format_text("{}/values", place), values, 0, spec);
-    if (spec.values.empty()) refuse(format_text("{}/values", place), "there is not a number in it");
+    if (spec.values.empty())
+      refuse_sample(format_text("{}/values", place), "there is not a number in it");
   }
   if (!document["shape"].defined()) {
-    if (spec.values.empty()) refuse(place, "the tensor has no \"shape\"");
+    if (spec.values.empty()) refuse_sample(place, "the tensor has no \"shape\"");
   } else {
     if (!is_list_of_numbers(document["shape"]))
-      refuse(format_text("{}/shape", place), "not a list of sizes");
+      refuse_sample(format_text("{}/shape", place), "not a list of sizes");
     const std::vector<int64_t> shape = read_integers(document["shape"]);
     if (spec.shape.size() > 1 && spec.shape != shape)
-      refuse(format_text("{}/shape", place), "not the shape of the nested \"values\"");
+      refuse_sample(format_text("{}/shape", place), "not the shape of the nested \"values\"");
     spec.shape = shape;
   }
   int64_t count = 1;
   for (const int64_t size : spec.shape) {
     if (size < 0 || size > kMostElements)
-      refuse(format_text("{}/shape", place), "not a list of sizes");
+      refuse_sample(format_text("{}/shape", place), "not a list of sizes");
     count = std::min(kMostElements + 1, count * size);
   }
   if (count > kMostElements || spec.shape.size() > TENON_MAX_RANK)
-    refuse(format_text("{}/shape", place),
-           format_text("too large for a check: at most {} elements of at most {} dimensions",
-                       grouped(kMostElements), TENON_MAX_RANK));
+    refuse_sample(format_text("{}/shape", place),
+                  format_text("too large for a check: at most {} elements of at most {} dimensions",
+                              grouped(kMostElements), TENON_MAX_RANK));
   // Integers count from 0, so that they can be indices.
   spec.low = document["low"].number(tenon::is_differentiable(spec.dtype) ? -1 : 0);
   spec.high = document["high"].number(tenon::is_differentiable(spec.dtype) ? 1 : 2);
-  if (!(spec.low <= spec.high)) refuse(place, "\"low\" is above \"high\"");
+  if (!(spec.low <= spec.high)) refuse_sample(place, "\"low\" is above \"high\"");
   spec.requires_grad = document["requires_grad"].as_bool(true);
   return spec;
-}
-
-// How to compare, and what not to expect: no parameter bears these names.
-void read_options(const std::string& place, const Json& document, Sample& sample) {
-  using Options = tenon::GradcheckOptions;
-  struct Number {
-    const char* name;
-    double Options::*member;
-  };
-  struct Truth {
-    const char* name;
-    bool Options::*member;
-  };
-  struct Expectation {
-    const char* name;
-    bool Sample::*member;
-  };
-  constexpr Number numbers[] = {{"eps", &Options::eps},
-                                {"atol", &Options::atol},
-                                {"rtol", &Options::rtol},
-                                {"nondet_tol", &Options::nondet_tol}};
-  constexpr Truth truths[] = {{"check_undefined_grad", &Options::check_undefined_grad},
-                              {"check_grad_dtypes", &Options::check_grad_dtypes},
-                              {"check_batched_grad", &Options::check_batched_grad},
-                              {"check_forward_ad", &Options::check_forward_ad},
-                              {"check_backward_ad", &Options::check_backward_ad},
-                              {"fast_mode", &Options::fast_mode}};
-  constexpr Expectation expectations[] = {{"layouts", &Sample::layouts},
-                                          {"precision", &Sample::precision},
-                                          {"deterministic", &Sample::deterministic},
-                                          {"mutation", &Sample::mutation},
-                                          {"leaks", &Sample::leaks}};
-  if (!document.is_object()) refuse(place, "not an object of options");
-  std::vector<std::string> names;
-  for (const Number& number : numbers) names.emplace_back(number.name);
-  for (const Truth& truth : truths) names.emplace_back(truth.name);
-  for (const Expectation& expectation : expectations) names.emplace_back(expectation.name);
-  for (int64_t i = 0; i < document.size(); ++i) {
-    const std::string option = document.key(i);
-    bool known = false;
-    for (const Number& number : numbers) {
-      if (option != number.name || !document[i].is_number()) continue;
-      sample.gradcheck.*number.member = document[i].number();
-      known = true;
-    }
-    for (const Truth& truth : truths) {
-      if (option != truth.name || !is_truth(document[i])) continue;
-      sample.gradcheck.*truth.member = document[i].as_bool();
-      known = true;
-    }
-    for (const Expectation& expectation : expectations) {
-      if (option != expectation.name || !is_truth(document[i])) continue;
-      sample.*expectation.member = document[i].as_bool();
-      known = true;
-    }
-    if (!known)
-      refuse(place, format_text("there is no option '{}' with {}; there are {}", option,
-                                document[i].dump(), join(names, ", ")));
-  }
 }
 
 // ---- values, files, calls of other ops ----
@@ -189,14 +126,14 @@ void read_options(const std::string& place, const Json& document, Sample& sample
 std::string read_file_name(const std::string& place, const Json& document) {
   const std::string name = document.text();
   if (const std::string fault = file_name_fault(name); !fault.empty())
-    refuse(format_text("{}/file", place), fault);
+    refuse_sample(format_text("{}/file", place), fault);
   return name;
 }
 
 TextSpec read_text(const std::string& place, const Json& document) {
   if (document.is_text()) return {document.text(), false};
   if (!document.is_object() || document.size() != 1 || !document["file"].is_text())
-    refuse(place, "not a text, or a file such as {\"file\": \"table.csv\"}");
+    refuse_sample(place, "not a text, or a file such as {\"file\": \"table.csv\"}");
   return {read_file_name(place, document["file"]), true};
 }
 
@@ -215,7 +152,7 @@ SampleValue read_value(const std::string& place, const Json& document, const Dec
   value.name = type.name;
   if (document.is_null()) {
     if (!type.optional && type.base != "any")
-      refuse(place, format_text("'{}' cannot be null", type.name));
+      refuse_sample(place, format_text("'{}' cannot be null", type.name));
     return value;
   }
   const bool is_document = type.base == "Module" || type.base == "json";
@@ -227,7 +164,7 @@ SampleValue read_value(const std::string& place, const Json& document, const Dec
     value.call = std::make_shared<const SampleStep>(read_call(place, document, depth + 1));
   } else if (type.is_tensor() && type.list) {
     value.kind = Kind::tensors;
-    if (!is_list(document)) refuse(place, "not a list of tensors");
+    if (!is_list(document)) refuse_sample(place, "not a list of tensors");
     for (int64_t i = 0; i < document.size(); ++i)
       value.tensors.push_back(read_tensor(format_text("{}/{}", place, i), document[i]));
   } else if (type.base == "Tensor" || (type.is_tensor() && document.is_object())) {
@@ -243,7 +180,7 @@ SampleValue read_value(const std::string& place, const Json& document, const Dec
     value.kind = Kind::texts;
     for (int64_t i = 0; i < document.size(); ++i)
       value.texts.push_back(read_text(format_text("{}/{}", place, i), document[i]));
-  } else if (is_truth(document)) {
+  } else if (is_truth_value(document)) {
     value.kind = Kind::scalar;
     value.scalar = Scalar(document.as_bool());
   } else if (document.is_number()) {
@@ -256,7 +193,7 @@ SampleValue read_value(const std::string& place, const Json& document, const Dec
     value.kind = Kind::integers;
     value.integers = read_integers(document);
   } else {
-    refuse(place, format_text("'{}' cannot be made from {}", type.name, document.dump()));
+    refuse_sample(place, format_text("'{}' cannot be made from {}", type.name, document.dump()));
   }
   return value;
 }
@@ -276,7 +213,8 @@ Sample read_sample(const std::string& place, const Json& object,
     const auto found = std::find(names.begin(), names.end(), key);
     if (found == names.end()) {
       if (other(key, at, object[k], sample)) continue;
-      refuse(at, format_text("there is no parameter '{}'{}", key, tenon::suggestion(key, names)));
+      refuse_sample(
+          at, format_text("there is no parameter '{}'{}", key, tenon::suggestion(key, names)));
     }
     sample.values.push_back(
         read_value(at, object[k], parameters[static_cast<size_t>(found - names.begin())], depth));
@@ -287,13 +225,14 @@ Sample read_sample(const std::string& place, const Json& object,
 // {"op": "data.read_npy", "path": {"file": "a.npy"}, "result": 0}
 SampleStep read_call(const std::string& place, const Json& document, int depth) {
   constexpr int deepest = 8;
-  if (depth > deepest) refuse(place, format_text("more than {} calls inside each other", deepest));
+  if (depth > deepest)
+    refuse_sample(place, format_text("more than {} calls inside each other", deepest));
   SampleStep step;
   Json op;
   try {
     op = tenon::describe("op", document["op"].text());
   } catch (const tenon::Error& error) {
-    refuse(format_text("{}/op", place), error.what());
+    refuse_sample(format_text("{}/op", place), error.what());
   }
   step.op = op["name"].text();
   step.json = document.dump();
@@ -302,7 +241,7 @@ SampleStep read_call(const std::string& place, const Json& document, int depth) 
     if (key != "result") return key == "op";
     step.result = is_integer(value) ? value.integer() : -1;
     if (step.result < 0 || step.result >= op["returns"].size())
-      refuse(at, format_text("{} has results 0 to {}", step.op, op["returns"].size() - 1));
+      refuse_sample(at, format_text("{} has results 0 to {}", step.op, op["returns"].size() - 1));
     return true;
   };
   step.arguments = std::make_shared<const Sample>(
@@ -313,11 +252,11 @@ SampleStep read_call(const std::string& place, const Json& document, int depth) 
 std::string read_hex(const std::string& place, const std::string& text) {
   std::string bytes;
   const std::string digits = "0123456789abcdef";
-  if (text.size() % 2 != 0) refuse(place, "an odd number of digits");
+  if (text.size() % 2 != 0) refuse_sample(place, "an odd number of digits");
   for (size_t i = 0; i < text.size(); i += 2) {
     const size_t high = digits.find(text[i]), low = digits.find(text[i + 1]);
     if (high == std::string::npos || low == std::string::npos)
-      refuse(place, "bytes are two digits each of 0-9 and a-f");
+      refuse_sample(place, "bytes are two digits each of 0-9 and a-f");
     bytes += static_cast<char>(high << 4 | low);
   }
   return bytes;
@@ -329,9 +268,10 @@ SampleStep read_step(const std::string& place, const Json& document) {
   SampleStep step;
   const bool text = document["text"].is_text(), hex = document["hex"].is_text();
   if (!document.is_object() || document.size() != 2 || !document["file"].is_text() || text == hex)
-    refuse(place,
-           "a step is a call, {\"op\": ...}, or a file with its content, {\"file\": \"table.csv\", "
-           "\"text\": ...}, or \"hex\"");
+    refuse_sample(
+        place,
+        "a step is a call, {\"op\": ...}, or a file with its content, {\"file\": \"table.csv\", "
+        "\"text\": ...}, or \"hex\"");
   step.file = read_file_name(place, document["file"]);
   step.content = text ? document["text"].text()
                       : read_hex(format_text("{}/hex", place), document["hex"].text());
@@ -342,14 +282,14 @@ SampleStep read_step(const std::string& place, const Json& document) {
 bool read_other(const std::string& key, const std::string& place, const Json& document,
                 Sample& sample) {
   if (key == "check") {
-    read_options(place, document, sample);
+    read_sample_options(place, document, sample);
   } else if (key == "prepare") {
-    if (!is_list(document)) refuse(place, "not a list of steps");
+    if (!is_list(document)) refuse_sample(place, "not a list of steps");
     for (int64_t i = 0; i < document.size(); ++i)
       sample.prepare.push_back(read_step(format_text("{}/{}", place, i), document[i]));
   } else if (key == "then") {
     if (!document.is_object() || !document["op"].defined())
-      refuse(place, "not a call, {\"op\": ...}");
+      refuse_sample(place, "not a call, {\"op\": ...}");
     sample.then = std::make_shared<const SampleStep>(read_call(place, document, 0));
   } else {
     return false;
@@ -359,23 +299,40 @@ bool read_other(const std::string& key, const std::string& place, const Json& do
 
 }  // namespace
 
-void apply_options(const std::string& json, Sample& sample) {
-  if (!json.empty()) read_options("/check", Json::parse(json), sample);
-}
-
 bool name_files(const std::string& json) { return json.find("\"file\"") != std::string::npos; }
 
-std::vector<Sample> parse_samples(const std::string& json,
-                                  const std::vector<DeclaredType>& parameters) {
+namespace {
+
+std::vector<Sample> parse_list(const std::string& json, const std::vector<DeclaredType>& parameters,
+                               const ReadOther& other) {
   const Json list = Json::parse(json);
-  if (!is_list(list)) refuse("", "not a list of objects");
+  if (!is_list(list)) refuse_sample("", "not a list of objects");
   std::vector<Sample> samples;
   for (int64_t i = 0; i < list.size(); ++i) {
     const std::string place = format_text("/{}", i);
-    if (!list[i].is_object()) refuse(place, "not an object of arguments by name");
-    samples.push_back(read_sample(place, list[i], parameters, 0, read_other));
+    if (!list[i].is_object()) refuse_sample(place, "not an object of arguments by name");
+    samples.push_back(read_sample(place, list[i], parameters, 0, other));
   }
   return samples;
+}
+
+}  // namespace
+
+std::vector<Sample> parse_samples(const std::string& json,
+                                  const std::vector<DeclaredType>& parameters) {
+  return parse_list(json, parameters, read_other);
+}
+
+std::vector<Sample> parse_module_samples(const std::string& json,
+                                         const std::vector<DeclaredType>& attributes) {
+  return parse_list(
+      json, attributes,
+      [](const std::string& key, const std::string& place, const Json& document, Sample& sample) {
+        if (key != "inputs") return key != "then" && read_other(key, place, document, sample);
+        if (!document.is_object()) refuse_sample(place, "not an object of inputs by name");
+        sample.inputs = document;
+        return true;
+      });
 }
 
 }  // namespace cli

@@ -1,12 +1,10 @@
-// Stage "graphs": the gradient of one call in other layouts, sizes and shapes, for some of the inputs
-// and results, beside other graphs, and after its inputs are gone or changed.
+// Stage "graphs": the gradient of one call in other layouts, sizes and shapes, beside other graphs, and
+// after its inputs are gone or changed.
 #include <array>
-
-#include <tenon/gradcheck_numbers.hpp>
-#include <tenon/graph.hpp>
 
 #include "format.hpp"
 #include "op_check.hpp"
+#include "recorded_call.hpp"
 
 namespace cli {
 
@@ -14,79 +12,14 @@ using tenon::Tensor;
 
 namespace {
 
-// One call that is recorded, and what it is differentiated by.
-class Graph {
- public:
-  // Leaves are those of `values` that require grad; `alone`: only this one, -1 for all. Their
-  // layout stays. With `between` the op gets copies of them, which nothing else holds.
-  Graph(const SampleCall& call, const std::vector<Tensor>& values, int64_t alone = -1,
-        bool between = false) {
-    std::vector<Tensor> given;
-    int64_t number = 0;
-    for (size_t t = 0; t < values.size(); ++t) {
-      Tensor value = values[t];
-      if (value.defined()) value = value.detach();
-      if (value.defined() && call.places[t].requires_grad) {
-        if (alone < 0 || alone == number) {
-          value.requires_grad_();
-          leaves_.push_back(value);
-          if (between) value = copies_.emplace_back(tenon::Op("clone").call<Tensor>(value));
-        }
-        ++number;
-      }
-      given.push_back(value);
-    }
-    const std::vector<Tensor> results = readable(tensors_of(call(given)));
-    for (size_t r = 0; r < results.size(); ++r) {
-      if (!results[r].defined() || !results[r].requires_grad()) continue;
-      roots_.push_back(results[r]);
-      places_.push_back(r);
-    }
-  }
-  const std::vector<Tensor>& roots() const { return roots_; }
-  std::vector<Tensor> results() const {
-    std::vector<Tensor> list;
-    for (const Tensor& root : roots_) list.push_back(root.detach());
-    return list;
-  }
-  std::vector<Tensor> seeds() const {
-    std::vector<Tensor> list;
-    for (size_t r = 0; r < roots_.size(); ++r)
-      list.push_back(tenon::detail::arbitrary_like(roots_[r], places_[r] + 1));
-    return list;
-  }
-  std::vector<Tensor> gradients() const { return gradients(seeds()); }
-  // Roots with an undefined seed are left out.
-  std::vector<Tensor> gradients(const std::vector<Tensor>& seeds) const {
-    std::vector<Tensor> roots;
-    tenon::GradientOptions options;
-    for (size_t r = 0; r < roots_.size(); ++r) {
-      if (!seeds[r].defined()) continue;
-      roots.push_back(roots_[r]);
-      options.seeds.push_back(seeds[r]);
-    }
-    if (roots.empty() || leaves_.empty()) return {};
-    options.allow_unused = true;
-    options.retain_graph = true;
-    return tenon::gradients(roots, leaves_, options);
-  }
-  // The tensors that the op was given, with `between`.
-  std::vector<Tensor>& copies() { return copies_; }
-
- private:
-  std::vector<Tensor> leaves_, roots_, copies_;
-  std::vector<size_t> places_;  // of the roots among the results
-};
-
 constexpr Tolerance kGradientOfSingles{1e-4, 1e-3, true};
 
 class GraphCheck {
  public:
   GraphCheck(OpCheck& check, const Sample& sample)
       : check_(check), sample_(sample), call_(check.call_of(sample)) {
-    const Graph graph(call_, copied(call_.tensors));
+    const RecordedCall graph(call_, copied(call_.tensors));
     expected_ = graph.gradients();
-    for (const auto& place : call_.places) inputs_ += place.requires_grad ? 1 : 0;
   }
 
   void run() {
@@ -94,8 +27,6 @@ class GraphCheck {
     attempt("gradient-layout", [&] { return of_layouts(); });
     attempt("gradient-layout", [&] { return of_seed_layouts(); });
     if (sample_.precision) attempt("gradient-precision", [&] { return of_singles(); });
-    attempt("gradient-subset", [&] { return of_inputs(); });
-    attempt("gradient-subset", [&] { return of_results(); });
     attempt("gradient-graphs", [&] { return beside_another(); });
     attempt("gradient-graphs", [&] { return without_inputs(); });
     attempt("gradient-graphs", [&] { return after_change(); });
@@ -120,10 +51,9 @@ class GraphCheck {
     return found.empty() ? "" : format_text("{}, the gradient of input{}", how, found);
   }
   // A graph; nullopt where the op refuses the values.
-  std::optional<Graph> made(const std::vector<Tensor>& values, int64_t alone = -1,
-                            bool between = false) const {
+  std::optional<RecordedCall> made(const std::vector<Tensor>& values, bool between = false) const {
     try {
-      return Graph(call_, values, alone, between);
+      return RecordedCall(call_, values, RecordedCall::kAll, between);
     } catch (const tenon::Error&) {
       return std::nullopt;
     }
@@ -195,45 +125,6 @@ class GraphCheck {
                             difference(expected_, graph->gradients(seeds), kGradientOfSingles));
   }
 
-  std::string of_inputs() const {
-    for (int64_t i = 0; inputs_ > 1 && i < inputs_; ++i) {
-      const auto graph = made(copied(call_.tensors), i);
-      if (!graph || graph->roots().empty()) continue;
-      const std::string found =
-          difference({expected_[static_cast<size_t>(i)]}, graph->gradients(), kExact);
-      if (!found.empty())
-        return gradient_differs(
-            format_text("once where all inputs require grad and once where only input {} does", i),
-            found);
-    }
-    return "";
-  }
-
-  std::string of_results() const {
-    const auto graph = made(copied(call_.tensors));
-    const std::vector<Tensor> seeds = graph->seeds();
-    for (size_t r = 0; seeds.size() > 1 && r < seeds.size(); ++r) {
-      std::vector<Tensor> zeros, absent;
-      for (size_t s = 0; s < seeds.size(); ++s) {
-        absent.push_back(s == r ? seeds[s] : Tensor());
-        zeros.push_back(copied(seeds[s]));
-        if (s != r) tenon::fill_elements(zeros.back(), 0);
-      }
-      const std::vector<Tensor> one = graph->gradients(zeros), other = graph->gradients(absent);
-      for (size_t i = 0; i < one.size(); ++i) {
-        if (!one[i].defined() || !other[i].defined()) continue;  // none counts as zeros
-        const std::string found = difference(one[i], other[i], kExact);
-        if (!found.empty())
-          return gradient_differs(
-              format_text("with zeros for the results that are not used, and without them where "
-                          "only result {} is",
-                          r),
-              format_text(" {}{}", i, found));
-      }
-    }
-    return "";
-  }
-
   std::vector<Tensor> other_values() const {
     std::vector<Tensor> values;
     for (const Tensor& tensor : call_.tensors) {
@@ -270,7 +161,7 @@ class GraphCheck {
   }
 
   std::string without_inputs() const {
-    auto graph = made(copied(call_.tensors), -1, true);
+    auto graph = made(copied(call_.tensors), true);
     if (!graph || graph->roots().empty()) return "";
     graph->copies().clear();
     overwrite_freed();
@@ -279,7 +170,7 @@ class GraphCheck {
   }
 
   std::string after_change() const {
-    auto graph = made(copied(call_.tensors), -1, true);
+    auto graph = made(copied(call_.tensors), true);
     if (!graph || graph->roots().empty()) return "";
     {
       const tenon::NoGrad scope;
@@ -462,7 +353,6 @@ class GraphCheck {
   const Sample& sample_;
   const SampleCall call_;
   std::vector<Tensor> expected_;
-  int64_t inputs_ = 0;
 };
 
 }  // namespace

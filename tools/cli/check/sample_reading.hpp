@@ -1,0 +1,19 @@
+// What the readers of samples share.
+#pragma once
+
+#include <string>
+
+#include <tenon/json.hpp>
+
+#include "sample.hpp"
+
+namespace cli {
+
+// Throws ValueError: "samples/0/input: what".
+[[noreturn]] void refuse_sample(const std::string& place, const std::string& what);
+// true or false.
+bool is_truth_value(const tenon::Json& document);
+// A sample's "check": how to compare, and what not to expect.
+void read_sample_options(const std::string& place, const tenon::Json& document, Sample& sample);
+
+}  // namespace cli
