@@ -70,7 +70,14 @@ TEST_SUITE("check against") {
         {"pair.refuses", {"provider-refuses"}},
         {"pair.names", {"provider-differs"}},
         {"pair.declines", {}},
-        {"pair.draws", {}}};
+        {"pair.draws", {}},
+        {"pair.not_finite", {"provider-differs"}},
+        {"pair.counts_", {"provider-differs"}},
+        {"pair.refuses_backward", {"provider-refuses", "provider-differs"}},
+        {"pair.sum", {"provider-differs"}},
+        {"pair.turned", {"provider-differs"}},
+        {"pair.path", {"provider-differs"}},
+        {"pair.sampled", {"provider-differs"}}};
     for (const auto& [name, found] : expected) {
       CAPTURE(name);
       REQUIRE(item(report, name).is_object());
@@ -83,6 +90,62 @@ TEST_SUITE("check against") {
     CHECK(contains(item(report, "pair.refuses")["findings"][0]["message"].text(),
                    "pair_other refuses a call that pair_first takes: refuses(): f32 is too small"));
     CHECK(item(report, "pair.draws")["notes"].size() == 1);
+    CHECK(contains(item(report, "pair.not_finite").dump(),
+                   "has nan at element 1, from pair_other 3"));
+    CHECK(contains(item(report, "pair.counts_").dump(), "'state' after the call has"));
+    const std::string backward = item(report, "pair.refuses_backward").dump();
+    CHECK(contains(backward, "pair_other refuses the backward of a call that pair_first takes"));
+    CHECK(contains(backward, "result 0 has"));
+    CHECK(contains(item(report, "pair.turned").dump(),
+                   "result 0 is [2, 3] c64, from pair_other [3, 2] c64"));
+    CHECK(contains(item(report, "pair.path").dump(), "'FOLDER/a/b' once"));
+    CHECK(contains(item(report, "pair.sampled").dump(), "is 99, from pair_other 0"));
+  }
+
+  TEST_CASE("providers that share what is not compared, too, each with the ops it is first for") {
+    const Outcome outcome = run_program("check " + kPair + "pair_first.so --against " + kPair +
+                                        "pair_equal.so," + kPair + "pair_other.so --json");
+    CHECK_MESSAGE(outcome.code == 0, outcome.out);
+    const Json report = outcome.json();
+    CHECK(item(report, "pair.sampled")["against"]["provider"].text() == "pair_equal");
+    const Json last = item(report, "pair.at_last")["against"];
+    CHECK(last["provider"].text() == "pair_other");
+    CHECK(last["compared"].integer() > 0);
+  }
+
+  TEST_CASE("a preference of the environment for another plugin is a finding") {
+    const std::string prefer = "TENON_PREFER='pair.*=pair_other'";
+    const std::string other = kPair + "pair_other.so";
+    const Outcome against =
+        run_program("check " + kPair + "pair_first.so --against " + other + " --json", prefer);
+    CHECK(against.code == 1);
+    const Json opened = against.json()["items"][0];
+    CHECK(kinds(opened) == std::set<std::string>{"open"});
+    CHECK(contains(opened.dump(),
+                   "would not be provided by plugin 'pair_first' but 'pair_other', "
+                   "preferred by TENON_PREFER: pair.*"));
+    const Outcome alone =
+        run_program("--plugin-path " + kPair + " check pair_first --op pair.names --json", prefer);
+    CHECK(alone.code == 1);
+    CHECK(kinds(alone.json()["items"][0]) == std::set<std::string>{"open"});
+  }
+
+  TEST_CASE("what was found in the plugin's calls stays when the other one does not open") {
+    const Outcome outcome = compared("pair_first", "pair_closed", "--op pair.crashes --json");
+    CHECK(outcome.code == 1);
+    const Json report = outcome.json();
+    CHECK(kinds(report["items"][0]) == std::set<std::string>{"crash"});
+    CHECK(kinds(item(report, "pair.crashes")) == std::set<std::string>{"crash"});
+  }
+
+  TEST_CASE("an op of which nothing was compared is skipped with the reason") {
+    const Json report = compared("pair_first", "pair_equal").json();
+    const Json declines = item(report, "pair.declines_all");
+    CHECK(declines["state"].text() == "skipped");
+    CHECK(contains(declines["skipped"].text(), "nothing was compared: each call was declined"));
+    CHECK(contains(item(report, "pair.draws")["skipped"].text(), "drawn at random"));
+    CHECK(item(report, "pair.path")["state"].text() == "ok");
+    CHECK(item(report, "pair.sum")["against"]["worst"]["share"].number() > 0);
   }
 
   TEST_CASE("the worst case has what repeats it") {
@@ -153,6 +216,10 @@ TEST_SUITE("check against") {
     const Outcome itself = run_program("check nn --against nn");
     CHECK(itself.code == 1);
     CHECK(contains(itself.error, "'nn' is the plugin itself"));
+    const Outcome twice = run_program("check " + kPair + "pair_first.so --against " + kPair +
+                                      "pair_equal.so," + kPair + "pair_equal.so");
+    CHECK(twice.code == 1);
+    CHECK(contains(twice.error, "pair_equal.so' is given twice; name it once"));
     const Outcome here = compared("pair_first", "pair_equal", "--in-process");
     CHECK(here.code == 2);
     CHECK(contains(here.error, "omit --in-process"));

@@ -133,8 +133,14 @@ void check_items(const CheckOptions& options, const std::vector<CheckTarget>& ta
 // What was found while the plugin's calls were recorded belongs to the same items.
 void merge(const CheckReport& recorded, CheckReport& report) {
   for (const CheckedItem& from : recorded.items) {
-    for (CheckedItem& to : report.items) {
-      if (to.name != from.name || to.kind != from.kind) continue;
+    const auto same = std::find_if(
+        report.items.begin(), report.items.end(),
+        [&](const CheckedItem& item) { return item.name == from.name && item.kind == from.kind; });
+    // Where the second process ended before.
+    if (same == report.items.end()) {
+      report.items.push_back(from);
+    } else {
+      CheckedItem& to = *same;
       to.findings.insert(to.findings.begin(), from.findings.begin(), from.findings.end());
       to.notes.insert(to.notes.begin(), from.notes.begin(), from.notes.end());
       if (!from.skipped.empty()) to.skipped = from.skipped;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -73,10 +74,14 @@ std::vector<SharedOp> shared_ops(const Json& declarations, const std::string& it
                                  const std::vector<std::string>& providers) {
   const std::string id = declarations["id"].text();
   std::vector<Json> others;
+  std::set<std::string> given;
   for (const std::string& provider : providers) {
     others.push_back(declarations_of(provider, declarations));
     if (others.back()["id"].text() == id)
       refuse(format_text("'{}' is the plugin itself", provider), declarations);
+    if (!given.insert(others.back()["id"].text()).second)
+      throw tenon::ValueError(
+          format_text("--against: plugin '{}' is given twice; name it once", provider));
   }
   std::vector<SharedOp> all, chosen;
   std::set<std::string> used;
@@ -105,35 +110,71 @@ std::vector<SharedOp> shared_ops(const Json& declarations, const std::string& it
 
 // ---- the processes ----
 
+namespace {
+
+// All but ops, of which those that are not compared are provided as always.
+void prefer_others(const Json& declarations, std::map<std::string, std::string>& prefer) {
+  for (const char* kind : {"modules", "types", "overrides"}) {
+    const Json list = declarations[kind];
+    for (int64_t i = 0; i < list.size(); ++i)
+      prefer.emplace((list[i].is_text() ? list[i] : list[i]["name"]).text(),
+                     declarations["id"].text());
+  }
+}
+
+}  // namespace
+
+void require_provider(const std::string& op, const std::string& plugin) {
+  const Json providers = tenon::describe("op", op)["providers"];
+  std::string above;
+  for (int64_t i = 0; i < providers.size(); ++i) {
+    if (providers[i]["standing"].text() != "chosen") continue;
+    if (providers[i]["plugin"].text() == plugin) return;
+    above = format_text(
+        " but '{}'{}", providers[i]["plugin"].text(),
+        providers[i]["reason"].is_text() ? format_text(", {}", providers[i]["reason"].text()) : "");
+  }
+  throw tenon::PluginError(format_text(
+      "'{}' would not be provided by plugin '{}'{}; unset what ranks another one above it", op,
+      plugin, above));
+}
+
 bool open_providers(const WorkerOptions& options, const std::vector<SharedOp>& shared,
                     CheckListener& listener) {
   listener.stage("open");
-  // By file: one that is given so is in no folder.
+  // By file: one that is given so is in no folder. In this order where several have a name.
   tenon::JsonArray plugins;
+  std::map<std::string, std::string> preferred;
   const auto add = [&](const std::string& plugin) {
     const Json declarations = tenon::describe("declarations", plugin);
     plugins.add(tenon::JsonObject()
                     .set("name", declarations["id"].text())
                     .set("path", declarations["path"].text())
                     .json());
+    if (options.record == (plugin == options.plugin)) prefer_others(declarations, preferred);
     return declarations["id"].text();
   };
   const std::string id = options.record ? add(options.plugin) : "";
   std::vector<std::string> providers;
   for (const std::string& provider : options.against) providers.push_back(add(provider));
+  for (const SharedOp& op : shared) preferred[op.target.name] = options.record ? id : op.provider;
   tenon::JsonObject prefer;
-  for (const SharedOp& op : shared) prefer.set(op.target.name, options.record ? id : op.provider);
+  for (const auto& [name, plugin] : preferred) prefer.set(name, plugin);
+  const Json ops =
+      tenon::JsonObject().set("prefer", prefer.json()).set("duplicates", "first").json();
   try {
     tenon::apply_config(tenon::JsonObject()
                             .set("quarantine", false)
                             .set("plugins", plugins.json())
-                            .set("ops", tenon::JsonObject().set("prefer", prefer.json()).json())
+                            .set("ops", ops)
                             .json());
     if (options.record) {
       tenon::load_plugin(id);
     } else {
       for (const std::string& provider : providers) tenon::load_plugin(provider);
     }
+    for (const SharedOp& op : shared)
+      require_provider(op.target.name, options.record ? id : op.provider);
   } catch (const tenon::Error& error) {
     listener.finding({"open", "open", error.what(), ""});
     return false;
@@ -145,7 +186,7 @@ namespace {
 
 constexpr size_t kMostSamplesCompared = 6;
 
-// Those of both definitions; where there are none, generated ones, which `saved` has.
+// Those of both definitions in turn; where there are none, generated ones, which `saved` has.
 bool gather_samples(OpCheck& check, const SharedOp& shared, const std::string* saved) {
   std::vector<std::string> texts;
   for (const Json& declaration : {shared.target.declaration, shared.other}) {
@@ -155,9 +196,16 @@ bool gather_samples(OpCheck& check, const SharedOp& shared, const std::string* s
   }
   if (texts.empty() && saved == nullptr) return find_samples(check);
   if (texts.empty()) texts.push_back(*saved);
+  std::vector<std::vector<Sample>> lists;
+  size_t longest = 0;
   for (const std::string& text : texts) {
-    for (Sample& sample : parse_samples(text, check.op.parameters)) {
-      if (check.samples.size() == kMostSamplesCompared) break;
+    lists.push_back(parse_samples(text, check.op.parameters));
+    longest = std::max(longest, lists.back().size());
+  }
+  for (size_t i = 0; i < longest; ++i) {
+    for (std::vector<Sample>& list : lists) {
+      if (i >= list.size() || check.samples.size() == kMostSamplesCompared) continue;
+      Sample& sample = list[i];
       prepare_sample(sample,
                      format_text("{}/{}/{}/{}", check.settings.folder,
                                  saved == nullptr ? "recorded" : "compared", check.op.name,
@@ -212,21 +260,27 @@ class OpComparison {
     ProviderCall call(check_, which);
     const CallOutcome other = call.run();
     comparison_.add_call();
-    if (!found.refusal.empty() && !other.refusal.empty()) return comparison_.add_refused();
+    if (found.refused_forward() && other.refused_forward()) return comparison_.add_refused();
     const bool left = note_declined(found);
     if (note_declined(other) || left) return;
     comparison_.add_compared();
-    if (found.refusal.empty() != other.refusal.empty()) return find_refusal(call, found, other);
+    if (found.refusal.empty() != other.refusal.empty() ||
+        found.refused_backward != other.refused_backward)
+      find_refusal(call, found, other);
+    if (found.refused_forward() || other.refused_forward()) return;
     if (found.others != other.others)
       return find(call,
                   format_text("is {}, from {} {}", join(found.others, ", "), provider_,
                               join(other.others, ", ")),
                   "a result");
+    const bool gradients = found.refusal.empty() && other.refusal.empty();
     if (found.results.size() != other.results.size() ||
-        found.gradients.size() != other.gradients.size())
+        (gradients && found.gradients.size() != other.gradients.size()))
       return find(call, "are of another number", "results or gradients");
+    if (!gradients) call.leave_out_gradients();
     compare_tensors(call, found, other);
   }
+  int64_t compared() const { return comparison_.compared(); }
   Json json() const { return comparison_.json(); }
 
  private:
@@ -247,11 +301,14 @@ class OpComparison {
   }
   void find_refusal(const ProviderCall& call, const CallOutcome& found, const CallOutcome& other) {
     if (!check_.found.insert("provider-refuses").second) return;
-    const bool here = !found.refusal.empty();
+    // One that refuses the call itself is named, also where the other one has no backward.
+    const bool here = !found.refusal.empty() && !other.refused_forward();
+    const CallOutcome& refusing = here ? found : other;
     check_.listener.finding(
         {"provider-refuses", check_.stage,
-         format_text("{} refuses a call that {} takes: {}", here ? plugin_ : provider_,
-                     here ? provider_ : plugin_, here ? found.refusal : other.refusal),
+         format_text("{} refuses {} that {} takes: {}", here ? plugin_ : provider_,
+                     refusing.refused_backward ? "the backward of a call" : "a call",
+                     here ? provider_ : plugin_, refusing.refusal),
          call.json().dump()});
   }
 
@@ -261,17 +318,20 @@ class OpComparison {
     for (const Tensor& tensor : call.inputs())
       inputs += tensor.defined() ? static_cast<double>(tensor.numel()) : 0;
     for (const Tensor& tensor : call.seeds()) seeds += static_cast<double>(tensor.numel());
+    const size_t gradients = std::min(found.gradients.size(), other.gradients.size());
     const bool equal = bytes_of(found.results) == bytes_of(other.results) &&
-                       bytes_of(found.gradients) == bytes_of(other.gradients);
+                       (gradients == 0 || bytes_of(found.gradients) == bytes_of(other.gradients));
     const double products = equal ? 0 : call.multiply_adds();
     // Equal bits need no reference.
     std::optional<CallReference> reference;
-    if (!equal) reference.emplace(call, found.results.size(), found.gradients.size());
+    if (!equal) reference.emplace(call, found.results.size(), gradients);
     const ReferenceNumbers none;
+    const size_t own = found.results.size() - std::min(found.results.size(), call.changed().size());
     const auto look = [&](bool gradient, size_t i, const Tensor& a, const Tensor& b) {
-      const std::string what = gradient
-                                   ? format_text("the gradient of '{}'", call.differentiable()[i])
-                                   : format_text("result {}", i);
+      const std::string what =
+          gradient  ? format_text("the gradient of '{}'", call.differentiable()[i])
+          : i < own ? format_text("result {}", i)
+                    : format_text("'{}' after the call", call.changed()[i - own]);
       const double size = a.defined() ? std::max<double>(1, static_cast<double>(a.numel())) : 1;
       const double terms = std::max(products, inputs + (gradient ? seeds : 0)) / size;
       const ReferenceNumbers& numbers = !reference ? none
@@ -282,8 +342,7 @@ class OpComparison {
     };
     for (size_t i = 0; i < found.results.size(); ++i)
       look(false, i, found.results[i], other.results[i]);
-    for (size_t i = 0; i < found.gradients.size(); ++i)
-      look(true, i, found.gradients[i], other.gradients[i]);
+    for (size_t i = 0; i < gradients; ++i) look(true, i, found.gradients[i], other.gradients[i]);
   }
 
   OpCheck& check_;
@@ -333,6 +392,11 @@ void compare_calls(const SharedOp& shared, const std::string& plugin, const Chec
   for (size_t i = 0; i < cases.size(); ++i) {
     if (random.count(cases[i].sample) == 0) comparison.compare(cases[i], saved.outcomes[i]);
   }
+  if (comparison.compared() == 0)
+    listener.skip(format_text("nothing was compared: {}",
+                              random.size() == check.samples.size()
+                                  ? "what it gives is drawn at random, or differs with each call"
+                                  : "each call was declined, or refused by both"));
   listener.comparison(comparison.json());
   listener.samples(static_cast<int64_t>(check.samples.size()));
 }

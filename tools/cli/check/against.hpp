@@ -22,6 +22,9 @@ struct SharedOp {
 std::vector<SharedOp> shared_ops(const tenon::Json& declarations, const std::string& item,
                                  const std::vector<std::string>& providers);
 
+// Throws tenon::PluginError where calls of the op go to another plugin first.
+void require_provider(const std::string& op, const std::string& plugin);
+
 // In one process the plugin runs the ops, and what they gave is saved; in the other one the other
 // providers do, and it is compared. `speaker` gets what happens; false: a plugin does not open.
 bool open_providers(const WorkerOptions& options, const std::vector<SharedOp>& shared,

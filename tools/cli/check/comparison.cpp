@@ -31,11 +31,21 @@ int64_t place_of(double number) {
   return bits < 0 ? std::numeric_limits<Bits>::min() - static_cast<int64_t>(bits) : bits;
 }
 
+// The same of a half, by its bits of fraction and the exponent of its smallest normal number.
+int64_t half_place(double number, int fraction, int lowest) {
+  const int exponent = number == 0 ? lowest : std::max(std::ilogb(number), lowest);
+  const auto place = static_cast<int64_t>(std::ldexp(std::abs(number), fraction - exponent)) +
+                     (static_cast<int64_t>(exponent - lowest) << fraction);
+  return number < 0 ? -place : place;
+}
+
 int64_t ulp_distance(tenon::DType dtype, double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   if (!std::isfinite(a) || !std::isfinite(b)) return kBeyond;
   if (dtype == tenon::f32)
     return std::abs(place_of<float, int32_t>(a) - place_of<float, int32_t>(b));
+  if (dtype == tenon::f16) return std::abs(half_place(a, 10, -14) - half_place(b, 10, -14));
+  if (dtype == tenon::bf16) return std::abs(half_place(a, 7, -126) - half_place(b, 7, -126));
   const int64_t x = place_of<double, int64_t>(a), y = place_of<double, int64_t>(b);
   int64_t distance = 0;
   return __builtin_sub_overflow(std::max(x, y), std::min(x, y), &distance) ? kBeyond : distance;
@@ -64,6 +74,19 @@ double largest_of(tenon::DType dtype) {
                                : std::numeric_limits<float>::max();
 }
 
+// How far two different numbers of a dtype are apart, as a share of the bound. One that is infinite
+// or nan is where both must be; but where the number itself is near the end of the dtype, which
+// sums on the way may go beyond, inf and a large number are both right.
+double share_of(tenon::DType dtype, double a, double b, double right, double bound) {
+  const double half = largest_of(dtype) / 2;
+  if (!std::isfinite(right) || std::isnan(a) || std::isnan(b)) return HUGE_VAL;
+  if (std::isinf(a) || std::isinf(b)) {
+    const bool both_large = std::min(std::abs(a), std::abs(b)) >= half && (a < 0) == (b < 0);
+    return both_large && std::abs(right) >= half ? 0 : HUGE_VAL;
+  }
+  return std::abs(a - b) / bound;
+}
+
 Json number_json(double number) {
   tenon::JsonArray list;
   if (std::isfinite(number))
@@ -77,7 +100,8 @@ Json number_json(double number) {
 
 double Bound::of(double reference, double spread) const {
   constexpr double factor = 8;
-  return factor * std::sqrt(std::max(1.0, terms)) * unit * (std::abs(reference) + spread);
+  const double share = factor * std::sqrt(std::max(1.0, terms)) * unit;
+  return share * std::abs(reference) + share * spread;  // their sum may be infinite
 }
 
 void Comparison::add_declined(const std::string& op, const std::string& provider,
@@ -86,6 +110,11 @@ void Comparison::add_declined(const std::string& op, const std::string& provider
 }
 
 std::string Comparison::text_of(const Number& number, double terms) const {
+  if (!std::isfinite(number.share)) {
+    return format_text("has {} at element {}, from {} {}; in f64 {} gives {}",
+                       short_number(number.found), number.element, provider_,
+                       short_number(number.other), provider_, short_number(number.reference));
+  }
   return format_text(
       "has {} at element {}, from {} {}, {} ULP apart; in f64 {} gives {}, and {} times the bound "
       "of "
@@ -126,8 +155,9 @@ std::string Comparison::compare(const std::string& what, bool gradient, const Te
     const std::string what_differs = difference(found, other, kExact);
     return what_differs.empty() ? "" : format_text("{} ({} is the other)", what_differs, provider_);
   }
-  const tenon::DType dtype = found.dtype();
+  const tenon::DType dtype = tenon::real_dtype(found.dtype());
   const std::vector<double> a = numbers_of(found), b = numbers_of(other);
+  const size_t parts = tenon::is_complex(found.dtype()) ? 2 : 1;
   const bool known = reference.numbers.size() == a.size();
   // Without a reference the largest number stands for the sums that each is made of.
   double largest = 0;
@@ -142,13 +172,10 @@ std::string Comparison::compare(const std::string& what, bool gradient, const Te
     const int64_t ulp = ulp_distance(dtype, a[i], b[i]);
     ++histogram[class_of(ulp)];
     if (ulp == 0) continue;
-    const double right = known ? reference.numbers[i] : b[i];
-    // Where the number itself is too large for the dtype, inf and the largest number are both right.
-    if (std::abs(right) > largest_of(dtype) / 2 || !std::isfinite(right)) continue;
+    const double right = known ? reference.numbers[i] : std::isfinite(b[i]) ? b[i] : a[i];
     const double room = bound.of(right, known ? reference.spread[i] : largest) + smallest_of(dtype);
-    const double apart = std::abs(a[i] - b[i]);
-    const double share = std::isfinite(apart) ? apart / room : HUGE_VAL;
-    if (share > worst.share) worst = {a[i], b[i], right, room, share, ulp, i};
+    const double share = share_of(dtype, a[i], b[i], right, room);
+    if (share > worst.share) worst = {a[i], b[i], right, room, share, ulp, i / parts};
   }
   note_worst(what, worst, call);
   return worst.share > 1 ? text_of(worst, terms) : "";

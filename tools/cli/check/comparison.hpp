@@ -36,12 +36,13 @@ class Comparison {
   void add_call() { ++calls_; }
   void add_compared() { ++compared_; }
   void add_refused() { ++refused_; }
+  int64_t compared() const { return compared_; }
   void add_declined(const std::string& op, const std::string& provider, const std::string& reason,
                     bool backward);
 
-  // Compares two tensors of numbers, `what` by name: " has 3, from nn 4, ..." where they differ by
-  // more than the bound, or are of another shape or dtype; empty: they agree. `call` describes the
-  // call for the worst case.
+  // Compares two tensors of numbers, complex ones too, `what` by name: "has 3, from nn 4, ..." where
+  // they differ by more than the bound, or are of another shape or dtype; empty: they agree. `call`
+  // describes the call for the worst case.
   std::string compare(const std::string& what, bool gradient, const tenon::Tensor& found,
                       const tenon::Tensor& other, const ReferenceNumbers& reference, double terms,
                       const tenon::Json& call);

@@ -30,14 +30,38 @@ int64_t elements_of(const std::vector<Tensor>& tensors) {
   return count;
 }
 
-// The numbers of a tensor in new memory; undefined where it has none.
+// The tensor in new memory; undefined where it has no data.
 Tensor plain(const Tensor& given) {
   const Tensor tensor = readable(given);
-  if (!tensor.defined()) return {};
-  if (!tenon::is_complex(tensor.dtype())) return copied(tensor.detach());
-  const std::vector<double> numbers = numbers_of(tensor.detach());
-  const Tensor like = tenon::empty_tensor({static_cast<int64_t>(numbers.size())},
-                                          tenon::real_dtype(tensor.dtype()));
+  return tensor.defined() ? copied(tensor.detach()) : tensor;
+}
+
+// The dtype of a number that is computed from these, which is rounded no finer than they are.
+tenon::DType number_dtype(const std::vector<Tensor>& inputs) {
+  tenon::DType dtype = tenon::f64;
+  for (const tenon::DType coarse : {tenon::f32, tenon::f16, tenon::bf16}) {
+    if (std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& tensor) {
+          return tensor.defined() && tenon::is_differentiable(tensor.dtype()) &&
+                 tenon::real_dtype(tensor.dtype()) == coarse;
+        }))
+      dtype = coarse;
+  }
+  return dtype;
+}
+
+// Results that are a number or a list of them; undefined for others.
+Tensor numbers_in(const Value& value, const std::vector<Tensor>& inputs) {
+  const tenon_value& given = value.get();
+  const bool list = given.tag == TENON_VALUE_FLOAT_LIST;
+  if (!list && given.tag != TENON_VALUE_FLOAT) return {};
+  std::vector<double> numbers{0};
+  if (list)
+    numbers.assign(given.as.numbers, given.as.numbers + given.length);
+  else
+    numbers[0] = tenon::Scalar(given).to<double>();
+  const auto count = static_cast<int64_t>(numbers.size());
+  const Tensor like = tenon::empty_tensor(list ? tenon::IntList(&count, 1) : tenon::IntList(),
+                                          number_dtype(inputs));
   return numbers.empty() ? like : with_elements(like, numbers);
 }
 
@@ -51,6 +75,18 @@ bool has_double(const std::vector<Tensor>& tensors) {
   return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
     return tensor.defined() && tensor.dtype() == tenon::f64;
   });
+}
+
+// Folders of a check's files have other names in each process, and in each thread.
+std::string without_folders(std::string text, const std::string& folder) {
+  constexpr int most = 4;  // recorded/OP/0/shared
+  for (size_t at = 0; !folder.empty() && (at = text.find(folder, at)) != std::string::npos; ++at) {
+    size_t end = at + folder.size();
+    for (int i = 0; i < most && end < text.size() && text[end] == '/'; ++i)
+      end = std::min(text.find_first_of("/ \"'\n,:;)]", end + 1), text.size());
+    text.replace(at, end - at, "FOLDER");
+  }
+  return text;
 }
 
 // Lines of a trace that say who has declined.
@@ -88,6 +124,7 @@ Json CallOutcome::json() const {
   for (const std::string& text : others) texts.add(text);
   return tenon::JsonObject()
       .set("refusal", refusal)
+      .set("refused_backward", refused_backward)
       .set("declined", list.json())
       .set("others", texts.json())
       .set("results", static_cast<int64_t>(results.size()))
@@ -131,6 +168,7 @@ ProviderCall::ProviderCall(const OpCheck& check, const ProviderCase& which)
   inputs_ = which.single ? in_single(call_.tensors) : call_.tensors;
   for (size_t t = 0; t < inputs_.size(); ++t) {
     Tensor& tensor = inputs_[t];
+    if (parameter_of(t).mutates) changed_.push_back(parameter_of(t).name);
     if (call_.places[t].requires_grad) {
       const SampleValue& value = sample_.values[call_.places[t].value];
       names_.push_back(value.name);
@@ -188,6 +226,23 @@ void ProviderCall::differentiate(const std::vector<Tensor>& results,
     outcome.gradients.push_back(plain(gradient));
 }
 
+void ProviderCall::call(const std::vector<Tensor>& given, std::vector<Tensor>& results,
+                        CallOutcome& outcome) const {
+  std::vector<Tensor> taken;
+  for (Piece& piece : pieces_of(call_(given))) {
+    results.push_back(piece.other.is_none() ? readable(piece.tensor)
+                                            : numbers_in(piece.other, given));
+    if (piece.other.is_none() || results.back().defined()) continue;
+    results.pop_back();
+    outcome.others.push_back(without_folders(text_of(piece.other), check_.settings.folder));
+  }
+  for (const Tensor& result : results) taken.push_back(plain(result));
+  for (size_t t = 0; t < given.size(); ++t) {
+    if (parameter_of(t).mutates) taken.push_back(plain(given[t]));
+  }
+  outcome.results = std::move(taken);
+}
+
 CallOutcome ProviderCall::run(const std::vector<Tensor>& inputs, const std::vector<Tensor>* seeds) {
   CallOutcome outcome;
   std::vector<Tensor> given, leaves;
@@ -209,17 +264,13 @@ CallOutcome ProviderCall::run(const std::vector<Tensor>& inputs, const std::vect
                                 [&](std::string_view line) { declines.hear(line); });
   try {
     std::vector<Tensor> results;
-    for (Piece& piece : pieces_of(call_(given))) {
-      if (!piece.other.is_none())
-        outcome.others.push_back(text_of(piece.other));
-      else
-        results.push_back(readable(piece.tensor));
-    }
+    call(given, results, outcome);
     declines.take(false, outcome.declined);
     backward = true;
-    for (const Tensor& result : results) outcome.results.push_back(plain(result));
     if (gradients_) differentiate(results, leaves, seeds, outcome);
   } catch (const tenon::Error& error) {
+    outcome.refused_backward = backward;
+    outcome.gradients.clear();
     outcome.refusal = error.what();
     if (outcome.refusal.empty()) outcome.refusal = "an error without a message";
   }
@@ -248,6 +299,26 @@ std::string tensor_name(size_t call, const char* what, size_t number) {
   return format_text("{}/{}/{}", call, what, number);
 }
 
+// The format has no complex numbers: a last dimension has their two parts.
+constexpr std::array kComplex = {tenon::c64, tenon::c128};
+std::string parts_name(const std::string& name, tenon::DType dtype) {
+  return format_text("{}/{}", name, tenon::dtype_text(dtype));
+}
+Tensor parts_of(const Tensor& tensor) {
+  std::vector<int64_t> sizes = tensor.sizes();
+  sizes.push_back(2);
+  const Tensor like =
+      tenon::empty_tensor(tenon::IntList(sizes.data(), static_cast<int64_t>(sizes.size())),
+                          tenon::real_dtype(tensor.dtype()));
+  return tensor.numel() == 0 ? like : with_elements(like, numbers_of(tensor));
+}
+Tensor from_parts(const Tensor& parts, tenon::DType dtype) {
+  const std::vector<int64_t> sizes = parts.sizes();
+  const Tensor like = tenon::empty_tensor(
+      tenon::IntList(sizes.data(), static_cast<int64_t>(sizes.size()) - 1), dtype);
+  return parts.numel() == 0 ? like : with_elements(like, numbers_of(parts));
+}
+
 }  // namespace
 
 void save_outcomes(const std::string& folder, const OpCheck& check,
@@ -258,7 +329,12 @@ void save_outcomes(const std::string& folder, const OpCheck& check,
     calls.add(outcomes[i].json());
     const auto add = [&](const char* what, const std::vector<Tensor>& list) {
       for (size_t t = 0; t < list.size(); ++t) {
-        if (list[t].defined()) tensors.emplace_back(tensor_name(i, what, t), list[t]);
+        const std::string name = tensor_name(i, what, t);
+        if (!list[t].defined()) continue;
+        if (tenon::is_complex(list[t].dtype()))
+          tensors.emplace_back(parts_name(name, list[t].dtype()), parts_of(list[t]));
+        else
+          tensors.emplace_back(name, list[t]);
       }
     };
     add("result", outcomes[i].results);
@@ -284,9 +360,17 @@ SavedOutcomes load_outcomes(const std::string& folder, const std::string& op) {
     const int64_t most = std::min<int64_t>(count.integer(), 4096);
     for (int64_t t = 0; t < most; ++t) {
       const std::string name = tensor_name(call, what, static_cast<size_t>(t));
-      const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                      [&](const auto& tensor) { return tensor.first == name; });
-      list.push_back(found == tensors.end() ? Tensor() : found->second);
+      const auto named = [&](const std::string& wanted) {
+        const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                        [&](const auto& tensor) { return tensor.first == wanted; });
+        return found == tensors.end() ? Tensor() : found->second;
+      };
+      Tensor tensor = named(name);
+      for (const tenon::DType dtype : kComplex) {
+        const Tensor parts = tensor.defined() ? Tensor() : named(parts_name(name, dtype));
+        if (parts.defined() && parts.dim() > 0) tensor = from_parts(parts, dtype);
+      }
+      list.push_back(tensor);
     }
     return list;
   };
@@ -294,6 +378,7 @@ SavedOutcomes load_outcomes(const std::string& folder, const std::string& op) {
     const Json call = calls[i];
     CallOutcome& outcome = saved.outcomes.emplace_back();
     outcome.refusal = call["refusal"].text();
+    outcome.refused_backward = call["refused_backward"].as_bool();
     for (int64_t d = 0; d < call["declined"].size(); ++d) {
       const Json one = call["declined"][d];
       outcome.declined.push_back({one["op"].text(), one["provider"].text(), one["reason"].text(),

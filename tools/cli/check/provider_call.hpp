@@ -22,14 +22,17 @@ struct DeclinedCall {
   bool backward = false;
 };
 
-// What a call gave, as numbers: complex elements are two.
+// What a call gave.
 struct CallOutcome {
   std::string refusal;  // empty: the call was taken
+  bool refused_backward = false;
   std::vector<DeclinedCall> declined;
-  std::vector<tenon::Tensor> results;    // undefined: none
-  std::vector<std::string> others;       // results that are not tensors, as text
+  // Tensors and numbers; behind them what the call has changed in place. Undefined: none.
+  std::vector<tenon::Tensor> results;
+  std::vector<std::string> others;       // other results, as text
   std::vector<tenon::Tensor> gradients;  // of each tensor that requires grad; undefined: none
 
+  bool refused_forward() const { return !refusal.empty() && !refused_backward; }
   tenon::Json json() const;  // but for the tensors
 };
 
@@ -40,16 +43,24 @@ class ProviderCall {
   const std::vector<tenon::Tensor>& inputs() const { return inputs_; }
   // Names of the tensors that require grad, in their order.
   const std::vector<std::string>& differentiable() const { return names_; }
+  // Of those that a call changes in place.
+  const std::vector<std::string>& changed() const { return changed_; }
   CallOutcome run() { return run(inputs_, nullptr); }
   // With other inputs, differentiated by these gradients of its results.
   CallOutcome run(const std::vector<tenon::Tensor>& inputs,
                   const std::vector<tenon::Tensor>* seeds);
   // The gradients of results that the last run without given ones was differentiated by.
   const std::vector<tenon::Tensor>& seeds() const { return seeds_; }
-  double multiply_adds() const;  // of one call, as far as ops declare them
-  tenon::Json json() const;      // what is needed to repeat it
+  void leave_out_gradients() { gradients_ = false; }  // in runs from here
+  double multiply_adds() const;                       // of one call, as far as ops declare them
+  tenon::Json json() const;                           // what is needed to repeat it
 
  private:
+  const DeclaredType& parameter_of(size_t tensor) const {
+    return check_.parameter_of(sample_, call_.places[tensor].value);
+  }
+  void call(const std::vector<tenon::Tensor>& given, std::vector<tenon::Tensor>& results,
+            CallOutcome& outcome) const;
   void differentiate(const std::vector<tenon::Tensor>& results,
                      const std::vector<tenon::Tensor>& leaves,
                      const std::vector<tenon::Tensor>* seeds, CallOutcome& outcome);
@@ -60,7 +71,7 @@ class ProviderCall {
   SampleCall call_;
   bool gradients_;
   std::vector<tenon::Tensor> inputs_, seeds_;
-  std::vector<std::string> names_;
+  std::vector<std::string> names_, changed_;
 };
 
 // In the same order in every process.

@@ -120,6 +120,10 @@ void prefer_plugin(const std::string& plugin) {
   }
   const tenon::Json ops = tenon::JsonObject().set("prefer", prefer.json()).json();
   tenon::apply_config(tenon::JsonObject().set("ops", ops).json());
+  for (int64_t i = 0; i < declared["ops"].size(); ++i) {
+    const std::string name = declared["ops"][i]["name"].text();
+    if (providers[name] > 1) require_provider(name, declared["id"].text());
+  }
 }
 
 bool open_plugin(const WorkerOptions& options, Speaker& speaker) {
