@@ -91,7 +91,7 @@ TEST_SUITE("check against") {
                    "pair_other refuses a call that pair_first takes: refuses(): f32 is too small"));
     CHECK(item(report, "pair.draws")["notes"].size() == 1);
     CHECK(contains(item(report, "pair.not_finite").dump(),
-                   "has nan at element 1, from pair_other 3"));
+                   "has 3 at element 1, from pair_other nan"));
     CHECK(contains(item(report, "pair.counts_").dump(), "'state' after the call has"));
     const std::string backward = item(report, "pair.refuses_backward").dump();
     CHECK(contains(backward, "pair_other refuses the backward of a call that pair_first takes"));
