@@ -28,13 +28,13 @@ std::string found(DType dtype, double a, double b, double right) {
   return comparison.compare("result 0", false, numbers(dtype, {a}), numbers(dtype, {b}),
                             {{right}, {0}}, 1, Json());
 }
-// The class of their distance in the histogram, "more" for no number.
-std::string distance(DType dtype, double a, double b) {
+// The class of their distance in the histogram, 0 for that of more than any.
+int64_t distance(DType dtype, double a, double b) {
   Comparison comparison("other", "plugin");
   comparison.compare("result 0", false, numbers(dtype, {a}), numbers(dtype, {b}), {}, 1, Json());
-  return comparison.json()["histograms"][0]["ulp"][0]["up_to"].dump();
+  const Json most = comparison.json()["histograms"][0]["ulp"][0]["up_to"];
+  return most.is_null() ? 0 : most.integer();
 }
-
 Tensor ones(const std::vector<int64_t>& sizes) {
   const Tensor result = tenon::empty_tensor(
       tenon::IntList(sizes.data(), static_cast<int64_t>(sizes.size())), tenon::f32);
@@ -80,33 +80,44 @@ TEST_SUITE("comparison") {
   }
 
   TEST_CASE("distances of halves are counted in their own numbers") {
-    CHECK(distance(tenon::f16, 1, 1 + 0x1p-10) == "1");
-    CHECK(distance(tenon::f16, 1, 1 - 0x1p-11) == "1");
-    CHECK(distance(tenon::f16, 0x1p-24, -0x1p-24) == "2");
-    CHECK(distance(tenon::f16, 0x1p-14, 0x1p-14 - 0x1p-24) == "1");
-    CHECK(distance(tenon::bf16, 1, 1 + 0x1p-7) == "1");
-    CHECK(distance(tenon::bf16, -1, -1 - 0x1p-6) == "2");
-    CHECK(distance(tenon::f32, 1, 1 + 0x1p-23) == "1");
-    CHECK(distance(tenon::f64, 1, 1 + 0x1p-52) == "1");
-    CHECK(distance(tenon::f16, inf, 1) == "null");
+    CHECK(distance(tenon::f16, 1, 1 + 0x1p-10) == 1);
+    CHECK(distance(tenon::f16, 1, 1 - 0x1p-11) == 1);
+    CHECK(distance(tenon::f16, 0x1p-24, -0x1p-24) == 2);
+    CHECK(distance(tenon::f16, 0x1p-14, 0x1p-14 - 0x1p-24) == 1);
+    CHECK(distance(tenon::bf16, 1, 1 + 0x1p-7) == 1);
+    CHECK(distance(tenon::bf16, -1, -1 - 0x1p-6) == 2);
+    CHECK(distance(tenon::f32, 1, 1 + 0x1p-23) == 1);
+    CHECK(distance(tenon::f64, 1, 1 + 0x1p-52) == 1);
+    CHECK(distance(tenon::f16, inf, 1) == 0);
   }
 
   TEST_CASE("the distance of any two halves is the number of steps between them") {
-    // Every positive f16, in order: place by place, without another formula.
-    std::vector<double> all;
-    for (int exponent = 0; exponent < 31; ++exponent) {
-      for (int fraction = 0; fraction < 1024; ++fraction)
-        all.push_back(exponent == 0 ? std::ldexp(fraction, -24)
-                                    : std::ldexp(1024 + fraction, exponent - 25));
-    }
+    struct Half {
+      DType dtype;
+      int fraction, exponents;  // bits of the fraction, exponents of finite numbers
+    };
     std::mt19937_64 random(7);
-    for (int i = 0; i < 500; ++i) {
-      const size_t from = random() % all.size(), steps = size_t{1} << (random() % 14);
-      if (from + steps >= all.size()) continue;
-      const double sign = random() % 2 == 0 ? 1 : -1;
-      CAPTURE(from);
-      CHECK(distance(tenon::f16, sign * all[from], sign * all[from + steps]) ==
-            std::to_string(steps));
+    for (const Half& half : {Half{tenon::f16, 10, 31}, Half{tenon::bf16, 7, 255}}) {
+      // Every positive number in order, as the format defines it.
+      std::vector<double> all;
+      const int lowest = 2 - (half.exponents + 1) / 2 - half.fraction;
+      for (int exponent = 0; exponent < half.exponents; ++exponent) {
+        for (int i = 0; i < 1 << half.fraction; ++i)
+          all.push_back(exponent == 0
+                            ? std::ldexp(i, lowest)
+                            : std::ldexp((1 << half.fraction) + i, lowest + exponent - 1));
+      }
+      for (int i = 0; i < 500; ++i) {
+        const size_t from = random() % all.size(), steps = size_t{1} << (random() % 14);
+        if (from + steps + 1 >= all.size()) continue;
+        const double sign = random() % 2 == 0 ? 1 : -1;
+        const auto apart = [&](size_t count) {
+          return distance(half.dtype, sign * all[from], sign * all[from + count]);
+        };
+        CAPTURE(from);
+        CHECK(apart(steps) == static_cast<int64_t>(steps));
+        CHECK(apart(steps + 1) == static_cast<int64_t>(2 * steps));
+      }
     }
   }
 
