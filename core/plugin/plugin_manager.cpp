@@ -115,12 +115,12 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
 }
 
 std::vector<PluginFailure> PluginManager::check(const PluginPolicy& policy) {
-  const Session session(*this);
+  const Session session(*this, Session::Folders::Any);
   return adopt(policy, false);
 }
 
 void PluginManager::apply(const PluginPolicy& policy) {
-  Session session(*this);
+  Session session(*this, Session::Folders::Any);
   const std::vector<PluginFailure> failures = adopt(policy, true);
   if (!failures.empty()) {
     PluginError error(failures.front());

@@ -6,11 +6,14 @@
 
 namespace tenon::core {
 
-// Holds the lock, with the folders read. What a scan has to report is logged when the lock is free.
+// Holds the lock, with the folders read, or as they are for what scans once it has said more. What a
+// scan has to report is logged when the lock is free.
 class PluginManager::Session {
  public:
-  explicit Session(PluginManager& manager) : lock(manager.lifecycle_.lock()), manager_(manager) {
-    if (!manager.catalogue_.is_current()) manager.scan();
+  enum class Folders { Current, Any };
+  explicit Session(PluginManager& manager, Folders folders = Folders::Current)
+      : lock(manager.lifecycle_.lock()), manager_(manager) {
+    if (folders == Folders::Current && !manager.catalogue_.is_current()) manager.scan();
   }
   ~Session() {
     if (!lock.owns_lock()) lock.lock();

@@ -284,7 +284,7 @@ TEST_SUITE("sdk/mode") {
     Replace inner;
     const ModeScope a(outer, Level::below_autograd), b(inner, Level::below_autograd);
     CHECK(Op("neg").call<Tensor>(tenon::arg("input") = row({1})).item() == -5);
-    CHECK(outer.written == "(){'input': tensor([5.])}");
+    CHECK(outer.written == "(){'input': tensor([5.], dtype=f64)}");
   }
 
   TEST_CASE("F-112 a mode is handed the operands' types that have a handler or an override") {

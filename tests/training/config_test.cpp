@@ -76,6 +76,7 @@ TEST_SUITE("training config") {
         {"plugin", R"("plugins": [@])"},
         {"key", R"("keys": [@])"},
         {"disable", R"("ops": {"disable": [@]})"},
+        {"preference", R"("ops": {"prefer": {"mm": [@]}})"},
         {"ops", R"("ops": @)"},
         {"type", R"("types": {"A": @})"},
         {"fallback_ops", R"("types": {"A": {"fallback_ops": @}})"},

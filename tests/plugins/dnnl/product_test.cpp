@@ -66,20 +66,20 @@ TEST_SUITE("dnnl/product") {
 
   TEST_CASE(
       "both providers declare the same of products, but for who they are and what they decline") {
-    const auto declared = [](const std::string& plugin, const std::string& name) {
-      const tenon::Json ops = tenon::describe("declarations", plugin)["ops"];
+    const tenon::Json ops = tenon::describe("ops");
+    const auto declared = [&](const std::string& plugin, const std::string& name) {
       std::string text;
       for (int64_t i = 0; i < ops.size(); ++i) {
-        if (ops[i]["name"].text() != name) continue;
-        for (const char* member :
-             {"schema", "doc", "differentiable", "jvp", "double_backward", "form", "rules"})
-          text += std::string(member) + ": " + ops[i][member].dump() + "\n";
+        if (ops[i]["name"].text() != name || ops[i]["provider"].text() != plugin) continue;
+        for (int64_t k = 0; k < ops[i].size(); ++k) {
+          if (ops[i].key(k) != "provider") text += ops[i].key(k) + ": " + ops[i][k].dump() + "\n";
+        }
       }
       return text;
     };
-    for (const char* name : {"mm", "bmm", "addmm"}) {
+    for (const std::string name : {"mm", "bmm", "addmm"}) {
       CAPTURE(name);
-      CHECK(declared("dnnl", name).find("schema: \"" + std::string(name) + "(") == 0);
+      CHECK(declared("dnnl", name).find("doc: ") != std::string::npos);
       CHECK(declared("dnnl", name) == declared("blas", name));
     }
   }
