@@ -172,7 +172,7 @@ bool PluginManager::complete_type(std::string_view name) {
 }
 
 void PluginManager::load(const std::string& id_or_path, const std::string& asked_by) {
-  Session session(*this, Session::Folders::Any);
+  Session session(*this);
   LivePlugin& plugin = loadable(id_or_path, asked_by);
   if (plugin.unloaded) {
     plugin.unloaded = false;

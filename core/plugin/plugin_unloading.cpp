@@ -97,7 +97,7 @@ uint64_t PluginManager::reload(const std::string& id_or_path) {
   retirement_.sweep();
   const std::string asked_by = "reload";
   {
-    Session session(*this, Session::Folders::Any);
+    Session session(*this);
     LivePlugin& plugin = loadable(id_or_path, asked_by);
     const std::shared_ptr<LivePlugin> keep = plugin.shared_from_this();  // a scan may drop it
     lifecycle_.wait(session.lock, plugin, asked_by);
