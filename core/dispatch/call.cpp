@@ -9,6 +9,12 @@
 #include "core/dispatch/running_calls.hpp"
 #include "core/dispatch/trace.hpp"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TENON_ADDRESS_SANITIZER 1
+#endif
+#endif
+
 namespace tenon::core {
 
 constinit thread_local ThreadState thread_state;
@@ -133,9 +139,14 @@ tenon_status enter_layers(Call&& call) noexcept {
       error);
 }
 
-// One comparison, with the address of a local of the caller; true as well before the thread has
-// looked, and on stacks that are not its own.
-[[gnu::always_inline]] inline bool stack_may_be_low(void* here) noexcept {
+// One comparison; true as well before the thread has looked, and on stacks that are not its own.
+[[gnu::always_inline]] inline bool stack_may_be_low() noexcept {
+#if defined(__SANITIZE_ADDRESS__) || defined(TENON_ADDRESS_SANITIZER)
+  const void* const here = __builtin_frame_address(0);  // the sanitizer keeps locals elsewhere
+#else
+  char local;  // in the caller's frame, without keeping a frame pointer
+  const void* const here = &local;
+#endif
   return reinterpret_cast<uintptr_t>(here) < thread_state.own.stack_limit;
 }
 
@@ -179,8 +190,7 @@ template <bool kFilled>
                                                          const tenon_value* arguments,
                                                          int64_t count, tenon_value* results,
                                                          tenon_error** error) noexcept {
-  char here;
-  if (stack_may_be_low(&here)) [[unlikely]] {
+  if (stack_may_be_low()) [[unlikely]] {
     const tenon_status status = check_stack(op, error);
     if (status != TENON_OK) return status;
   }
@@ -216,8 +226,7 @@ tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> p
                               std::span<const tenon_string> keywords,
                               std::span<const tenon_value> keyword_values, tenon_value* results,
                               tenon_error** error) noexcept {
-  char here;
-  if (stack_may_be_low(&here)) [[unlikely]] {
+  if (stack_may_be_low()) [[unlikely]] {
     const tenon_status status = check_stack(op, error);
     if (status != TENON_OK) return status;
   }
