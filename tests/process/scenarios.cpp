@@ -182,6 +182,7 @@ int fork_among_threads() {
 // A child that loads, reloads and unloads what the parent does not have, or has.
 int fork_and_load() {
   load_generation();
+  run_backward();  // loads what the threads use: a child has no thread to end that
   detach(busy_threads(2));
   for (int round = 0; round < 5; ++round) {
     const int status = in_child(
