@@ -16,8 +16,10 @@ inline void note_change(const Implementation& implementation, const Tensor& tens
 // The same for `out`, where it was given.
 inline void note_out(const Implementation& implementation, const tenon_value* arguments) noexcept {
   if (implementation.out_parameter < 0) return;
-  for_each_tensor(arguments[implementation.out_parameter],
-                  [&](const Tensor* out) { note_change(implementation, *out); });
+  const tenon_value& given = arguments[implementation.out_parameter];
+  if (given.tag == TENON_VALUE_NONE) [[likely]]  // every plain call comes here
+    return;
+  for_each_tensor(given, [&](const Tensor* out) { note_change(implementation, *out); });
 }
 // Makes `view`, which shares the storage of `input`, a view of what `input` is a view of.
 void set_view_base(Tensor& view, Tensor& input) noexcept;

@@ -6,17 +6,6 @@
 using namespace tenon::core;
 using namespace tenon::core::test;
 
-namespace {
-
-tenon_value value_of(const TensorRef& tensor) {
-  tenon_value value{};
-  value.tag = TENON_VALUE_TENSOR;
-  value.as.tensor = tensor.get();
-  return value;
-}
-
-}  // namespace
-
 TEST_SUITE("dispatch/provider_rule") {
   TEST_CASE("the first rule whose conditions all hold is found, with its text") {
     const Schema schema = parse_schema("t.f(Tensor a, int n, Tensor? b=None) -> Tensor");
@@ -29,11 +18,12 @@ TEST_SUITE("dispatch/provider_rule") {
       const tenon_value arguments[] = {a, integer(1), b};
       return std::string(rules.find(arguments).text);
     };
-    CHECK(found(value_of(two), value_of(three)) ==
+    CHECK(found(tensor_value(two.get()), tensor_value(three.get())) ==
           "config 'c' prefers 'one' where a is [2] and b is [3]");
-    CHECK(found(value_of(two), value_of(two)) == "config 'c' prefers 'two' where a is [2]");
-    CHECK(found(value_of(two), {}) == "config 'c' prefers 'two' where a is [2]");
-    CHECK(found(value_of(three), {}) == "config 'd' prefers 'three'");
+    CHECK(found(tensor_value(two.get()), tensor_value(two.get())) ==
+          "config 'c' prefers 'two' where a is [2]");
+    CHECK(found(tensor_value(two.get()), {}) == "config 'c' prefers 'two' where a is [2]");
+    CHECK(found(tensor_value(three.get()), {}) == "config 'd' prefers 'three'");
   }
 
   TEST_CASE(
@@ -42,7 +32,7 @@ TEST_SUITE("dispatch/provider_rule") {
     const ProviderRules rules(schema, {{"one", {{"c", ShapeClass("[2]")}}, "config 'c'"},
                                        {"two", {{"n", ShapeClass("[]")}}, "config 'c'"}});
     const TensorRef two = floats({1, 2});
-    const tenon_value arguments[] = {value_of(two), integer(1)};
+    const tenon_value arguments[] = {tensor_value(two.get()), integer(1)};
     CHECK(rules.find(arguments).rule == nullptr);
   }
 }
