@@ -7,6 +7,8 @@
 #include <string>
 #include <unordered_map>
 
+#include <boost/container/small_vector.hpp>
+
 #include "core/autograd/anomaly.hpp"
 #include "core/autograd/grad.hpp"
 #include "core/autograd/gradient_check.hpp"
@@ -27,6 +29,10 @@ namespace tenon::core {
 
 namespace {
 
+// Most runs are small: they allocate nothing for what they know of their nodes.
+template <class T>
+using RunVector = boost::container::small_vector<T, 4>;
+
 // What a run knows of a node.
 struct Visit {
   Node* node = nullptr;
@@ -37,26 +43,27 @@ struct Visit {
   bool queued = false;
   uint32_t next_leaf = 0;  // of the leaves whose gradients wait to be added: index + 1
 };
+using Visits = RunVector<Visit>;
 
 std::atomic<int64_t> run_counter{1};
 
 // Node -> visit, by open addressing: a run touches it a few times for each edge.
 class VisitMap {
  public:
-  VisitMap() : slots_(64) {}
+  VisitMap() : slots_(32) {}
   // The index of the node's visit, and whether it is new.
-  std::pair<uint32_t, bool> intern(Node* node, std::vector<Visit>& visits) {
+  std::pair<uint32_t, bool> intern(Node* node, Visits& visits) {
     size_t at = hash(node);
     while (slots_[at] != 0) {
       if (visits[slots_[at] - 1].node == node) return {slots_[at] - 1, false};
       at = (at + 1) & (slots_.size() - 1);
     }
-    visits.push_back({node});
+    visits.emplace_back().node = node;
     slots_[at] = static_cast<uint32_t>(visits.size());
     if (visits.size() * 2 > slots_.size()) grow(visits);
     return {static_cast<uint32_t>(visits.size() - 1), true};
   }
-  const Visit* find(const Node* node, const std::vector<Visit>& visits) const {
+  const Visit* find(const Node* node, const Visits& visits) const {
     for (size_t at = hash(node); slots_[at] != 0; at = (at + 1) & (slots_.size() - 1)) {
       if (visits[slots_[at] - 1].node == node) return &visits[slots_[at] - 1];
     }
@@ -68,16 +75,15 @@ class VisitMap {
     return (reinterpret_cast<uintptr_t>(node) >> 6) * 0x9e3779b97f4a7c15u >> 20 &
            (slots_.size() - 1);
   }
-  void grow(const std::vector<Visit>& visits) {
-    std::vector<uint32_t> old(slots_.size() * 2);
-    slots_.swap(old);
+  void grow(const Visits& visits) {
+    slots_.assign(slots_.size() * 2, 0);
     for (uint32_t i = 0; i < visits.size(); ++i) {
       size_t at = hash(visits[i].node);
       while (slots_[at] != 0) at = (at + 1) & (slots_.size() - 1);
       slots_[at] = i + 1;
     }
   }
-  std::vector<uint32_t> slots_;  // index + 1; 0: empty
+  boost::container::small_vector<uint32_t, 32> slots_;  // index + 1; 0: empty
 };
 
 struct Capture {
@@ -251,7 +257,7 @@ class Run final : public EngineRun {
       uint32_t visit;
       uint32_t edge;
     };
-    std::vector<Frame> stack;
+    RunVector<Frame> stack;
     const auto enter = [&](Node* node) -> uint32_t {
       const auto [index, fresh] = map_.intern(node, visits_);
       if (fresh) {
@@ -423,14 +429,14 @@ class Run final : public EngineRun {
   BackwardOptions options_;
   bool accumulate_all_;
   ThreadStateGuard scope_;
-  std::vector<Edge> held_;
-  std::vector<Root> roots_;
+  RunVector<Edge> held_;
+  RunVector<Root> roots_;
   std::vector<Capture> captures_;
   std::vector<Node*> asked_;
-  std::vector<Visit> visits_;
+  Visits visits_;
   VisitMap map_;
-  std::vector<Tensor*> gradients_;
-  std::priority_queue<Ready> ready_;
+  RunVector<Tensor*> gradients_;
+  std::priority_queue<Ready, RunVector<Ready>> ready_;
   std::vector<TensorRef> answer_;
   struct Undo {
     std::shared_ptr<RetainedGrad> box;

@@ -5,16 +5,12 @@
 
 namespace tenon::core {
 
-Shape shape_of(const int64_t* values, int64_t rank) {
-  if (rank < 0 || rank > TENON_MAX_RANK) {
-    throw Error(TENON_ERROR_VALUE, "a tensor has 0 to {} dimensions, not {}", TENON_MAX_RANK, rank);
-  }
-  return {values, static_cast<size_t>(rank)};
+void fail_rank(int64_t rank) {
+  throw Error(TENON_ERROR_VALUE, "a tensor has 0 to {} dimensions, not {}", TENON_MAX_RANK, rank);
 }
 
-void require_data(const Tensor* tensor, const char* what) {
+void fail_without_data(const Tensor* tensor, const char* what) {
   require_not_null(tensor, what);
-  if (!tensor->has_flag(TENON_TENSOR_SHAPE_ONLY)) return;
   if (!tensor->typed()) throw Error(TENON_ERROR_TYPE, "{} has a shape but no data", what);
   throw Error(TENON_ERROR_TYPE, "{} must be Tensor, not {}, which has no data; convert it first",
               what, TypeTable::process().at(tensor->view.type).name);

@@ -30,15 +30,24 @@ template <class T>
 void require_not_null(const T* pointer, const char* what) {
   if (pointer == nullptr) throw Error(TENON_ERROR_ARGUMENT, "{} is null", what);
 }
+[[noreturn, gnu::cold]] void fail_without_data(const Tensor* tensor, const char* what);
 // An object of a type that does not derive from Tensor has a shape and a dtype only.
-void require_data(const Tensor* tensor, const char* what);
+inline void require_data(const Tensor* tensor, const char* what) {
+  if (tensor == nullptr || tensor->has_flag(TENON_TENSOR_SHAPE_ONLY)) [[unlikely]]
+    fail_without_data(tensor, what);
+}
 // Only tensors with data, or types convertible to one, can require grad.
 void require_gradients(const Tensor* tensor);
 
 // The place of a parameter; IndexError when there is none of the name.
 int64_t parameter_place(const Schema& schema, std::string_view name);
 
-Shape shape_of(const int64_t* values, int64_t rank);
+[[noreturn, gnu::cold]] void fail_rank(int64_t rank);
+inline Shape shape_of(const int64_t* values, int64_t rank) {
+  if (rank < 0 || rank > TENON_MAX_RANK) [[unlikely]]
+    fail_rank(rank);
+  return {values, static_cast<size_t>(rank)};
+}
 std::span<Tensor* const> tensors_of(tenon_tensor* const* tensors, int64_t count);
 
 }  // namespace tenon::core
