@@ -71,8 +71,8 @@ enum class Kind {
 };
 constexpr Kind kind_of(std::string_view type) {
   const std::string_view base = base_type(type);
-  const bool list = type.find('[') != std::string_view::npos;
-  if (type.find('|') != std::string_view::npos) return Kind::argument;
+  const bool list = find_text(type, "[") != std::string_view::npos;
+  if (find_text(type, "|") != std::string_view::npos) return Kind::argument;
   if (base == "Tensor") return list ? Kind::tensors : Kind::tensor;
   if (base == "int") return list ? Kind::integers : Kind::integer;
   if (base == "float") return list ? Kind::numbers : Kind::number;
@@ -99,10 +99,10 @@ constexpr void each_item(std::string_view schema, size_t list, Visit&& visit) {
   int index = 0;
   read_list(schema, list, [&](std::string_view item) {
     if (item.empty() || item == "*") return;
-    const size_t space = item.find(' ');
+    const size_t space = find_text(item, " ");
     const std::string_view named =
         space == std::string_view::npos ? std::string_view() : trim(item.substr(space));
-    visit(index++, item.substr(0, space), trim(named.substr(0, named.find('='))));
+    visit(index++, item.substr(0, space), trim(named.substr(0, find_text(named, "="))));
   });
 }
 
@@ -119,30 +119,31 @@ constexpr Place find_item(std::string_view schema, size_t list, std::string_view
   return found;
 }
 constexpr Place find_parameter(std::string_view schema, std::string_view name) {
-  return find_item(schema, schema.find('('), name);
+  return find_item(schema, find_text(schema, "("), name);
 }
 constexpr Place find_result(std::string_view schema, std::string_view name) {
-  const size_t end = read_list(schema, schema.find('('), [](std::string_view) {});
-  const size_t results = schema.find('(', schema.find("->", end));
+  const size_t end = read_list(schema, find_text(schema, "("), [](std::string_view) {});
+  const size_t results = find_text(schema, "(", find_text(schema, "->", end));
   return results == std::string_view::npos ? Place{} : find_item(schema, results, name);
 }
 // Whether a rule written for one schema reads the calls of another: each parameter but `out` is at
 // the same place, and of a type that is read alike.
 constexpr bool reads_calls_of(std::string_view written, std::string_view called) {
   bool fits = true;
-  each_item(written, written.find('('), [&](int i, std::string_view type, std::string_view name) {
-    const Place place = find_parameter(called, name);
-    const Kind kind = kind_of(type);
-    const bool alike = kind == Kind::argument || kind == kind_of(place.type);
-    if (name != "out") fits = fits && place.index == i && alike;
-  });
+  each_item(written, find_text(written, "("),
+            [&](int i, std::string_view type, std::string_view name) {
+              const Place place = find_parameter(called, name);
+              const Kind kind = kind_of(type);
+              const bool alike = kind == Kind::argument || kind == kind_of(place.type);
+              if (name != "out") fits = fits && place.index == i && alike;
+            });
   return fits;
 }
 // How many parameters before `index` may take more input slots than one.
 constexpr int lists_before(std::string_view schema, int index) {
   int lists = 0;
-  each_item(schema, schema.find('('), [&](int i, std::string_view type, std::string_view) {
-    const bool list = type.find('[') != std::string_view::npos || starts_with(type, "any");
+  each_item(schema, find_text(schema, "("), [&](int i, std::string_view type, std::string_view) {
+    const bool list = find_text(type, "[") != std::string_view::npos || starts_with(type, "any");
     if (i < index && may_hold_tensor(type) && list) ++lists;
   });
   return lists;

@@ -39,12 +39,12 @@ constexpr auto in_place_schema() {
   built.add(schema_name(schema));
   built.add("_(Tensor(a!) ");
   bool first = true, keywords = false;
-  read_list(schema, schema.find('('), [&](std::string_view item) {
+  read_list(schema, find_text(schema, "("), [&](std::string_view item) {
     if (item == "*") {
       keywords = true;
       return;
     }
-    const std::string_view name = trim(item.substr(item.find(' ')));
+    const std::string_view name = trim(item.substr(find_text(item, " ")));
     if (starts_with(name, "out=")) return;
     if (first) {
       built.add(name);

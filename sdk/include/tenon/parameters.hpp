@@ -122,8 +122,8 @@ template <class P>
 constexpr bool takes(std::string_view type) {
   using T = std::remove_cv_t<std::remove_reference_t<P>>;
   const bool optional = !type.empty() && type.back() == '?';
-  const bool list = type.find('[') != std::string_view::npos;
-  const bool either = type.find('|') != std::string_view::npos;
+  const bool list = find_text(type, "[") != std::string_view::npos;
+  const bool either = find_text(type, "|") != std::string_view::npos;
   const std::string_view base = base_type(type);
   if constexpr (std::is_same_v<T, Argument>)
     return true;
@@ -197,7 +197,7 @@ template <class R>
 constexpr bool gives(std::string_view type) {
   using T = std::remove_cv_t<std::remove_reference_t<R>>;
   using Element = typename ElementOf<T>::Type;
-  const bool list = type.find('[') != std::string_view::npos;
+  const bool list = find_text(type, "[") != std::string_view::npos;
   const std::string_view base = base_type(type);
   if constexpr (std::is_same_v<T, Value> || std::is_same_v<T, Argument>) {
     return true;

@@ -44,6 +44,14 @@ struct SchemaCounts {
 constexpr bool starts_with(std::string_view text, std::string_view prefix) {
   return text.size() >= prefix.size() && text.substr(0, prefix.size()) == prefix;
 }
+// Its own find() compares pointers with null, which GCC takes for no constant in text that is built
+// at compile time, with -fsanitize=undefined.
+constexpr size_t find_text(std::string_view text, std::string_view piece, size_t from = 0) {
+  for (size_t at = from; at < text.size() && at + piece.size() <= text.size(); ++at) {
+    if (text[at] == piece[0] && text.substr(at, piece.size()) == piece) return at;
+  }
+  return std::string_view::npos;
+}
 constexpr std::string_view trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) text.remove_suffix(1);
@@ -52,7 +60,7 @@ constexpr std::string_view trim(std::string_view text) {
 
 // "nn.relu" of "nn.relu(Tensor input) -> Tensor".
 constexpr std::string_view schema_name(std::string_view schema) {
-  return schema.substr(0, schema.find('('));
+  return schema.substr(0, find_text(schema, "("));
 }
 
 // "Tensor" of "Tensor(a!)?".
@@ -68,7 +76,7 @@ constexpr bool known_type(std::string_view type) {
   return false;
 }
 constexpr bool may_hold_tensor(std::string_view type) {
-  return type.find("Tensor") != std::string_view::npos || starts_with(type, "any");
+  return find_text(type, "Tensor") != std::string_view::npos || starts_with(type, "any");
 }
 
 // Where the list that begins at `at` ends: behind its ')'. Calls `item(text)` for what its commas
@@ -106,7 +114,7 @@ constexpr SchemaCounts count_schema(std::string_view schema, bool with_results =
     counts.column = static_cast<int>(at.data() - schema.data()) + 1;
     counts.word = at.substr(0, at.find_first_of(" (,)[?|="));
   };
-  const size_t open = schema.find('(');
+  const size_t open = find_text(schema, "(");
   if (trim(schema).empty() || open == 0) found(SchemaProblem::missing_name, schema.substr(0, 1));
   if (open == std::string_view::npos) {
     found(SchemaProblem::missing_parameters, schema.substr(schema.size()));
@@ -116,7 +124,7 @@ constexpr SchemaCounts count_schema(std::string_view schema, bool with_results =
   const auto parameter = [&](std::string_view part) {
     if (part == "*") keywords = true;
     if (part.empty() || part == "*") return;
-    const size_t space = part.find(' ');
+    const size_t space = find_text(part, " ");
     const std::string_view type = part.substr(0, space);
     if (counts.parameters < 32) counts.types[counts.parameters] = type;
     ++counts.parameters;
@@ -129,9 +137,9 @@ constexpr SchemaCounts count_schema(std::string_view schema, bool with_results =
     if (!keywords) ++counts.positional;
     if (may_hold_tensor(type) && !out) {
       counts.slots = counts.parameters;
-      if (type.find('[') != std::string_view::npos) counts.list_operands = true;
+      if (find_text(type, "[") != std::string_view::npos) counts.list_operands = true;
     }
-    const bool tensor = type.find("Tensor") != std::string_view::npos;
+    const bool tensor = find_text(type, "Tensor") != std::string_view::npos;
     if (tensor && !out) ++counts.operands;
     if (!tensor && type != "Scalar" && type != "int" && type != "float" && type != "bool")
       counts.plain_parameters = false;
@@ -149,14 +157,14 @@ constexpr SchemaCounts count_schema(std::string_view schema, bool with_results =
     return counts;
   }
   const auto result = [&](std::string_view part) {
-    const std::string_view type = part.substr(0, part.find(' '));
+    const std::string_view type = part.substr(0, find_text(part, " "));
     if (counts.returns < 32) counts.return_types[counts.returns] = type;
     ++counts.returns;
     if (type.empty())
       found(SchemaProblem::missing_result, part);
     else if (!known_type(type))
       found(SchemaProblem::unknown_type, part);
-    if (base_type(type) == "Tensor" && type.find('[') != std::string_view::npos)
+    if (base_type(type) == "Tensor" && find_text(type, "[") != std::string_view::npos)
       counts.list_returns = true;
   };
   const std::string_view returns = trim(schema.substr(arrow + 2));

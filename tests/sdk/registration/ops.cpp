@@ -29,5 +29,6 @@ struct TwiceOfLeaf {
 
 TENON_OP(Twice)
 TENON_OP(Add)
+TENON_IN_PLACE_OP(Add)
 TENON_MODULE(Named)
 TENON_OVERRIDE(TwiceOfLeaf)
