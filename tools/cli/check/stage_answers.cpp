@@ -65,9 +65,11 @@ class Orders {
       if (!gather(type, {})) return;
     }
     // Objects of several types have to fit each other.
-    const std::vector<std::vector<int64_t>> shapes = shapes_;
+    const auto shapes = shapes_;
     for (const std::string& type : check_.types) {
-      if (check_.types.size() > 1) gather(type, shapes);
+      for (const auto& [other, bases] : shapes) {
+        if (other != type) gather(type, bases);
+      }
     }
     std::vector<Operand> order;
     arrange(order);
@@ -102,7 +104,7 @@ class Orders {
       by_type_[type].push_back(&first);
       others_[&first] = &check_.sources.emplace_back(varied(source));
       const Tensor object = source.make(check_.settings.seed);
-      shapes_.push_back(object.dim() > 0 ? object.sizes() : sizes_of_conversion(object));
+      shapes_[type].push_back(object.dim() > 0 ? object.sizes() : sizes_of_conversion(object));
     }
     if (by_type_[type].empty())
       check_.listener.skip(format_text("no object of {}: {}", type, found.reason));
@@ -280,7 +282,7 @@ class Orders {
   std::vector<const DeclaredType*> operands_;
   std::map<std::string, std::vector<const ObjectSource*>> by_type_;
   std::map<const ObjectSource*, const ObjectSource*> others_;
-  std::vector<std::vector<int64_t>> shapes_;
+  std::map<std::string, std::vector<std::vector<int64_t>>> shapes_;
   std::vector<std::string> declined_;
   std::string refusal_;  // the last one
   size_t orders_ = 0;
