@@ -265,7 +265,8 @@ TEST_SUITE("check") {
     CHECK(contains(run_program("check mat").error,
                    "no plugin is named 'mat' (did you mean 'math'?)"));
     CHECK(contains(run_program("check math --op mull").error,
-                   "plugin 'math' declares no op or module 'mull' (did you mean 'mul'?)"));
+                   "plugin 'math' declares no op, module, type or override 'mull' (did you mean "
+                   "'mul'?)"));
     CHECK(run_program("check /nowhere/x.so").code == 1);
     CHECK(run_program("check math --timeout 0").code == 2);
     CHECK(run_program("check math --memory lots").code == 2);
@@ -350,13 +351,55 @@ TEST_SUITE("check") {
         {"checked.spread", "ok"},
         {"checked.forgets_factor", "wrong-gradient in gradient"},
         {"checked.remembers", "nondeterminism in call"},
-        {"checked.changes_type", "nondeterminism in call"}};
+        {"checked.changes_type", "nondeterminism in call"},
+        {"CheckedSealed", "ok"},
+        {"CheckedSpread", "ok"}};
     CHECK(findings(report) == expected);
     CHECK(contains(item(report, "checked.spread")["stages"].dump(), "second order"));
     CHECK(item(report, "checked.sealed")["notes"][0].text() ==
           "its elements are not compared: a CheckedSealed has no data and no conversion to Tensor");
     CHECK(contains(message(report, "checked.changes_type"),
                    "is of type CheckedSpread in one and CheckedSealed in the other"));
+  }
+
+  TEST_CASE("a finding of a type or an override says how its objects were made") {
+    const auto check = [](const std::string& name) {
+      return run_program("check " TENON_FIXTURES "/planted/planted_types.so --op '" + name +
+                         "' --json")
+          .json();
+    };
+    const Json type = check("PlantedOtherDtype");
+    CHECK(item(type, "PlantedOtherDtype")["kind"].text() == "type");
+    CHECK(message(type, "PlantedOtherDtype") ==
+          "the object is [2, 3] f32, its conversion [2, 3] f64");
+    CHECK(item(type, "PlantedOtherDtype")["findings"][0]["sample"].dump() ==
+          R"({"object":{"op":"planted.make","type":"PlantedOtherDtype","data":{"shape":[2,3]}}})");
+    const Json override_of = check("sub[PlantedDiagonal]");
+    CHECK(contains(message(override_of, "sub[PlantedDiagonal]"),
+                   "on (Tensor, PlantedDiagonal), once by the override and once by the op on the "
+                   "converted operands, the result has "));
+    CHECK(contains(item(override_of, "sub[PlantedDiagonal]")["findings"][0]["sample"].dump(),
+                   R"({"op":"planted.diagonal","n":2,"value":0.5})"));
+    CHECK(item(check("PlantedUnmade"), "PlantedUnmade")["skipped"].text() ==
+          "no op of plugin 'planted_types' returned one; give one that does `samples`");
+  }
+
+  TEST_CASE("what an override declines is a note, unless it declines every order") {
+    const Json report = run_program("check " TENON_FIXTURES
+                                    "/planted/planted_types.so --op 'div[PlantedDiagonal]' --json")
+                            .json();
+    CHECK(message(report, "div[PlantedDiagonal]") ==
+          "it declines (PlantedDiagonal, PlantedDiagonal), (PlantedDiagonal, Tensor), "
+          "(PlantedDiagonal, Scalar), (Tensor, PlantedDiagonal), (Scalar, PlantedDiagonal)");
+    CHECK(item(run_program("check " TENON_FIXTURES
+                           "/planted/planted_types.so --op 'maximum[PlantedDiagonal]' --json")
+                   .json(),
+               "maximum[PlantedDiagonal]")["notes"][0]
+              .text() == "it declines (Tensor, PlantedDiagonal)");
+  }
+
+  TEST_CASE("nn's Fold is called, with the inputs of its sample") {
+    CHECK(findings(run_program("check nn --op Fold --json").json())["Fold"] == "ok");
   }
 
   TEST_CASE("a plugin that provides nothing is a fault, with what is most often the cause") {

@@ -285,7 +285,8 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
   check.app->add_option("plugin", check.options->plugin, "The plugin, by id or by its file")
       ->required()
       ->type_name("PLUGIN");
-  check.app->add_option("--op", check.options->item, "Only this op or module")->type_name("NAME");
+  check.app->add_option("--op", check.options->item, "Only this op, module, type or override")
+      ->type_name("NAME");
   check.app
       ->add_option("--timeout", check.options->timeout,
                    "Seconds that one op may take; 30 if not given")

@@ -189,11 +189,12 @@ int check_plugin(const CheckOptions& options) {
   report.plugin = declarations["id"].text();
   report.version = declarations["version"].text();
   report.path = declarations["path"].text();
-  // Modules are saved, samples may name files, and recorded calls are kept.
-  CheckedFolder folder(
-      compares || std::any_of(targets.begin(), targets.end(), [](const CheckTarget& target) {
-        return target.kind == "module" || name_files(target.declaration["samples"].text());
-      }));
+  // Modules and objects are saved, samples may name files, and recorded calls are kept.
+  CheckedFolder folder(compares ||
+                       std::any_of(targets.begin(), targets.end(), [](const CheckTarget& target) {
+                         return target.kind == "module" || target.kind == "type" ||
+                                name_files(target.declaration["samples"].text());
+                       }));
   (compares ? compare_items : check_items)(options, targets, folder, report);
   const std::lock_guard lock(folder.reporting);
   find_empty(declarations, report);

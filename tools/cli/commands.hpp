@@ -131,7 +131,7 @@ struct CompatOptions {
 
 struct CheckOptions {
   std::string plugin;  // id or path
-  std::string item;    // only this op or module
+  std::string item;    // only the item of this name
   std::vector<std::string> plugin_paths;
   std::vector<std::string> trusted;
   bool no_autoload = false;

@@ -8,11 +8,13 @@ NN_OP_MODULE(PixelShuffle, "(int upscale_factor)", "nn.functional.pixel_shuffle"
              "[N, C r^2, H, W] to [N, C, H r, W r] (Shi et al., 2016).")
 NN_OP_MODULE(PixelUnshuffle, "(int downscale_factor)", "nn.functional.pixel_unshuffle",
              R"([{"downscale_factor": 2}])", "[N, C, H r, W r] to [N, C r^2, H, W].")
-NN_OP_MODULE(Fold,
-             "(int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, "
-             "int[2] stride=1)",
-             "nn.functional.fold", R"([{"output_size": [4, 5], "kernel_size": [2, 2]}])",
-             "Sums columns of windows into an image.")
+NN_OP_MODULE(
+    Fold,
+    "(int[2] output_size, int[2] kernel_size, int[2] dilation=1, int[2] padding=0, "
+    "int[2] stride=1)",
+    "nn.functional.fold",
+    R"([{"output_size": [4, 5], "kernel_size": [2, 2], "inputs": {"input": {"shape": [2, 8, 12]}}}])",
+    "Sums columns of windows into an image.")
 NN_OP_MODULE(Unfold, "(int[2] kernel_size, int[2] dilation=1, int[2] padding=0, int[2] stride=1)",
              "nn.functional.unfold", R"([{"kernel_size": 2}])",
              "The windows of an image as columns.")

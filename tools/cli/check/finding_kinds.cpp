@@ -167,6 +167,25 @@ constexpr std::array kKinds{
          "register every tensor that forward reads as a parameter or buffer"},
     Kind{"unreached-parameter", "every parameter gets a gradient",
          "use the parameter in forward by ops that carry gradients"},
+    // ---- types and overrides ----
+    Kind{"text", "an object has a text form", "return a text for every payload of the type"},
+    Kind{"conversion", "an object converts to a Tensor of its shape and dtype",
+         "have to_tensor, shape() and dtype of the type say the same"},
+    Kind{"round-trip", "what is converted, used and converted back is what it was",
+         "give the type a from_tensor that is the inverse of to_tensor, or another fallback"},
+    Kind{"object-gradient", "gradients reach what an object is made of, in the type's structure",
+         "declare every tensor of the payload in `components`, compute to_tensor by ops, and have "
+         "project_gradient keep what it has projected"},
+    Kind{"stored", "saved and loaded, an object is what it was",
+         "have attributes() write all of the payload but its components, and from_attributes read "
+         "it"},
+    Kind{"override-result", "an override gives what the op gives for the converted operands",
+         "fix the override, or the conversion of the type; or decline such operands"},
+    Kind{"override-gradient",
+         "the gradient through an override is that through the op for the converted operands",
+         "fix the backward of the override, or compute its result by ops"},
+    Kind{"no-answer", "an override answers for some operands of its types",
+         "answer, or remove the override: the next one and the handler are asked without it"},
 };
 
 const Kind* kind_of(std::string_view name) {

@@ -1,4 +1,4 @@
-// Checks of one op and of one module, reported to a listener as they run.
+// Checks of one op, module, type or override, reported to a listener as they run.
 #pragma once
 
 #include <cstdint>
@@ -54,5 +54,8 @@ struct CheckSettings {
 void check_op(const CheckedOp& op, const CheckSettings& settings, CheckListener& listener);
 void check_module(const CheckedModule& module, const CheckSettings& settings,
                   CheckListener& listener);
+// By name, and by key: "mul[A, B]".
+void check_type(const std::string& type, const CheckSettings& settings, CheckListener& listener);
+void check_override(const std::string& key, const CheckSettings& settings, CheckListener& listener);
 
 }  // namespace cli

@@ -9,6 +9,7 @@
 
 #include "format.hpp"
 #include "item.hpp"
+#include "tensors.hpp"
 
 namespace cli {
 
@@ -132,7 +133,7 @@ class ModuleCheck {
     if (!inputs) return false;
     const SampleCall call(made, *inputs, seed_);
     try {
-      const std::vector<Tensor> outputs = tensors_of(call(call.tensors));
+      const std::vector<Tensor> outputs = readable(tensors_of(call(call.tensors)));
       listener_.stage("gradient");
       check_gradient(made, outputs, sample);
       listener_.stage("state");
@@ -214,8 +215,9 @@ class ModuleCheck {
     const auto values = [&](const Module& module) {
       const SampleCall call(module, inputs, seed_);
       std::vector<std::vector<double>> list;
-      for (const Tensor& output : tensors_of(call(call.tensors)))
-        list.push_back(without_nan(output.detach().to_vector<double>()));
+      for (const Tensor& output : readable(tensors_of(call(call.tensors)))) {
+        if (output.defined()) list.push_back(without_nan(output.detach().to_vector<double>()));
+      }
       return list;
     };
     const std::string file = format_text("{}/state.safetensors", folder_);

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "op_check.hpp"
-#include "process_state.hpp"
 
 namespace cli {
 
@@ -86,11 +85,6 @@ constexpr std::array kStages{
 
 }  // namespace
 
-void OpCheck::find(const std::string& kind, const std::string& message, const Sample* sample) {
-  if (!found.insert(kind).second) return;
-  listener.finding({kind, stage, message, sample == nullptr ? "" : sample->dump()});
-}
-
 void OpCheck::find_failing_rule(const char* kind, const tenon::Error& error, const Sample& sample) {
   find(contains_text(error.what(), "which was not kept") ? "unsaved-read" : kind, error.what(),
        &sample);
@@ -120,24 +114,14 @@ bool OpCheck::mutates(const Sample& sample) const {
   return false;
 }
 
-namespace {
-
-void run_stage(OpCheck& check, const Stage& stage) {
-  check.stage = stage.name;
-  check.listener.stage(stage.name);
-  const ProcessState before = ProcessState::now();
-  if (&stage != kStages.data() || find_samples(check)) stage.check(check);
-  before.restore([&](const std::string& kind, const std::string& message) {
-    check.find(kind, message, nullptr);
-  });
-}
-
-}  // namespace
-
 void check_op(const CheckedOp& op, const CheckSettings& settings, CheckListener& listener) {
   OpCheck check(op, settings, listener);
   for (const Stage& stage : kStages) {
-    if (stage.applies(check)) run_stage(check, stage);
+    if (stage.applies(check)) {
+      check.run_stage(stage.name, [&] {
+        if (&stage != kStages.data() || find_samples(check)) stage.check(check);
+      });
+    }
     if (check.samples.empty()) return;
     if (stage.last_of_group && !check.found.empty()) break;
   }

@@ -1,7 +1,6 @@
 // One op under check: what its stages share. Each stage is a function in a file named after it.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -9,7 +8,7 @@
 
 #include <tenon/gradcheck_report.hpp>
 
-#include "item.hpp"
+#include "item_check.hpp"
 #include "tensors.hpp"
 
 namespace cli {
@@ -24,22 +23,16 @@ struct Differentiable {
 // Stages that take long look at the first samples alone.
 inline constexpr size_t kMostSamples = 3;
 
-class OpCheck {
+class OpCheck : public ItemCheck {
  public:
   OpCheck(const CheckedOp& op_of, const CheckSettings& settings_of, CheckListener& listener_of)
-      : op(op_of), settings(settings_of), listener(listener_of) {}
+      : ItemCheck(settings_of, listener_of), op(op_of) {}
 
   const CheckedOp& op;
-  const CheckSettings& settings;
-  CheckListener& listener;
-  std::string stage;
   std::vector<Sample> samples;
-  std::set<std::string> found;             // kinds of findings: one report of each is enough
   std::set<std::string> mutated, aliased;  // parameters, in calls so far
   bool random = false;
 
-  // Reports, unless there is a finding of that kind already.
-  void find(const std::string& kind, const std::string& message, const Sample* sample);
   // A rule that fails: what it reads was not saved, which no change of the rule itself cures.
   void find_failing_rule(const char* kind, const tenon::Error& error, const Sample& sample);
   // A result that the host has refused; false for other errors.
@@ -65,10 +58,6 @@ class OpCheck {
   tenon::detail::CheckedFunction function_of(const Sample& sample, Differentiable& given) const;
   tenon::GradcheckOptions gradcheck_options(const Sample& sample) const;
 };
-
-inline bool contains_text(const std::string& text, const char* part) {
-  return text.find(part) != std::string::npos;
-}
 
 // Stages. Each looks at all samples, or at those that it can use.
 bool find_samples(OpCheck& check);

@@ -156,10 +156,11 @@ struct Generated {
   std::string reason;  // why there are none
 };
 // Tries arguments on `accepts` until some are taken: simple ones first, then each option in turn.
-// `bases`: shapes that tensors are derived from; empty: those for ops.
+// `bases`: shapes that tensors are derived from; empty: those for ops. `texts`: what a text may be.
 Generated generate_samples(const std::vector<DeclaredType>& parameters,
                            const std::function<bool(const Sample&)>& accepts,
                            const std::string* last_refusal,
-                           const std::vector<std::vector<int64_t>>& bases = {});
+                           const std::vector<std::vector<int64_t>>& bases = {},
+                           const std::vector<std::string>& texts = {});
 
 }  // namespace cli

@@ -74,7 +74,8 @@ std::vector<SampleValue> tensor_choices(const DeclaredType& type, const Shape& b
 }
 
 // What a parameter may be tried with, simplest first; empty: nothing is known to try.
-std::vector<SampleValue> choices(const DeclaredType& type, const Shape& base) {
+std::vector<SampleValue> choices(const DeclaredType& type, const Shape& base,
+                                 const std::vector<std::string>& texts) {
   std::vector<SampleValue> list;
   if (type.optional && !type.has_default) list.emplace_back();
   const auto repeated = [&](int64_t number) {
@@ -126,6 +127,13 @@ std::vector<SampleValue> choices(const DeclaredType& type, const Shape& base) {
     value.kind = Kind::dtype;
     value.dtype = tenon::f64;
     list.push_back(value);
+  } else if (type.base == "str" && !type.list) {
+    for (const std::string& text : texts) {
+      SampleValue value;
+      value.kind = Kind::text;
+      value.texts.push_back({text, false});
+      list.push_back(std::move(value));
+    }
   }
   for (SampleValue& value : list) value.name = type.name;
   return list;
@@ -183,7 +191,8 @@ constexpr int kMostTries = 1500;  // for each base shape
 
 Generated generate_samples(const std::vector<DeclaredType>& parameters,
                            const std::function<bool(const Sample&)>& accepts,
-                           const std::string* last_refusal, const std::vector<Shape>& given_bases) {
+                           const std::string* last_refusal, const std::vector<Shape>& given_bases,
+                           const std::vector<std::string>& texts) {
   static const std::vector<Shape> op_bases = {{2, 3}, {3}, {1, 2, 4, 4}, {3, 3}, {2, 2, 3}, {}};
   Generated generated;
   std::vector<const DeclaredType*> required, options;
@@ -200,7 +209,7 @@ Generated generate_samples(const std::vector<DeclaredType>& parameters,
     std::vector<std::vector<SampleValue>> all;
     std::vector<size_t> sizes;
     for (const DeclaredType* parameter : required) {
-      all.push_back(choices(*parameter, base));
+      all.push_back(choices(*parameter, base, texts));
       if (all.back().empty()) {
         generated.reason =
             format_text("no arguments are known to try for '{} {}'; give the definition `samples`",
@@ -236,7 +245,7 @@ Generated generate_samples(const std::vector<DeclaredType>& parameters,
   const Sample first = generated.samples[0];
   for (const DeclaredType* option : options) {
     if (option->is_out() || option->base == "dtype") continue;
-    for (const SampleValue& value : choices(*option, first_base)) {
+    for (const SampleValue& value : choices(*option, first_base, texts)) {
       if (value.kind == Kind::scalar && value.scalar.is_bool() &&
           value.scalar.to<bool>() == (option->default_text == "True"))
         continue;

@@ -36,6 +36,13 @@ std::vector<CheckTarget> check_targets(const Json& declarations, const std::stri
       names.push_back(all.back().name);
     }
   }
+  for (const auto& [key, kind] : {std::pair{"types", "type"}, std::pair{"overrides", "override"}}) {
+    const Json list = declarations[key];
+    for (int64_t i = 0; i < list.size(); ++i) {
+      all.push_back({kind, list[i].text(), {}});
+      names.push_back(all.back().name);
+    }
+  }
   if (name.empty()) return all;
   std::copy_if(all.begin(), all.end(), std::back_inserter(chosen),
                [&](const CheckTarget& target) { return target.name == name; });
@@ -45,7 +52,7 @@ std::vector<CheckTarget> check_targets(const Json& declarations, const std::stri
         [&](const CheckTarget& target) { return target.name.ends_with(format_text(".{}", name)); });
   }
   if (!chosen.empty()) return chosen;
-  throw tenon::ValueError(format_text("plugin '{}' declares no op or module '{}'{}",
+  throw tenon::ValueError(format_text("plugin '{}' declares no op, module, type or override '{}'{}",
                                       declarations["id"].text(), name,
                                       tenon::suggestion(name, names)));
 }
@@ -193,10 +200,15 @@ void check_targets_here(const WorkerOptions& options,
   for (size_t i = static_cast<size_t>(options.first); i < targets.size(); ++i) {
     const auto index = static_cast<int64_t>(i);
     speaker.item("begin", index);
-    if (targets[i].kind == "op")
-      check_op(checked_op(targets[i].declaration), settings, speaker);
+    const CheckTarget& target = targets[i];
+    if (target.kind == "op")
+      check_op(checked_op(target.declaration), settings, speaker);
+    else if (target.kind == "module")
+      check_module(checked_module(target.declaration), settings, speaker);
+    else if (target.kind == "type")
+      check_type(target.name, settings, speaker);
     else
-      check_module(checked_module(targets[i].declaration), settings, speaker);
+      check_override(target.name, settings, speaker);
     find_output(options, "call", speaker);
     speaker.item("done", index);
   }

@@ -13,16 +13,16 @@ namespace cli {
 
 // The items of a plugin in the order of their checks, as (kind, declaration).
 struct CheckTarget {
-  std::string kind;  // "op", "module"
+  std::string kind;  // "op", "module", "type", "override"
   std::string name;
-  tenon::Json declaration;
+  tenon::Json declaration;  // of an op or a module
 };
 // All that is declared, or the one with this name; throws ValueError when there is none.
 std::vector<CheckTarget> check_targets(const tenon::Json& declarations, const std::string& name);
 
 struct WorkerOptions {
   std::string plugin;
-  std::string item;    // only this op or module
+  std::string item;    // only the item of this name
   int64_t first = 0;   // target to begin with
   int64_t memory = 0;  // MiB of address space; 0: no limit
   uint64_t seed = 0;

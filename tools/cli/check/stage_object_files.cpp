@@ -1,0 +1,59 @@
+// Stage "files" of types: an object that was saved whole and loaded is what it was.
+#include <filesystem>
+
+#include <tenon/runtime.hpp>
+#include <tenon/type.hpp>
+
+#include "format.hpp"
+#include "type_check.hpp"
+
+namespace cli {
+
+using tenon::Tensor;
+
+namespace {
+
+// What differs; empty: nothing.
+std::string difference_in_file(const TypeCheck& check, const Tensor& object,
+                               const std::string& file) {
+  for (const auto& [name, loaded] : tenon::load_tensors(file)) {
+    if (name != "object") continue;
+    if (tenon::type_name(loaded) != check.type)
+      return format_text(" is a {}", tenon::type_name(loaded));
+    if (loaded.text() != object.text())
+      return format_text(" is printed as\n{}\nand before as\n{}", loaded.text(), object.text());
+    return difference(object, loaded, kExact);
+  }
+  return " is not in the file";
+}
+
+void check_file(TypeCheck& check, const ObjectSource& source, const std::string& file) {
+  const Tensor object = check.make(source);
+  try {
+    tenon::save_tensors(file, {{"object", object.detach()}});
+  } catch (const tenon::TypeError& error) {  // with what to do about it
+    check.listener.note(format_text("not saved whole: {}", error.what()));
+    return;
+  } catch (const tenon::Error& error) {
+    check.find("stored", format_text("it is not saved: {}", error.what()), source);
+    return;
+  }
+  try {
+    const std::string what = difference_in_file(check, object, file);
+    if (!what.empty())
+      check.find("stored", format_text("saved and loaded, the object{}", what), source);
+  } catch (const tenon::Error& error) {
+    check.find("stored", format_text("what was saved is not loaded: {}", error.what()), source);
+  }
+}
+
+}  // namespace
+
+void check_object_files(TypeCheck& check) {
+  if (check.found.count("text") > 0 || check.found.count("conversion") > 0) return;
+  const std::string file = format_text("{}/object.safetensors", check.settings.folder);
+  for (const ObjectSource& source : check.sources) check_file(check, source, file);
+  std::filesystem::remove(file);
+}
+
+}  // namespace cli
