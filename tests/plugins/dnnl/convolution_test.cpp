@@ -263,9 +263,11 @@ TEST_SUITE("dnnl/convolution") {
       }
     };
     steps(100);
-    const int64_t before = resident_kib();
+    [[maybe_unused]] const int64_t before = resident_kib();
     steps(1000);
+#if !defined(__SANITIZE_ADDRESS__)  // it keeps what was freed
     CHECK(resident_kib() <= before + 256);
+#endif
   }
 
   TEST_CASE("one, two and three threads give the same bits") {
