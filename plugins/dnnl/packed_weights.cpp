@@ -16,7 +16,8 @@ struct Packed {
   int64_t version;
   Tensor tensor;
 };
-// Weights that came once: the last ones of each place, of a table that does not grow.
+// Weights that came once: the last two of each place, of a table that does not grow. Two, so that weights
+// which take turns do not drive each other out.
 struct Seen {
   uint64_t key = 0;
   int64_t version = 0;
@@ -24,15 +25,17 @@ struct Seen {
 struct Weights {
   std::mutex mutex;
   Recent<Packed> recent;
-  std::array<Seen, 4096> seen;
+  std::array<std::array<Seen, 2>, 2048> seen;
   int64_t limit = kKeptBytes;
 
   // Whether these came before; from now on they have.
   bool came_before(const Numbers& key, int64_t version) {
     const uint64_t hash = HashNumbers()(key);
-    Seen& place = seen[hash % seen.size()];
-    const bool before = place.key == hash && place.version == version;
-    place = {hash, version};
+    auto& [last, other] = seen[hash % seen.size()];
+    const auto is_this = [&](const Seen& one) { return one.key == hash && one.version == version; };
+    if (is_this(last)) return true;
+    const bool before = is_this(other);
+    other = std::exchange(last, {hash, version});
     return before;
   }
 };

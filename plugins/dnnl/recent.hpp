@@ -13,10 +13,18 @@ using Numbers = std::vector<int64_t>;
 
 struct HashNumbers {
   size_t operator()(const Numbers& numbers) const {
-    uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a, over words
-    for (const int64_t number : numbers)
-      hash = (hash ^ static_cast<uint64_t>(number)) * 0x100000001b3u;
-    return static_cast<size_t>(hash ^ (hash >> 32));
+    uint64_t hash = 0;
+    for (const int64_t number : numbers) hash = mixed(hash + static_cast<uint64_t>(number));
+    return static_cast<size_t>(hash);
+  }
+
+ private:
+  // SplitMix64's step: tables take the lowest bits, in which addresses far apart do not differ.
+  static uint64_t mixed(uint64_t bits) {
+    bits += 0x9e3779b97f4a7c15u;
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
+    return bits ^ (bits >> 31);
   }
 };
 

@@ -67,9 +67,15 @@ struct Running {
                             "(): " + (mean.defined() ? "'running_var'" : "'running_mean'") +
                             " must be given where the input's own statistics are not used");
   }
-  Tensor normalize(const Tensor& input, double eps) const {
-    const Tensor factor = (variance + eps).rsqrt();
-    return (input - along_channels(mean, input.dim())) * along_channels(factor, input.dim());
+  // As one factor and one term for each channel: a single pass over the input.
+  Tensor normalize(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                   double eps) const {
+    static const tenon::Op addcmul("addcmul");
+    Tensor factor = (variance + eps).rsqrt();
+    if (weight.defined()) factor = factor * weight;
+    const Tensor shift = mean * factor, term = bias.defined() ? bias - shift : -shift;
+    return addcmul.call<Tensor>(along_channels(term, input.dim()), input,
+                                along_channels(factor, input.dim()));
   }
   // Moves them towards the statistics of rows [channels, elements], whose variance is unbiased.
   // Rows that are several for a channel count as their mean.
@@ -133,7 +139,7 @@ struct BatchNorm {
     check_eps(op, eps);
     if (!training) {
       running.require();
-      return scaled(running.normalize(input, eps), weight, bias);
+      return running.normalize(input, weight, bias, eps);
     }
     if (input.numel() == 0) return scaled(input.clone(), weight, bias);
     const int64_t count = input.numel() / channels;
@@ -203,7 +209,7 @@ struct InstanceNorm {
     check_eps(op, eps);
     if (!use_input_stats) {
       running.require();
-      return scaled(running.normalize(input, eps), weight, bias);
+      return running.normalize(input, weight, bias, eps);
     }
     if (input.numel() == 0) return scaled(input.clone(), weight, bias);
     const int64_t rows = input.shape()[0] * channels, count = input.numel() / rows;

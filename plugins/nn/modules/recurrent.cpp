@@ -149,11 +149,16 @@ struct Recurrent : ModuleOf<Definition> {
     // The input's share of all steps is one product.
     const std::vector<Tensor> gates = tenon::unbind(
         tenon::nn::functional::linear(steps, *cell.input_weight, *cell.input_bias), 0);
+    // Stored by columns, as a product with few rows reads it: otherwise every step would transpose it.
+    // Backward is the other way round, and would.
+    const Tensor& rows = *cell.hidden_weight;
+    const bool trained = tenon::GradMode::enabled() && rows.requires_grad();
+    const Tensor weight = trained || gates.size() == 1 ? rows : rows.t().contiguous().t();
     std::vector<Tensor> outputs(gates.size());
     for (size_t i = 0; i < gates.size(); ++i) {
       const size_t t = reverse ? gates.size() - 1 - i : i;
       const Tensor hidden_gates =
-          tenon::nn::functional::linear(state.hidden, *cell.hidden_weight, *cell.hidden_bias);
+          tenon::nn::functional::linear(state.hidden, weight, *cell.hidden_bias);
       state = self.step(gates[t], hidden_gates, state);
       outputs[t] = state.hidden;
     }

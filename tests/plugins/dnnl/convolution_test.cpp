@@ -250,6 +250,25 @@ TEST_SUITE("dnnl/convolution") {
     }
   }
 
+  // One image has a block of features for each of several threads. Elements that are written outside of
+  // any op show what was kept: the result is the old one.
+  TEST_CASE("packed weights of every block of features are kept") {
+    const tenon::NoGrad no_grad;
+    const Tensor x = numbers({1, 512, 7, 7});
+    const std::vector<Tensor> weights = {numbers({512, 512, 3, 3}),
+                                         numbers({512, 512, 3, 3}, f32, 2)};
+    const auto call = [&](const Tensor& weight) {
+      return bits(tenon::nn::functional::conv2d(x, weight, tenon::none, {1, 1}, {1, 1}));
+    };
+    std::vector<std::string> before;
+    for (int times = 0; times < 2; ++times) {
+      for (const Tensor& weight : weights) before.push_back(call(weight));
+    }
+    for (const Tensor& weight : weights) std::fill_n(weight.data<float>(), weight.numel(), 0.F);
+    CHECK((call(weights[0]) == before[0]));
+    CHECK((call(weights[1]) == before[1]));
+  }
+
   TEST_CASE("a training of 1,000 steps does not grow the process") {
     Tensor w = numbers({32, 16, 3, 3}, f32, 2).requires_grad_();
     const Tensor x = numbers({4, 16, 14, 14}).requires_grad_();

@@ -168,6 +168,31 @@ TEST_SUITE("nn") {
     CHECK_THROWS_AS(Module::create("Dropout", arg("p") = 2.0), tenon::ValueError);
   }
 
+  TEST_CASE("recurrent modules compute the same with gradients recorded and without") {
+    tenon::seed_generator(1);
+    for (const std::string type : {"RNN", "LSTM", "GRU"}) {
+      for (const bool two_ways : {false, true}) {
+        for (const int64_t steps : {1, 5}) {
+          CAPTURE(type);
+          CAPTURE(two_ways);
+          CAPTURE(steps);
+          const Module module = Module::create(type, arg("input_size") = 3, arg("hidden_size") = 4,
+                                               arg("bidirectional") = two_ways);
+          const Tensor x = numbers({steps, 2, 3});
+          const auto output = [&] {
+            using Two = std::tuple<Tensor, Tensor>;
+            using Three = std::tuple<Tensor, Tensor, Tensor>;
+            return type == "LSTM" ? std::get<0>(module.call<Three>(x)).detach()
+                                  : std::get<0>(module.call<Two>(x)).detach();
+          };
+          const Tensor recorded = output();
+          const tenon::NoGrad no_grad;
+          check_close(output(), recorded, 1e-6);
+        }
+      }
+    }
+  }
+
   TEST_CASE("a model from JSON trains, saves and loads") {
     tenon::seed_generator(1);
     const std::string description = R"({"type": "Sequential", "layers": [
