@@ -246,7 +246,8 @@ TEST_SUITE("check") {
           "[2,3]");
     CHECK(contains(message(report, "broken.crash_in_backward"),
                    "SIGABRT (Aborted)\nit had printed:\nassertion failed: rows > 0"));
-    CHECK(message(report, "broken.leave") == "the process exited with code 0");
+    // A sanitizer prints something at every exit.
+    CHECK(contains(message(report, "broken.leave"), "the process exited with code 0"));
     CHECK(message(report, "broken.hang") == "no end after 3 s");
   }
 

@@ -24,7 +24,7 @@ struct Trial {
 };
 using Trials = std::map<std::string, std::vector<Trial>>;  // by provider
 
-Json explained(const RecordedCall& call, const TunedOp& op) {
+Json explained(const TunedCall& call, const TunedOp& op) {
   std::vector<tenon_string> names;
   for (size_t i = op.positional; i < op.parameters.size(); ++i)
     names.push_back(tenon::detail::string_of(op.parameters[i]));
@@ -37,7 +37,7 @@ Json explained(const RecordedCall& call, const TunedOp& op) {
   return explanation;
 }
 
-void run(const RecordedCall& call) {
+void run(const TunedCall& call) {
   auto results = tenon::Results::of_count(tenon::detail::max_results);
   tenon::detail::check(tenon::host().op_call, tenon::Op(call.op).handle(), call.arguments.data(),
                        static_cast<int64_t>(call.arguments.size()), results.slots());
@@ -45,7 +45,7 @@ void run(const RecordedCall& call) {
 
 // The time of so many calls. Between them what a training changes is changed, so that no provider uses
 // a copy of it that it could not use in a training.
-double timed(const RecordedCall& call, int64_t repeats, const std::function<double()>& now) {
+double timed(const TunedCall& call, int64_t repeats, const std::function<double()>& now) {
   static const tenon::Op scale("mul_");
   double total = 0;
   for (int64_t i = 0; i < repeats; ++i) {
@@ -67,7 +67,7 @@ class Measurement {
  public:
   Measurement(const CallRecorder& recorder, const MeasureOptions& options)
       : recorder_(recorder), options_(options) {
-    for (const RecordedCall& call : recorder.calls()) {
+    for (const TunedCall& call : recorder.calls()) {
       measured_.push_back(
           {&call, explained(call, recorder.op(call.op))["answer"]["provider"].text(), {}, {}});
       for (const std::string& provider : recorder.op(call.op).providers) {

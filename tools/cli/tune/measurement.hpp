@@ -12,7 +12,7 @@
 namespace cli {
 
 struct MeasuredCall {
-  const RecordedCall* call = nullptr;
+  const TunedCall* call = nullptr;
   std::string usual;                            // the provider without rules
   std::map<std::string, double> seconds;        // of one call: medians, of providers that take it
   std::map<std::string, std::string> declined;  // of the others, why

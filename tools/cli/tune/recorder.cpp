@@ -24,14 +24,14 @@ std::string sizes_text(tenon::IntList sizes) {
 }
 
 template <class T>
-const T* kept(const T* from, size_t count, RecordedCall& call) {
+const T* kept(const T* from, size_t count, TunedCall& call) {
   auto copy = std::make_shared<std::vector<T>>(from, from + count);
   call.owned.push_back(copy);
   return copy->data();
 }
 
 // A list of tensors that stay.
-tenon_tensor* const* kept_tensors(const tenon_value& value, RecordedCall& call) {
+tenon_tensor* const* kept_tensors(const tenon_value& value, TunedCall& call) {
   auto tensors = std::make_shared<std::vector<tenon::Tensor>>();
   std::vector<tenon_tensor*> handles;
   for (uint32_t i = 0; i < value.length; ++i) {
@@ -44,7 +44,7 @@ tenon_tensor* const* kept_tensors(const tenon_value& value, RecordedCall& call) 
 }
 
 // False where it is of a kind that is not kept.
-bool keep(const tenon_value& given, RecordedCall& call) {
+bool keep(const tenon_value& given, TunedCall& call) {
   tenon_value value = given;
   switch (value.tag) {
     case TENON_VALUE_TENSOR: {
@@ -163,7 +163,7 @@ void CallRecorder::record(const tenon::Call& call, const TunedOp& op) {
     ++calls_[found->second].count;
     return;
   }
-  RecordedCall recorded;
+  TunedCall recorded;
   recorded.op = call.name();
   recorded.count = 1;
   for (int64_t i = 0; i < call.size(); ++i) {

@@ -24,7 +24,7 @@ std::string size_class(int64_t size);
 // The classes of the operands, by parameter in the order of the schema.
 using OperandClasses = std::vector<std::pair<std::string, std::string>>;
 
-struct RecordedCall {
+struct TunedCall {
   std::string op;
   OperandClasses classes;
   std::vector<tenon_value> arguments;        // one for each parameter
@@ -50,7 +50,7 @@ class CallRecorder : public tenon::Mode {
 
   // Whether operands that need gradients change between calls, as they do in a training.
   void set_training(bool training) { training_ = training; }
-  const std::vector<RecordedCall>& calls() const { return calls_; }
+  const std::vector<TunedCall>& calls() const { return calls_; }
   const TunedOp& op(const std::string& op_name) const { return ops_.at(op_name); }
 
  private:
@@ -61,7 +61,7 @@ class CallRecorder : public tenon::Mode {
   std::map<std::string, TunedOp> ops_;
   std::unordered_map<const tenon_op*, const TunedOp*> by_handle_;
   std::unordered_map<std::string, size_t> known_;  // by all that distinguishes calls
-  std::vector<RecordedCall> calls_;
+  std::vector<TunedCall> calls_;
 };
 
 }  // namespace cli
