@@ -67,13 +67,20 @@ struct Running {
                             "(): " + (mean.defined() ? "'running_var'" : "'running_mean'") +
                             " must be given where the input's own statistics are not used");
   }
-  // As one factor and one term for each channel: a single pass over the input.
+  // As one factor and one term for each channel: a single pass over the input. Halves have too few
+  // digits for a term that the product cancels.
   Tensor normalize(const Tensor& input, const Tensor& weight, const Tensor& bias,
                    double eps) const {
     static const tenon::Op addcmul("addcmul");
     Tensor factor = (variance + eps).rsqrt();
+    if (tenon::is_half(input.dtype())) {
+      return scaled(
+          (input - along_channels(mean, input.dim())) * along_channels(factor, input.dim()), weight,
+          bias);
+    }
     if (weight.defined()) factor = factor * weight;
-    const Tensor shift = mean * factor, term = bias.defined() ? bias - shift : -shift;
+    // Backward reads the negated copy, so that the running mean may change before it.
+    const Tensor shift = -mean * factor, term = bias.defined() ? bias + shift : shift;
     return addcmul.call<Tensor>(along_channels(term, input.dim()), input,
                                 along_channels(factor, input.dim()));
   }

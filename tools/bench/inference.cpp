@@ -2,6 +2,7 @@
 // that other files measure (the CNN, convolutions, attention, LSTM) are there.
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 
 #include "bench.hpp"

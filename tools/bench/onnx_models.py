@@ -29,7 +29,8 @@ class Graph(nn.Module):
         values = {}
         for name, node in self.nodes.items():
             inputs = [values[name] for name in node["inputs"]] if "inputs" in node else [x]
-            x = values[name] = (getattr(self, name) if "module" in node else getattr(torch, node["op"]))(*inputs)
+            call = getattr(self, name) if "module" in node else getattr(torch.Tensor, node["op"])
+            x = values[name] = call(*inputs)
         return x
 
 

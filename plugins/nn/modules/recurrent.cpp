@@ -150,10 +150,14 @@ struct Recurrent : ModuleOf<Definition> {
     const std::vector<Tensor> gates = tenon::unbind(
         tenon::nn::functional::linear(steps, *cell.input_weight, *cell.input_bias), 0);
     // Stored by columns, as a product with few rows reads it: otherwise every step would transpose it.
-    // Backward is the other way round, and would.
+    // A product with one row reads rows, and so does backward.
     const Tensor& rows = *cell.hidden_weight;
-    const bool trained = tenon::GradMode::enabled() && rows.requires_grad();
-    const Tensor weight = trained || gates.size() == 1 ? rows : rows.t().contiguous().t();
+    const bool recorded =
+        tenon::GradMode::enabled() &&
+        (rows.requires_grad() || gates.front().requires_grad() || state.hidden.requires_grad());
+    const bool by_columns =
+        !recorded && gates.size() > 1 && state.hidden.numel() > state.hidden.size(-1);
+    const Tensor weight = by_columns ? rows.t().contiguous().t() : rows;
     std::vector<Tensor> outputs(gates.size());
     for (size_t i = 0; i < gates.size(); ++i) {
       const size_t t = reverse ? gates.size() - 1 - i : i;

@@ -44,8 +44,8 @@ struct SchemaCounts {
 constexpr bool starts_with(std::string_view text, std::string_view prefix) {
   return text.size() >= prefix.size() && text.substr(0, prefix.size()) == prefix;
 }
-// Its own find() compares pointers with null, which GCC takes for no constant in text that is built
-// at compile time, with -fsanitize=undefined.
+// Its own find() compares a pointer with null: with -fsanitize=undefined GCC does not accept that as
+// a constant expression where the text is built at compile time.
 constexpr size_t find_text(std::string_view text, std::string_view piece, size_t from = 0) {
   for (size_t at = from; at < text.size() && at + piece.size() <= text.size(); ++at) {
     if (text[at] == piece[0] && text.substr(at, piece.size()) == piece) return at;

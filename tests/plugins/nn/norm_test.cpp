@@ -95,6 +95,27 @@ TEST_SUITE("nn") {
     check_values(leaf_input.grad(), {4, 2, 3}, std::vector<double>(24, 0), 1e-9);
   }
 
+  TEST_CASE("norms by running statistics keep what halves can say of inputs far from zero") {
+    for (const tenon::DType dtype : {tenon::f16, tenon::bf16}) {
+      const auto one = [&](double value) { return tenon::full({1}, value, dtype); };
+      const auto normal = [&](double value, double mean, double variance, const Tensor& weight) {
+        const Tensor x = tenon::full({2, 1, 3}, value, dtype);
+        return functional::batch_norm(x, one(mean), one(variance), weight, one(0.5)).to(tenon::f64);
+      };
+      // Divided by the root of the eps alone, the mean is more than f16 can say.
+      check_values(normal(300, 300, 0, {}), {2, 1, 3}, std::vector<double>(6, 0.5), 0);
+      check_values(normal(101, 100, 2, one(2)), {2, 1, 3},
+                   std::vector<double>(6, 2 / std::sqrt(2.0) + 0.5), 0.02);
+    }
+    const Tensor x = numbers({4, 2, 3}), mean = numbers({2}, tenon::f32, 5);
+    const Tensor var = tenon::tensor({0.5, 2.0}, tenon::f32), weight = numbers({2}, tenon::f32, 6),
+                 bias = numbers({2}, tenon::f32, 7);
+    const auto wide = [](const Tensor& t) { return t.to(tenon::f64); };
+    check_close(wide(functional::batch_norm(x, mean, var, weight, bias)),
+                functional::batch_norm(wide(x), wide(mean), wide(var), wide(weight), wide(bias)),
+                1e-5);
+  }
+
   TEST_CASE("instance_norm moves its running statistics towards the means of the samples'") {
     const Tensor x = numbers({4, 2, 3}, tenon::f64);
     const Tensor mean = tenon::zeros({2}, tenon::f64), var = tenon::ones({2}, tenon::f64);
