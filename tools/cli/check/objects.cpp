@@ -143,13 +143,16 @@ class Search {
     trying_(sample_of(source));
     try {
       const SampleCall call = source.call(seed_);
-      const std::vector<Tensor> results = tensors_of(call(call.tensors));
-      const auto found = std::find_if(results.begin(), results.end(), [&](const Tensor& result) {
+      const auto is_object = [&](const Tensor& result) {
         return result.defined() && tenon::type_name(result) == type_;
-      });
+      };
+      const std::vector<Tensor> results = tensors_of(call(call.tensors));
+      const auto found = std::find_if(results.begin(), results.end(), is_object);
       if (found == results.end()) return false;
       if (telling_ && !is_telling(*found)) return false;
       source.result = static_cast<size_t>(found - results.begin());
+      // Stages make theirs again: another type, or a refusal, the next time is a matter of the op.
+      if (!is_object(source.make(seed_))) return false;
       objects_.sources.push_back(std::move(source));
       return true;
     } catch (const tenon::Error&) {
