@@ -31,7 +31,10 @@ TEST_SUITE("process") {
   }
 
   TEST_CASE("the child of a fork calls, records, loads and reloads, whatever threads were doing") {
-    for (const char* name : {"fork_among_threads", "fork_and_load", "fork_in_a_call"}) {
+    for (const char* name : {"fork_and_load", "fork_in_a_call", "fork_among_threads"}) {
+#if defined(__SANITIZE_THREAD__)  // it allows no new threads in the child of a fork among threads
+      if (name == std::string("fork_among_threads")) continue;
+#endif
       CAPTURE(std::string(name));
       CHECK(end_of(std::string(TENON_SCENARIOS " ") + name) == "exit code 7");
     }
