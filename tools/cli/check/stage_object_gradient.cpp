@@ -47,7 +47,7 @@ Tensor gradient_of(const Tensor& leaf, const Tensor& seed) {
   Tensor copy = leaf;
   try {
     copy = tenon::Op("clone").call<Tensor>(leaf);
-  } catch (const tenon::TypeError&) {  // it declines
+  } catch (const tenon::Error&) {  // it declines
   }
   const Tensor plain = plain_of(copy);
   if (!plain.requires_grad()) return {};

@@ -26,7 +26,7 @@ Seen look_at(const Tensor& object) {
   Seen seen{object.text(), plain_of(object), {}};
   try {
     seen.copy = plain_of(tenon::Op("clone").call<Tensor>(object));
-  } catch (const tenon::TypeError&) {  // it declines, each time
+  } catch (const tenon::Error&) {  // it declines, each time
   }
   return seen;
 }

@@ -24,7 +24,7 @@ struct RecordedOperands {
   }
 };
 
-// From the tensors that its op takes; where that takes none, the object is a leaf.
+// From the tensors that its op takes; where that records nothing, the object is a leaf.
 Tensor recorded_object(const ObjectSource& source, uint64_t seed, const std::string& name,
                        RecordedOperands& recorded) {
   SampleCall call = source.call(seed);
@@ -34,13 +34,12 @@ Tensor recorded_object(const ObjectSource& source, uint64_t seed, const std::str
     recorded.add_leaf(call.tensors[t], name);
   }
   Tensor object = source.make(call, call.tensors);
-  const bool made_of_leaves = std::any_of(call.tensors.begin(), call.tensors.end(),
-                                          [](const Tensor& made) { return made.requires_grad(); });
-  if (made_of_leaves) return object;
+  if (object.requires_grad()) return object;
   try {
-    object = object.detach();
-    object.requires_grad_();
-    recorded.add_leaf(object, name);
+    Tensor leaf = object.detach();
+    leaf.requires_grad_();
+    recorded.add_leaf(leaf, name);
+    return leaf;
   } catch (const tenon::Error&) {  // its objects have no gradients
   }
   return object;

@@ -77,7 +77,14 @@ void check_result(OverrideCheck& check, const AnsweredCall& answered) {
 }  // namespace
 
 void check_override_results(OverrideCheck& check) {
-  for (const AnsweredCall& call : check.calls) check_result(check, call);
+  for (const AnsweredCall& call : check.calls) {
+    try {
+      check_result(check, call);
+    } catch (const tenon::Error& error) {  // of an object's maker or conversion
+      check.listener.note(format_text("on {} results are not compared: {}",
+                                      order_text(call.operands), error.what()));
+    }
+  }
 }
 
 }  // namespace cli

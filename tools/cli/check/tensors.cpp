@@ -311,6 +311,14 @@ std::vector<Piece> pieces_of(std::vector<Value> results) {
   return pieces;
 }
 
+// A few of the last places of the narrower dtype, where any will do.
+Tolerance wide_enough(Tolerance tolerance, const Tensor& a, const Tensor& b) {
+  const auto either = [&](tenon::DType dtype) { return a.dtype() == dtype || b.dtype() == dtype; };
+  const double last_place = either(tenon::bf16) ? 0x1p-7 : either(tenon::f16) ? 0x1p-10 : 0;
+  if (!tolerance.any_dtype || last_place == 0) return tolerance;
+  return {4 * last_place, 4 * last_place, true};
+}
+
 std::string difference(const Tensor& a, const Tensor& b, const Tolerance& tolerance) {
   if (a.defined() != b.defined()) return " is missing in one of them";
   if (!a.defined()) return "";
@@ -324,8 +332,9 @@ std::string difference(const Tensor& a, const Tensor& b, const Tolerance& tolera
   const auto x = numbers_of(one), y = numbers_of(other);
   if (x.size() != y.size())
     return format_text(" is {} in one and {} in the other", shape_text(a), shape_text(b));
+  const Tolerance room = wide_enough(tolerance, a, b);
   for (size_t i = 0; i < x.size(); ++i) {
-    const std::string found = number_difference({x[i]}, {y[i]}, tolerance);
+    const std::string found = number_difference({x[i]}, {y[i]}, room);
     if (!found.empty()) return format_text(" has {} at element {}", found, i);
   }
   return "";
