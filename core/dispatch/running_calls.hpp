@@ -20,11 +20,7 @@ namespace tenon::core {
 
 // Adds this thread to those that are looked at; before its first call. The slow path of the stack
 // check, which a thread's first call takes, does it.
-void join_running_calls_slow() noexcept;
-inline void join_running_calls() noexcept {
-  if (!thread_state.own.joined) [[unlikely]]
-    join_running_calls_slow();
-}
+void join_running_calls() noexcept;
 
 // A moment, after what running calls may still use was withdrawn. Any thread.
 uint64_t mark_running_calls();
