@@ -99,7 +99,7 @@ class Orders {
     return source;
   }
 
-  // False: there are no objects of the type.
+  // False: no object of the type was found.
   bool gather(const std::string& type, const std::vector<std::vector<int64_t>>& bases) {
     const Objects found = find_objects(
         type, check_.settings.seed, [&](const Sample& sample) { check_.listener.trying(sample); },
