@@ -26,7 +26,9 @@ void check_back(TypeCheck& check, const ObjectSource& source, const Tensor& obje
                source);
 }
 
-void check_object(TypeCheck& check, const ObjectSource& source) {
+}  // namespace
+
+void check_conversion(TypeCheck& check, const ObjectSource& source) {
   const Tensor object = check.make(source);
   try {
     object.text();
@@ -52,12 +54,6 @@ void check_object(TypeCheck& check, const ObjectSource& source) {
   } catch (const tenon::Error& error) {
     check.find("conversion", error.what(), source);
   }
-}
-
-}  // namespace
-
-void check_conversion(TypeCheck& check) {
-  for (const ObjectSource& source : check.sources) check_object(check, source);
 }
 
 }  // namespace cli

@@ -78,16 +78,12 @@ void remove_components(const std::string& path) {
 
 }  // namespace
 
-void check_object_calls(TypeCheck& check) {
-  for (const ObjectSource& source : check.sources) {
-    const Tensor object = check.make(source);
-    use_object(check, object, sample_of(source));
-  }
+void check_object_calls(TypeCheck& check, const ObjectSource& source) {
+  use_object(check, check.make(source), sample_of(source));
 }
 
 // As a file gives them that is damaged, or made to do harm.
-void check_empty_objects(TypeCheck& check) {
-  const ObjectSource& source = check.sources[0];
+void check_empty_objects(TypeCheck& check, const ObjectSource& source) {
   const std::string file = format_text("{}/empty.safetensors", check.settings.folder);
   const Tensor object = check.make(source);
   try {

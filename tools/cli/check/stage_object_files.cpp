@@ -27,7 +27,11 @@ std::string difference_in_file(const TypeCheck& check, const Tensor& object,
   return " is not in the file";
 }
 
-void check_file(TypeCheck& check, const ObjectSource& source, const std::string& file) {
+}  // namespace
+
+void check_object_files(TypeCheck& check, const ObjectSource& source) {
+  if (check.found.count("text") > 0 || check.found.count("conversion") > 0) return;
+  const std::string file = format_text("{}/object.safetensors", check.settings.folder);
   const Tensor object = check.make(source);
   try {
     tenon::save_tensors(file, {{"object", object.detach()}});
@@ -45,14 +49,6 @@ void check_file(TypeCheck& check, const ObjectSource& source, const std::string&
   } catch (const tenon::Error& error) {
     check.find("stored", format_text("what was saved is not loaded: {}", error.what()), source);
   }
-}
-
-}  // namespace
-
-void check_object_files(TypeCheck& check) {
-  if (check.found.count("text") > 0 || check.found.count("conversion") > 0) return;
-  const std::string file = format_text("{}/object.safetensors", check.settings.folder);
-  for (const ObjectSource& source : check.sources) check_file(check, source, file);
   std::filesystem::remove(file);
 }
 

@@ -90,12 +90,10 @@ void check_projection(TypeCheck& check, const ObjectSource& source) {
 
 }  // namespace
 
-void check_object_gradients(TypeCheck& check) {
-  for (const ObjectSource& source : check.sources) {
-    if (!check.found.empty() || !plain_of(check.make(source)).defined()) return;
-    check_components(check, source);
-    check_projection(check, source);
-  }
+void check_object_gradients(TypeCheck& check, const ObjectSource& source) {
+  if (!check.found.empty() || !plain_of(check.make(source)).defined()) return;
+  check_components(check, source);
+  check_projection(check, source);
 }
 
 }  // namespace cli

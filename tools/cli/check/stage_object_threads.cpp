@@ -66,8 +66,8 @@ void share(TypeCheck& check, const ObjectSource& source) {
 
 }  // namespace
 
-void check_object_threads(TypeCheck& check) {
-  if (check.found.empty()) share(check, check.sources[0]);
+void check_object_threads(TypeCheck& check, const ObjectSource& source) {
+  if (check.found.empty()) share(check, source);
 }
 
 }  // namespace cli

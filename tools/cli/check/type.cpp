@@ -1,5 +1,7 @@
 // Checks of one tensor type, stage by stage.
+#include <algorithm>
 #include <array>
+#include <limits>
 
 #include "format.hpp"
 #include "type_check.hpp"
@@ -10,12 +12,26 @@ namespace {
 
 struct Stage {
   const char* name;
-  void (*check)(TypeCheck&);
+  void (*check)(TypeCheck&, const ObjectSource&);
+  size_t most;  // of how many sources: all, or the first
 };
-constexpr std::array kStages{
-    Stage{"conversion", check_conversion},     Stage{"object calls", check_object_calls},
-    Stage{"gradient", check_object_gradients}, Stage{"files", check_object_files},
-    Stage{"threads", check_object_threads},    Stage{"empty objects", check_empty_objects}};
+constexpr size_t kAll = std::numeric_limits<size_t>::max();
+constexpr std::array kStages{Stage{"conversion", check_conversion, kAll},
+                             Stage{"object calls", check_object_calls, kAll},
+                             Stage{"gradient", check_object_gradients, kAll},
+                             Stage{"files", check_object_files, kAll},
+                             Stage{"threads", check_object_threads, 1},
+                             Stage{"empty objects", check_empty_objects, 1}};
+
+void run(const Stage& stage, TypeCheck& check) {
+  for (size_t s = 0; s < std::min(stage.most, check.sources.size()); ++s) {
+    try {
+      stage.check(check, check.sources[s]);
+    } catch (const tenon::Error& error) {  // its maker may refuse a second call
+      check.listener.note(format_text("not all {} checks ran: {}", stage.name, error.what()));
+    }
+  }
+}
 
 }  // namespace
 
@@ -29,13 +45,7 @@ void check_type(const std::string& type, const CheckSettings& settings, CheckLis
   });
   if (check.sources.empty()) return;
   for (const Stage& stage : kStages) {
-    check.run_stage(stage.name, [&] {
-      try {
-        stage.check(check);
-      } catch (const tenon::Error& error) {  // its maker may refuse a second call
-        listener.note(format_text("not all {} checks ran: {}", stage.name, error.what()));
-      }
-    });
+    check.run_stage(stage.name, [&] { run(stage, check); });
   }
   listener.samples(static_cast<int64_t>(check.sources.size()));
 }

@@ -32,12 +32,12 @@ class TypeCheck : public ItemCheck {
   }
 };
 
-// Stages. Each looks at an object from each source.
-void check_conversion(TypeCheck& check);
-void check_object_calls(TypeCheck& check);
-void check_object_gradients(TypeCheck& check);
-void check_object_files(TypeCheck& check);
-void check_object_threads(TypeCheck& check);
-void check_empty_objects(TypeCheck& check);
+// Stages. Each looks at an object from one source; what its maker throws they let through.
+void check_conversion(TypeCheck& check, const ObjectSource& source);
+void check_object_calls(TypeCheck& check, const ObjectSource& source);
+void check_object_gradients(TypeCheck& check, const ObjectSource& source);
+void check_object_files(TypeCheck& check, const ObjectSource& source);
+void check_object_threads(TypeCheck& check, const ObjectSource& source);
+void check_empty_objects(TypeCheck& check, const ObjectSource& source);
 
 }  // namespace cli
