@@ -22,7 +22,7 @@ struct MultiheadAttention : ModuleOf<MultiheadAttention> {
   Child out_proj{*this, "out_proj"};
 
   MultiheadAttention(int64_t embed_dim, int64_t num_heads, double dropout, bool bias, bool) {
-    check_size("MultiheadAttention", "embed_dim", embed_dim, 1);
+    check_size("MultiheadAttention", "embed_dim", embed_dim, 1, most_features);
     check_size("MultiheadAttention", "num_heads", num_heads, 1);
     if (embed_dim % num_heads != 0) {
       throw tenon::ValueError("MultiheadAttention: num_heads " + std::to_string(num_heads) +

@@ -24,6 +24,9 @@ inline Tensor filled(IntList shape, double value) {
   return result;
 }
 
+// Of what a constructor multiplies by a small number, or makes as many modules of.
+inline constexpr int64_t most_features = INT64_MAX / 8, most_layers = 1 << 16;
+
 inline void check_size(const char* module, const char* name, int64_t size, int64_t least,
                        int64_t most = INT64_MAX) {
   if (size >= least && size <= most) return;

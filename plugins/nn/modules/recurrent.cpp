@@ -46,8 +46,8 @@ struct Recurrent : ModuleOf<Definition> {
             bool bidirectional) {
     const char* name = Definition::name;
     check_size(name, "input_size", input_size, 1);
-    check_size(name, "hidden_size", hidden_size, 1);
-    check_size(name, "num_layers", num_layers, 1);
+    check_size(name, "hidden_size", hidden_size, 1, most_features);
+    check_size(name, "num_layers", num_layers, 1, most_layers);
     if (!(dropout >= 0 && dropout <= 1)) {
       throw tenon::ValueError(std::string(name) +
                               ": dropout must be a probability, between 0 and 1, got " +

@@ -141,7 +141,7 @@ struct TransformerStack : ModuleOf<Definition> {
   tenon::detail::Child layers{*this, "layers"}, norm{*this, "norm"};
 
   TransformerStack(const Module& layer, int64_t num_layers, const Module& last) {
-    check_size(Definition::name, "num_layers", num_layers, 1);
+    check_size(Definition::name, "num_layers", num_layers, 1, most_layers);
     std::vector<Module> copies{layer};
     while (copies.size() < static_cast<size_t>(num_layers)) copies.push_back(layer.clone());
     layers = Module::create("ModuleList", arg("modules") = copies);

@@ -133,11 +133,18 @@ TEST_SUITE("nn") {
              R"({"type": "Linear", "in_features": 0, "out_features": )" + most + "}",
              R"({"type": "Embedding", "num_embeddings": 4294967296, "embedding_dim": 4294967296})",
              R"({"type": "LayerNorm", "normalized_shape": [4294967296, 4294967296]})",
+             R"({"type": "LSTM", "input_size": 1, "hidden_size": 4611686018427387904})",
+             R"({"type": "GRU", "input_size": 1, "hidden_size": )" + most + "}",
+             R"({"type": "RNN", "input_size": 4294967296, "hidden_size": 4294967296})",
+             R"({"type": "LSTM", "input_size": 1, "hidden_size": 1, "num_layers": )" + most + "}",
+             R"({"type": "MultiheadAttention", "num_heads": 1, "embed_dim": )" + most + "}",
+             R"({"type": "MultiheadAttention", "num_heads": 1, "embed_dim": 4294967296})",
          }) {
       CAPTURE(description);
       const std::string text = refusal([&] { from_json(description); });
       CHECK((text.find("can be addressed") != std::string::npos ||
-             text.find("cannot allocate") != std::string::npos));
+             text.find("cannot allocate") != std::string::npos ||
+             text.find("must be from 1 to") != std::string::npos));
     }
   }
 
