@@ -2,12 +2,8 @@
 #include "page.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 
-#include <tenon/error.hpp>
+#include <tenon/runtime.hpp>
 
 #include "comparison.hpp"
 #include "format.hpp"
@@ -152,16 +148,7 @@ std::string report_page(const CheckReport& report) {
 }
 
 void write_page(const std::string& path, const CheckReport& report) {
-  const std::string made = path + ".new";
-  std::ofstream file(made, std::ios::binary | std::ios::trunc);
-  file << report_page(report);
-  file.close();
-  std::error_code failed;
-  if (file) std::filesystem::rename(made, path, failed);
-  if (file && !failed) return;
-  const std::string why = failed ? failed.message() : std::strerror(errno);
-  std::filesystem::remove(made, failed);
-  throw tenon::IOError(format_text("cannot write '{}': {}", path, why));
+  tenon::write_file(path, report_page(report));
 }
 
 }  // namespace cli
