@@ -126,6 +126,12 @@ TEST_SUITE("terminal") {
     CHECK(outcome.code == 1);
     CHECK(contains(outcome.error, "\\x1b[31m\\x7f\\u009b\\u202e"));
     CHECK(is_printable(outcome.error));
+    folder.write("c.json", R"({"schema_version": 1, "data": {"path": "blobs.csv", "format": "csv",
+        "label": "label"}, "model": {"type": "Linear", "in_features": 2, "out_features": 3},
+        "output": {"checkpoint": ")" + std::string(kHostile) + R"(.ck"}})");
+    const Outcome resumed = run_program_in(folder.path(), "run c.json -q --epochs 1 --resume");
+    CHECK(contains(resumed.error, "no checkpoint"));
+    CHECK(is_printable(resumed.error));
     CHECK(is_printable(run_program("plan \"$(printf 'a\\033[2J\\302\\233')\"").error));
     CHECK(is_printable(run_program("show \"$(printf 'a\\033[2J\\302\\233')\"").error));
     CHECK(is_printable(run_program("\"$(printf 'a\\033[2J\\302\\233')\"").error));

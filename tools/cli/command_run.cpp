@@ -333,8 +333,8 @@ bool resume(training::Trainer& trainer, const std::string& path) {
   if (path.empty())
     throw UsageError("--resume continues from output.checkpoint, which the config does not have");
   if (!std::filesystem::exists(path)) {
-    std::fprintf(stderr, "tenon: there is no checkpoint '%s' yet: starting with the first epoch\n",
-                 path.c_str());
+    print(stderr,
+          format_text("tenon: no checkpoint '{}' yet: starting with the first epoch\n", path));
     return false;
   }
   trainer.resume(path);
@@ -348,10 +348,9 @@ void save_interrupted(const training::Trainer& trainer, const std::string& check
   if (!checkpoint.empty()) trainer.save_checkpoint(checkpoint);
   if (!trainer.ranks().first()) return;
   if (checkpoint.empty())
-    std::fprintf(stderr, "%s; nothing was saved\n", start.c_str());
+    print(stderr, start + "; nothing was saved\n");
   else
-    std::fprintf(stderr, "%s; continue from '%s' with --resume\n", start.c_str(),
-                 checkpoint.c_str());
+    print(stderr, format_text("{}; continue from '{}' with --resume\n", start, checkpoint));
 }
 
 int64_t evaluation_batch(const Json& config) {
