@@ -5,6 +5,8 @@
 #include <memory>
 #include <mutex>
 
+#include <fcntl.h>
+
 #include "core/base/environment.hpp"
 #include "core/base/error.hpp"
 #include "core/base/fork.hpp"
@@ -47,8 +49,12 @@ struct ProcessTrace {
     };
     const char* path = environment("TENON_TRACE_FILE");
     if (path == nullptr || *path == '\0') return;
-    if (std::FILE* opened = std::fopen(path, "ae")) {
-      file = opened;
+    // A named pipe that nobody reads would block the first call.
+    const int descriptor =
+        ::open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+    if (descriptor >= 0) {
+      ::fcntl(descriptor, F_SETFL, O_APPEND);  // a write to one that is read may wait
+      file = ::fdopen(descriptor, "a");
     } else {
       log(LogLevel::warning, "",
           format_text("TENON_TRACE_FILE: cannot write {}; the trace goes to standard error",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -17,6 +18,8 @@ using tenon::Tensor;
 namespace {
 
 std::string read_text(std::string_view path) {
+  if (!std::filesystem::is_regular_file(path))  // a named pipe would block its reader
+    throw tenon::IOError(std::string(path) + ": not a regular file");
   std::ifstream file(std::string(path), std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file) throw tenon::IOError(std::string(path) + ": the file cannot be read");

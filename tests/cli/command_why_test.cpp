@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "program.hpp"
 
@@ -199,6 +200,11 @@ TEST_SUITE("why") {
       start = end + 1;
     }
     CHECK(events == 200);
+    REQUIRE(mkfifo(folder.path("pipe").c_str(), 0600) == 0);  // that nobody reads
+    const Outcome piped =
+        run_program_in(folder.path(), run, "TENON_TRACE=text TENON_TRACE_FILE=pipe timeout 60");
+    CHECK(piped.code == 0);
+    CHECK(contains(piped.error, "cannot write 'pipe'; the trace goes to standard error"));
     const Outcome wrong = run_program_in(folder.path(), run, "TENON_TRACE=xml");
     CHECK(contains(wrong.error, "TENON_TRACE is text or json, not 'xml'"));
     CHECK(run_program_in(folder.path(), run).error.empty());

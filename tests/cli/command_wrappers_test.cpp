@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "program.hpp"
 
@@ -41,6 +42,12 @@ TEST_SUITE("wrappers") {
     folder.write("plain_ops.hpp", "another text");
     CHECK(run_program("wrappers " + plain + " -o " + header).code == 0);
     CHECK(std::filesystem::last_write_time(header) != long_ago);
+  }
+
+  TEST_CASE("a named pipe in the place of the header is not waited for") {
+    const Workspace folder;
+    REQUIRE(mkfifo(folder.path("pipe").c_str(), 0600) == 0);
+    CHECK(run_program("wrappers " + plain + " -o " + folder.path("pipe"), "timeout 60").code != 124);
   }
 
   TEST_CASE("what is not a plugin, or has a schema that cannot be parsed, is refused") {

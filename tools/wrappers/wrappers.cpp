@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -359,8 +360,10 @@ Files write(const std::string& plugin, bool methods) {
 }
 
 void save(const std::string& path, const std::string& text) {
-  std::ifstream file(path, std::ios::binary);
-  if (file && std::string(std::istreambuf_iterator<char>(file), {}) == text) return;
+  if (std::filesystem::is_regular_file(path)) {  // a named pipe would block its reader
+    std::ifstream file(path, std::ios::binary);
+    if (file && std::string(std::istreambuf_iterator<char>(file), {}) == text) return;
+  }
   tenon::write_file(path, text);
 }
 
