@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/base/environment.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/call.hpp"
@@ -75,10 +76,10 @@ bool serves(const Schema& op, const Schema& contract) {
 [[noreturn, gnu::cold]] void fail_missing(const CoreOpEntry& entry, const std::string& name,
                                           Error cause) {
   Error error(TENON_ERROR_PLUGIN,
-              "autograd needs op {} to {}, and no plugin provides it; put plugin 'math', which "
-              "does, into a folder of TENON_PLUGIN_PATH and leave loading from there on (`tenon "
-              "plugins` lists what is found), or register '{}' in another plugin",
-              quote(name), entry.use, entry.schema);
+              "autograd needs op {} to {}, and no plugin provides it; plugin 'math' does: {} and "
+              "leave loading from there on (`tenon plugins` lists what is found), or register '{}' "
+              "in another plugin",
+              quote(name), entry.use, plugin_folder_advice(), entry.schema);
   error.op = name;
   error.cause = std::make_shared<const tenon_error>(tenon_error{std::move(cause)});
   throw error;

@@ -24,10 +24,10 @@ TEST_SUITE("core_ops") {
     CHECK(refused.kind == TENON_ERROR_PLUGIN);
     CHECK(refused.op == "add_");
     CHECK(refused.text ==
-          "autograd needs op 'add_' to add a gradient to a .grad, and no plugin provides it; put "
-          "plugin 'math', which does, into a folder of TENON_PLUGIN_PATH and leave loading from "
-          "there on (`tenon plugins` lists what is found), or register 'add_(Tensor(a!) input, "
-          "Tensor other) -> Tensor(a!)' in another plugin");
+          "autograd needs op 'add_' to add a gradient to a .grad, and no plugin provides it; "
+          "plugin 'math' does: name its folder in TENON_PLUGIN_PATH and leave loading from there "
+          "on (`tenon plugins` lists what is found), or register 'add_(Tensor(a!) input, Tensor "
+          "other) -> Tensor(a!)' in another plugin");
     CHECK(numbers(x.grad()) == Numbers{1});
     // It is asked for again, and found once its plugin is loaded.
     load_plugin("math");
