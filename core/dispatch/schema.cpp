@@ -315,8 +315,9 @@ class Parser {
       if (peek() == '[')
         fail(at_, "an optional list is written 'Type[]?'; lists of optional values do not exist");
     }
-    if (!is_parameter && (type.kind == TypeKind::tensor_or_scalar ||
-                          type.kind == TypeKind::module || type.length > 0)) {
+    if (!is_parameter &&
+        (type.kind == TypeKind::tensor_or_scalar || type.kind == TypeKind::module ||
+         type.kind == TypeKind::json || type.length > 0)) {
       fail(begin, format_text("{} cannot be the type of a result", quote(type_text(type))));
     }
     return type;

@@ -51,6 +51,9 @@ TEST_SUITE("sdk/results") {
       CHECK(numbers(get<Tensor>(op, 1)) == Numbers{1, 2, 3});
     }
     CHECK(get<std::vector<Tensor>>("tensors", 3).size() == 3);
+    CHECK(get<std::optional<std::vector<Tensor>>>("maybe_tensors", 1)->size() == 2);
+    CHECK_FALSE(get<std::optional<std::vector<Tensor>>>("maybe_tensors", 0).has_value());
+    CHECK(get<std::vector<double>>("scalars", 3) == Numbers{0, 0.25, 0.5});
     CHECK(get<std::vector<int64_t>>("any", 3) == std::vector<int64_t>{-3, -2, 1});
     CHECK(get<std::vector<int64_t>>("argument", 0) == std::vector<int64_t>{3});
     CHECK(get<std::string>("argument", 1) == "text");

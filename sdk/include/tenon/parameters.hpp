@@ -206,7 +206,8 @@ constexpr bool gives(std::string_view type) {
   } else if constexpr (IsOptional<T>::value) {
     return type.back() == '?' && gives<typename T::value_type>(type.substr(0, type.size() - 1));
   } else if constexpr (!std::is_void_v<Element>) {
-    return list && gives<Element>(base);
+    // A list has numbers of one kind.
+    return list && !std::is_same_v<Element, Scalar> && gives<Element>(base);
   } else {
     if (list || std::is_void_v<T>) return false;
     if constexpr (std::is_same_v<T, Tensor>)

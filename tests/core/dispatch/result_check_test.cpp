@@ -117,6 +117,7 @@ TEST_SUITE("dispatch/result_check") {
     CHECK(takes("Tensor") == "-----y--");
     CHECK(takes("Tensor?") == "y----y--");
     CHECK(takes("Tensor[]") == "------yy");
+    CHECK(takes("Tensor[]?") == "y-----yy");
     CHECK(takes("Scalar") == "-yyy----");
     CHECK(takes("int") == "-yy-----");
     CHECK(takes("float") == "--yy----");
