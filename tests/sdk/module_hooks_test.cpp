@@ -62,6 +62,16 @@ TEST_SUITE("sdk/module_hooks") {
     CHECK(fired == once);
   }
 
+  TEST_CASE("a value that is read as another kind is named") {
+    const Module linear = linear_of(3, 2);
+    const Hook hook = linear.register_forward_hook(
+        [](const Module&, const HookValues& inputs, HookValues&) { inputs.get<double>("input"); });
+    CHECK(has(refusal([&] {
+                linear(ones({4, 3}));
+              }).text,
+              "value 'input' that a hook reads is Tensor, not of the type that it is read as"));
+  }
+
   TEST_CASE("a clone has the hooks of its original, and keeps them") {
     const auto state = std::make_shared<int>(0);
     Module copy;

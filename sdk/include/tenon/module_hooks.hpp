@@ -41,18 +41,19 @@ class HookValues {
   // As one of the types of sdk/README.md; TypeError when it is of another type.
   template <class T, class Where>
   T get(const Where& where) const {
-    const tenon_value& value = now(place(where));
+    const int64_t i = place(where);
+    const tenon_value& value = now(i);
     if (!detail::holds<T>(value))
-      detail::throw_kind("the value that a hook reads", value, "of the type that it is read as");
+      detail::throw_kind(label(i).c_str(), value, "of the type that it is read as");
     return detail::from_value<T>(value);
   }
   // Undefined when it is none; TypeError when it is something else.
   template <class Where>
   Tensor tensor(const Where& where) const {
-    const tenon_value& value = now(place(where));
+    const int64_t i = place(where);
+    const tenon_value& value = now(i);
     if (value.tag == TENON_VALUE_NONE) return {};
-    if (value.tag != TENON_VALUE_TENSOR)
-      detail::throw_kind("the value that a hook reads", value, "Tensor");
+    if (value.tag != TENON_VALUE_TENSOR) detail::throw_kind(label(i).c_str(), value, "Tensor");
     return Tensor::borrow(value.as.tensor);
   }
   // Replaces the value: with a Tensor, number, text, list, `none` or Value.
@@ -65,6 +66,12 @@ class HookValues {
   }
 
  private:
+  // As messages call it: "value 'x' that a hook reads".
+  std::string label(int64_t i) const {
+    const std::string known(name(i));
+    return "value " + (known.empty() ? std::to_string(i) : "'" + known + "'") +
+           " that a hook reads";
+  }
   int64_t place(int64_t i) const {
     if (i < 0 || i >= size()) {
       throw IndexError("a hook asks for value " + std::to_string(i) + " of " +
