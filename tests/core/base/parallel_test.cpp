@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <ctime>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -155,6 +157,14 @@ TEST_SUITE("parallel") {
     int calls = 0;
     parallel_for(0, 100, 40, [&](int64_t, int64_t) { ++calls; });
     CHECK(calls == 1);
+  }
+
+  TEST_CASE("threads that wait for a loop use no processor time") {
+    const Threads threads(4);
+    parallel_for(0, 1000, 1, [](int64_t, int64_t) {});
+    const std::clock_t before = std::clock();
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    CHECK(std::clock() - before < CLOCKS_PER_SEC / 10);
   }
 
   TEST_CASE("loops inside of loops run serially") {

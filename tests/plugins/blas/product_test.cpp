@@ -187,6 +187,7 @@ TEST_SUITE("blas") {
     const Tensor shift = numbers({5}, tenon::i64, 3);
     check_close(shift.addmm(whole, other, 2, 3), naive(whole, other) * 3 + shift.to(f64) * 2);
     CHECK_THROWS_AS(shift.addmm(whole, other, 0.5), tenon::TypeError);
+    CHECK_THROWS_AS(shift.addmm(whole, other, 1, 0.5), tenon::TypeError);
     check_values(tenon::ones({2}).addmm(tenon::zeros({2, 0}), tenon::zeros({0, 2}), 3), {2, 2},
                  {3, 3, 3, 3});
     CHECK(refusal([&] { numbers({4}, f64).addmm(a, b); }) ==
