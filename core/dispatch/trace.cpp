@@ -49,7 +49,7 @@ struct ProcessTrace {
     };
     const char* path = environment("TENON_TRACE_FILE");
     if (path == nullptr || *path == '\0') return;
-    // A named pipe that nobody reads would block the first call.
+    // A named pipe without a reader would block the first call.
     const int descriptor =
         ::open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
     if (descriptor >= 0) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <spawn.h>
 #include <string_view>
 #include <unistd.h>
@@ -14,20 +15,23 @@
 #include <sys/auxv.h>
 #include <sys/wait.h>
 
+#include "core/base/environment.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
+#include "core/plugin/elf_notes.hpp"
 #include "core/plugin/failure.hpp"
 
 namespace tenon::core {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& path, std::string problem) {
+[[noreturn]] void refuse(const std::string& path, std::string problem,
+                         std::string remedy = "fix the file, or install what it links") {
   PluginFailure failure;
   failure.stage = PluginStage::Open;
   failure.path = path;
   failure.problem = std::move(problem);
-  failure.remedy = "fix the file, or install what it links";
+  failure.remedy = std::move(remedy);
   throw PluginError(failure);
 }
 
@@ -44,15 +48,41 @@ struct Output {
   bool succeeded = false;
 };
 
-Output run_loader(const std::string& loader, const std::string& path) {
+// The copy in the child; other descriptors of this process are closed there.
+constexpr int kCopy = 3;
+constexpr const char* kCopyPath = "/proc/self/fd/3";
+
+// Where the loader looks before the copy's run path: that one as it is for the file at `path`, because
+// $ORIGIN of the copy is another folder.
+std::string library_path(const SealedFile& copy, const std::string& path) {
+  const char* const given = environment("LD_LIBRARY_PATH");
+  std::string folders = given == nullptr ? "" : given;
+  const LinkedLibraries linked = read_linked_libraries(copy, path);
+  if (std::ranges::none_of(linked.run_path, is_by_origin)) return folders;
+  for (const std::string& folder : linked.run_path) {
+    const std::string place = expand_origin(folder, path);
+    // It is a list to the loader as well.
+    if (place.find_first_of(":;") != place.npos) {
+      refuse(path, format_text("the folder {} of its run path has ':' or ';' in its name", quote(place)),
+             "rename the folder");
+    }
+    folders += (folders.empty() ? "" : ":") + place;
+  }
+  return folders;
+}
+
+Output run_loader(const std::string& loader, const SealedFile& copy, const std::string& folders) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return {strerror(errno), false};
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-  std::array<std::string, 3> words = {loader, "--list", path};
-  std::array<char*, 4> arguments = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+  // The last, which may take the place of the pipe's end.
+  ::posix_spawn_file_actions_addopen(&actions, kCopy, copy.path().c_str(), O_RDONLY, 0);
+  std::array<std::string, 5> words = {loader, "--library-path", folders, "--list", kCopyPath};
+  std::array<char*, 6> arguments{};
+  std::ranges::transform(words, arguments.begin(), [](std::string& word) { return word.data(); });
   pid_t child = 0;
   const int fault =
       ::posix_spawn(&child, loader.c_str(), &actions, nullptr, arguments.data(), environ);
@@ -87,12 +117,26 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-std::vector<LinkedFile> linked_files(const std::string& path) {
+bool is_by_origin(const std::string& folder) { return folder.find("ORIGIN") != folder.npos; }
+
+std::string expand_origin(std::string folder, const std::string& path) {
+  const std::string origin = std::filesystem::absolute(path).parent_path();
+  for (const std::string_view word : {"${ORIGIN}", "$ORIGIN"}) {
+    for (size_t at = 0; (at = folder.find(word, at)) != folder.npos; at += origin.size())
+      folder.replace(at, word.size(), origin);
+  }
+  return folder;
+}
+
+std::vector<LinkedFile> linked_files(const SealedFile& copy, const std::string& path) {
   const std::string loader = loader_of_process();
   if (loader.empty()) refuse(path, "this program has no loader that can list its libraries");
-  const Output output = run_loader(loader, path);
-  if (!output.succeeded)
+  Output output = run_loader(loader, copy, library_path(copy, path));
+  if (!output.succeeded) {
+    if (const size_t at = output.text.find(kCopyPath); at != output.text.npos)
+      output.text.replace(at, std::string_view(kCopyPath).size(), path);
     refuse(path, format_text("the system's loader says: {}", printable(trimmed(output.text))));
+  }
   std::vector<LinkedFile> files;
   for (std::string_view rest = output.text; !rest.empty();) {
     const size_t end = rest.find('\n');

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "core/plugin/sealed_file.hpp"
+
 namespace tenon::core {
 
 struct LinkedFile {
@@ -11,9 +13,14 @@ struct LinkedFile {
   std::string path;
 };
 
-// Also what these libraries link, sorted by name. Asks the system's loader in a child process,
-// which maps the files and runs none of their code. Throws PluginError, stage open, when the loader
-// refuses the file or does not find a library.
-std::vector<LinkedFile> linked_files(const std::string& path);
+// Of a copy, as if it were the file at `path`, which is not read. Also what these libraries link, sorted
+// by name. Asks the system's loader in a child process, which maps the files and runs none of their
+// code. Throws PluginError, stage open, when the loader refuses the copy or does not find a library, and
+// stage read for what is not a shared library.
+std::vector<LinkedFile> linked_files(const SealedFile& copy, const std::string& path);
+
+// Whether $ORIGIN is in a folder of a run path; and that folder for the file at `path`.
+bool is_by_origin(const std::string& folder);
+std::string expand_origin(std::string folder, const std::string& path);
 
 }  // namespace tenon::core

@@ -200,7 +200,7 @@ TEST_SUITE("why") {
       start = end + 1;
     }
     CHECK(events == 200);
-    REQUIRE(mkfifo(folder.path("pipe").c_str(), 0600) == 0);  // that nobody reads
+    REQUIRE(mkfifo(folder.path("pipe").c_str(), 0600) == 0);  // without a reader
     const Outcome piped =
         run_program_in(folder.path(), run, "TENON_TRACE=text TENON_TRACE_FILE=pipe timeout 60");
     CHECK(piped.code == 0);

@@ -3,10 +3,15 @@
  * plugins that have thread-local storage. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <tenon/abi/abi.h>
 
@@ -94,6 +99,35 @@ static void* wait_and_use(void* unused) {
   return NULL;
 }
 
+/* libtenon is visible to no other library, so a static object of a plugin that makes a tensor has no host: the
+ * process says so and aborts. */
+static void load_too_early(void) {
+  int ends[2];
+  char path[4096], said[512];
+  snprintf(path, sizeof(path), "%s/../static_objects/static_objects.so", fixtures);
+  require(pipe(ends) == 0, "pipe", NULL);
+  const pid_t child = fork();
+  if (child == 0) {
+    tenon_error* error = NULL;
+    dup2(ends[1], STDERR_FILENO);
+    const struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    host->plugin_load(path, &error);
+    _exit(0);
+  }
+  close(ends[1]);
+  size_t length = 0;
+  for (ssize_t got = 1; got > 0 && length < sizeof(said) - 1; length += (size_t)got) {
+    got = read(ends[0], said + length, sizeof(said) - 1 - length);
+    if (got < 0) got = 0;
+  }
+  said[length] = 0;
+  int status = 0;
+  waitpid(child, &status, 0);
+  require(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "a static tensor", said);
+  require(strstr(said, "make it a static inside of a function") != NULL, "a static tensor", said);
+}
+
 int main(int count, char** arguments) {
   require(count == 3, "usage", "open_test LIBRARY FIXTURES");
   library_path = arguments[1];
@@ -108,6 +142,7 @@ int main(int count, char** arguments) {
   use_library();
   pthread_join(older, NULL);
   pthread_join(younger, NULL);
+  load_too_early();
   puts("opened");
   return 0;
 }

@@ -57,8 +57,7 @@ enum class JvpKind : uint32_t {
   linear = TENON_JVP_LINEAR,
   multilinear = TENON_JVP_MULTILINEAR
 };
-// Not `linear`, which is an op: tests/sdk/check_messages sees that no constant here has the name of
-// one.
+// Not `linear`, which is an op: the tests see that no constant here has the name of one.
 inline constexpr JvpKind pointwise = JvpKind::pointwise, multilinear = JvpKind::multilinear;
 
 namespace detail {

@@ -360,7 +360,8 @@ T& as(const Tensor& tensor) {
 // A new object of a type unrelated to Tensor, its payload made from `arguments`.
 template <class T, class... Arguments>
 Tensor make(Arguments&&... arguments) {
-  static_assert(std::is_nothrow_move_constructible_v<T>, "payloads move without fail");
+  static_assert(std::is_nothrow_move_constructible_v<T>,
+                "a payload is moved without throwing: mark its move constructor noexcept");
   T payload{std::forward<Arguments>(arguments)...};
   const auto dtype = static_cast<tenon_dtype>(detail::dtype_of_payload(payload));
   void* memory = nullptr;
@@ -387,7 +388,8 @@ Tensor make(Arguments&&... arguments) {
 // One of a child type of Tensor, sharing data and history with `tensor`.
 template <class T, class... Arguments>
 Tensor wrap(const Tensor& tensor, Arguments&&... arguments) {
-  static_assert(std::is_nothrow_move_constructible_v<T>, "payloads move without fail");
+  static_assert(std::is_nothrow_move_constructible_v<T>,
+                "a payload is moved without throwing: mark its move constructor noexcept");
   T payload{std::forward<Arguments>(arguments)...};
   void* memory = nullptr;
   void** const place =

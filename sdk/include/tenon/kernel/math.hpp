@@ -11,7 +11,7 @@
 //
 // Accuracy: at most 4 units in the last place of the exact result, in every instruction set (rsqrt
 // 1.5, sqrt 0.5); NaN, infinities, signed zeros and denormals as IEEE 754 and C define them.
-// tests/sdk/kernel/math_test.cpp checks it over arguments of every kind.
+// The tests check it over arguments of every kind.
 #pragma once
 
 #include <cstdint>  // and with it the C library's version
