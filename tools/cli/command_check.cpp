@@ -76,13 +76,15 @@ void find_empty(const Json& declarations, CheckReport& report) {
 class CheckedFolder {
  public:
   explicit CheckedFolder(bool needed)
-      : folder_(needed ? std::optional<PrivateFolder>(std::in_place)
-                       : std::optional<PrivateFolder>()),
-        cleanup_([this] {
+      : cleanup_([this] {
           reporting.lock();
           end_children();
           folder_.reset();
-        }) {}
+        }) {
+    // Only now, so that no signal ends the program between the two.
+    const std::lock_guard lock(reporting);
+    if (needed) folder_.emplace();
+  }
   std::string path() const { return folder_ ? folder_->path() : ""; }
 
   // Held for good by what ends the program: what fails since the folder goes is not reported.

@@ -30,8 +30,11 @@ void wait_for_signal(const std::function<void()>& cleanup) {
   while (read(channel[0], &signal, 1) < 0 && errno == EINTR) continue;
   if (signal == 0) return;
   cleanup();
-  std::signal(signal, SIG_DFL);
-  kill(getpid(), signal);
+  // Other threads run, and one may just have put the handler back.
+  for (;;) {
+    std::signal(signal, SIG_DFL);
+    raise(signal);
+  }
 }
 
 }  // namespace
