@@ -37,6 +37,17 @@ constexpr uint64_t kMaxDynamic = 1u << 16;
 constexpr uint32_t kMaxSectionNames = 1u << 20;
 constexpr uint64_t kMaxSectionHeaders = 1u << 16;
 constexpr uint32_t kMaxSymbols = 1u << 20;
+// Libraries and folders: names of files are shorter, and many entries may name the same text.
+constexpr size_t kMaxNames = 4096;
+constexpr size_t kMaxName = 4096;
+
+// Of a symbol's name, more than any that says something about the file.
+constexpr size_t kMaxSymbolName = 4096;
+constexpr uint32_t kSymbolBlock = 1024;
+
+// Bytes before the buckets of the two kinds of hash tables.
+constexpr uint64_t kHashHead = 2 * sizeof(uint32_t);
+constexpr uint64_t kGnuHashHead = 4 * sizeof(uint32_t);
 
 // The start of a file, where linkers put headers and notes: one read serves them all.
 constexpr size_t kHeadSize = 4096;
@@ -71,11 +82,15 @@ class ElfFile {
     if (!source.read(0, head_.data(), head_size_)) refuse("it cannot be read", "copy it again");
     check_header();
     read_program_headers();
+    read_dynamic_section();
+    check_dynamic_section();
+    check_section_table();
   }
 
   void for_each_payload(const std::function<void(std::string_view)>& take);
   LinkedLibraries linked_libraries() const;
-  DynamicSymbols dynamic_symbols() const;
+  bool stays_mapped() const { return (dynamic_value(DT_FLAGS_1).value_or(0) & DF_1_NODELETE) != 0; }
+  void for_each_symbol(const std::function<void(const DynamicSymbol&)>& take) const;
 
  private:
   [[noreturn]] void refuse(const std::string& problem, const std::string& remedy,
@@ -96,35 +111,44 @@ class ElfFile {
         "copy or build it again");
   }
 
-  [[noreturn]] void damaged_dynamic(const char* what) const {
+  [[noreturn]] void damaged_dynamic(const std::string& what) const {
     refuse(format_text("its dynamic section is damaged: {}", what), "copy or build it again");
   }
 
   void check_header();
   void read_program_headers();
-  // Whether bytes of the file get mapped at this address and for this long.
-  bool is_loaded(uint64_t address, uint64_t count) const {
-    return std::any_of(segments_.begin(), segments_.end(), [&](const Elf64_Phdr& load) {
+  void read_dynamic_section();
+  void check_dynamic_section() const;
+  void check_section_table() const;
+  // The segment that maps bytes of the file at this address and for this long; null where none does.
+  const Elf64_Phdr* segment_of(uint64_t address, uint64_t count) const {
+    const auto found = std::ranges::find_if(segments_, [&](const Elf64_Phdr& load) {
       return load.p_type == PT_LOAD && address >= load.p_vaddr &&
              address - load.p_vaddr <= load.p_filesz &&
              count <= load.p_filesz - (address - load.p_vaddr);
     });
+    return found == segments_.end() ? nullptr : &*found;
   }
-  std::vector<Elf64_Dyn> dynamic_entries(const Elf64_Phdr& segment) const;
-  std::vector<Elf64_Dyn> dynamic_entries() const {
-    return dynamic_entries(*std::ranges::find(segments_, PT_DYNAMIC, &Elf64_Phdr::p_type));
+  bool is_loaded(uint64_t address, uint64_t count) const {
+    return segment_of(address, count) != nullptr;
   }
-  // Where the file has what gets mapped at an address; the constructor has seen that it has.
-  uint64_t offset_of(uint64_t address) const {
-    const auto load = std::ranges::find_if(segments_, [&](const Elf64_Phdr& segment) {
-      return segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
-             address - segment.p_vaddr <= segment.p_filesz;
-    });
-    return load->p_offset + (address - load->p_vaddr);
+  // Where the file has what gets mapped at an address.
+  uint64_t offset_of(const char* what, uint64_t address, uint64_t count) const {
+    const Elf64_Phdr* segment = segment_of(address, count);
+    if (segment == nullptr) damaged_dynamic(format_text("{} is outside of the file", what));
+    return segment->p_offset + (address - segment->p_vaddr);
   }
-  std::string dynamic_strings(const std::vector<Elf64_Dyn>& entries) const;
-  uint32_t symbol_count(const std::vector<Elf64_Dyn>& entries) const;
-  void check_dynamic(const Elf64_Phdr& segment) const;
+  // Of entries with the same tag the last counts, as for the system's loader.
+  std::optional<uint64_t> dynamic_value(int64_t tag) const {
+    const auto found = std::find_if(dynamic_.rbegin(), dynamic_.rend(),
+                                    [&](const Elf64_Dyn& entry) { return entry.d_tag == tag; });
+    if (found == dynamic_.rend()) return std::nullopt;
+    return found->d_un.d_val;
+  }
+  // Of a table without which check_dynamic_section refuses the file.
+  uint64_t table_address(int64_t tag) const { return dynamic_value(tag).value_or(0); }
+  std::string dynamic_strings() const;
+  uint32_t symbol_count() const;
   void require_inside(const std::string& what, uint64_t offset, uint64_t count) const {
     if (offset > source_.size() || count > source_.size() - offset) {
       truncated(what, offset + std::min(count, UINT64_MAX - offset));
@@ -150,6 +174,7 @@ class ElfFile {
   size_t head_size_ = 0;
   Elf64_Ehdr header_{};
   std::vector<Elf64_Phdr> segments_;
+  std::vector<Elf64_Dyn> dynamic_;  // without the entry that ends it
   uint32_t note_count_ = 0;
 };
 
@@ -216,11 +241,9 @@ void ElfFile::read_program_headers() {
 
   // The system's loader maps what these say and trusts the rest: past the end of the file it would
   // die of SIGBUS.
-  const Elf64_Phdr* dynamic = nullptr;
   for (const Elf64_Phdr& segment : segments_) {
     if (segment.p_type == PT_NULL || segment.p_type == PT_GNU_STACK) continue;
     require_inside("a segment", segment.p_offset, segment.p_filesz);
-    if (segment.p_type == PT_DYNAMIC) dynamic = &segment;
     if (segment.p_type == PT_LOAD && segment.p_memsz < segment.p_filesz) {
       refuse("a segment has more bytes in the file than in memory: it is damaged",
              "copy or build it again");
@@ -230,58 +253,112 @@ void ElfFile::read_program_headers() {
              "copy or build it again");
     }
   }
-  if (dynamic == nullptr || !is_loaded(dynamic->p_vaddr, dynamic->p_filesz)) {
+}
+
+void ElfFile::check_section_table() const {
+  // Linkers write it last, so a file that stops before its end was cut.
+  if (header_.e_shoff == 0) return;
+  require_inside("the section table", header_.e_shoff,
+                 uint64_t{header_.e_shnum} * header_.e_shentsize);
+}
+
+// Read where the system's loader finds it, by its address; of several it would take one alone.
+void ElfFile::read_dynamic_section() {
+  const Elf64_Phdr* found = nullptr;
+  for (const Elf64_Phdr& segment : segments_) {
+    if (segment.p_type != PT_DYNAMIC) continue;
+    if (found != nullptr) {
+      refuse("it has more than one dynamic section: it is damaged", "copy or build it again");
+    }
+    found = &segment;
+  }
+  if (found == nullptr || !is_loaded(found->p_vaddr, found->p_filesz)) {
     refuse("it has no dynamic section that gets loaded", "link it with -shared");
   }
-  check_dynamic(*dynamic);
-  // Linkers write the section table last, so a file that stops before its end was cut.
-  if (header_.e_shoff != 0) {
-    require_inside("the section table", header_.e_shoff,
-                   uint64_t{header_.e_shnum} * header_.e_shentsize);
+  if (found->p_filesz > kMaxDynamic) damaged_dynamic("it is too large");
+  dynamic_.resize(found->p_filesz / sizeof(Elf64_Dyn));
+  read("the dynamic section", offset_of("it", found->p_vaddr, found->p_filesz), dynamic_.data(),
+       dynamic_.size() * sizeof(Elf64_Dyn));
+  const auto end = std::ranges::find(dynamic_, int64_t{DT_NULL}, &Elf64_Dyn::d_tag);
+  if (end == dynamic_.end()) damaged_dynamic("it has no end");
+  dynamic_.erase(end, dynamic_.end());
+}
+
+// The tables that the system's loader follows blindly must exist and be inside of what it maps.
+// This catches damaged files; it does not make a malicious one harmless, for its code would run
+// anyway.
+void ElfFile::check_dynamic_section() const {
+  const auto outside = [&](int64_t tag, uint64_t count) {
+    const auto address = dynamic_value(tag);
+    return address && !is_loaded(*address, count);
+  };
+  const uint64_t string_size = dynamic_value(DT_STRSZ).value_or(0);
+  if (!dynamic_value(DT_STRTAB) || outside(DT_STRTAB, string_size)) {
+    damaged_dynamic("it has no strings");
+  }
+  if (!dynamic_value(DT_SYMTAB) || outside(DT_SYMTAB, sizeof(Elf64_Sym))) {
+    damaged_dynamic("it has no symbols");
+  }
+  if (!dynamic_value(DT_HASH) && !dynamic_value(DT_GNU_HASH)) {
+    damaged_dynamic("it has no hash table");
+  }
+  if (outside(DT_HASH, kHashHead) || outside(DT_GNU_HASH, kGnuHashHead)) {
+    damaged_dynamic("its hash table is outside of the file");
+  }
+  const auto check_table = [&](int64_t table, int64_t size, const char* what) {
+    if (outside(table, dynamic_value(size).value_or(0))) damaged_dynamic(what);
+  };
+  check_table(DT_RELA, DT_RELASZ, "its relocations are outside of the file");
+  check_table(DT_JMPREL, DT_PLTRELSZ, "its function relocations are outside of the file");
+  check_table(DT_INIT_ARRAY, DT_INIT_ARRAYSZ, "its constructors are outside of the file");
+  check_table(DT_FINI_ARRAY, DT_FINI_ARRAYSZ, "its destructors are outside of the file");
+  for (int64_t tag : {DT_INIT, DT_FINI, DT_PLTGOT, DT_VERSYM, DT_VERNEED, DT_VERDEF}) {
+    if (outside(tag, 1)) damaged_dynamic("an address is outside of the file");
+  }
+  if (dynamic_value(DT_AUDIT) || dynamic_value(DT_DEPAUDIT)) {
+    refuse("it names an audit library, whose code would run before the file is judged",
+           "link it without --audit and --depaudit");
+  }
+  for (const Elf64_Dyn& entry : dynamic_) {
+    const bool is_string = entry.d_tag == DT_NEEDED || entry.d_tag == DT_SONAME ||
+                           entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH;
+    if (is_string && entry.d_un.d_val >= string_size) {
+      damaged_dynamic("a name is outside of its strings");
+    }
   }
 }
 
-std::vector<Elf64_Dyn> ElfFile::dynamic_entries(const Elf64_Phdr& segment) const {
-  if (segment.p_filesz > kMaxDynamic) damaged_dynamic("it is too large");
-  std::vector<Elf64_Dyn> entries(segment.p_filesz / sizeof(Elf64_Dyn));
-  read("the dynamic section", segment.p_offset, entries.data(), entries.size() * sizeof(Elf64_Dyn));
-  const auto end = std::find_if(entries.begin(), entries.end(),
-                                [](const Elf64_Dyn& entry) { return entry.d_tag == DT_NULL; });
-  if (end == entries.end()) damaged_dynamic("it has no end");
-  entries.erase(end, entries.end());
-  return entries;
-}
-
-// 0 where there is none.
-uint64_t dynamic_value(const std::vector<Elf64_Dyn>& entries, int64_t tag) {
-  const auto found = std::ranges::find(entries, tag, &Elf64_Dyn::d_tag);
-  return found == entries.end() ? 0 : found->d_un.d_val;
-}
-
-std::string ElfFile::dynamic_strings(const std::vector<Elf64_Dyn>& entries) const {
-  const uint64_t offset = offset_of(dynamic_value(entries, DT_STRTAB));
-  const uint64_t size = dynamic_value(entries, DT_STRSZ);
-  require_inside("the strings of its dynamic section", offset, size);
+std::string ElfFile::dynamic_strings() const {
+  const uint64_t size = dynamic_value(DT_STRSZ).value_or(0);
+  const uint64_t offset = offset_of("its string table", table_address(DT_STRTAB), size);
   std::string strings(size, '\0');
   read("the strings of its dynamic section", offset, strings.data(), strings.size());
   return strings;
 }
 
+// The text at a position that is inside of the strings, or its beginning where it is longer.
+std::string_view text_at(const std::string& strings, uint64_t position, size_t most) {
+  const std::string_view text = std::string_view(strings).substr(position, most);
+  return text.substr(0, text.find('\0'));
+}
+
 // Only hash tables say it: the old one outright, the new one by the end of its last chain.
-uint32_t ElfFile::symbol_count(const std::vector<Elf64_Dyn>& entries) const {
+uint32_t ElfFile::symbol_count() const {
   const auto word = [&](uint64_t offset) {
     uint32_t number = 0;
     read("its hash table", offset, &number, sizeof number);
     return number;
   };
-  if (const uint64_t address = dynamic_value(entries, DT_HASH); address != 0)
-    return word(offset_of(address) + sizeof(uint32_t));
-  const uint64_t table = offset_of(dynamic_value(entries, DT_GNU_HASH));
+  if (const auto old = dynamic_value(DT_HASH)) {
+    return word(offset_of("its hash table", *old, kHashHead) + sizeof(uint32_t));
+  }
+  const uint64_t table = offset_of("its hash table", table_address(DT_GNU_HASH), kGnuHashHead);
   const uint32_t bucket_count = word(table), first = word(table + 4), bloom_words = word(table + 8);
   if (bucket_count > kMaxSymbols || first > kMaxSymbols || bloom_words > kMaxSymbols)
     damaged_dynamic("its hash table is too large");
+  const uint64_t buckets_at = table + kGnuHashHead + uint64_t{bloom_words} * 8;
+  require_inside("its hash table", buckets_at, uint64_t{bucket_count} * sizeof(uint32_t));
   std::vector<uint32_t> buckets(bucket_count);
-  const uint64_t buckets_at = table + 16 + uint64_t{bloom_words} * 8;
   read("its hash table", buckets_at, buckets.data(), buckets.size() * sizeof(uint32_t));
   uint32_t last = 0;
   for (const uint32_t bucket : buckets) last = std::max(last, bucket);
@@ -291,85 +368,59 @@ uint32_t ElfFile::symbol_count(const std::vector<Elf64_Dyn>& entries) const {
   return last + 1;
 }
 
-DynamicSymbols ElfFile::dynamic_symbols() const {
-  const std::vector<Elf64_Dyn> entries = dynamic_entries();
-  const std::string strings = dynamic_strings(entries);
-  const uint32_t count = symbol_count(entries);
+// Names are shown to `take` where they are and symbols are read in blocks: of a forged file each may
+// name the same long text.
+void ElfFile::for_each_symbol(const std::function<void(const DynamicSymbol&)>& take) const {
+  const uint32_t count = symbol_count();
   if (count > kMaxSymbols) damaged_dynamic("it has too many symbols");
-  const uint64_t offset = offset_of(dynamic_value(entries, DT_SYMTAB));
-  require_inside("its symbols", offset, uint64_t{count} * sizeof(Elf64_Sym));
-  std::vector<Elf64_Sym> symbols(count);
-  read("its symbols", offset, symbols.data(), symbols.size() * sizeof(Elf64_Sym));
-  DynamicSymbols found;
-  found.no_delete = (dynamic_value(entries, DT_FLAGS_1) & DF_1_NODELETE) != 0;
-  for (const Elf64_Sym& symbol : symbols) {
-    if (symbol.st_name == 0 || symbol.st_name >= strings.size()) continue;
-    const char* name = strings.c_str() + symbol.st_name;
-    if (symbol.st_shndx == SHN_UNDEF) {
-      found.imported.emplace_back(name);
-    } else if (ELF64_ST_BIND(symbol.st_info) == STB_GNU_UNIQUE) {
-      found.unique.emplace_back(name);
+  const uint64_t begin =
+      offset_of("its symbol table", table_address(DT_SYMTAB), uint64_t{count} * sizeof(Elf64_Sym));
+  const std::string strings = dynamic_strings();
+  std::vector<Elf64_Sym> block(std::min(count, kSymbolBlock));
+  for (uint32_t at = 0; at < count; at += kSymbolBlock) {
+    block.resize(std::min(count - at, kSymbolBlock));
+    read("its symbols", begin + uint64_t{at} * sizeof(Elf64_Sym), block.data(),
+         block.size() * sizeof(Elf64_Sym));
+    for (const Elf64_Sym& symbol : block) {
+      if (symbol.st_name == 0 || symbol.st_name >= strings.size()) continue;
+      const bool imported = symbol.st_shndx == SHN_UNDEF;
+      if (!imported && ELF64_ST_BIND(symbol.st_info) != STB_GNU_UNIQUE) continue;
+      take({text_at(strings, symbol.st_name, kMaxSymbolName), imported});
     }
   }
-  return found;
 }
 
 LinkedLibraries ElfFile::linked_libraries() const {
-  const std::vector<Elf64_Dyn> entries = dynamic_entries();
-  const std::string strings = dynamic_strings(entries);
+  const std::string strings = dynamic_strings();
+  size_t count = 0;
+  uint64_t bytes = 0;
+  const auto copy_of = [&](std::string_view name) {
+    if (name.size() > kMaxName) {
+      damaged_dynamic(
+          format_text("a library or folder has a name of more than {} bytes", kMaxName));
+    }
+    bytes += name.size();
+    if (++count > kMaxNames || bytes > 2 * source_.size()) {
+      damaged_dynamic(format_text(
+          "it names more than {} libraries and folders, or more text than twice the file",
+          kMaxNames));
+    }
+    return std::string(name);
+  };
   LinkedLibraries found;
-  for (const Elf64_Dyn& entry : entries) {
-    if (entry.d_un.d_val >= strings.size()) continue;
-    const std::string text = strings.c_str() + entry.d_un.d_val;
-    if (entry.d_tag == DT_NEEDED) found.needed.push_back(text);
+  for (const Elf64_Dyn& entry : dynamic_) {
+    if (entry.d_tag == DT_NEEDED) {
+      found.needed.push_back(copy_of(text_at(strings, entry.d_un.d_val, kMaxName + 1)));
+    }
     if (entry.d_tag != DT_RUNPATH && entry.d_tag != DT_RPATH) continue;
-    for (std::string_view rest = text; !rest.empty();) {
+    for (std::string_view rest = text_at(strings, entry.d_un.d_val, strings.size());
+         !rest.empty();) {
       const size_t colon = rest.find(':');
-      found.run_path.emplace_back(rest.substr(0, colon));
+      found.run_path.push_back(copy_of(rest.substr(0, colon)));
       rest.remove_prefix(colon == rest.npos ? rest.size() : colon + 1);
     }
   }
   return found;
-}
-
-// The tables that the system's loader follows blindly must exist and be inside of what it maps.
-// This catches damaged files; it does not make a malicious one harmless, for its code would run
-// anyway.
-void ElfFile::check_dynamic(const Elf64_Phdr& segment) const {
-  const std::vector<Elf64_Dyn> entries = dynamic_entries(segment);
-  const auto damaged = [&](const char* what) { damaged_dynamic(what); };
-  const auto value = [&](int64_t tag) -> std::optional<uint64_t> {
-    for (const Elf64_Dyn& entry : entries) {
-      if (entry.d_tag == tag) return entry.d_un.d_val;
-    }
-    return std::nullopt;
-  };
-  const auto strings = value(DT_STRTAB);
-  const uint64_t string_size = value(DT_STRSZ).value_or(0);
-  if (!strings || !is_loaded(*strings, string_size)) damaged("it has no strings");
-  const auto symbols = value(DT_SYMTAB);
-  if (!symbols || !is_loaded(*symbols, sizeof(Elf64_Sym))) damaged("it has no symbols");
-  const auto hash = value(DT_GNU_HASH) ? value(DT_GNU_HASH) : value(DT_HASH);
-  if (!hash || !is_loaded(*hash, 4 * sizeof(uint32_t))) damaged("it has no hash table");
-  const auto check_table = [&](int64_t table, int64_t size, const char* what) {
-    if (value(table) && !is_loaded(*value(table), value(size).value_or(0))) damaged(what);
-  };
-  check_table(DT_RELA, DT_RELASZ, "its relocations are outside of the file");
-  check_table(DT_JMPREL, DT_PLTRELSZ, "its function relocations are outside of the file");
-  check_table(DT_INIT_ARRAY, DT_INIT_ARRAYSZ, "its constructors are outside of the file");
-  check_table(DT_FINI_ARRAY, DT_FINI_ARRAYSZ, "its destructors are outside of the file");
-  for (int64_t tag : {DT_INIT, DT_FINI, DT_PLTGOT, DT_VERSYM, DT_VERNEED, DT_VERDEF}) {
-    if (value(tag) && !is_loaded(*value(tag), 1)) damaged("an address is outside of the file");
-  }
-  if (value(DT_AUDIT) || value(DT_DEPAUDIT)) {
-    refuse("it names an audit library, whose code would run before the file is judged",
-           "link it without --audit and --depaudit");
-  }
-  for (const Elf64_Dyn& entry : entries) {
-    const bool is_string = entry.d_tag == DT_NEEDED || entry.d_tag == DT_SONAME ||
-                           entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH;
-    if (is_string && entry.d_un.d_val >= string_size) damaged("a name is outside of its strings");
-  }
 }
 
 void ElfFile::for_each_payload(const std::function<void(std::string_view)>& take) {
@@ -480,7 +531,7 @@ bool ElfFile::section_table_has_facts() const {
   if (!source_.read(table.sh_offset, names.data(), names.size())) return false;
   return std::any_of(sections.begin(), sections.end(), [&](const Elf64_Shdr& section) {
     return section.sh_name < names.size() &&
-           std::string_view(names.c_str() + section.sh_name) == TENON_FACTS_SECTION;
+           text_at(names, section.sh_name, sizeof TENON_FACTS_SECTION) == TENON_FACTS_SECTION;
   });
 }
 
@@ -491,8 +542,13 @@ void read_fact_payloads(const ByteSource& source, const std::string& path,
   ElfFile(source, path).for_each_payload(take);
 }
 
-DynamicSymbols read_dynamic_symbols(const ByteSource& source, const std::string& path) {
-  return ElfFile(source, path).dynamic_symbols();
+bool stays_mapped(const ByteSource& source, const std::string& path) {
+  return ElfFile(source, path).stays_mapped();
+}
+
+void read_dynamic_symbols(const ByteSource& source, const std::string& path,
+                          const std::function<void(const DynamicSymbol&)>& take) {
+  ElfFile(source, path).for_each_symbol(take);
 }
 
 LinkedLibraries read_linked_libraries(const ByteSource& source, const std::string& path) {

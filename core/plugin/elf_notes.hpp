@@ -17,19 +17,23 @@ namespace tenon::core {
 void read_fact_payloads(const ByteSource& source, const std::string& path,
                         const std::function<void(std::string_view)>& take);
 
-// What the system's loader looks for before it maps the file, as its dynamic section has it.
+// What the system's loader looks for before it maps the file, as its dynamic section has it. This and
+// all below throw as read_fact_payloads does.
 struct LinkedLibraries {
   std::vector<std::string> needed;    // "libblas.so.3"
   std::vector<std::string> run_path;  // folders, with $ORIGIN as it is written
 };
-// What of its symbols says whether the file can be unmapped again.
-struct DynamicSymbols {
-  bool no_delete = false;             // DF_1_NODELETE
-  std::vector<std::string> unique;    // defined as STB_GNU_UNIQUE
-  std::vector<std::string> imported;  // undefined: of other libraries
-};
-// Both throw as read_fact_payloads does.
-DynamicSymbols read_dynamic_symbols(const ByteSource& source, const std::string& path);
 LinkedLibraries read_linked_libraries(const ByteSource& source, const std::string& path);
+
+// A symbol that may say whether the file can be unmapped again.
+struct DynamicSymbol {
+  std::string_view name;  // of a very long one the beginning; valid during the call
+  bool imported;          // undefined: of another library; otherwise defined as STB_GNU_UNIQUE
+};
+// Calls `take` with each, in file order.
+void read_dynamic_symbols(const ByteSource& source, const std::string& path,
+                          const std::function<void(const DynamicSymbol&)>& take);
+// DF_1_NODELETE: the system's loader never unmaps it.
+bool stays_mapped(const ByteSource& source, const std::string& path);
 
 }  // namespace tenon::core

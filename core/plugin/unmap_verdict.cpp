@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/format.hpp"
+#include "core/base/text.hpp"
 #include "core/plugin/elf_notes.hpp"
 
 namespace tenon::core {
@@ -49,23 +50,43 @@ bool matches(std::string_view pattern, std::string_view symbol) {
                                 : symbol == pattern;
 }
 
+// A forged file may have many reasons, each with a long name: the others are counted.
+constexpr size_t kMaxReasons = 64;
+constexpr size_t kMaxSymbolText = 256;
+
+// A symbol as messages have it.
+std::string text_of(std::string_view symbol) {
+  const bool cut = symbol.size() > kMaxSymbolText;
+  return escaped(symbol.substr(0, kMaxSymbolText)) + (cut ? "..." : "");
+}
+
 }  // namespace
 
 UnmapVerdict judge_unmapping(const ByteSource& source, const std::string& path) {
-  const DynamicSymbols symbols = read_dynamic_symbols(source, path);
   UnmapVerdict verdict;
+  size_t more = 0;
   const auto keep = [&](std::string reason) {
-    if (std::ranges::find(verdict.reasons, reason) == verdict.reasons.end())
+    if (std::ranges::find(verdict.reasons, reason) != verdict.reasons.end()) return;
+    if (verdict.reasons.size() == kMaxReasons) {
+      ++more;
+    } else {
       verdict.reasons.push_back(std::move(reason));
-  };
-  if (symbols.no_delete) keep("it is linked with -z nodelete");
-  for (const std::string& unique : symbols.unique)
-    keep(format_text("it defines the unique symbol {}; build it with -fno-gnu-unique", unique));
-  for (const std::string& symbol : symbols.imported) {
-    for (const Keeper& keeper : kKeepers) {
-      if (matches(keeper.symbol, symbol))
-        keep(format_text("{} (it imports {})", keeper.reason, symbol));
     }
+  };
+  if (stays_mapped(source, path)) keep("it is linked with -z nodelete");
+  read_dynamic_symbols(source, path, [&](const DynamicSymbol& symbol) {
+    if (!symbol.imported) {
+      keep(format_text("it defines the unique symbol {}; build it with -fno-gnu-unique",
+                       text_of(symbol.name)));
+      return;
+    }
+    for (const Keeper& keeper : kKeepers) {
+      if (matches(keeper.symbol, symbol.name))
+        keep(format_text("{} (it imports {})", keeper.reason, text_of(symbol.name)));
+    }
+  });
+  if (more > 0) {
+    verdict.reasons.push_back(format_text("{} more of its symbols are like these", more));
   }
   return verdict;
 }

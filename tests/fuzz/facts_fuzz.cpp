@@ -1,4 +1,4 @@
-// libFuzzer target: whatever the bytes are, reading facts and linked libraries from them ends
+// libFuzzer target: whatever the bytes are, reading facts, linked libraries and symbols from them ends
 // in these or a PluginError.
 #include <cstddef>
 #include <cstdint>
@@ -7,13 +7,25 @@
 #include "core/plugin/elf_notes.hpp"
 #include "core/plugin/facts_reader.hpp"
 #include "core/plugin/failure.hpp"
+#include "core/plugin/unmap_verdict.hpp"
+
+namespace {
+
+// What one reader refuses, another may take.
+template <class Read>
+void take_or_refuse(Read&& read) {
+  try {
+    read();
+  } catch (const tenon::core::PluginError&) {
+  }
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const tenon::core::MemorySource source({reinterpret_cast<const char*>(data), size});
-  try {
-    tenon::core::read_linked_libraries(source, "fuzz.so");
-    tenon::core::read_facts(source, "fuzz.so");
-  } catch (const tenon::core::PluginError&) {
-  }
+  take_or_refuse([&] { tenon::core::read_linked_libraries(source, "fuzz.so"); });
+  take_or_refuse([&] { tenon::core::judge_unmapping(source, "fuzz.so"); });
+  take_or_refuse([&] { tenon::core::read_facts(source, "fuzz.so"); });
   return 0;
 }

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "tests/core/plugin/support.hpp"
+#include "core/plugin/unmap_verdict.hpp"
+#include "tests/core/plugin/elf_image.hpp"
 
 using namespace tenon::core;
 using namespace tenon::core::test;
@@ -24,6 +25,42 @@ PluginFailure refusal(const std::string& bytes) {
   CHECK(!failure.remedy.empty());
   return failure;
 }
+
+// What every reader of the dynamic section says.
+std::string dynamic_refusal(const ElfImage& image) {
+  const std::string bytes = image.file();
+  const MemorySource source(bytes);
+  const std::string problem = refusal(bytes).problem;
+  const auto same = [&](const std::function<void()>& read) {
+    CHECK(failure_of(read).problem == problem);
+  };
+  same([&] { read_linked_libraries(source, "/x/y.so"); });
+  same([&] { read_dynamic_symbols(source, "/x/y.so", [](const DynamicSymbol&) {}); });
+  same([&] { judge_unmapping(source, "/x/y.so"); });
+  return problem;
+}
+
+LinkedLibraries linked_by(const ElfImage& image) {
+  const std::string bytes = image.file();
+  return read_linked_libraries(MemorySource(bytes), "/x/y.so");
+}
+std::string linked_refusal(const ElfImage& image) {
+  return failure_of([&] { linked_by(image); }).problem;
+}
+
+std::vector<std::string> symbols_of(const ElfImage& image) {
+  const std::string bytes = image.file();
+  std::vector<std::string> names;
+  read_dynamic_symbols(MemorySource(bytes), "/x/y.so", [&](const DynamicSymbol& symbol) {
+    names.push_back((symbol.imported ? "imported " : "unique ") + std::string(symbol.name));
+  });
+  return names;
+}
+std::string symbol_refusal(const ElfImage& image) {
+  return failure_of([&] { symbols_of(image); }).problem;
+}
+
+constexpr uint64_t kNowhere = uint64_t{1} << 40;
 
 template <class Value>
 std::string patched(std::string bytes, size_t offset, Value value) {
@@ -146,5 +183,113 @@ TEST_SUITE("elf notes") {
       if (type == PT_NOTE) moved = patched(moved, at, uint32_t{PT_NULL});
     }
     CHECK(contains(refusal(moved).problem, "patchelf"));
+  }
+
+  TEST_CASE("libraries, folders and as many symbols as the hash table says are read") {
+    ElfImage image;
+    image.set_strings(std::string_view("\0liba.so\0$ORIGIN:/lib\0pthread_create\0one", 41));
+    image.add_entry(DT_NEEDED, 1);
+    image.add_entry(DT_RUNPATH, 9);
+    image.set_symbols({imported_symbol(22), unique_symbol(37)});
+    CHECK(payloads_in(image.file()) == std::vector<std::string>{plugin_payload()});
+    CHECK(linked_by(image).needed == std::vector<std::string>{"liba.so"});
+    CHECK(linked_by(image).run_path == std::vector<std::string>{"$ORIGIN", "/lib"});
+    const std::vector<std::string> symbols = {"imported pthread_create", "unique one"};
+    CHECK(symbols_of(image) == symbols);
+    image.set_entry(DT_HASH, image.add(std::vector<uint32_t>{1, 2, 0}));
+    CHECK(symbols_of(image) == std::vector<std::string>{"imported pthread_create"});
+  }
+
+  TEST_CASE("each hash table must be inside of the file, also where there are both") {
+    for (const int64_t table : {DT_HASH, DT_GNU_HASH}) {
+      CAPTURE(table);
+      ElfImage image;
+      image.set_entry(table, kNowhere);
+      CHECK(dynamic_refusal(image) ==
+            "its dynamic section is damaged: its hash table is outside of the file");
+    }
+  }
+
+  TEST_CASE("a file with two dynamic sections is refused, whichever is sound") {
+    for (const bool last : {true, false}) {
+      CAPTURE(last);
+      ElfImage image;
+      const size_t size = (image.entries().size() + 1) * sizeof(Elf64_Dyn);
+      std::vector<Elf64_Dyn> forged = image.entries();
+      for (Elf64_Dyn& entry : forged) entry.d_un.d_val = kNowhere;
+      const uint64_t sound_at = image.add_section(image.entries());
+      const uint64_t forged_at = image.add_section(forged);
+      for (const uint64_t at : {last ? forged_at : sound_at, last ? sound_at : forged_at})
+        image.add_segment(PT_DYNAMIC, at, at, size);
+      CHECK(dynamic_refusal(image) == "it has more than one dynamic section: it is damaged");
+    }
+  }
+
+  TEST_CASE("the dynamic section is checked where it gets loaded, not where its segment is") {
+    ElfImage image;
+    std::vector<Elf64_Dyn> forged = image.entries();
+    for (Elf64_Dyn& entry : forged) entry.d_un.d_val = kNowhere;
+    const uint64_t sound_at = image.add_section(image.entries());
+    const uint64_t forged_at = image.add_section(forged);
+    image.add_segment(PT_DYNAMIC, sound_at, forged_at, (forged.size() + 1) * sizeof(Elf64_Dyn));
+    CHECK(dynamic_refusal(image) == "its dynamic section is damaged: it has no strings");
+  }
+
+  TEST_CASE("of two entries with a tag the last is checked, as the system's loader takes it") {
+    ElfImage image;
+    image.add_entry(DT_STRTAB, kNowhere);
+    CHECK(dynamic_refusal(image) == "its dynamic section is damaged: it has no strings");
+    ElfImage table;
+    table.add_entry(DT_HASH, kNowhere);
+    CHECK(dynamic_refusal(table) ==
+          "its dynamic section is damaged: its hash table is outside of the file");
+  }
+
+  TEST_CASE("symbols beyond the file are refused before room is made for them") {
+    ElfImage image;
+    image.set_entry(DT_HASH, image.add(std::vector<uint32_t>{1, 1u << 20, 0}));
+    CHECK(symbol_refusal(image) ==
+          "its dynamic section is damaged: its symbol table is outside of the file");
+    image.set_entry(DT_HASH, image.add(std::vector<uint32_t>{1, UINT32_MAX, 0}));
+    CHECK(symbol_refusal(image) == "its dynamic section is damaged: it has too many symbols");
+  }
+
+  TEST_CASE("long names of libraries and folders are refused") {
+    const std::string longest(4096, 'a');
+    for (const int64_t tag : {DT_NEEDED, DT_RUNPATH, DT_RPATH}) {
+      CAPTURE(tag);
+      ElfImage image;
+      image.set_strings(longest + '\0');
+      image.add_entry(tag, 0);
+      CHECK_NOTHROW(linked_by(image));
+      image.set_strings(longest + "a" + '\0');
+      CHECK(linked_refusal(image) ==
+            "its dynamic section is damaged: a library or folder has a name of more than 4096 "
+            "bytes");
+    }
+  }
+
+  TEST_CASE("entries that name one text again and again are refused") {
+    const std::string problem =
+        "its dynamic section is damaged: it names more than 4096 libraries and folders, or more "
+        "text than twice the file";
+    ElfImage libraries;
+    libraries.set_strings(std::string(4000, 'a') + '\0');
+    for (int i = 0; i < 100; ++i) libraries.add_entry(DT_NEEDED, 0);
+    CHECK(linked_refusal(libraries) == problem);
+    ElfImage folders;
+    folders.set_strings(std::string(4096, ':') + '\0');
+    folders.add_entry(DT_RUNPATH, 0);
+    CHECK(linked_by(folders).run_path.size() == 4096);
+    folders.add_entry(DT_RUNPATH, 0);
+    CHECK(linked_refusal(folders) == problem);
+  }
+
+  TEST_CASE("of a very long symbol the beginning is read") {
+    ElfImage image;
+    image.set_strings('\0' + std::string(10000, 'a') + '\0');
+    image.set_symbols({imported_symbol(1), unique_symbol(6001)});
+    CHECK(symbols_of(image) == std::vector<std::string>{"imported " + std::string(4096, 'a'),
+                                                        "unique " + std::string(4000, 'a')});
   }
 }

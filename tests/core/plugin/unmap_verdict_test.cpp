@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "tests/core/plugin/support.hpp"
+#include "tests/core/plugin/elf_image.hpp"
 
 using namespace tenon::core;
 using namespace tenon::core::test;
@@ -102,5 +102,27 @@ TEST_SUITE("unmap verdict") {
       const std::string part = bytes.substr(0, cut);
       CHECK_THROWS_AS(judge_unmapping(MemorySource(part), "/x.so"), PluginError);
     }
+  }
+
+  TEST_CASE("of very many reasons, and of long names, a verdict has the beginning") {
+    ElfImage image;
+    std::string strings(1, '\0');
+    std::vector<Elf64_Sym> symbols;
+    for (int i = 100; i < 200; ++i) {
+      symbols.push_back(unique_symbol(static_cast<uint32_t>(strings.size())));
+      strings += std::to_string(i) + std::string(1000, '\x1b') + '\0';
+    }
+    image.set_strings(strings);
+    image.set_symbols(symbols);
+    const std::string bytes = image.file();
+    const UnmapVerdict verdict = judge_unmapping(MemorySource(bytes), "/x.so");
+    REQUIRE(verdict.reasons.size() == 65);
+    CHECK(verdict.reasons.back() == "36 more of its symbols are like these");
+    for (const std::string& reason : verdict.reasons) {
+      CHECK(reason.size() < 2000);
+      CHECK_FALSE(contains(reason, "\x1b"));
+    }
+    CHECK(contains(verdict.reasons.front(), "it defines the unique symbol 100\\x1b\\x1b"));
+    CHECK(contains(verdict.reasons.front(), "...; build it with -fno-gnu-unique"));
   }
 }
