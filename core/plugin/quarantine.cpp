@@ -172,6 +172,16 @@ bool same_bytes(const FileStamp& a, const FileStamp& b) {
   return a.same_file(b) && a.size == b.size && a.modified == b.modified && a.changed == b.changed;
 }
 
+// Whether other bytes are where it was loaded from. What is not there may be back: a drive that is
+// mounted later.
+bool is_replaced(const LeftMarker& marker) {
+  try {
+    return !same_bytes(FileSource(marker.path).stamp(), marker.stamp);
+  } catch (const PluginError&) {
+    return false;
+  }
+}
+
 bool is_process_alive(int process, const tenon_json& document) {
   const ProcessName own = ProcessName::own();
   if (text_in(document, "boot") != own.boot) return false;
@@ -212,6 +222,30 @@ std::string record_text(const QuarantineRecord& record) {
       .begin_array();
   for (const std::string& line : record.backtrace) document.value(line);
   return dump(*document.end_array().end_object().finish(), 2);
+}
+
+// What a trial has proven, of the bytes that were tried; nothing when these are not there any more.
+std::optional<QuarantineRecord> record_of(TrialEnd end) {
+  if (!end.finished || end.markers.empty()) return std::nullopt;
+  // The innermost load is at fault: what loads it in its init is not.
+  const LeftMarker& fault = end.markers.back();
+  QuarantineRecord record;
+  record.plugin = fault.plugin;
+  record.path = fault.path;
+  record.size = fault.stamp.size;
+  record.host = host_text();
+  record.phase = fault.phase;
+  record.ended = std::move(end.text);
+  record.output = std::move(end.output);
+  record.backtrace = std::move(end.backtrace);
+  try {
+    if (!same_bytes(FileSource(fault.path).stamp(), fault.stamp)) return std::nullopt;
+    record.sha256 = sha256_file(fault.path);
+    if (!same_bytes(FileSource(fault.path).stamp(), fault.stamp)) return std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return record;
 }
 
 }  // namespace
@@ -345,11 +379,13 @@ void Quarantine::read_marker(const std::string& name) {
     return;
   }
   if (is_process_alive(numbers->first, *document)) return;
-  if (text_in(*document, "host") != host_text()) {
+  LeftMarker marker = marker_of(name, *numbers, *document);
+  // What another Tenon has loaded, or bytes that are gone, no trial can load again.
+  if (text_in(*document, "host") != host_text() || is_replaced(marker)) {
     ::unlinkat(descriptor_, name.c_str(), 0);
     return;
   }
-  suspects_.push_back(marker_of(name, *numbers, *document));
+  suspects_.push_back(std::move(marker));
 }
 
 void Quarantine::read_record(const std::string& name) {
@@ -441,34 +477,17 @@ void Quarantine::settle(const std::string& path, const FileStamp& stamp, const t
         format_text("no trial of it can be made: {}", error.message));
     return;
   }
-  for (const LeftMarker& marker : markers) ::unlinkat(descriptor_, marker.file.c_str(), 0);
   if (!end.finished || end.markers.empty()) {
     log(LogLevel::info, markers.front().plugin,
         format_text("process {} ended while it loaded this plugin; a trial {}",
                     markers.front().process,
                     end.finished ? "loaded it without a fault" : "was stopped"));
-    return;
   }
-  // The innermost load is at fault: what loads it in its init is not.
-  const LeftMarker& fault = end.markers.back();
-  QuarantineRecord record;
-  record.plugin = fault.plugin;
-  record.path = fault.path;
-  record.size = fault.stamp.size;
-  record.host = host_text();
-  record.phase = fault.phase;
-  record.ended = end.text;
-  record.output = end.output;
-  record.backtrace = end.backtrace;
-  try {  // of the bytes that were tried, or of none
-    if (!same_bytes(FileSource(fault.path).stamp(), fault.stamp)) return;
-    record.sha256 = sha256_file(fault.path);
-    if (!same_bytes(FileSource(fault.path).stamp(), fault.stamp)) return;
-  } catch (const Error&) {
-    return;
-  }
-  add(record);
-  if (fault.path == path) throw PluginError(failure_of(record, path));
+  const std::optional<QuarantineRecord> record = record_of(std::move(end));
+  if (record) add(*record);
+  // Last: the suspicion of a process that ends before is for the next one to settle.
+  for (const LeftMarker& marker : markers) ::unlinkat(descriptor_, marker.file.c_str(), 0);
+  if (record && record->path == path) throw PluginError(failure_of(*record, path));
 }
 
 void Quarantine::add(const QuarantineRecord& record) {

@@ -4,14 +4,18 @@
 #include <csignal>
 #include <ctime>
 #include <fcntl.h>
+#include <functional>
 #include <random>
+#include <thread>
 #include <unistd.h>
 
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "core/plugin/sha256.hpp"
 #include "tests/core/plugin/support.hpp"
+#include "tests/support/kill_points.hpp"
 
 using namespace tenon::core;
 using namespace tenon::core::test;
@@ -88,6 +92,23 @@ bool without_program() {
   if (!std::string(TENON_PROGRAM).empty()) return false;
   MESSAGE("skipped: the command line is not built");
   return true;
+}
+
+// In a child, which is killed after the delay; < 0: it ends when it is done. Waits for what it started.
+void run_in_child(const std::function<void()>& body, tenon_test::Seconds delay) {
+  REQUIRE(::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    body();
+    ::_exit(0);
+  }
+  if (delay.count() >= 0) {
+    std::this_thread::sleep_for(delay);
+    ::kill(child, SIGKILL);
+  }
+  while (::waitpid(-1, nullptr, 0) > 0) {
+  }
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 // Of this thread, in microseconds: the time on the clock is that of other programs as well.
@@ -399,6 +420,79 @@ TEST_SUITE("quarantine") {
       stamp.size = 7;
       CHECK_FALSE(next.find(world.file, stamp).has_value());
     }
+  }
+
+  TEST_CASE("a suspicion lasts until its record is written") {
+    if (without_program()) return;
+    World world;
+    World::crash("init");
+    world.load_in_child();
+    // What is in its place cannot be replaced.
+    const std::string record = world.state + "/quarantine-" + sha256_file(world.file) + ".json";
+    fs::create_directory(record);
+    CHECK_THROWS_AS(world.manager()->load("crashes"), PluginError);
+    CHECK(world.files("loading-").size() == 1);
+    fs::remove(record);
+    CHECK(failure_of([&] { world.manager()->load("crashes"); }).quarantined);
+    CHECK(world.files("loading-").empty());
+  }
+
+  TEST_CASE("a process that is killed while it settles leaves the suspicion, or the record") {
+    if (without_program()) return;
+    World world;
+    World::crash("init");
+    world.load_in_child();
+    const std::string marker = world.state + "/" + world.files("loading-").at(0);
+    const std::string suspicion = read_file(marker);
+    const std::string record = world.state + "/quarantine-" + sha256_file(world.file) + ".json";
+    const FileStamp stamp = FileSource(world.file).stamp();
+    const Json config =
+        parse_json(R"({"plugins": [{"path": ")" + world.file + R"(", "load": "eager"}]})");
+    const auto settle = [&] {
+      Quarantine quarantine(world.state, TENON_PROGRAM);
+      try {
+        if (quarantine.is_suspect(world.file, stamp)) quarantine.settle(world.file, stamp, *config);
+      } catch (const Error&) {  // it is in quarantine
+      }
+    };
+    const auto is_kept_out = [&] {
+      return Quarantine(world.state, "").find(world.file, stamp).has_value();
+    };
+    const tenon_test::Seconds to_the_end(-1);
+    const tenon_test::Seconds unbroken =
+        tenon_test::time_of([&] { run_in_child(settle, to_the_end); });
+    REQUIRE(is_kept_out());
+    REQUIRE(world.files().size() == 1);
+    for (const tenon_test::Seconds delay : tenon_test::kill_points(unbroken)) {
+      fs::remove(record);
+      write_file(marker, suspicion);
+      run_in_child(settle, delay);
+      CHECK((is_kept_out() || Quarantine(world.state, "").is_suspect(world.file, stamp)));
+    }
+    // What the killed ones have left goes with the next record.
+    fs::remove(record);
+    write_file(marker, suspicion);
+    run_in_child(settle, to_the_end);
+    CHECK(is_kept_out());
+    CHECK(world.files().size() == 1);
+  }
+
+  TEST_CASE("a suspicion ends with the bytes that it is of") {
+    World world;
+    World::crash("init");
+    world.load_in_child();
+    const FileStamp stamp = FileSource(world.file).stamp();
+    const auto is_suspect = [&] {
+      return Quarantine(world.state, "").is_suspect(world.file, stamp);
+    };
+    const std::string bytes = read_file(world.file), aside = world.folder / "aside";
+    fs::create_directory(aside);
+    fs::rename(world.file, aside + "/file");
+    CHECK(is_suspect());  // it may be back
+    CHECK(world.files("loading-").size() == 1);
+    write_file(world.file, bytes + "x");
+    CHECK_FALSE(is_suspect());
+    CHECK(world.files().empty());
   }
 
   TEST_CASE("a marker costs little") {
