@@ -18,6 +18,7 @@
 #include "core/base/environment.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
+#include "core/plugin/discovery.hpp"
 #include "core/plugin/elf_notes.hpp"
 #include "core/plugin/failure.hpp"
 
@@ -63,7 +64,8 @@ std::string library_path(const SealedFile& copy, const std::string& path) {
     const std::string place = expand_origin(folder, path);
     // It is a list to the loader as well.
     if (place.find_first_of(":;") != place.npos) {
-      refuse(path, format_text("the folder {} of its run path has ':' or ';' in its name", quote(place)),
+      refuse(path,
+             format_text("the folder {} of its run path has ':' or ';' in its name", quote(place)),
              "rename the folder");
     }
     folders += (folders.empty() ? "" : ":") + place;
@@ -120,7 +122,7 @@ std::string_view trimmed(std::string_view text) {
 bool is_by_origin(const std::string& folder) { return folder.find("ORIGIN") != folder.npos; }
 
 std::string expand_origin(std::string folder, const std::string& path) {
-  const std::string origin = std::filesystem::absolute(path).parent_path();
+  const std::string origin = std::filesystem::path(absolute_path(path)).parent_path();
   for (const std::string_view word : {"${ORIGIN}", "$ORIGIN"}) {
     for (size_t at = 0; (at = folder.find(word, at)) != folder.npos; at += origin.size())
       folder.replace(at, word.size(), origin);

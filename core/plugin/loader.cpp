@@ -1,7 +1,6 @@
 // The only home of Boost.DLL: open, symbol, entry, init.
 #include "core/plugin/loader.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <dlfcn.h>
 #include <link.h>
@@ -19,9 +18,8 @@
 #include "core/base/growable.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/plugin/elf_notes.hpp"
 #include "core/plugin/item_check.hpp"
-#include "core/plugin/linked_files.hpp"
+#include "core/plugin/loader_libraries.hpp"
 #include "core/plugin/quarantine.hpp"
 
 namespace tenon::core {
@@ -32,7 +30,7 @@ using boost::dll::shared_library;
 struct OpenLibrary {
   shared_library library;
   std::unique_ptr<const SealedFile> sealed;
-  std::vector<shared_library> needed;  // opened before it, under their own names
+  OpenedLibraries needed;  // opened before it, under their own names
 };
 
 namespace {
@@ -89,29 +87,14 @@ bool find_segments(MappedLibrary& library) {
   return library.begin != nullptr;
 }
 
-// What the file links, where $ORIGIN may lead to it. Of a private copy that is another folder, so
-// the libraries are opened first: the system's loader then has them under their names.
-std::vector<std::string> libraries_by_origin(const SealedFile& sealed, const std::string& path) {
-  const LinkedLibraries linked = read_linked_libraries(sealed, path);
-  std::vector<std::string> files;
-  if (std::ranges::none_of(linked.run_path, [](const std::string& folder) {
-        return folder.find("ORIGIN") != folder.npos;
-      }))
-    return files;
-  for (const LinkedFile& file : linked_files(path)) {
-    if (std::ranges::find(linked.needed, file.name) != linked.needed.end())
-      files.push_back(file.path);
-  }
-  return files;
-}
-
 // One load in the making: what its failures have in common.
 class Load {
  public:
   Load(const PluginFacts& facts, const std::string& path, const tenon_host& host)
       : facts_(facts), path_(path), host_(host) {}
 
-  OpenLibrary& open(std::unique_ptr<const SealedFile> sealed) const;
+  OpenLibrary& open(PluginCopy copy) const;
+  OpenedLibraries open_needed(const PluginCopy& copy) const;
   const tenon_plugin* enter(shared_library& library) const;
   const tenon_plugin* complete_table(const tenon_plugin& given) const;
   void check_table(const tenon_plugin& plugin) const;
@@ -157,16 +140,24 @@ std::recursive_mutex& loader_mutex() {
   return mutex;
 }
 
-OpenLibrary& Load::open(std::unique_ptr<const SealedFile> sealed) const {
+OpenedLibraries Load::open_needed(const PluginCopy& copy) const {
+  try {
+    return copy.locked == nullptr ? open_libraries(*copy.file, path_)
+                                  : open_locked_libraries(*copy.file, path_, *copy.locked);
+  } catch (PluginError& error) {
+    error.failure.plugin = facts_.id;
+    throw PluginError(std::move(error.failure));
+  }
+}
+
+OpenLibrary& Load::open(PluginCopy copy) const {
   const std::lock_guard lock(loader_mutex());
   try {
     constexpr auto kNow = boost::dll::load_mode::rtld_now;
-    if (sealed == nullptr) return keep_open({shared_library(path_, kNow), nullptr, {}});
-    std::vector<shared_library> needed;
-    for (const std::string& file : libraries_by_origin(*sealed, path_))
-      needed.emplace_back(file, kNow);
-    shared_library library(sealed->path(), kNow);
-    return keep_open({std::move(library), std::move(sealed), std::move(needed)});
+    if (copy.file == nullptr) return keep_open({shared_library(path_, kNow), nullptr, {}});
+    OpenedLibraries needed = open_needed(copy);
+    shared_library library(copy.file->path(), kNow);
+    return keep_open({std::move(library), std::move(copy.file), std::move(needed)});
   } catch (const boost::dll::fs::system_error& error) {
     const std::string text = loader_text(error);
     std::string remedy = "fix the file, or what it needs";
@@ -375,13 +366,13 @@ bool LoadedPlugin::unmap() noexcept {
 }
 
 void load_plugin(const PluginFacts& facts, uint64_t generation, const std::string& path,
-                 std::unique_ptr<const SealedFile> sealed, const tenon_host& host,
-                 const tenon_json* options, LoadedPlugin& loaded) {
+                 PluginCopy copy, const tenon_host& host, const tenon_json* options,
+                 LoadedPlugin& loaded) {
   if (auto reason = judge_abi(host, facts.id, path, facts.abi_major, facts.abi_minor)) {
     throw PluginError(std::move(*reason));
   }
   const Load load(facts, path, host);
-  loaded.library = &load.open(std::move(sealed));
+  loaded.library = &load.open(std::move(copy));
   loaded.code = new PluginCode(facts.id, generation);
   MappedLibrary mapped = mapped_library(loaded.library->library);
   if (find_segments(mapped)) loaded.code->set_range(mapped.begin, mapped.end);

@@ -25,10 +25,10 @@ class Steps {
   }
 
   void run() {
-    std::unique_ptr<const SealedFile> sealed;
+    PluginCopy copy;
     if (is_reload() || is_mapped(path_) || terms_.judge_bytes()) {
-      sealed = std::make_unique<const SealedFile>(path_);
-      judge(*sealed);
+      copy.file = std::make_unique<const SealedFile>(path_);
+      judge(copy);
     } else {
       const FileSource file(path_);
       read(file, false);
@@ -38,7 +38,7 @@ class Steps {
     refuse_quarantined();
     const LoadMarker marker =
         terms_.trial ? quarantine_.mark(opened_.facts->id, path_, opened_.stamp) : LoadMarker();
-    load_plugin(*opened_.facts, opening_.generation, path_, std::move(sealed), host_,
+    load_plugin(*opened_.facts, opening_.generation, path_, std::move(copy), host_,
                 terms_.pinned.options.get(), opened_.loaded);
     if (is_reload()) take_over(*opened_.facts, path_, host_, opening_.before, opened_.loaded);
   }
@@ -46,10 +46,21 @@ class Steps {
  private:
   bool is_reload() const { return opening_.before.code != nullptr; }
 
-  void judge(const SealedFile& sealed) {
+  void judge(PluginCopy& copy) {
+    const SealedFile& sealed = *copy.file;
     if (auto failure = check_hash(opening_.plugin, sealed, path_, terms_.pinned.sha256))
       throw PluginError(std::move(*failure));
-    for (const auto& lock : terms_.locks) check_locked(*lock, sealed);
+    for (const auto& lock : terms_.locks) {
+      const LockedPlugin& locked = check_locked(*lock, sealed);
+      if (copy.locked != nullptr && copy.locked->libraries != locked.libraries) {
+        throw PluginError(make_failure(
+            PluginStage::Read, opening_.plugin, path_,
+            format_text("the lock file {} has other libraries of it than another that is active",
+                        quote(lock->file)),
+            "lock again with one of the configs, and use that lock file in all"));
+      }
+      copy.locked = &locked;
+    }
     read(sealed, terms_.approval.judges_bytes());
     terms_.approval.require_signature(*opened_.facts, path_, sealed);
   }
@@ -75,9 +86,9 @@ class Steps {
     opened_.facts = std::make_shared<const PluginFacts>(std::move(found));
   }
 
-  void check_locked(const PluginLock& lock, const SealedFile& sealed) const {
+  const LockedPlugin& check_locked(const PluginLock& lock, const SealedFile& sealed) const {
     const LockedPlugin* locked = lock.find(opening_.plugin);
-    if (locked != nullptr && locked->sha256 == sealed.sha256()) return;
+    if (locked != nullptr && locked->sha256 == sealed.sha256()) return *locked;
     PluginFailure failure = make_failure(
         PluginStage::Read, opening_.plugin, path_,
         locked == nullptr

@@ -136,12 +136,13 @@ const LockedPlugin* PluginLock::find(std::string_view id) const {
   return found == plugins.end() ? nullptr : &*found;
 }
 
-LockedPlugin lock_plugin(const PluginFacts& facts, const std::string& path) {
-  return {facts.id, facts.version, path, sha256_file(path), declarations_of(facts), {}};
+LockedPlugin lock_plugin(const PluginFacts& facts, const std::string& path,
+                         const SealedFile& copy) {
+  return {facts.id, facts.version, path, copy.sha256(), declarations_of(facts), {}};
 }
 
-void lock_libraries(LockedPlugin& plugin, KnownHashes& known) {
-  for (const LinkedFile& file : linked_files(plugin.path)) {
+void lock_libraries(LockedPlugin& plugin, const SealedFile& copy, KnownHashes& known) {
+  for (const LinkedFile& file : linked_files(copy, plugin.path)) {
     std::string& hash = known[file.path];
     if (hash.empty()) hash = sha256_file(file.path);
     plugin.libraries.push_back({file.name, file.path, hash});

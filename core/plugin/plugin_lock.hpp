@@ -11,6 +11,7 @@
 #include "core/base/json.hpp"
 #include "core/plugin/facts_reader.hpp"
 #include "core/plugin/failure.hpp"
+#include "core/plugin/sealed_file.hpp"
 
 namespace tenon::core {
 
@@ -41,11 +42,11 @@ struct PluginLock {
 
 // Hashes by path, of libraries that many plugins link.
 using KnownHashes = std::map<std::string, std::string>;
-// Reads the file; without its libraries.
-LockedPlugin lock_plugin(const PluginFacts& facts, const std::string& path);
-// Asks the system's loader for the libraries, which runs none of their code. Throws PluginError,
-// stage open, when one is missing.
-void lock_libraries(LockedPlugin& plugin, KnownHashes& known);
+// Of a copy of the file at `path`; without its libraries.
+LockedPlugin lock_plugin(const PluginFacts& facts, const std::string& path, const SealedFile& copy);
+// Asks the system's loader for the libraries of that copy, which runs none of their code. Throws
+// PluginError, stage open, when one is missing.
+void lock_libraries(LockedPlugin& plugin, const SealedFile& copy, KnownHashes& known);
 
 // The document of a lock file, and the lock that a file holds. Reading throws IOError, or
 // ConfigError for what is not a lock file.

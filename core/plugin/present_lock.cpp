@@ -42,13 +42,14 @@ PluginLock present_lock(const KnownPlugins& plugins, const Resolver& resolver,
     const LockedPlugin* const approved = locked == nullptr ? nullptr : locked->find(one->id());
     if (locked != nullptr && approved == nullptr) continue;
     try {
-      LockedPlugin plugin = lock_plugin(*one->found.facts, one->found.path);
+      const SealedFile copy(one->found.path);
+      LockedPlugin plugin = lock_plugin(*one->found.facts, one->found.path, copy);
       plugin.id = one->id();
       // The loader is not asked about bytes that are not approved.
       if (approved != nullptr && approved->sha256 != plugin.sha256)
         plugin.libraries = approved->libraries;
       else
-        lock_libraries(plugin, known);
+        lock_libraries(plugin, copy, known);
       lock.plugins.push_back(std::move(plugin));
     } catch (const PluginError& error) {
       failures.push_back(error.failure);

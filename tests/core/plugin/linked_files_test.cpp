@@ -8,9 +8,17 @@
 using namespace tenon::core;
 using namespace tenon::core::test;
 
+namespace {
+
+std::vector<LinkedFile> linked(const std::string& path) {
+  return linked_files(SealedFile(path), path);
+}
+
+}  // namespace
+
 TEST_SUITE("linked files") {
   TEST_CASE("libraries are found where the loader would find them, also by $ORIGIN") {
-    const std::vector<LinkedFile> files = linked_files(fixture("beside"));
+    const std::vector<LinkedFile> files = linked(fixture("beside"));
     const auto beside = std::ranges::find(files, "libbeside_library.so", &LinkedFile::name);
     REQUIRE(beside != files.end());
     CHECK(std::filesystem::equivalent(beside->path,
@@ -19,7 +27,7 @@ TEST_SUITE("linked files") {
   }
 
   TEST_CASE("what a library links is found, too") {
-    const std::vector<LinkedFile> files = linked_files(fixture("entry_throws"));
+    const std::vector<LinkedFile> files = linked(fixture("entry_throws"));
     for (const char* name : {"libstdc++.so.6", "libc.so.6", "libm.so.6"}) {
       const auto library = std::ranges::find(files, name, &LinkedFile::name);
       REQUIRE_MESSAGE(library != files.end(), name);
@@ -29,21 +37,49 @@ TEST_SUITE("linked files") {
 
   TEST_CASE("a library that is linked by its path is among them") {
     // The loader itself is linked so by the C library.
-    const std::vector<LinkedFile> files = linked_files(fixture("entry_throws"));
+    const std::vector<LinkedFile> files = linked(fixture("entry_throws"));
     const auto by_path = std::ranges::find_if(
         files, [](const LinkedFile& file) { return file.name.find('/') != file.name.npos; });
     REQUIRE(by_path != files.end());
     CHECK(by_path->path == by_path->name);
   }
 
-  TEST_CASE("what the loader refuses is refused in its words") {
+  TEST_CASE("they are those of the copy, whatever the file is by then") {
     const TemporaryFolder folder;
-    write_file(folder / "text.so", "not a library");
-    const PluginFailure failure = failure_of([&] { linked_files(folder / "text.so"); });
-    CHECK(failure.stage == PluginStage::Open);
-    CHECK(contains(failure.problem, "the system's loader says: "));
-    CHECK_FALSE(contains(failure.problem, "\n"));
+    const std::string path = folder.add("beside");
+    std::filesystem::copy_file(std::string(TENON_FIXTURES) + "/libbeside_library.so",
+                               folder / "libbeside_library.so");
+    const SealedFile copy(path);
+    std::filesystem::copy_file(fixture("plain"), path,
+                               std::filesystem::copy_options::overwrite_existing);
+    const std::vector<LinkedFile> files = linked_files(copy, path);
+    const auto beside = std::ranges::find(files, "libbeside_library.so", &LinkedFile::name);
+    REQUIRE(beside != files.end());
+    CHECK(std::filesystem::equivalent(beside->path, folder / "libbeside_library.so"));
+  }
+
+  TEST_CASE("what the loader refuses is refused in its words, with the path of the file") {
+    const TemporaryFolder folder;
     const std::string alone = folder.add("beside");
-    CHECK(contains(failure_of([&] { linked_files(alone); }).problem, "libbeside_library.so"));
+    const PluginFailure failure = failure_of([&] { linked(alone); });
+    CHECK(failure.stage == PluginStage::Open);
+    CHECK(contains(failure.problem, "the system's loader says: " + alone));
+    CHECK(contains(failure.problem, "libbeside_library.so"));
+    CHECK_FALSE(contains(failure.problem, "\n"));
+    write_file(folder / "text.so", "not a library");
+    CHECK(failure_of([&] { linked(folder / "text.so"); }).stage == PluginStage::Read);
+  }
+
+  TEST_CASE("a folder whose name the loader would split is refused") {
+    const TemporaryFolder folder;
+    const std::string path = folder.add("beside", "a:b/beside.so");
+    CHECK(contains(failure_of([&] { linked(path); }).remedy, "rename the folder"));
+  }
+
+  TEST_CASE("$ORIGIN is the folder of the file") {
+    CHECK(is_by_origin("$ORIGIN/../lib"));
+    CHECK_FALSE(is_by_origin("/opt/lib"));
+    CHECK(expand_origin("$ORIGIN/../lib", "/p/x.so") == "/p/../lib");
+    CHECK(expand_origin("/opt:${ORIGIN}", "/p/q/x.so") == "/opt:/p/q");
   }
 }

@@ -134,9 +134,10 @@ TEST_SUITE("plugin lock") {
   TEST_CASE("a plugin is locked with its bytes and what it links") {
     KnownHashes known;
     const FactsFile file = read_facts_file(fixture("beside"));
-    LockedPlugin plugin = lock_plugin(*file.facts, fixture("beside"));
+    const SealedFile copy(fixture("beside"));
+    LockedPlugin plugin = lock_plugin(*file.facts, fixture("beside"), copy);
     CHECK(plugin.libraries.empty());
-    lock_libraries(plugin, known);
+    lock_libraries(plugin, copy, known);
     CHECK(plugin.id == "beside");
     CHECK(plugin.sha256 == sha256_file(fixture("beside")));
     const auto library =
@@ -147,7 +148,7 @@ TEST_SUITE("plugin lock") {
     const TemporaryFolder folder;
     const std::string alone = folder.add("beside");
     plugin.path = alone;
-    const PluginFailure failure = failure_of([&] { lock_libraries(plugin, known); });
+    const PluginFailure failure = failure_of([&] { lock_libraries(plugin, copy, known); });
     CHECK(contains(failure.problem, "libbeside_library.so"));
   }
 }
