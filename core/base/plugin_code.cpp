@@ -21,8 +21,6 @@ const char* holder_text(Holder holder) noexcept {
       return "hook";
     case Holder::Module:
       return "module";
-    case Holder::Payload:
-      return "payload of a tensor";
     case Holder::Memory:
       return "memory that a tensor uses";
     case Holder::Scope:

@@ -53,6 +53,8 @@ RetiredPlugin RetiredCode::report() const {
   if (step_ != Step::Done) {
     report.holders = loaded.code->holders();
     report.recorded = recorded_by(*loaded.code);
+    if (report.holders[static_cast<size_t>(Holder::Type)] != 0)
+      report.kept_by.emplace_back(kKeptByTypes);
   } else {
     report.state = unmapped_ ? RetiredPlugin::State::Unmapped : RetiredPlugin::State::Drained;
     if (!unmapped_ && verdict.can_unmap())

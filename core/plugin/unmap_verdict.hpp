@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/plugin/byte_source.hpp"
@@ -15,6 +16,11 @@ struct UnmapVerdict {
   std::vector<std::string> reasons;
   bool can_unmap() const { return reasons.empty(); }
 };
+
+// What keeps a plugin whatever its file is like: each tensor names its type by id, also one without a
+// payload, so that no count of payloads shows when the last of them is gone.
+inline constexpr std::string_view kKeptByTypes =
+    "it has tensor types, which stay as long as the process";
 
 // Throws PluginError, stage read, for what is not a shared library of this machine.
 UnmapVerdict judge_unmapping(const ByteSource& source, const std::string& path);

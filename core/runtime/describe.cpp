@@ -320,13 +320,14 @@ void put_retired(JsonBuilder& document, const RetiredPlugin& retired) {
   document.end_array().end_object();
 }
 
-// Of its code, which lives; and whether its file could be unmapped, read from the file as it is.
+// Of its code, which lives; and whether it could be unmapped, read from the file as it is.
 void put_life(JsonBuilder& document, const PluginListing& plugin) {
   if (plugin.generation != 0) document.member("generation", plugin.generation);
   if (plugin.state == PluginState::Active) put_holders(document, plugin.holders);
   if (plugin.facts == nullptr) return;
   try {
-    const UnmapVerdict verdict = judge_unmapping(FileSource(plugin.path), plugin.path);
+    UnmapVerdict verdict = judge_unmapping(FileSource(plugin.path), plugin.path);
+    if (!plugin.facts->types.empty()) verdict.reasons.emplace_back(kKeptByTypes);
     document.key("unmap").begin_object().member("possible", verdict.can_unmap());
     document.key("reasons").begin_array();
     for (const std::string& reason : verdict.reasons) document.value(reason);

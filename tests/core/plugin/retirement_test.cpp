@@ -115,8 +115,10 @@ TEST_SUITE("plugin/retirement") {
     other.join();
     const auto typed = world.retire(2);
     const CodeLease type(&world.code(), Holder::Type);
-    CHECK(world.retirement.wait(*typed, UnloadChoice::Wait, -1).state ==
-          RetiredPlugin::State::Draining);
+    const RetiredPlugin report = world.retirement.wait(*typed, UnloadChoice::Wait, -1);
+    CHECK(report.state == RetiredPlugin::State::Draining);
+    CHECK(report.kept_by ==
+          std::vector<std::string>{"the test owns it", std::string(kKeptByTypes)});
   }
 
   TEST_CASE("a shutdown that looks at what drains, or throws, ends all the same") {
