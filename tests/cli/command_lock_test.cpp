@@ -1,9 +1,14 @@
 // tenon lock and --frozen: what was approved runs, and nothing else.
+#include <array>
+#include <csignal>
 #include <filesystem>
+#include <set>
+#include <thread>
 
 #include <doctest/doctest.h>
 
 #include "program.hpp"
+#include "tests/support/kill_points.hpp"
 
 namespace {
 
@@ -128,5 +133,41 @@ TEST_SUITE("lock") {
         run_program("why slow.first Tensor --config " + locked.folder.path("frozen.json").string());
     CHECK(outcome.code == 1);
     CHECK(contains(outcome.error, "it is not in the lock file"));
+  }
+
+  TEST_CASE("a lock that is killed leaves the old file or the new one, and nothing else for long") {
+    const Locked locked;
+    const std::string bytes = locked.folder.read("plugins/plain.so");
+    const std::array<std::string, 2> builds = {bytes, bytes + "more"};
+    std::array<std::string, 2> locks;
+    tenon_test::Seconds unbroken{};
+    for (size_t i = 0; i < 2; ++i) {
+      locked.folder.write("plugins/plain.so", builds[i]);
+      unbroken = tenon_test::time_of([&] {
+        RunningProgram program(locked.folder.path(), {"lock", locked.config});
+        REQUIRE(program.end(0) == 0);  // waits
+      });
+      locks[i] = locked.folder.read("tenon.lock");
+    }
+    REQUIRE(locks[0] != locks[1]);
+    int killed = 0;
+    for (const tenon_test::Seconds delay : tenon_test::kill_points(unbroken)) {
+      const std::string before = locked.folder.read("tenon.lock");
+      const size_t next = before == locks[0] ? 1 : 0;
+      locked.folder.write("plugins/plain.so", builds[next]);
+      RunningProgram program(locked.folder.path(), {"lock", locked.config});
+      std::this_thread::sleep_for(delay);
+      killed += program.end(SIGKILL) == 128 + SIGKILL;
+      const std::string after = locked.folder.read("tenon.lock");
+      REQUIRE((after == before || after == locks[next]));
+      CHECK(locked.lock("--check").code == (after == locks[next] ? 0 : 1));
+    }
+    CHECK(killed > 0);
+    CHECK(locked.lock().code == 0);
+    CHECK(locked.lock("--check").code == 0);
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(locked.folder.path()))
+      names.insert(entry.path().filename().string());
+    CHECK(names == std::set<std::string>{"config.json", "plugins", "tenon.lock"});
   }
 }

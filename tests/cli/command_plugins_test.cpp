@@ -1,7 +1,49 @@
 // tenon plugins: what is found, and what is refused.
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "program.hpp"
+#include "tests/support/kill_points.hpp"
+
+namespace {
+
+// A plugin that crashes in its init when the environment says so, with quarantine.
+struct Crashing {
+  Workspace folder;
+  std::string path = folder.path("plugins").string();
+  // Sanitizers would report the signal and exit.
+  std::string state =
+      R"(ASAN_OPTIONS="$ASAN_OPTIONS:handle_segv=0" TSAN_OPTIONS="$TSAN_OPTIONS:handle_segv=0" )"
+      "TENON_QUARANTINE=1 XDG_STATE_HOME=" +
+      folder.path("state").string() + " ";
+
+  Crashing() {
+    std::filesystem::create_directory(path);
+    std::filesystem::copy(std::string(TENON_FIXTURES) + "/crashes.so", path);
+    folder.write("c.json", R"({"schema_version": 1, "search_paths": ["plugins"],
+                              "plugins": [{"name": "crashes", "load": "eager"}]})");
+  }
+  Outcome load(const std::string& environment = "") const {
+    return run_program_in(folder.path(), "why crashes.op Tensor --config c.json",
+                          state + environment);
+  }
+  Outcome list(const std::string& options = "", const std::string& environment = "") const {
+    return run_program("--plugin-path " + path + " plugins " + options, state + environment);
+  }
+  // What is remembered of it.
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path("state/tenon")))
+      names.push_back("state/tenon/" + entry.path().filename().string());
+    return names;
+  }
+};
+
+}  // namespace
 
 TEST_SUITE("plugins") {
   TEST_CASE("the shipped plugins are listed in order, without being loaded") {
@@ -113,39 +155,49 @@ TEST_SUITE("plugins") {
   }
 
   TEST_CASE("a plugin that crashes is kept out, listed, and tried again on demand") {
-    const Workspace folder;
-    const std::string path = folder.path("plugins").string();
-    std::filesystem::create_directory(path);
-    std::filesystem::copy(std::string(TENON_FIXTURES) + "/crashes.so", path);
-    // Sanitizers would report the signal and exit.
-    const std::string state =
-        R"(ASAN_OPTIONS="$ASAN_OPTIONS:handle_segv=0" TSAN_OPTIONS="$TSAN_OPTIONS:handle_segv=0" )"
-        "TENON_QUARANTINE=1 XDG_STATE_HOME=" +
-        folder.path("state").string() + " ";
-    folder.write("c.json", R"({"schema_version": 1, "search_paths": ["plugins"],
-                              "plugins": [{"name": "crashes", "load": "eager"}]})");
-    const auto load = [&](const std::string& environment) {
-      return run_program_in(folder.path(), "why crashes.op Tensor --config c.json",
-                            state + environment);
-    };
-    const auto list = [&](const std::string& options = "") {
-      return run_program("--plugin-path " + path + " plugins " + options, state);
-    };
-    CHECK(load("TENON_TEST_CRASH=init").code == 128 + 11);
-    CHECK(contains(load("TENON_TEST_CRASH=init").error, "SIGSEGV"));
-    CHECK(contains(load("").error, "it is in quarantine"));
-    CHECK(list().code == 1);
-    CHECK(contains(list().out, "quarantined"));
-    CHECK(list("--retry crashes").out == "plugin crashes may be loaded again\n");
-    CHECK(contains(list("--retry crashes").error, "no plugin 'crashes' is in quarantine"));
-    CHECK(load("").code == 0);
+    const Crashing world;
+    CHECK(world.load("TENON_TEST_CRASH=init").code == 128 + 11);
+    CHECK(contains(world.load("TENON_TEST_CRASH=init").error, "SIGSEGV"));
+    CHECK(contains(world.load().error, "it is in quarantine"));
+    CHECK(world.list().code == 1);
+    CHECK(contains(world.list().out, "quarantined"));
+    CHECK(world.list("--retry crashes").out == "plugin crashes may be loaded again\n");
+    CHECK(contains(world.list("--retry crashes").error, "no plugin 'crashes' is in quarantine"));
+    CHECK(world.load().code == 0);
     // `check` says what happens, each time, and accuses no plugin elsewhere.
     for (int i = 0; i < 2; ++i) {
-      const Outcome outcome =
-          run_program("--plugin-path " + path + " check crashes", state + "TENON_TEST_CRASH=init");
+      const Outcome outcome = run_program("--plugin-path " + world.path + " check crashes",
+                                          world.state + "TENON_TEST_CRASH=init");
       CHECK(outcome.code == 1);
       CHECK(!contains(outcome.out, "quarantine"));
     }
-    CHECK(list().code == 0);
+    CHECK(world.list().code == 0);
+  }
+
+  TEST_CASE("a retry that is killed leaves the plugin in quarantine, or takes it out") {
+    const Crashing world;
+    world.load("TENON_TEST_CRASH=init");
+    world.load("TENON_TEST_CRASH=init");
+    REQUIRE(world.files().size() == 1);
+    const std::string record = world.files().front(), text = world.folder.read(record);
+    const tenon_test::Seconds unbroken =
+        tenon_test::time_of([&] { REQUIRE(world.list("--retry crashes").code == 0); });
+    REQUIRE(world.files().empty());
+    int killed = 0;
+    for (const tenon_test::Seconds delay : tenon_test::kill_points(unbroken)) {
+      world.folder.write(record, text);
+      const Outcome outcome =
+          world.list("--retry crashes", "timeout -s KILL " + std::to_string(delay.count()) + " ");
+      killed += outcome.code == 128 + SIGKILL;
+      const bool is_kept = std::filesystem::exists(world.folder.path(record));
+      CHECK(contains(world.list().out, "quarantined") == is_kept);
+      if (is_kept) CHECK(world.folder.read(record) == text);
+      CHECK(world.files().size() == (is_kept ? 1 : 0));
+    }
+    CHECK(killed > 0);
+    world.folder.write(record, text);
+    CHECK(world.list("--retry crashes").code == 0);
+    CHECK(world.load().code == 0);
+    CHECK(world.files().empty());
   }
 }

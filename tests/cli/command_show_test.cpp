@@ -39,6 +39,18 @@ TEST_SUITE("show") {
     CHECK(run_program("show Linear").out.rfind("Linear  module of plugin nn\n", 0) == 0);
   }
 
+  TEST_CASE("a plugin is shown with whether its code can be unmapped, and with what keeps it") {
+    const Outcome plain = run_program("--plugin-path " TENON_FIXTURES " show plain");
+    CHECK(contains(plain.out, "\n  unload    its code can be unmapped\n"));
+    const std::string resident = "--plugin-path " TENON_FIXTURES "/resident show resident";
+    CHECK(contains(run_program(resident).out,
+                   "\n  unload    its code stays mapped:\n"
+                   "            it is linked with -z nodelete\n"));
+    const tenon::Json verdict = run_program(resident + " --json").json()[0]["unmap"];
+    CHECK_FALSE(verdict["possible"].as_bool(true));
+    CHECK(verdict["reasons"][0].text() == "it is linked with -z nodelete");
+  }
+
   TEST_CASE("a refused plugin file is shown with the reason, by its path or name") {
     const std::string searched = "--plugin-path " TENON_FIXTURES " show ";
     for (const char* name : {"bad_json", "bad_json.so", TENON_FIXTURES "/bad_json.so"}) {

@@ -9,9 +9,11 @@
 
 #include <tenon/tenon.hpp>
 
+#include "tests/reload/build.hpp"
+
 namespace generation {
 
-// "1", "2", "3" or "broken" takes the place of the build that is there, as a linker does it.
+// The build takes the place of the one that is there.
 inline void install(const std::string& build) {
   namespace fs = std::filesystem;
   static const std::string folder = [] {
@@ -23,9 +25,7 @@ inline void install(const std::string& build) {
   static const struct Removal {
     ~Removal() { fs::remove_all(folder); }
   } removal;
-  fs::copy_file(std::string(TENON_FIXTURES) + "/generations/generation_" + build + ".so",
-                folder + "/next", fs::copy_options::overwrite_existing);
-  fs::rename(folder + "/next", folder + "/generation.so");
+  install_in(folder, build);
 }
 
 // The build is active, whatever was before.

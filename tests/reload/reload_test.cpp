@@ -59,6 +59,23 @@ TEST_SUITE("reload") {
     CHECK(count.call<int64_t>() == before + 2);
   }
 
+  TEST_CASE("a build whose init fails is refused, and the old one continues") {
+    start("1");
+    const Op number("generation.number"), count("generation.count");
+    const int64_t counted = count.call<int64_t>();
+    install("init_fails");
+    const std::string error = error_of([] { tenon::reload("generation"); });
+    CHECK(has(error, "cannot load plugin 'generation' at stage init"));
+    CHECK(has(error, "its init failed: the device is busy"));
+    CHECK(number.call<int64_t>() == 1);
+    CHECK(generation::number() == 1);
+    CHECK(count.call<int64_t>() == counted + 1);
+    CHECK(tenon::describe("plugin", "generation")["state"].text() == "active");
+    CHECK(retired() == 0);  // the refused code is gone
+    start("2");
+    CHECK(number.call<int64_t>() == 2);
+  }
+
   TEST_CASE("a build that fails its own test is refused, and the old one continues") {
     start("1");
     const Op number("generation.number"), count("generation.count");

@@ -1,5 +1,8 @@
 // A plugin that is unloaded: what its handles say, what keeps its code, and that it goes.
 #include <fstream>
+#include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/autograd.hpp>
@@ -11,12 +14,12 @@ using tenon::Op, tenon::Tensor, tenon::tensor, tenon::Unload;
 
 namespace {
 
-// Lines of the process's map that are copies or files of the plugin.
-int mapped() {
+// Lines of the process's map that are copies of plugins, or the file.
+int mapped(const std::string& file = "generation.so") {
   std::ifstream maps("/proc/self/maps");
   int count = 0;
   for (std::string line; std::getline(maps, line);)
-    count += has(line, "generation.so") || has(line, "tenon-plugin");
+    count += has(line, file) || has(line, "tenon-plugin");
   return count;
 }
 
@@ -66,6 +69,62 @@ TEST_SUITE("unload") {
     CHECK(tenon::unload("generation", Unload::force)["state"].text() == "draining");
     y = Tensor();
     CHECK(retired() == 0);
+  }
+
+  TEST_CASE("memory, hooks and open modes keep the code by force, and let it drain") {
+    const auto load = [] { tenon::load_plugin(std::string(TENON_FIXTURES) + "/leaving.so"); };
+    const auto call = [](const char* op, const auto&... arguments) {
+      return Op(op).call<int64_t>(arguments...);
+    };
+    // Makes a holder; what it gives uses the holder, and lets it go.
+    const std::vector<std::pair<const char*, std::function<std::function<void()>()>>> kinds = {
+        {"memory that a tensor uses",
+         [] {
+           auto numbers = Op("leaving.memory").call<Tensor>();
+           return [view = numbers.select(0, 1)]() mutable {
+             CHECK(view.item<double>() == 2);
+             view = Tensor();
+           };
+         }},
+        {"hook",
+         [&] {
+           Tensor x = tensor({1.0}).requires_grad_();
+           call("leaving.watch", x);
+           return [x]() mutable {
+             (x * 3.0).sum().backward();
+             CHECK(x.grad().text() == "tensor([6.])");
+             x = Tensor();
+           };
+         }},
+        {"open scope",
+         [&] {
+           auto* const mode = reinterpret_cast<tenon_mode*>(call("leaving.enter"));
+           return [mode] {
+             CHECK((tensor({1.0}) * 2.0).text() == "tensor([2.])");
+             CHECK(tenon::host().mode_leave(mode, nullptr) == TENON_OK);
+           };
+         }},
+    };
+    const auto still_there = [] { return tenon::describe("plugin", "leaving")["retired"].size(); };
+    for (const auto& [kind, hold] : kinds) {
+      CAPTURE(kind);
+      const int before = mapped("leaving.so");
+      load();
+      const Op stale("leaving.memory");
+      std::function<void()> use_and_release = hold();
+      CHECK(tenon::describe("plugin", "leaving")["holders"][kind].integer() == 1);
+      CHECK(has(error_of([] { tenon::unload("leaving"); }),
+                std::string("it is held by 1 x ") + kind));
+      const tenon::Json report = tenon::unload("leaving", Unload::force);
+      CHECK(report["state"].text() == "draining");
+      CHECK(report["holders"][kind].integer() == 1);
+      CHECK(has(error_of([&] { stale.call<Tensor>(); }), "stale handle: op 'leaving.memory'"));
+      CHECK(still_there() == 1);
+      use_and_release();
+      use_and_release = nullptr;
+      CHECK(still_there() == 0);
+      CHECK(mapped("leaving.so") <= before);
+    }
   }
 
   TEST_CASE("of nodes that are tracked it is said where they were recorded") {

@@ -71,9 +71,15 @@ TEST_SUITE("withdrawal") {
     load("types", "types/");
     const auto make = [] { return Op("tx.scalar").call<Tensor>(int64_t{2}, 5.0); };
     const Tensor before = make();
+    const auto last = [](const tenon::Json& reasons) { return reasons[reasons.size() - 1].text(); };
+    const std::string stays = "it has tensor types, which stay as long as the process";
+    const tenon::Json verdict = tenon::describe("plugin", "types")["unmap"];
+    CHECK_FALSE(verdict["possible"].as_bool());
+    CHECK(last(verdict["reasons"]) == stays);
     const tenon::Json report = tenon::unload("types", Unload::wait, 1000);
     CHECK(report["state"].text() == "draining");  // types stay mapped, which ends the wait
     CHECK(report["holders"]["tensor type"].integer() > 0);
+    CHECK(last(report["kept_by"]) == stays);
     CHECK(before.text() == "ScalarTensor(N=2, value=5)");
     CHECK(has(error_of([&] { make(); }), "it was unloaded; load it again by its name"));
     CHECK(has(error_of([] { tenon::OverrideEntry("mean[ScalarTensor]"); }), "it was unloaded"));

@@ -9,6 +9,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "core/plugin/sha256.hpp"
@@ -732,6 +733,45 @@ TEST_SUITE("plugin manager") {
     const PluginFailure failure = failure_of([&] { world.manager->ensure_op("plain.add_one"); });
     CHECK(failure.stage == PluginStage::Read);
     CHECK(contains(failure.problem, "pins"));
+  }
+
+  TEST_CASE("policy: swaps of a pinned plugin's file never run a constructor of other bytes") {
+    World world;
+    const std::string approved = read_file(fixture("constructed/constructed_approved"));
+    const std::string foreign = read_file(fixture("constructed/constructed_foreign"));
+    const std::string path = world.folder / "constructed.so";
+    write_file(path, approved);
+    world.manager->apply(policy_with({"constructed", LoadMode::Lazy, "", sha256_file(path), {}}));
+    const int record = ::memfd_create("constructed", MFD_CLOEXEC);
+    REQUIRE(record >= 0);
+    ::setenv("TENON_TEST_CONSTRUCTED", std::to_string(record).c_str(), 1);
+    std::atomic<bool> done{false};
+    std::thread attacker([&] {
+      for (unsigned int round = 0; !done; ++round) {
+        write_file(world.folder / "next", round % 2 == 0 ? foreign : approved);
+        std::filesystem::rename(world.folder / "next", path);
+      }
+    });
+    size_t loads = 0, refused = 0, other = 0;
+    const auto begin = std::chrono::steady_clock::now();
+    while (loads + refused < 100'000 &&
+           std::chrono::steady_clock::now() - begin < std::chrono::seconds(5)) {
+      try {
+        world.manager->load("constructed");
+        ++loads;
+        world.manager->unload("constructed", UnloadChoice::Force);
+      } catch (const PluginError& error) {
+        ++(contains(error.failure.problem, "those that the config pins") ? refused : other);
+      }
+    }
+    done = true;
+    attacker.join();
+    ::unsetenv("TENON_TEST_CONSTRUCTED");
+    CHECK(read_file("/proc/self/fd/" + std::to_string(record)) == std::string(loads, 'a'));
+    ::close(record);
+    CHECK(loads > 0);
+    CHECK(refused > 0);
+    CHECK(other == 0);
   }
 
   TEST_CASE("policy: of a pinned plugin a private copy is mapped, with the libraries beside it") {
