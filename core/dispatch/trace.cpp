@@ -2,10 +2,9 @@
 #include "core/dispatch/trace.hpp"
 
 #include <cstdio>
+#include <fcntl.h>
 #include <memory>
 #include <mutex>
-
-#include <fcntl.h>
 
 #include "core/base/environment.hpp"
 #include "core/base/error.hpp"

@@ -47,7 +47,8 @@ TEST_SUITE("wrappers") {
   TEST_CASE("a named pipe in the place of the header is not waited for") {
     const Workspace folder;
     REQUIRE(mkfifo(folder.path("pipe").c_str(), 0600) == 0);
-    CHECK(run_program("wrappers " + plain + " -o " + folder.path("pipe"), "timeout 60").code != 124);
+    CHECK(run_program("wrappers " + plain + " -o " + folder.path("pipe").string(), "timeout 60")
+              .code != 124);
   }
 
   TEST_CASE("what is not a plugin, or has a schema that cannot be parsed, is refused") {

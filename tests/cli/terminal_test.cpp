@@ -126,9 +126,11 @@ TEST_SUITE("terminal") {
     CHECK(outcome.code == 1);
     CHECK(contains(outcome.error, "\\x1b[31m\\x7f\\u009b\\u202e"));
     CHECK(is_printable(outcome.error));
-    folder.write("c.json", R"({"schema_version": 1, "data": {"path": "blobs.csv", "format": "csv",
-        "label": "label"}, "model": {"type": "Linear", "in_features": 2, "out_features": 3},
-        "output": {"checkpoint": ")" + std::string(kHostile) + R"(.ck"}})");
+    std::string config = folder.read("blobs.json");
+    const std::string name = "\"blobs.safetensors\"";
+    config.replace(config.find(name), name.size(),
+                   name + ", \"checkpoint\": \"" + kHostile + ".ck\"");
+    folder.write("c.json", config);
     const Outcome resumed = run_program_in(folder.path(), "run c.json -q --epochs 1 --resume");
     CHECK(contains(resumed.error, "no checkpoint"));
     CHECK(is_printable(resumed.error));
