@@ -51,9 +51,10 @@ struct ProcessTrace {
     // A named pipe without a reader would block the first call.
     const int descriptor =
         ::open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
-    if (descriptor >= 0) {
+    std::FILE* const opened = descriptor < 0 ? nullptr : ::fdopen(descriptor, "a");
+    if (opened != nullptr) {
       ::fcntl(descriptor, F_SETFL, O_APPEND);  // a write to one that is read may wait
-      file = ::fdopen(descriptor, "a");
+      file = opened;
     } else {
       log(LogLevel::warning, "",
           format_text("TENON_TRACE_FILE: cannot write {}; the trace goes to standard error",
