@@ -55,7 +55,7 @@ FileSource::FileSource(const std::string& path) {
     const int reason = errno;
     const bool missing = reason == ENOENT || reason == ENOTDIR;
     refuse(missing ? PluginStage::Find : PluginStage::Read, path,
-           missing ? "there is no such file" : format_text("cannot open it: {}", strerror(reason)),
+           missing ? "cannot find the file" : format_text("cannot open it: {}", strerror(reason)),
            missing ? "check the path" : "check the file's rights");
   }
   struct stat status {};

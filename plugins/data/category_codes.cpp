@@ -27,6 +27,7 @@ int64_t CategoryCodes::code(std::string_view value) {
 }
 
 std::vector<int64_t> CategoryCodes::sort() {
+  codes_.clear();  // made again at the end
   std::vector<size_t> order(values_.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::vector<double> numbers(values_.size());
@@ -41,9 +42,10 @@ std::vector<int64_t> CategoryCodes::sort() {
   });
   std::vector<int64_t> code_of(values_.size());
   std::vector<std::string> sorted;
+  sorted.reserve(values_.size());
   for (const size_t earlier : order) {
     code_of[earlier] = static_cast<int64_t>(sorted.size());
-    sorted.push_back(values_[earlier]);
+    sorted.push_back(std::move(values_[earlier]));
   }
   fix(std::move(sorted));
   return code_of;

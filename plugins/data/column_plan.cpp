@@ -37,13 +37,20 @@ bool is_header(CsvCursor cursor) {
 
 namespace {
 
+void use_part(ColumnPlan& plan, const CsvRequest& request) {
+  const std::vector<int64_t> columns = request.part.resolve(plan.names, plan.width());
+  if (columns.size() > 1)
+    throw Fault("part names " + std::to_string(columns.size()) + " columns: name one");
+  plan.use(columns, Column::Use::part);
+}
+
 void plan_by_request(ColumnPlan& plan, const CsvRequest& request) {
   const auto resolve = [&](const ColumnChoice& choice) {
     return choice.resolve(plan.names, plan.width());
   };
   plan.targets = resolve(request.targets);
   plan.use(plan.targets, Column::Use::target);
-  plan.use(resolve(request.part), Column::Use::part);
+  use_part(plan, request);
   const std::vector<int64_t> dropped = resolve(request.drop);
   for (const int64_t column : dropped) {
     if (plan.at(column).use != Column::Use::skipped)
@@ -119,14 +126,14 @@ void plan_by_fitted(ColumnPlan& plan, const CsvRequest& request) {
       if (!categories.defined()) continue;
       std::vector<std::string> values;
       for (int64_t k = 0; k < categories.size(); ++k) values.push_back(categories[k].text());
-      column.codes.fix(std::move(values));
+      column.made_codes().fix(std::move(values));
       column.may_code = column.named_category = true;
     }
   };
   if (request.with_targets) add(targets, plan.targets, Column::Use::target);
   add(fitted["inputs"], plan.inputs, Column::Use::input);
   try {
-    plan.use(request.part.resolve(plan.names, plan.width()), Column::Use::part);
+    use_part(plan, request);
   } catch (const Fault&) {
     return;  // a text to predict from need not have it
   }

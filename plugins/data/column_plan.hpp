@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,12 +17,17 @@ namespace data {
 struct Column {
   enum class Use : uint8_t { skipped, input, target, part };
   Use use = Use::skipped;
-  bool may_code = false;        // text is coded
-  bool named_category = false;  // so are numbers, and words for missing values
-  CategoryCodes codes;
+  bool may_code = false;                 // text is coded
+  bool named_category = false;           // so are numbers, and words for missing values
+  std::unique_ptr<CategoryCodes> codes;  // null until the first: tables may be wide
   std::optional<double> mean;
   int64_t missing = 0;
   std::string first_missing;  // its place
+
+  CategoryCodes& made_codes() {
+    if (codes == nullptr) codes = std::make_unique<CategoryCodes>();
+    return *codes;
+  }
 };
 
 struct ColumnPlan {

@@ -40,6 +40,16 @@ MissingRule::MissingRule(const tenon::Argument& value) {
 
 namespace {
 
+// Different values of text may take as much memory as the text, and this: some ten thousand in any
+// file. Each is there twice, as a key and in the order of its code.
+constexpr int64_t kCategoryRoom = int64_t{3} << 20;
+constexpr int64_t kCategoryBytes = 160;
+
+std::string json_text(tenon::JsonValue value) {
+  const std::string list = tenon::JsonArray().add(std::move(value)).json().dump();
+  return list.substr(1, list.size() - 2);
+}
+
 template <class T>
 class Buffer {
  public:
@@ -73,18 +83,26 @@ class Buffer {
 template <class T>
 class SampleReader {
  public:
-  SampleReader(CsvCursor cursor, ColumnPlan plan, const CsvRequest& request, bool header)
-      : cursor_(std::move(cursor)),
+  // The cursor is one of the text.
+  SampleReader(Bytes text, CsvCursor cursor, ColumnPlan plan, const CsvRequest& request,
+               bool header)
+      : text_(std::move(text)),
+        text_bytes_(text_.size()),
+        category_room_(text_bytes_ + kCategoryRoom),
+        cursor_(std::move(cursor)),
         plan_(std::move(plan)),
         request_(request),
         header_(header),
-        inputs_(cursor_.most_rows(plan_.width()), plan_.inputs.size()),
-        targets_(cursor_.most_rows(plan_.width()), plan_.targets.size()),
+        most_rows_(cursor_.most_rows(plan_.width())),
+        inputs_(most_rows_, plan_.inputs.size()),
+        targets_(most_rows_, plan_.targets.size()),
         sinks_(static_cast<size_t>(plan_.width())) {
     connect(plan_.inputs, inputs_);
     connect(plan_.targets, targets_);
     for (int64_t column = 0; column < plan_.width(); ++column) {
-      if (plan_.at(column).use == Column::Use::part) sink(column).kind = Kind::part;
+      if (plan_.at(column).use != Column::Use::part) continue;
+      sink(column).kind = Kind::part;
+      parts_ = std::make_unique<Buffer<int64_t>>(most_rows_, 1);
     }
   }
 
@@ -93,6 +111,7 @@ class SampleReader {
       row();
       ++rows_;
     } while (cursor_.next_row());
+    text_ = Bytes(0);
     finish(plan_.inputs, inputs_);
     finish(plan_.targets, targets_);
     CsvSamples samples;
@@ -104,7 +123,7 @@ class SampleReader {
                          return sink(column).kind == Kind::coded;
                        });
     if (coded) samples.targets = tenon::contiguous_as(samples.targets, tenon::i64);
-    samples.parts = tenon::from_range(parts_.begin(), parts_.end());
+    samples.parts = parts_ ? parts_->tensor(rows_, true) : tenon::empty_tensor({0}, tenon::i64);
     return samples;
   }
 
@@ -183,7 +202,8 @@ class SampleReader {
   // In a column that is coded by name the words for missing values are values like others.
   static bool has_no_value(const Column& column, std::string_view text) {
     if (text.empty() || !is_missing(text)) return text.empty();
-    return column.codes.fixed() ? !column.codes.has(text) : !column.named_category;
+    const bool fixed = column.codes != nullptr && column.codes->fixed();
+    return fixed ? !column.codes->has(text) : !column.named_category;
   }
 
   // Text in a column without a category so far.
@@ -218,14 +238,26 @@ class SampleReader {
                            "in categories to code all its values");
     }
     check_utf8(text, cursor_.place());
-    const int64_t code = column.codes.code(text);
+    CategoryCodes& codes = column.made_codes();
+    const size_t known = codes.values().size();
+    const int64_t code = codes.code(text);
     if (code < 0)
       refuse(position, tenon::data::quoted(text) +
-                           " is not one of the fitted values: " + list(column.codes.values()));
+                           " is not one of the fitted values: " + list(codes.values()));
+    if (codes.values().size() > known) take_room(position, codes, text);
     constexpr int64_t most = int64_t{1} << std::numeric_limits<T>::digits;
     if (code >= most)
       refuse(position, "the column has more than " + std::to_string(most) + " different values");
     *place(sink) = static_cast<T>(code);
+  }
+
+  void take_room(int64_t position, const CategoryCodes& codes, std::string_view text) {
+    category_room_ -= kCategoryBytes + 2 * static_cast<int64_t>(text.size());
+    if (category_room_ >= 0) return;
+    refuse(position,
+           std::to_string(codes.values().size()) +
+               " different values of text take more memory than is allowed for a file of " +
+               std::to_string(text_bytes_) + " bytes: drop the column");
   }
 
   void take_missing(int64_t position, Column& column, Sink& sink, std::string_view text) {
@@ -256,7 +288,7 @@ class SampleReader {
     for (int64_t part = 0; part < 3; ++part) {
       if (std::find(std::begin(words[part]), std::end(words[part]), text) == std::end(words[part]))
         continue;
-      parts_.push_back(part);
+      parts_->values()[rows_] = part;
       return;
     }
     refuse(position, tenon::data::quoted(text) + " is not a part; train, validation and test are");
@@ -289,8 +321,9 @@ class SampleReader {
     }
   }
   void sort_codes(Column& column, T* first, int64_t stride) {
-    if (column.codes.fixed()) return;
-    const std::vector<int64_t> code_of = column.codes.sort();
+    CategoryCodes& codes = column.made_codes();
+    if (codes.fixed()) return;
+    const std::vector<int64_t> code_of = codes.sort();
     for (int64_t row = 0; row < rows_; ++row, first += stride) {
       if (!std::isnan(*first)) *first = static_cast<T>(code_of[static_cast<size_t>(*first)]);
     }
@@ -316,49 +349,53 @@ class SampleReader {
     }
   }
 
+  // Entry by entry: a document of wide tables would take many times its text.
   std::string describe() {
     if (request_.fitted.defined()) return request_.fitted.dump();
-    const auto entries = [&](const std::vector<int64_t>& positions) {
-      tenon::JsonArray list;
-      for (const int64_t position : positions) {
-        const Column& column = plan_.at(position);
-        tenon::JsonObject entry;
-        const bool named = header_ && !plan_.names[static_cast<size_t>(position)].empty();
-        if (named)
-          entry.set("column", plan_.names[static_cast<size_t>(position)]);
-        else
-          entry.set("column", position);
-        if (column.mean) entry.set("mean", *column.mean);
-        if (sink(position).kind == Kind::coded) {
-          tenon::JsonArray values;
-          for (const std::string& value : column.codes.values()) values.add(value);
-          entry.set("categories", values.json());
-        }
-        list.add(entry.json());
+    std::string text = "{\"width\":" + std::to_string(plan_.width());
+    text += ",\"inputs\":[";
+    describe_columns(plan_.inputs, text);
+    text += "],\"targets\":[";
+    describe_columns(plan_.targets, text);
+    return text += "]}";
+  }
+  void describe_columns(const std::vector<int64_t>& positions, std::string& text) {
+    for (size_t i = 0; i < positions.size(); ++i) {
+      const int64_t position = positions[i];
+      Column& column = plan_.at(position);
+      const bool named = header_ && !plan_.names[static_cast<size_t>(position)].empty();
+      text += i == 0 ? "{\"column\":" : ",{\"column\":";
+      text +=
+          named ? json_text(plan_.names[static_cast<size_t>(position)]) : std::to_string(position);
+      if (column.mean) text += ",\"mean\":" + json_text(*column.mean);
+      if (sink(position).kind == Kind::coded) {
+        text += ",\"categories\":[";
+        const std::vector<std::string>& values = column.made_codes().values();
+        for (size_t k = 0; k < values.size(); ++k)
+          text += (k == 0 ? "" : ",") + json_text(values[k]);
+        text += ']';
       }
-      return list.json();
-    };
-    return tenon::JsonObject()
-        .set("width", plan_.width())
-        .set("inputs", entries(plan_.inputs))
-        .set("targets", entries(plan_.targets))
-        .json()
-        .dump();
+      text += '}';
+    }
   }
 
+  Bytes text_;
+  int64_t text_bytes_;
+  int64_t category_room_;
   CsvCursor cursor_;
   ColumnPlan plan_;
   const CsvRequest& request_;
   bool header_;
+  int64_t most_rows_;
   Buffer<T> inputs_, targets_;
   std::vector<Sink> sinks_;
-  std::vector<int64_t> parts_;
+  std::unique_ptr<Buffer<int64_t>> parts_;  // null: no column is one
   int64_t rows_ = 0;
 };
 
 }  // namespace
 
-CsvSamples read_csv_samples(std::string_view text, const CsvRequest& request) {
+CsvSamples read_csv_samples(Bytes text, const CsvRequest& request) {
   const char delimiter =
       request.delimiter != 0 ? request.delimiter : tenon::data::find_delimiter(text, request.point);
   CsvCursor cursor(text, delimiter, request.point);
@@ -371,10 +408,14 @@ CsvSamples read_csv_samples(std::string_view text, const CsvRequest& request) {
     if (!cursor.next_row()) throw Fault("there are no rows below the header");
   }
   const auto width = header ? static_cast<int64_t>(names.size()) : CsvCursor(cursor).count_cells();
+  tenon::data::check_columns(width, cursor.row_line());
   ColumnPlan plan = plan_columns(std::move(names), width, request);
-  if (request.dtype == tenon::f64)
-    return SampleReader<double>(std::move(cursor), std::move(plan), request, header).read();
-  return SampleReader<float>(std::move(cursor), std::move(plan), request, header).read();
+  const auto read = [&](auto zero) {
+    return SampleReader<decltype(zero)>(std::move(text), std::move(cursor), std::move(plan),
+                                        request, header)
+        .read();
+  };
+  return request.dtype == tenon::f64 ? read(0.0) : read(0.0F);
 }
 
 }  // namespace data

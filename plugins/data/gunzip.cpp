@@ -7,17 +7,18 @@
 
 namespace data {
 
-Bytes gunzip(std::string_view bytes) {
-  constexpr int64_t most = std::numeric_limits<uInt>::max();  // that zlib takes at once
+Bytes gunzip(std::string_view bytes, int64_t most) {
+  constexpr int64_t at_once = std::numeric_limits<uInt>::max();  // what zlib takes
   const auto* input = reinterpret_cast<const Bytef*>(bytes.data());
   const auto size = static_cast<int64_t>(bytes.size());
-  Bytes result(std::max<int64_t>(size * 4, 4096));
+  // There is room for one byte more than may be written.
+  Bytes result(std::min(std::max<int64_t>(size * 4, 4096), most + 1));
   int64_t taken = 0, written = 0;
   Inflater stream(Inflater::Format::gzip);
   for (;;) {
-    if (written == result.size()) result.resize(result.size() * 2);
-    const auto in = static_cast<uInt>(std::min(size - taken, most));
-    const auto out = static_cast<uInt>(std::min(result.size() - written, most));
+    if (written == result.size()) result.resize(std::min(result.size() * 2, most + 1));
+    const auto in = static_cast<uInt>(std::min(size - taken, at_once));
+    const auto out = static_cast<uInt>(std::min(result.size() - written, at_once));
     stream.next_in = input + taken;
     stream.avail_in = in;
     stream.next_out = reinterpret_cast<Bytef*>(result.data()) + written;
@@ -25,6 +26,10 @@ Bytes gunzip(std::string_view bytes) {
     const bool ended = stream.run();
     taken += in - stream.avail_in;
     written += out - stream.avail_out;
+    if (written > most) {
+      throw tenon::data::Fault("it unpacks to more than " + std::to_string(most) +
+                               " bytes: unpack it with gunzip, and read that file");
+    }
     if (ended) {
       // Another member may follow; zeros may, as tapes have them.
       while (taken < size && bytes[static_cast<size_t>(taken)] == '\0') ++taken;

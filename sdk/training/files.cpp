@@ -90,7 +90,7 @@ std::string output_fault(const std::string& path) {
   std::string folder = target.parent_path();
   if (folder.empty()) folder = ".";
   if (stat(folder.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode))
-    return format_text("{}there is no folder '{}'", start, folder);
+    return format_text("{}'{}' is not an existing folder; create it", start, folder);
   const bool exists = stat(path.c_str(), &facts) == 0;
   if (exists && S_ISDIR(facts.st_mode)) return format_text("{}it is a folder", start);
   if (exists && S_ISFIFO(facts.st_mode) && path.rfind("/dev/", 0) != 0 &&

@@ -20,6 +20,12 @@ TENON_NAMESPACE_BEGIN
 
 namespace data {
 
+// What a text may hold at most, so that no text takes memory many times its size: columns with names,
+// bytes of all names, and bytes of a cell that quotes are taken from.
+inline constexpr int64_t kCsvMostColumns = 65536;
+inline constexpr int64_t kCsvMostNameBytes = int64_t{4} << 20;
+inline constexpr int64_t kCsvMostQuotedBytes = int64_t{1} << 20;
+
 // The text of a cell without its quotes, or without the blanks around it.
 struct CsvCell {
   std::string_view text;
@@ -193,7 +199,15 @@ class CsvCursor {
       if (quote == nullptr) throw Fault("a quote is not closed", place());
       count_lines(at_, quote);
       doubled = doubled || (end_ - quote >= 2 && quote[1] == '"');
-      if (doubled) unquoted_.append(at_, quote);
+      if (doubled) {
+        if (static_cast<int64_t>(unquoted_.size()) + (quote - at_) > kCsvMostQuotedBytes) {
+          throw Fault("a cell with quotes in it has more than " +
+                          std::to_string(kCsvMostQuotedBytes) +
+                          " bytes: close its quotes, or shorten it",
+                      place());
+        }
+        unquoted_.append(at_, quote);
+      }
       at_ = quote + 1;
       if (at_ == end_ || *at_ != '"') {
         const std::string_view plain(first, static_cast<size_t>(quote - first));
@@ -262,22 +276,44 @@ inline char find_delimiter(std::string_view text, char point = '.') {
   return point == ',' ? ';' : ',';
 }
 
+// Refuses a row of more columns than are read with memory for each.
+inline void check_columns(int64_t count, int64_t line) {
+  if (count <= kCsvMostColumns) return;
+  throw Fault("the row has " + std::to_string(count) + " columns, at most " +
+                  std::to_string(kCsvMostColumns) +
+                  " are read: split the table, or write it as a .npy file",
+              std::to_string(line));
+}
+
 // The names in the header, which is the cursor's next row. No name may be there twice; several may
 // be empty.
 inline std::vector<std::string> read_header(CsvCursor& cursor) {
-  std::vector<std::string> names;
   if (!cursor.next_row()) throw Fault("there is no header");
-  std::map<std::string, size_t> seen;
+  CsvCursor ahead(cursor);
+  int64_t count = 0, bytes = 0;
   do {
-    const CsvCell cell = cursor.take_cell();
-    const auto [earlier, fresh] = seen.emplace(cell.text, names.size());
-    if (!fresh && !cell.text.empty()) {
-      throw Fault("the header has the name " + quoted(cell.text) + " twice, for column " +
-                      std::to_string(earlier->second) + " and column " +
-                      std::to_string(names.size()) + ": rename one",
+    bytes += static_cast<int64_t>(ahead.take_cell().text.size());
+    ++count;
+  } while (ahead.more_cells());
+  check_columns(count, cursor.row_line());
+  if (bytes > kCsvMostNameBytes) {
+    throw Fault("the names in the header have " + std::to_string(bytes) + " bytes, at most " +
+                    std::to_string(kCsvMostNameBytes) + " are read: shorten them",
+                std::to_string(cursor.row_line()));
+  }
+  std::vector<std::string> names;
+  names.reserve(static_cast<size_t>(count));  // so that they stay where they are
+  std::map<std::string_view, size_t> seen;
+  do {
+    const std::string& name = names.emplace_back(cursor.take_cell().text);
+    const size_t column = names.size() - 1;
+    const auto [earlier, fresh] = seen.emplace(name, column);
+    if (!fresh && !name.empty()) {
+      throw Fault("the header has the name " + data::quoted(name) + " twice, for column " +
+                      std::to_string(earlier->second) + " and column " + std::to_string(column) +
+                      ": rename one",
                   cursor.place());
     }
-    names.emplace_back(cell.text);
   } while (cursor.more_cells());
   return names;
 }

@@ -2,63 +2,21 @@
 #include "core/base/json_bound.hpp"
 
 #include <functional>
-#include <malloc.h>
 #include <memory>
-#include <unistd.h>
-
-#include <sys/wait.h>
 
 #include "core/plugin/config.hpp"
 #include "core/plugin/plugin_lock.hpp"
 #include "core/tensor/file_header.hpp"
 #include "tests/core/plugin/support.hpp"
+#include "tests/support/memory_growth.hpp"
 
 using namespace tenon::core;
 using namespace tenon::core::test;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TENON_TEST_SANITIZED true
-#else
-#define TENON_TEST_SANITIZED false
-#endif
+using tenon_test::growth_of;
+using tenon_test::kCanMeasureMemory;
+using tenon_test::kMiB;
 
 namespace {
-
-constexpr size_t kMiB = size_t{1} << 20;
-
-size_t peak_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmHWM:")) return static_cast<size_t>(std::atol(line.c_str() + 6)) * 1024;
-  }
-  return 0;
-}
-
-// By how much a child grows while it runs the body. Errors of the body are results like any other.
-size_t growth_of(const std::function<void()>& body) {
-  int ends[2];
-  REQUIRE(::pipe(ends) == 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::malloc_trim(0);
-    std::ofstream("/proc/self/clear_refs") << "5";  // the peak is that of now
-    const size_t before = peak_bytes();
-    try {
-      body();
-    } catch (const Error&) {
-    }
-    const size_t growth = peak_bytes() - before;
-    ::_exit(::write(ends[1], &growth, sizeof growth) == sizeof growth ? 0 : 1);
-  }
-  ::close(ends[1]);
-  size_t growth = 0;
-  CHECK(::read(ends[0], &growth, sizeof growth) == sizeof growth);
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  CHECK(status == 0);
-  return growth;
-}
 
 std::string repeated(const std::string& begin, const std::string& part, const std::string& end,
                      size_t bytes) {
@@ -100,7 +58,7 @@ void check_bound(const std::string& text, const std::function<void()>& body) {
 
 TEST_SUITE("reader memory") {
   TEST_CASE("no document that is read with a bound takes more than its text and 16 MiB") {
-    if (TENON_TEST_SANITIZED) return;
+    if (!kCanMeasureMemory) return;
     for (const size_t bytes : {kMiB, 6 * kMiB}) {
       for (const std::string& text : hostile_documents(bytes)) {
         check_bound(text, [&] {
@@ -139,7 +97,7 @@ TEST_SUITE("reader memory") {
   }
 
   TEST_CASE("configs and lock files take no more, whatever is wrong with them") {
-    if (TENON_TEST_SANITIZED) return;
+    if (!kCanMeasureMemory) return;
     ConfigOptions options;
     const size_t most = options.max_bytes - 1;
     std::vector<std::string> texts = hostile_documents(most);
@@ -163,7 +121,7 @@ TEST_SUITE("reader memory") {
   }
 
   TEST_CASE("headers of tensor files take no more") {
-    if (TENON_TEST_SANITIZED) return;
+    if (!kCanMeasureMemory) return;
     const size_t bytes = 8 * kMiB;
     std::vector<std::string> texts = hostile_documents(bytes);
     std::string tensors = "{\"\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}";

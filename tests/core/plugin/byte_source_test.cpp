@@ -59,7 +59,7 @@ TEST_SUITE("byte source") {
     };
     const PluginFailure missing = refused(folder / "none.so");
     CHECK(missing.stage == PluginStage::Find);
-    CHECK(contains(missing.problem, "no such file"));
+    CHECK(contains(missing.problem, "cannot find the file"));
     CHECK(contains(refused(folder.path()).problem, "a folder"));
     REQUIRE(::mkfifo((folder / "pipe.so").c_str(), 0600) == 0);
     CHECK(contains(refused(folder / "pipe.so").problem, "a named pipe"));

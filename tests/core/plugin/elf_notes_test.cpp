@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/plugin/unmap_verdict.hpp"
+#include "tenon/abi/facts.h"
 #include "tests/core/plugin/elf_image.hpp"
 
 using namespace tenon::core;
@@ -91,6 +92,15 @@ TEST_SUITE("elf notes") {
       CHECK(payloads_in(make_elf({plugin_payload(), other}, padding)) ==
             std::vector<std::string>{plugin_payload(), other});
     }
+  }
+
+  TEST_CASE("a file with more facts than a plugin may declare is refused") {
+    std::vector<std::string> payloads(TENON_FACTS_MAX_COUNT, "{}");
+    CHECK(payloads_in(make_elf(payloads)).size() == TENON_FACTS_MAX_COUNT);
+    payloads.push_back("{}");
+    const PluginFailure failure = refusal(make_elf(payloads));
+    CHECK(failure.problem == "it declares too much");
+    CHECK(failure.remedy == "split the plugin");
   }
 
   TEST_CASE("a file that is cut at any byte is refused") {

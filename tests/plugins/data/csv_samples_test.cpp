@@ -256,6 +256,49 @@ TEST_SUITE("data") {
     CHECK(refused(text, R"("dtype": "i64")") == "dtype must be f32 or f64");
   }
 
+  TEST_CASE("data.csv reads 65536 columns at most, with and without a header") {
+    std::string row = "1";
+    for (int i = 0; i < 65536; ++i) row += ",1";
+    const std::string problem =
+        "1: the row has 65537 columns, at most 65536 are read: split the table, or write it as a "
+        ".npy file";
+    CHECK(refused(row + "\n") == problem);
+    CHECK(refused(row + "\n", R"("header": true)") == problem);
+    row.resize(row.size() - 2);
+    CHECK(read(row + "\n").inputs.sizes() == std::vector<int64_t>{1, 65535});
+  }
+
+  TEST_CASE("data.csv codes many values of text, but not as many as could fill the memory") {
+    const auto table = [](int rows) {
+      std::string text = "a,y\n";
+      for (int i = 0; i < rows; ++i) text += "v" + std::to_string(i) + ",1\n";
+      return text;
+    };
+    const Samples samples = read(table(10000), R"("categories": "a")");
+    CHECK(samples.fitted["inputs"][0]["categories"].size() == 10000);
+    const std::string problem = refused(table(100000), R"("categories": "a")");
+    CHECK(problem.find("column 'a': ") != std::string::npos);
+    CHECK(problem.find(" different values of text take more memory than is allowed for a file of "
+                       "888894 bytes: drop the column") != std::string::npos);
+  }
+
+  TEST_CASE("data.csv writes any names and values into what was fitted") {
+    const Samples samples = read("\"a\"\"b\\\",\"\xc3\xa4, c\",\n1,\"x\ny\",2\n3,z,4\n",
+                                 R"("header": true, "categories": [1], "missing": "mean")");
+    const tenon::Json inputs = samples.fitted["inputs"];
+    CHECK(inputs[0]["column"].text() == "a\"b\\");
+    CHECK(inputs[0]["mean"].number() == 2);
+    CHECK(inputs[1]["column"].text() == "\xc3\xa4, c");
+    CHECK(inputs[1]["categories"][0].text() == "x\ny");
+    CHECK(inputs[1]["categories"][1].text() == "z");
+    CHECK(samples.fitted["targets"][0]["column"].integer() == 2);  // it has no name
+  }
+
+  TEST_CASE("data.csv takes one column for the parts") {
+    CHECK(refused("x,y,a,b\n1,2,train,test\n", R"("part": ["a", "b"], "targets": "y")") ==
+          " part names 2 columns: name one");
+  }
+
   TEST_CASE("data.csv reads gzipped files and refuses broken ones") {
     // printf 'a,y\n1,2\n3,4\n' | gzip -n, twice.
     const std::string one(

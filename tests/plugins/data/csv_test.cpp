@@ -183,6 +183,36 @@ TEST_SUITE("data") {
     CHECK_THROWS_AS(parse_csv_header("\"a\nb"), tenon::data::Fault);
   }
 
+  TEST_CASE("a header may have 65536 names, and rows without names any number of cells") {
+    constexpr int64_t most = 65536;
+    const auto row = [](int64_t cells) {
+      std::string text = "1";
+      for (int64_t i = 1; i < cells; ++i) text += ",1";
+      return text + "\n";
+    };
+    std::string names = "c0";
+    for (int64_t i = 1; i < most; ++i) names += ",c" + std::to_string(i);
+    CHECK(read(names + "\n" + row(most), true).sizes() == std::vector<int64_t>{1, most});
+    CHECK(refused(names + ",more\n" + row(most + 1), true) ==
+          "csv_test.csv:1: the row has 65537 columns, at most 65536 are read: split the table, or "
+          "write it as a .npy file");
+    CHECK(read(row(most + 1)).sizes() == std::vector<int64_t>{1, most + 1});
+  }
+
+  TEST_CASE("names of more than 4 MiB, and cells with quotes of more than 1 MiB, are refused") {
+    const std::string name(size_t{4} << 20, 'a');
+    check_values(read(name + "\n1\n", true), {1, 1}, {1});
+    CHECK(refused(name + ",b\n1,2\n", true) ==
+          "csv_test.csv:1: the names in the header have 4194305 bytes, at most 4194304 are read: "
+          "shorten them");
+    const std::string quotes(size_t{2} << 20, '"');
+    CHECK(refused("1\n\"" + quotes + "\"\n") ==
+          "csv_test.csv:2:1: column 0: '" + std::string(32, '"') + "...' is not a number");
+    CHECK(refused("1\n\"" + quotes + "\"\"\"\n") ==
+          "csv_test.csv:2:1: a cell with quotes in it has more than 1048576 bytes: close its "
+          "quotes, or shorten it");
+  }
+
   TEST_CASE("a pipe is refused instead of waited for") {
     const std::string pipe = "csv_test_pipe";
     REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);

@@ -32,7 +32,7 @@
 /* Limits that readers enforce: bytes of a payload, bytes of all facts of a file, their number. */
 #define TENON_FACTS_MAX_PAYLOAD (1u << 16)
 #define TENON_FACTS_MAX_BYTES (1u << 24)
-#define TENON_FACTS_MAX_COUNT 65536u
+#define TENON_FACTS_MAX_COUNT 16384u
 
 /* The head of a note; the payload follows. Frozen: files contain it. */
 typedef struct tenon_facts_header {

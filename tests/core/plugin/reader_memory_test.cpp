@@ -1,0 +1,108 @@
+// What readers of plugin files and their signatures take at most: twice the file, and 16 MiB.
+#include <functional>
+
+#include "core/plugin/elf_notes.hpp"
+#include "core/plugin/facts_reader.hpp"
+#include "core/plugin/minisign.hpp"
+#include "core/plugin/unmap_verdict.hpp"
+#include "tenon/abi/facts.h"
+#include "tests/core/plugin/elf_image.hpp"
+#include "tests/support/memory_growth.hpp"
+
+using namespace tenon::core;
+using namespace tenon::core::test;
+using tenon_test::growth_of;
+using tenon_test::kCanMeasureMemory;
+using tenon_test::kMiB;
+
+namespace {
+
+void check_bound(size_t file_size, const std::function<void()>& read) {
+  CAPTURE(file_size);
+  CHECK(growth_of(read) / kMiB <= 2 * file_size / kMiB + 16);
+}
+
+// All that listings, `tenon show` among them, read of a file.
+void check_listing(const std::string& bytes) {
+  const MemorySource source(bytes);
+  check_bound(bytes.size(), [&] { read_facts(source, "/x/y.so"); });
+  check_bound(bytes.size(), [&] { judge_unmapping(source, "/x/y.so"); });
+  check_bound(bytes.size(), [&] { read_linked_libraries(source, "/x/y.so"); });
+}
+
+constexpr uint32_t kSymbols = 20000;
+const std::string kLongName(32768, 'a');
+
+}  // namespace
+
+TEST_SUITE("reader memory") {
+  TEST_CASE("symbols that all name one long text take no more") {
+    if (!kCanMeasureMemory) return;
+    for (const Elf64_Sym& symbol : {imported_symbol(1), unique_symbol(1)}) {
+      ElfImage image;
+      image.set_strings('\0' + kLongName + '\0');
+      image.set_symbols(std::vector<Elf64_Sym>(kSymbols, symbol));
+      check_listing(image.file());
+    }
+  }
+
+  TEST_CASE("symbols with different reasons to stay mapped take no more") {
+    if (!kCanMeasureMemory) return;
+    std::string digits(1, '\0');
+    for (int i = 0; digits.size() < 2 * kSymbols; ++i) digits += std::to_string(i);
+    ElfImage image;
+    std::vector<Elf64_Sym> symbols;
+    for (uint32_t i = 1; i < kSymbols; ++i) symbols.push_back(unique_symbol(i));
+    image.set_strings(digits + '\0');
+    image.set_symbols(symbols);
+    check_listing(image.file());
+  }
+
+  TEST_CASE("libraries and folders that all name one long text take no more") {
+    if (!kCanMeasureMemory) return;
+    for (const char letter : {'a', ':'}) {
+      for (const int64_t tag : {DT_NEEDED, DT_RUNPATH}) {
+        CAPTURE(letter);
+        CAPTURE(tag);
+        ElfImage image;
+        image.set_strings(std::string(size_t{1} << 17, letter) + '\0');
+        for (int i = 0; i < 2000; ++i) image.add_entry(tag, 0);
+        check_listing(image.file());
+      }
+    }
+  }
+
+  TEST_CASE("very many facts take no more") {
+    if (!kCanMeasureMemory) return;
+    std::vector<std::string> payloads = {plugin_payload()};
+    constexpr size_t ops = TENON_FACTS_MAX_COUNT - 1;
+    for (size_t i = 0; i < ops; ++i)
+      payloads.push_back(R"({"op":{"schema":"f)" + std::to_string(i) + "()\"}}");
+    const std::string bytes = make_elf(payloads);
+    const MemorySource source(bytes);
+    CHECK(read_facts(source, "/x/y.so").ops.size() == ops);
+    check_bound(bytes.size(), [&] { read_facts(source, "/x/y.so"); });
+  }
+
+  TEST_CASE("signatures with long comments, and of large files, take no more") {
+    if (!kCanMeasureMemory) return;
+    const size_t size = 24 * kMiB;
+    const std::string encoded =
+        "RUS6/tORAf9awhqzMzKsEaEL7CKDesTU4Oz99laoQn1T5AE1QO/zTbYFJme9/"
+        "DRCD5u57EXVDwu6h4m7tl1dsdq7LzYe8cPf7AU=\n";
+    const std::string comment = "trusted comment: ", filler(size, 'c');
+    for (const std::string& text : {"untrusted comment: " + filler + "\n" + encoded,
+                                    "untrusted comment: \n" + encoded + comment + filler + "\n",
+                                    "untrusted comment: \n" + filler + "\n", filler}) {
+      check_bound(text.size(), [&] { static_cast<void>(parse_minisign_signature(text)); });
+      check_bound(text.size(), [&] { static_cast<void>(parse_minisign_key(text)); });
+    }
+    for (const bool prehashed : {true, false}) {
+      MinisignSignature signature;
+      signature.prehashed = prehashed;
+      check_bound(size, [&] {
+        static_cast<void>(signature_fault(signature, MinisignKey(), MemorySource(filler)));
+      });
+    }
+  }
+}
