@@ -89,7 +89,7 @@ TEST_SUITE("check") {
   TEST_CASE("a check without modules makes no folder") {
     CHECK(run_program("check math --op abs", "TMPDIR=/nowhere").code == 0);
     CHECK(contains(run_program("check nn --op Linear", "TMPDIR=/nowhere").error,
-                   "there is no folder for temporary files"));
+                   "cannot find a folder for temporary files"));
   }
 
   TEST_CASE("calls that do other than declared are found, each by its name") {
@@ -129,7 +129,7 @@ TEST_SUITE("check") {
         {"broken.counts_elements", "ok"}};
     CHECK(findings(report) == expected);
     CHECK(message(report, "broken.misspelt_samples") ==
-          "samples/0/inptu: there is no parameter 'inptu' (did you mean 'input'?)");
+          "samples/0/inptu: unknown parameter 'inptu' (did you mean 'input'?)");
     CHECK(message(report, "broken.refuses_zeros") ==
           "where shapes alone are computed, from zeros, the op refuses them: refuses_zeros(): "
           "the first element is 0");
@@ -301,7 +301,8 @@ TEST_SUITE("check") {
     const Outcome fault = run_program("check " + kBroken + "broken_gradients.so --op throws");
     CHECK(contains(fault.out,
                    "FAULT    broken.throws\n  failing-gradient in gradient\n    no gradient today\n"
-                   "    sample: {\"input\":{\"shape\":[2,3]}}\n    to do: fix the backward"));
+                   "    sample: {\"input\":{\"shape\":[2,3]}}\n    expected: backward returns "
+                   "gradients\n    to do: fix the backward"));
     CHECK(contains(fault.out, "0 items ok, 1 faulty with 1 finding ("));
   }
 
@@ -399,6 +400,37 @@ TEST_SUITE("check") {
               .text() == "it declines (Tensor, PlantedDiagonal)");
   }
 
+  TEST_CASE("a finding of a module has its attributes and inputs, and names every parameter") {
+    const Json given = run_program("check " TENON_FIXTURES
+                                   "/planted/planted_modules.so --op PlantedUnusedOffset --json")
+                           .json();
+    CHECK(message(given, "PlantedUnusedOffset") ==
+          "backward from the output leaves 1 parameter without a gradient: 'offset'");
+    CHECK(item(given, "PlantedUnusedOffset")["findings"][0]["sample"].dump() ==
+          R"({"offset":{"shape":[3]},"inputs":{"input":{"shape":[4,3]}}})");
+    const Json generated =
+        run_program("check " + kBroken + "broken_gradients.so --op UnusedParameter --json").json();
+    CHECK(
+        item(generated, "UnusedParameter")["findings"][0]["sample"]["inputs"]["input"].is_object());
+  }
+
+  TEST_CASE("what the shutdown of a plugin leaves changed is a finding of its unloading") {
+    const Json report =
+        run_program("check " TENON_FIXTURES "/planted/planted_shutdown_folder.so --json").json();
+    CHECK(findings(report)["planted_shutdown_folder"] == "folder in unload");
+    CHECK(contains(message(report, "planted_shutdown_folder"),
+                   "the current folder is /usr, and was /"));
+  }
+
+  TEST_CASE("that a plugin with tensor types stays loaded is a note") {
+    const Json report =
+        run_program("check " TENON_FIXTURES "/planted/planted_types.so --op PlantedUnmade --json")
+            .json();
+    CHECK(findings(report)["planted_types"] == "ok");
+    CHECK(item(report, "planted_types")["notes"][0].text() ==
+          "it is not unloaded: still held by tensor type");
+  }
+
   TEST_CASE("nn's Fold is called, with the inputs of its sample") {
     CHECK(findings(run_program("check nn --op Fold --json").json())["Fold"] == "ok");
   }
@@ -406,10 +438,11 @@ TEST_SUITE("check") {
   TEST_CASE("a plugin that provides nothing is a fault, with what is most often the cause") {
     const Outcome outcome = run_program("check " TENON_FIXTURES "/archive/nothing.so");
     CHECK(outcome.code == 1);
-    CHECK(contains(outcome.out,
-                   "FAULT    nothing\n  empty in open\n"
-                   "    the plugin provides no op, module, type or override\n    to do: give each "
-                   "definition to TENON_OP"));
+    CHECK(
+        contains(outcome.out,
+                 "FAULT    nothing\n  empty in open\n"
+                 "    the plugin provides no op, module, type or override\n    expected: a plugin "
+                 "provides something\n    to do: give each definition to TENON_OP"));
     CHECK(contains(outcome.out, "tenon_add_plugin(... LINK library)"));
     // Types and overrides are something.
     CHECK_FALSE(contains(run_program("check " TENON_FIXTURES "/bad_types/crowd_0000.so").out,
@@ -467,7 +500,7 @@ TEST_SUITE("check") {
     CHECK(run_program("check data --op data.write_npy --in-process", here).code == 0);
     CHECK(std::filesystem::is_empty(folder.path()));
     CHECK(contains(run_program("check data --op data.write_npy", "TMPDIR=/nowhere").error,
-                   "there is no folder for temporary files"));
+                   "cannot find a folder for temporary files"));
   }
 
   TEST_CASE("the report is a page as well, which shows what a plugin prints as text") {

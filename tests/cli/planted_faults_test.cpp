@@ -55,7 +55,8 @@ TEST_SUITE("check") {
       CAPTURE(name);
       if (reports.count(plugin) == 0)
         reports[plugin] =
-            run_program("check " TENON_FIXTURES "/planted/" + plugin + ".so --json --timeout 30")
+            run_program("check " TENON_FIXTURES "/planted/" + plugin + ".so --json --timeout " +
+                        std::to_string(rows[i]["timeout"].integer(30)))
                 .json();
       bool seen = false;
       const std::set<std::string> kinds = kinds_of(reports[plugin], name, seen);

@@ -77,18 +77,7 @@ Axis value_axis(const std::vector<Series>& series, bool from_zero, double ticks)
 double x_of(const Axis& axis, double value) { return kLeft + axis.part(value) * (kRight - kLeft); }
 
 // Names of files hold what XML does not.
-std::string xml_text(const std::string& text) {
-  std::string out;
-  for (const char c : tenon::printable(text)) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '&')
-      out += "&amp;";
-    else
-      out += c;
-  }
-  return out;
-}
+std::string xml_text(const std::string& text) { return markup_text(tenon::printable(text)); }
 
 std::string place(double x, double y) {
   return format_text(" x=\"{}\" y=\"{}\"", fixed(x, 1), fixed(y, 1));

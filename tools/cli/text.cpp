@@ -83,6 +83,29 @@ std::string lower(std::string_view text) {
   return result;
 }
 
+std::string markup_text(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
 std::string wrapped(std::string_view text, size_t indent, size_t width) {
   std::string out;
   size_t column = 0;

@@ -23,6 +23,8 @@ std::string duration(double seconds);               // 0.84 s, 1:05, 2:03:20
 std::string percent(double fraction);               // 97.22 %
 
 std::string lower(std::string_view text);  // ASCII letters
+// Text as HTML and XML hold it: the characters of their markup are written as &amp; and the like.
+std::string markup_text(std::string_view text);
 // Lines of `text` behind `indent`, broken at spaces before `width`.
 std::string wrapped(std::string_view text, size_t indent, size_t width);
 

@@ -68,10 +68,12 @@ bool Collector::receive(const std::string& line) {
     begin();
     return true;
   }
-  CheckedItem& item = current();
   if (at == "done") {
     finish_item();
-  } else if (at == "stage") {
+    return true;
+  }
+  CheckedItem& item = current();
+  if (at == "stage") {
     stage_ = tenon::printable(answer["name"].text());
     if (running_ && std::find(item.stages.begin(), item.stages.end(), stage_) == item.stages.end())
       item.stages.push_back(stage_);
@@ -139,8 +141,8 @@ bool Collector::conclude(const ChildEnd& end) {
   } else {
     message = format_text("the process exited with code {}", end.code);
   }
-  // After the end there is only unloading left.
-  if (ended_) stage_ = "shutdown";
+  // After the end only the exit of the process is left.
+  if (ended_) stage_ = "exit";
   CheckedItem& item = current();
   item.findings.push_back({kind, stage_, message + output, normal_json(sample_)});
   const bool more = running_ && next_ + 1 < static_cast<int64_t>(targets_.size());

@@ -35,7 +35,8 @@ class Collector {
   Collector(const std::vector<CheckTarget>& targets, CheckReport& report, double timeout,
             bool quiet);
 
-  // True when a new item begins.
+  // True when the time limit begins again: an item begins, or is done, behind the last of which the
+  // plugin is unloaded.
   bool receive(const std::string& line);
   // Something else than the worker wrote to the channel of its answers.
   void intrude();

@@ -28,29 +28,6 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .2rem 0; }
 dt { font-weight: 600; } dd { margin: 0 0 .6rem; }
 )";
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 // Those that some item went through, in the order of their first use.
 std::vector<std::string> all_stages(const CheckReport& report) {
   std::vector<std::string> stages;
@@ -75,7 +52,8 @@ std::string cell(const CheckedItem& item, const std::string& stage) {
     if (finding.stage == stage) kinds.push_back(finding.kind);
   }
   if (!kinds.empty())
-    return format_text("<td class=\"fault\" title=\"{0}\">{0}</td>", escaped(join(kinds, ", ")));
+    return format_text("<td class=\"fault\" title=\"{0}\">{0}</td>",
+                       markup_text(join(kinds, ", ")));
   if (std::find(item.stages.begin(), item.stages.end(), stage) == item.stages.end())
     return "<td></td>";
   return "<td class=\"ok\">&#10003;</td>";
@@ -83,7 +61,7 @@ std::string cell(const CheckedItem& item, const std::string& stage) {
 
 std::string row(const CheckedItem& item, const std::vector<std::string>& stages, size_t number) {
   const bool faulty = !item.findings.empty();
-  std::string name = escaped(item.name);
+  std::string name = markup_text(item.name);
   if (faulty) name = format_text("<a href=\"#item-{}\">{}</a>", number, name);
   std::string text = format_text("<tr><td class=\"{}\">{}</td>",
                                  faulty                  ? "fault"
@@ -92,18 +70,19 @@ std::string row(const CheckedItem& item, const std::vector<std::string>& stages,
                                  name);
   for (const std::string& stage : stages) text += cell(item, stage);
   return format_text("{}<td>{}</td></tr>\n", text,
-                     item.skipped.empty() ? "" : escaped("skipped: " + item.skipped));
+                     item.skipped.empty() ? "" : markup_text("skipped: " + item.skipped));
 }
 
 std::string findings(const CheckedItem& item, size_t number) {
   if (item.findings.empty()) return "";
   std::string text =
-      format_text("<section id=\"item-{}\"><h2>{}</h2>\n", number, escaped(item.name));
+      format_text("<section id=\"item-{}\"><h2>{}</h2>\n", number, markup_text(item.name));
   for (const Finding& finding : item.findings) {
-    text += format_text("<h3>{} in {}</h3><dl>\n", escaped(finding.kind), escaped(finding.stage));
+    text += format_text("<h3>{} in {}</h3><dl>\n", markup_text(finding.kind),
+                        markup_text(finding.stage));
     const auto entry = [&](const char* title, std::string_view content) {
       if (!content.empty())
-        text += format_text("<dt>{}</dt><dd><pre>{}</pre></dd>\n", title, escaped(content));
+        text += format_text("<dt>{}</dt><dd><pre>{}</pre></dd>\n", title, markup_text(content));
     };
     entry("Sample", finding.sample);
     entry("Expected", expectation_of(finding.kind));
@@ -119,8 +98,8 @@ std::string comparisons(const CheckReport& report) {
   std::string text;
   for (const CheckedItem& item : report.items) {
     if (item.against.is_object())
-      text += format_text("<h3>{}</h3><pre>{}</pre>\n", escaped(item.name),
-                          escaped(comparison_text(item.name, item.against)));
+      text += format_text("<h3>{}</h3><pre>{}</pre>\n", markup_text(item.name),
+                          markup_text(comparison_text(item.name, item.against)));
   }
   return text;
 }
@@ -128,10 +107,10 @@ std::string comparisons(const CheckReport& report) {
 }  // namespace
 
 std::string report_page(const CheckReport& report) {
-  const std::string title = escaped(format_text("{} {}", report.plugin, report.version));
+  const std::string title = markup_text(format_text("{} {}", report.plugin, report.version));
   const std::vector<std::string> stages = all_stages(report);
   std::string head, rows, details;
-  for (const std::string& stage : stages) head += format_text("<th>{}</th>", escaped(stage));
+  for (const std::string& stage : stages) head += format_text("<th>{}</th>", markup_text(stage));
   for (size_t i = 0; i < report.items.size(); ++i) {
     if (report.items[i].kind == "plugin" && report.items[i].findings.empty()) continue;
     rows += row(report.items[i], stages, i);
@@ -143,8 +122,8 @@ std::string report_page(const CheckReport& report) {
       "<style>{1}</style></head><body>\n<h1>tenon check {0}</h1>\n<p>{2}</p>\n<p>{3}</p>\n"
       "<div class=\"grid\"><table>\n<tr><th></th>{4}<th></th></tr>\n{5}</table></div>\n{6}{7}"
       "</body></html>\n",
-      title, kStyle, escaped(report.path), escaped(summary_text(report)), head, rows, details,
-      comparisons(report));
+      title, kStyle, markup_text(report.path), markup_text(summary_text(report)), head, rows,
+      details, comparisons(report));
 }
 
 void write_page(const std::string& path, const CheckReport& report) {

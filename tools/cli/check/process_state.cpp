@@ -159,20 +159,23 @@ void ProcessState::restore(const Report& report) const {
   for (int signal = 1; signal < kSignals; ++signal) {
     const auto at = static_cast<size_t>(signal);
     if (same_action(handlers_[at], now.handlers_[at])) continue;
-    report("signal-handler", format_text("the handler of signal {} is another one", signal));
+    report("signal-handler",
+           format_text("the handler of signal {} is another one than before", signal));
     sigaction(signal, &handlers_[at], nullptr);
   }
   for (int signal = 1; signal < kSignals; ++signal) {
     if (sigismember(&blocked_, signal) == sigismember(&now.blocked_, signal)) continue;
+    const bool blocked = sigismember(&now.blocked_, signal) != 0;
     report("signal-handler",
-           format_text("signal {} is {}", signal,
-                       sigismember(&now.blocked_, signal) != 0 ? "blocked" : "not blocked"));
+           format_text("signal {} is {}, and was {}", signal, blocked ? "blocked" : "not blocked",
+                       blocked ? "not" : "blocked"));
     pthread_sigmask(SIG_SETMASK, &blocked_, nullptr);
   }
   if (now.rounding_ != rounding_ || now.vector_mode_ != vector_mode_) {
     report("floating-point-mode",
-           format_text("the modes of floating-point arithmetic are {:#x}, and were {:#x}",
-                       now.vector_mode_, vector_mode_));
+           format_text("the modes of floating-point arithmetic are {:#x} with rounding {:#x}, and "
+                       "were {:#x} with rounding {:#x}",
+                       now.vector_mode_, now.rounding_, vector_mode_, rounding_));
     std::fesetround(rounding_);
     set_vector_mode(vector_mode_);
   }
@@ -185,7 +188,9 @@ void ProcessState::restore(const Report& report) const {
   }
   for (size_t which = 0; which < timers_.size(); ++which) {
     if (timerisset(&now.timers_[which].it_value) == timerisset(&timers_[which].it_value)) continue;
-    report("timer", format_text("interval timer {} runs", which));
+    const bool runs = timerisset(&now.timers_[which].it_value);
+    report("timer", format_text("interval timer {} is {}, and was {}", which,
+                                runs ? "set" : "not set", runs ? "not" : "set"));
     setitimer(static_cast<__itimer_which_t>(which), &timers_[which], nullptr);
   }
   if (now.created_timers_ != created_timers_)
@@ -209,7 +214,8 @@ void ProcessState::restore(const Report& report) const {
     tenon::host().thread_count_set(thread_count_);
   }
   if (now.recording_ != recording_) {
-    report("gradient-mode", "recording of gradients is switched");
+    report("gradient-mode", now.recording_ != 0 ? "recording of gradients is on, and was off"
+                                                : "recording of gradients is off, and was on");
     tenon::host().grad_mode_set(recording_);
   }
 }

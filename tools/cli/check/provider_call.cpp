@@ -360,9 +360,9 @@ SavedOutcomes load_outcomes(const std::string& folder, const std::string& op) {
     const int64_t most = std::min<int64_t>(count.integer(), 4096);
     for (int64_t t = 0; t < most; ++t) {
       const std::string name = tensor_name(call, what, static_cast<size_t>(t));
-      const auto named = [&](const std::string& wanted) {
+      const auto named = [&](const std::string& key) {
         const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                        [&](const auto& tensor) { return tensor.first == wanted; });
+                                        [&](const auto& tensor) { return tensor.first == key; });
         return found == tensors.end() ? Tensor() : found->second;
       };
       Tensor tensor = named(name);

@@ -54,6 +54,8 @@ std::string item_text(const CheckedItem& item, bool in_full) {
     text += format_text("  {} in {}\n{}", paint(stdout, Style::bold, finding.kind), finding.stage,
                         indented(finding.message));
     if (!finding.sample.empty()) text += indented(format_text("sample: {}", finding.sample));
+    if (const std::string_view expected = expectation_of(finding.kind); !expected.empty())
+      text += indented(format_text("expected: {}", expected));
     if (const std::string_view remedy = remedy_of(finding.kind); !remedy.empty())
       text += indented(format_text("to do: {}", remedy));
   }

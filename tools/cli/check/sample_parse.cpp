@@ -24,7 +24,7 @@ DType dtype_named(const std::string& place, const std::string& name) {
   if (name == text) return static_cast<DType>(code);
   TENON_DTYPES(TENON_CLI_DTYPE)
 #undef TENON_CLI_DTYPE
-  refuse_sample(place, format_text("there is no dtype '{}'", name));
+  refuse_sample(place, format_text("unknown dtype '{}'", name));
 }
 
 std::vector<int64_t> read_integers(const Json& document) {
@@ -91,7 +91,8 @@ TensorSpec read_tensor(const std::string& place, const Json& document) {
   if (const Json values = document["values"]; values.defined()) {
     read_nested(format_text("{}/values", place), values, 0, spec);
     if (spec.values.empty())
-      refuse_sample(format_text("{}/values", place), "there is not a number in it");
+      refuse_sample(format_text("{}/values", place),
+                    "found an empty list, expected at least one number");
   }
   if (!document["shape"].defined()) {
     if (spec.values.empty()) refuse_sample(place, "the tensor has no \"shape\"");
@@ -213,8 +214,8 @@ Sample read_sample(const std::string& place, const Json& object,
     const auto found = std::find(names.begin(), names.end(), key);
     if (found == names.end()) {
       if (other(key, at, object[k], sample)) continue;
-      refuse_sample(
-          at, format_text("there is no parameter '{}'{}", key, tenon::suggestion(key, names)));
+      refuse_sample(at,
+                    format_text("unknown parameter '{}'{}", key, tenon::suggestion(key, names)));
     }
     sample.values.push_back(
         read_value(at, object[k], parameters[static_cast<size_t>(found - names.begin())], depth));
@@ -299,6 +300,8 @@ bool read_other(const std::string& key, const std::string& place, const Json& do
 
 }  // namespace
 
+// Not parsed: what is not JSON is reported where the samples are read, and a text that only looks
+// like the key costs an empty folder.
 bool name_files(const std::string& json) { return json.find("\"file\"") != std::string::npos; }
 
 namespace {

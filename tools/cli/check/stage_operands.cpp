@@ -75,25 +75,65 @@ void check_broadcasting(OpCheck& check, const Sample& sample, bool single) {
 
 bool names_dimension(const DeclaredType& type) {
   return type.base == "int" && (type.name == "dim" || type.name == "axis" || type.name == "dims" ||
-                                type.name == "dim0" || type.name == "dim1");
+                                type.name == "axes" || type.name == "dim0" || type.name == "dim1");
 }
 
-void check_dimensions(OpCheck& check, const Sample& sample) {
-  const SampleCall call = check.call_of(sample);
-  if (call.tensors.empty()) return;
-  for (size_t v = 0; v < sample.values.size(); ++v) {
-    const SampleValue& value = sample.values[v];
-    if (!names_dimension(check.parameter_of(sample, v)) ||
-        value.kind != SampleValue::Kind::scalar || value.scalar.is_bool() ||
-        value.scalar.to<int64_t>() < 0)
-      continue;
-    const auto expected = check.attempt(sample, call, copied(call.tensors));
-    if (!expected) continue;
+// The numbers of an `int` or `int[]`; empty for other values.
+std::vector<int64_t> integers_of(const SampleValue& value) {
+  if (value.kind == SampleValue::Kind::integers) return value.integers;
+  if (value.kind != SampleValue::Kind::scalar || value.scalar.is_bool()) return {};
+  return {value.scalar.to<int64_t>()};
+}
+Sample with_integers(Sample sample, size_t at, const std::vector<int64_t>& integers) {
+  SampleValue& value = sample.values[at];
+  if (value.kind == SampleValue::Kind::integers)
+    value.integers = integers;
+  else
+    value.scalar = integers[0];
+  return sample;
+}
+std::string assignment_text(const SampleValue& value) {
+  Sample one;
+  one.values.push_back(value);
+  return one.dump();
+}
+
+// Which of the dimensions are counted from the end: each alone, then all.
+std::vector<std::vector<size_t>> counted_from_end(const std::vector<int64_t>& dimensions) {
+  std::vector<size_t> all;
+  std::vector<std::vector<size_t>> choices;
+  for (size_t i = 0; i < dimensions.size(); ++i) {
+    if (dimensions[i] < 0) continue;
+    all.push_back(i);
+    choices.push_back({i});
+  }
+  if (all.size() > 1) choices.push_back(all);
+  return choices;
+}
+
+// A list may be of counts, as that of `tile`, which no number of dimensions bounds.
+bool counts_something_else(OpCheck& check, const Sample& sample, size_t at, int64_t rank) {
+  if (sample.values[at].kind != SampleValue::Kind::integers) return false;
+  std::vector<int64_t> beyond = sample.values[at].integers;
+  beyond[0] = rank + 1;
+  const Sample other = with_integers(sample, at, beyond);
+  const SampleCall call = check.call_of(other);
+  return check.attempt(other, call, call.tensors).has_value();
+}
+
+void check_dimensions_of(OpCheck& check, const Sample& sample, const SampleCall& call, size_t at) {
+  const std::vector<int64_t> dimensions = integers_of(sample.values[at]);
+  const std::vector<std::vector<size_t>> choices = counted_from_end(dimensions);
+  if (choices.empty() || counts_something_else(check, sample, at, call.tensors[0].dim())) return;
+  const auto expected = check.attempt(sample, call, copied(call.tensors));
+  if (!expected) return;
+  for (const std::vector<size_t>& choice : choices) {
     std::string breach;
     // Some ops count the dimensions of their result, which has one more.
     for (const int64_t rank : {call.tensors[0].dim(), call.tensors[0].dim() + 1}) {
-      Sample other = sample;
-      other.values[v].scalar = value.scalar.to<int64_t>() - rank;
+      std::vector<int64_t> counted = dimensions;
+      for (const size_t i : choice) counted[i] -= rank;
+      const Sample other = with_integers(sample, at, counted);
       const SampleCall again = check.call_of(other);
       const auto found = check.attempt(other, again, again.tensors);
       if (!found) continue;
@@ -103,11 +143,19 @@ void check_dimensions(OpCheck& check, const Sample& sample) {
         break;
       }
       if (breach.empty())
-        breach = format_text("once with {}={} and once with {}={}, {}", value.name,
-                             value.scalar.to<int64_t>(), value.name,
-                             value.scalar.to<int64_t>() - rank, what);
+        breach =
+            format_text("once with {} and once with {}, {}", assignment_text(sample.values[at]),
+                        assignment_text(other.values[at]), what);
     }
     if (!breach.empty()) check.find("negative-dim", breach, &sample);
+  }
+}
+
+void check_dimensions(OpCheck& check, const Sample& sample) {
+  const SampleCall call = check.call_of(sample);
+  if (call.tensors.empty()) return;
+  for (size_t v = 0; v < sample.values.size(); ++v) {
+    if (names_dimension(check.parameter_of(sample, v))) check_dimensions_of(check, sample, call, v);
   }
 }
 

@@ -77,8 +77,6 @@ Tensor converted(const Tensor& tensor, tenon::DType dtype) {
   return result;
 }
 
-constexpr int64_t kMostInFull = 128;  // elements of inputs; above: fast mode
-
 std::vector<Tensor> copied(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> copies;
   for (const Tensor& tensor : tensors) copies.push_back(copied(tensor));

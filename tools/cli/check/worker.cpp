@@ -21,6 +21,7 @@
 #include "process_state.hpp"
 #include "sandbox.hpp"
 #include "seal.hpp"
+#include "text.hpp"
 
 namespace cli {
 
@@ -157,6 +158,33 @@ void find_output(const WorkerOptions& options, const char* stage, Speaker& speak
     speaker.finding({"output", stage, format_text("it writes to stdout: {}", output), ""});
 }
 
+// What still uses the code of a plugin that was withdrawn: "tensor type, hook".
+std::string holders_of(const Json& report) {
+  std::vector<std::string> kinds;
+  const Json holders = report["holders"];
+  for (int64_t i = 0; i < holders.size(); ++i) kinds.push_back(holders.key(i));
+  return join(kinds, ", ");
+}
+
+// Its shutdown runs, and its destructors where the file can be unmapped. That it stays, for its types
+// or for what else holds it, is not a fault.
+void unload_plugin(const WorkerOptions& options, Speaker& speaker) {
+  constexpr int64_t most_ms = 2000;
+  speaker.stage("unload");
+  const ProcessState before = ProcessState::now();
+  try {
+    const Json report = tenon::unload(options.plugin, tenon::Unload::wait, most_ms);
+    if (report["state"].text() == "draining")
+      speaker.note(format_text("it is not unloaded: still held by {}", holders_of(report)));
+  } catch (const tenon::Error& error) {  // other plugins need it
+    speaker.note(format_text("it is not unloaded: {}", error.what()));
+  }
+  before.restore([&](const std::string& kind, const std::string& message) {
+    speaker.finding({kind, "unload", message, ""});
+  });
+  find_output(options, "unload", speaker);
+}
+
 }  // namespace
 
 namespace {
@@ -212,6 +240,7 @@ void check_targets_here(const WorkerOptions& options,
     find_output(options, "call", speaker);
     speaker.item("done", index);
   }
+  unload_plugin(options, speaker);
   say(R"({"at":"end"})");
 }
 

@@ -1,0 +1,104 @@
+// Memory that grows with every call.
+#include "leaking_calls.hpp"
+
+#include <algorithm>
+#include <malloc.h>
+
+#include <tenon/graph.hpp>
+
+#include "format.hpp"
+#include "tensors.hpp"
+
+namespace cli {
+
+using tenon::Tensor;
+
+namespace {
+
+constexpr int kCalls = 12;
+
+void call_alone(const SampleCall& call, const std::vector<Tensor>&) {
+  const tenon::NoGrad off;
+  call(copied(call.tensors));
+}
+
+void call_recorded(const SampleCall& call, const std::vector<Tensor>& parameters, bool backward) {
+  std::vector<Tensor> given = copied(call.tensors), leaves = parameters, roots;
+  for (size_t t = 0; t < given.size(); ++t) {
+    if (!call.places[t].requires_grad) continue;
+    given[t].requires_grad_();
+    leaves.push_back(given[t]);
+  }
+  const std::vector<Tensor> results = readable(tensors_of(call(given)));
+  if (!backward) return;
+  tenon::GradientOptions options;
+  for (const Tensor& result : results) {
+    if (!result.defined() || !result.requires_grad()) continue;
+    roots.push_back(result);
+    options.seeds.push_back(tenon::empty_tensor(result.shape(), result.dtype()));
+    tenon::fill_elements(options.seeds.back(), 1);
+  }
+  options.allow_unused = true;
+  if (!roots.empty() && !leaves.empty()) tenon::gradients(roots, leaves, options);
+}
+
+void call_empty(const SampleCall& call, const std::vector<Tensor>&) {
+  std::vector<Tensor> empty;
+  for (const Tensor& tensor : call.tensors)
+    empty.push_back(tensor.defined() ? tenon::empty_tensor({0}, tensor.dtype()) : tensor);
+  call(empty);
+}
+
+int64_t used_bytes() {
+  tenon::host().memory_release_cached(-1);
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<int64_t>(info.uordblks + info.hblkhd);
+}
+
+// Bytes by which `kCalls` calls let the process grow; the least of several rounds, since tables
+// grow now and then.
+int64_t growth(const SampleCall& call, const std::vector<Tensor>& parameters, const Usage& usage) {
+  const auto round = [&] {
+    for (int i = 0; i < kCalls; ++i) {
+      try {
+        usage.call(call, parameters);
+      } catch (const tenon::Error&) {
+      }
+    }
+  };
+  round();
+  int64_t least = INT64_MAX, before = used_bytes();
+  for (int i = 0; i < 6 && least > 0; ++i) {
+    round();
+    const int64_t now = used_bytes();
+    least = std::min(least, now - before);
+    before = now;
+  }
+  return least;
+}
+
+}  // namespace
+
+const Usage kWithoutGradients{"without gradients", call_alone};
+const Usage kDroppedGraph{"whose result is dropped before backward",
+                          [](const SampleCall& call, const std::vector<Tensor>& parameters) {
+                            call_recorded(call, parameters, false);
+                          }};
+const Usage kWithBackward{"with its backward",
+                          [](const SampleCall& call, const std::vector<Tensor>& parameters) {
+                            call_recorded(call, parameters, true);
+                          }};
+const Usage kEmptyTensors{"with empty tensors", call_empty};
+
+std::string leak_of(const SampleCall& call, const std::vector<Tensor>& parameters,
+                    const std::vector<Usage>& usages) {
+  for (const Usage& usage : usages) {
+    const int64_t bytes = growth(call, parameters, usage);
+    if (bytes >= int64_t{8} * kCalls)
+      return format_text("{} calls {} leave {} bytes behind each", kCalls, usage.name,
+                         bytes / kCalls);
+  }
+  return "";
+}
+
+}  // namespace cli

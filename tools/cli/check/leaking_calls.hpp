@@ -1,0 +1,23 @@
+// Memory that grows with every call.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sample.hpp"
+
+namespace cli {
+
+// One way to make a call. `parameters` are leaves beside the operands, those of a module.
+struct Usage {
+  const char* name;  // "without gradients"
+  void (*call)(const SampleCall& call, const std::vector<tenon::Tensor>& parameters);
+};
+extern const Usage kWithoutGradients, kDroppedGraph, kWithBackward, kEmptyTensors;
+
+// "12 calls with its backward leave 64 bytes behind each", of the first usage that leaves some;
+// empty: none does.
+std::string leak_of(const SampleCall& call, const std::vector<tenon::Tensor>& parameters,
+                    const std::vector<Usage>& usages);
+
+}  // namespace cli
