@@ -135,11 +135,11 @@ TEST_SUITE("autograd/hooks") {
     const TensorRef x = leaf({1}), constant = floats({1});
     CHECK(has(refusal([&] { add_tensor_hook(*x, TENON_HOOK_NODE_BEFORE, hook(nothing())); },
                       TENON_ERROR_ARGUMENT),
-              "no hook of kind 2 on tensors"));
+              "cannot add a tensor hook: its kind is 2, expected"));
     CHECK(has(
         refusal([&] { add_node_hook(*gradient_edge(*x).node, TENON_HOOK_TENSOR, hook(nothing())); },
                 TENON_ERROR_ARGUMENT),
-        "no hook of kind 0 on nodes"));
+        "cannot add a node hook: its kind is 0, expected"));
     CHECK(has(refusal([&] { add_tensor_hook(*constant, TENON_HOOK_TENSOR, hook(nothing())); },
                       TENON_ERROR_RUNTIME),
               "doesn't require gradient"));

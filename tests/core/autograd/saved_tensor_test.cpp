@@ -28,7 +28,7 @@ TEST_SUITE("saved_tensor") {
       SavedTensor saved;
       saved.kind = kind;
       CHECK(saved.own_result() == (kind == Kind::Result || kind == Kind::ListedOwnResult));
-      CHECK(saved.listed() ==
+      CHECK(saved.is_listed() ==
             (kind != Kind::Argument && kind != Kind::ShapeOnly && kind != Kind::Result));
     }
   }

@@ -1,0 +1,264 @@
+// What a config says about plugins, read as a policy: each key, what its absence means, and any
+// list of preferences against what was written.
+#include "core/plugin/config_policy.hpp"
+
+#include <random>
+
+#include "core/base/error.hpp"
+#include "tests/core/plugin/support.hpp"
+
+using namespace tenon::core;
+using namespace tenon::core::test;
+
+namespace {
+
+constexpr const char* kKey = "RWS6/tORAf9awkBJJ2KILsIwrwsmZwONKeRHi6ulsRYpM6+YAHp2VdfW";
+
+PluginPolicy policy_in(std::string_view text) {
+  JsonOptions options;
+  options.source = "c.json";
+  const Json config = parse_json(text, options);
+  return policy_of(*config);
+}
+std::string refusal(std::string_view text, tenon_status kind) {
+  try {
+    policy_in(text);
+  } catch (const Error& error) {
+    CHECK(error.kind == kind);
+    return error.message;
+  }
+  FAIL("nothing was refused");
+  return {};
+}
+
+}  // namespace
+
+TEST_SUITE("plugin/config_policy") {
+  TEST_CASE("a config without keys refuses nothing, prefers nothing and loads from folders") {
+    const PluginPolicy policy = policy_in("{}");
+    CHECK(policy.source == "config 'c.json'");
+    CHECK(policy.autoload);
+    CHECK(policy.quarantine);
+    CHECK_FALSE(policy.strict);
+    CHECK(policy.duplicates == DuplicateChoice::Error);
+    CHECK(policy.lock == nullptr);
+    CHECK(policy.plugins.empty());
+    CHECK(policy.prefer.empty());
+    CHECK(policy.disable.empty());
+    CHECK(policy.types.empty());
+    CHECK(policy.keys.empty());
+  }
+
+  TEST_CASE("a config that comes from no file is called the config") {
+    const Json config = parse_json("{}");
+    CHECK(policy_of(*config).source == "the config");
+  }
+
+  TEST_CASE("switches and lists are taken as they are written") {
+    const PluginPolicy policy =
+        policy_in(R"({"strict": true, "autoload": false, "quarantine": false,
+                 "search_paths": ["/b", "/a"], "trust": ["/t"], "retry": ["one", "two"]})");
+    CHECK(policy.strict);
+    CHECK_FALSE(policy.autoload);
+    CHECK_FALSE(policy.quarantine);
+    CHECK(policy.search_paths == std::vector<std::string>{"/b", "/a"});
+    CHECK(policy.trust == std::vector<std::string>{"/t"});
+    CHECK(policy.retry == std::vector<std::string>{"one", "two"});
+  }
+
+  TEST_CASE("a plugin is meant by its path where it has one, and its name is the id it must have") {
+    const PluginPolicy policy = policy_in(R"({"plugins": [{"name": "math"}, {"path": "/p/any.so"},
+                             {"name": "cube@1.2.0", "path": "/p/cube.so"}]})");
+    REQUIRE(policy.plugins.size() == 3);
+    CHECK(policy.plugins[0].name == "math");
+    CHECK(policy.plugins[0].id.empty());
+    CHECK(policy.plugins[1].name == "/p/any.so");
+    CHECK(policy.plugins[1].id.empty());
+    CHECK(policy.plugins[2].name == "/p/cube.so");
+    CHECK(policy.plugins[2].id == "cube@1.2.0");
+  }
+
+  TEST_CASE(
+      "an entry says when the plugin is loaded, and what it must be; a bare one is required") {
+    const PluginPolicy policy = policy_in(
+        R"({"plugins": [{"name": "a"}, {"name": "b", "load": "eager"},
+                        {"name": "c", "load": "never"},
+                        {"name": "d", "load": "lazy", "version": ">=1", "sha256": "ab",
+                         "require": false, "glue": true, "options": {"threads": 2}}]})");
+    REQUIRE(policy.plugins.size() == 4);
+    const LoadMode modes[] = {LoadMode::Lazy, LoadMode::Eager, LoadMode::Never, LoadMode::Lazy};
+    for (size_t i = 0; i < 4; ++i) CHECK(policy.plugins[i].mode == modes[i]);
+    const PluginPolicy::Plugin& bare = policy.plugins[0];
+    CHECK(bare.required);
+    CHECK_FALSE(bare.glue);
+    CHECK_FALSE(bare.options);
+    CHECK(bare.version.empty());
+    const PluginPolicy::Plugin& full = policy.plugins[3];
+    CHECK_FALSE(full.required);
+    CHECK(full.glue);
+    CHECK(full.version == ">=1");
+    CHECK(full.sha256 == "ab");
+    REQUIRE(full.options);
+    CHECK(full.options->get("threads").as_int() == 2);
+  }
+
+  TEST_CASE("the policy keeps the document, so that messages name the place after it is gone") {
+    const PluginPolicy policy =
+        policy_in("{\"plugins\": [{\"name\": \"a\"},\n  {\"name\": \"b\"}]}");
+    REQUIRE(policy.plugins.size() == 2);
+    CHECK(place_in(policy.plugins[1].written) == "c.json:2:3: /plugins/1");
+    CHECK(place_in(policy.plugins[1].written, "/name") == "c.json:2:12: /plugins/1/name");
+  }
+
+  TEST_CASE("what is disabled names an op, and a plugin or none for every provider") {
+    const PluginPolicy policy =
+        policy_in(R"({"ops": {"disable": [{"op": "exp2"}, {"op": "nn.*", "plugin": "other"}]}})");
+    REQUIRE(policy.disable.size() == 2);
+    CHECK(policy.disable[0].pattern == "exp2");
+    CHECK(policy.disable[0].plugin.empty());
+    CHECK(policy.disable[1].pattern == "nn.*");
+    CHECK(policy.disable[1].plugin == "other");
+  }
+
+  TEST_CASE("who wins among duplicates is the first, the last or an error") {
+    CHECK(policy_in(R"({"ops": {"duplicates": "first"}})").duplicates == DuplicateChoice::First);
+    CHECK(policy_in(R"({"ops": {"duplicates": "last"}})").duplicates == DuplicateChoice::Last);
+    CHECK(policy_in(R"({"ops": {"duplicates": "error"}})").duplicates == DuplicateChoice::Error);
+  }
+
+  TEST_CASE(
+      "preferences keep the order of the config, those for some calls with their conditions") {
+    std::mt19937 random(7);
+    for (int round = 0; round < 100; ++round) {
+      // A pattern has one plugin for all calls, or a list of rules, some with conditions.
+      struct Expected {
+        std::string pattern, plugin, when;  // "input [4], other [*]"; "-": for all calls
+      };
+      std::vector<Expected> expected;
+      std::string text;
+      const size_t patterns = random() % 4;
+      for (size_t p = 0; p < patterns; ++p) {
+        const std::string pattern = "op" + std::to_string(p) + ".*";
+        text += (text.empty() ? "\"" : ", \"") + pattern + "\": ";
+        if (random() % 2 == 0) {
+          const std::string plugin = "p" + std::to_string(random() % 3);
+          text += "\"" + plugin + "\"";
+          expected.push_back({pattern, plugin, "-"});
+          continue;
+        }
+        text += "[";
+        const size_t rules = random() % 3;
+        for (size_t r = 0; r < rules; ++r) {
+          const std::string plugin = "p" + std::to_string(random() % 3);
+          text += std::string(r == 0 ? "" : ", ") + R"({"plugin": ")" + plugin + "\"";
+          std::string when = "-";
+          if (random() % 3 != 0) {
+            when.clear();
+            text += R"(, "when": {)";
+            for (const char* parameter : {"input", "other"}) {
+              if (random() % 2 == 0) continue;
+              const std::string shape = "[" + std::to_string(random() % 9) + "]";
+              text +=
+                  std::string(when.empty() ? "\"" : ", \"") + parameter + "\": \"" + shape + "\"";
+              when += std::string(when.empty() ? "" : ", ") + parameter + " " + shape;
+            }
+            text += "}";
+          }
+          text += "}";
+          expected.push_back({pattern, plugin, when});
+        }
+        text += "]";
+      }
+      CAPTURE(text);
+      const PluginPolicy policy = policy_in("{\"ops\": {\"prefer\": {" + text + "}}}");
+      REQUIRE(policy.prefer.size() == expected.size());
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const PluginPolicy::Preference& found = policy.prefer[i];
+        CHECK(found.pattern == expected[i].pattern);
+        CHECK(found.plugin == expected[i].plugin);
+        std::string when = found.when ? "" : "-";
+        if (found.when) {
+          for (const ShapeCondition& one : *found.when)
+            when += (when.empty() ? "" : ", ") + one.parameter + " " + one.shape.text();
+        }
+        CHECK(when == expected[i].when);
+      }
+    }
+  }
+
+  TEST_CASE("a condition that is not a class of shapes is refused") {
+    const std::string message =
+        refusal(R"({"ops": {"prefer": {"mm": [{"plugin": "p", "when": {"input": "square"}}]}}})",
+                TENON_ERROR_VALUE);
+    CHECK(contains(message, "'square' is not a class of shapes"));
+  }
+
+  TEST_CASE("a type has one of four fallbacks, inheriting where the config is silent") {
+    const PluginPolicy policy = policy_in(
+        R"({"types": {"A": {}, "B": {"fallback": "decline"}, "C": {"fallback": "to_tensor"},
+                           "D": {"fallback": "unwrap_rewrap", "covers": ["add", "nn.*"]}}})");
+    REQUIRE(policy.types.size() == 4);
+    const uint32_t fallbacks[] = {TENON_FALLBACK_INHERIT, TENON_FALLBACK_DECLINE,
+                                  TENON_FALLBACK_TO_TENSOR, TENON_FALLBACK_UNWRAP_REWRAP};
+    for (size_t i = 0; i < 4; ++i) CHECK(policy.types[i].settings.fallback == fallbacks[i]);
+    CHECK(policy.types[3].name == "D");
+    CHECK(policy.types[0].settings.covers_op("mm"));
+    CHECK(policy.types[3].settings.covers_op("nn.linear"));
+    CHECK_FALSE(policy.types[3].settings.covers_op("mm"));
+  }
+
+  TEST_CASE("an empty list of ops that fall back allows none, a missing one allows all") {
+    struct Row {
+      const char* ops;
+      bool add, mm;
+    };
+    const Row rows[] = {
+        {"{}", true, true},
+        {R"({"deny": ["mm"]})", true, false},
+        {R"({"allow": ["mm"]})", false, true},
+        {R"({"allow": ["*"], "deny": ["mm"]})", true, false},
+        {R"({"allow": []})", false, false},
+        {R"({"allow": [], "deny": ["mm"]})", false, false},
+    };
+    for (const Row& row : rows) {
+      CAPTURE(row.ops);
+      const PluginPolicy policy =
+          policy_in(R"({"types": {"A": {"fallback_ops": )" + std::string(row.ops) + "}}}");
+      REQUIRE(policy.types.size() == 1);
+      CHECK(policy.types[0].settings.lets_fall_back("add") == row.add);
+      CHECK(policy.types[0].settings.lets_fall_back("mm") == row.mm);
+    }
+  }
+
+  TEST_CASE("a key is bound to namespaces; a build that cannot verify refuses it by its place") {
+    const std::string text =
+        R"({"keys": [{"key": ")" + std::string(kKey) + R"(", "namespaces": ["math", "acme."]}]})";
+    if (!can_verify_signatures()) {
+      const std::string message = refusal(text, TENON_ERROR_CONFIG);
+      CHECK(message.starts_with("c.json:1:11: /keys/0: this Tenon cannot verify signatures"));
+      return;
+    }
+    const PluginPolicy policy = policy_in(text);
+    REQUIRE(policy.keys.size() == 1);
+    CHECK(policy.keys[0].key == parse_minisign_key(kKey));
+    CHECK(policy.keys[0].namespaces == std::vector<std::string>{"math", "acme."});
+    CHECK(refusal(R"({"keys": [{"key": "RWS6", "namespaces": ["a"]}]})", TENON_ERROR_CONFIG) ==
+          "`keys` holds a text that is not a minisign key");
+  }
+
+  TEST_CASE("a frozen config has the lock of its file, and a file that is not a lock is refused") {
+    const TemporaryFolder folder;
+    const std::string file = folder / "tenon.lock";
+    const auto config = [&] { return R"({"frozen": ")" + file + "\"}"; };
+    CHECK(contains(refusal(config(), TENON_ERROR_IO), file));
+    write_file(file, "{}");
+    CHECK(contains(refusal(config(), TENON_ERROR_CONFIG), "expected a member 'lock_version'"));
+    PluginLock lock;
+    lock.ops = {{"add", "math"}};
+    write_file(file, dump(*lock_document(lock)));
+    const PluginPolicy policy = policy_in(config());
+    REQUIRE(policy.lock != nullptr);
+    CHECK(policy.lock->file == file);
+    CHECK(policy.lock->ops == lock.ops);
+  }
+}
