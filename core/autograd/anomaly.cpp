@@ -94,7 +94,7 @@ std::string text_of(const CallOrigin& origin) {
   return printed_frames == 0 ? format_text("{}, called from within the runtime", text) : text;
 }
 
-Error told(const Node& node, Error error) {
+Error with_origin(const Node& node, Error error) {
   const std::shared_ptr<const CallOrigin> origin = origin_of(node);
   error.message += format_text("\n  Its forward call: {}.", text_of(*origin));
   for (const CallOrigin* parent = origin->parent.get(); parent != nullptr;
@@ -122,7 +122,7 @@ void apply_watched(Node& node, std::span<Tensor* const> gradients, std::vector<T
   try {
     node.apply(gradients, answer, call);
   } catch (const Error& error) {
-    throw told(node, error);
+    throw with_origin(node, error);
   }
   if (!search) return;
   for (size_t i = 0; i < answer.size(); ++i) {
@@ -133,7 +133,7 @@ void apply_watched(Node& node, std::span<Tensor* const> gradients, std::vector<T
       error.op = implementation->schema.name;
       error.provider = implementation->provider;
     }
-    throw told(node, std::move(error));
+    throw with_origin(node, std::move(error));
   }
 }
 

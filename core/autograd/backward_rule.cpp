@@ -63,7 +63,7 @@ bool BackwardRule::needs_gradient(int64_t slot) {
 
 int64_t BackwardRule::saved_count() {
   int64_t count = 0;
-  for (size_t i = 0; i < node_.saved_count_; ++i) count += node_.saved_[i].listed() ? 1 : 0;
+  for (size_t i = 0; i < node_.saved_count_; ++i) count += node_.saved_[i].is_listed() ? 1 : 0;
   return count;
 }
 
@@ -134,7 +134,7 @@ bool BackwardRule::take_gradients(std::span<Tensor*> taken) {
 SavedTensor& BackwardRule::listed(int64_t index) {
   if (index >= 0) {
     for (size_t i = 0, at = static_cast<size_t>(index); i < node_.saved_count_; ++i) {
-      if (node_.saved_[i].listed() && at-- == 0) return node_.saved_[i];
+      if (node_.saved_[i].is_listed() && at-- == 0) return node_.saved_[i];
     }
   }
   throw Error(TENON_ERROR_INDEX, "{} saved {} tensors, and tensor {} is asked for", node_.name(),

@@ -461,7 +461,8 @@ void add_captures(Run& run, std::span<Tensor* const> inputs, const char* functio
                   bool accumulate) {
   if (inputs.empty())
     throw Error(TENON_ERROR_ARGUMENT,
-                "{}(): the list of inputs is empty; leave it away to reach all leaves", function);
+                "{}(): the list of inputs is empty; omit it to accumulate into all leaves",
+                function);
   for (Tensor* input : inputs) {
     if (input == nullptr)
       throw Error(TENON_ERROR_ARGUMENT, "{}(): an input is an undefined tensor", function);

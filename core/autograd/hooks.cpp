@@ -95,8 +95,8 @@ HookHandle add_tensor_hook(Tensor& tensor, int32_t kind, std::shared_ptr<HookBod
     }
   } else if (kind != TENON_HOOK_TENSOR) {
     throw Error(TENON_ERROR_ARGUMENT,
-                "there is no hook of kind {} on tensors: TENON_HOOK_TENSOR and "
-                "TENON_HOOK_POST_ACCUMULATE are",
+                "cannot add a tensor hook: its kind is {}, expected TENON_HOOK_TENSOR or "
+                "TENON_HOOK_POST_ACCUMULATE",
                 kind);
   }
   if (!tensor.requires_grad()) {
@@ -115,8 +115,8 @@ HookHandle add_tensor_hook(Tensor& tensor, int32_t kind, std::shared_ptr<HookBod
 HookHandle add_node_hook(Node& node, int32_t kind, std::shared_ptr<HookBody> body) {
   if (kind != TENON_HOOK_NODE_BEFORE && kind != TENON_HOOK_NODE_AFTER) {
     throw Error(TENON_ERROR_ARGUMENT,
-                "there is no hook of kind {} on nodes: TENON_HOOK_NODE_BEFORE and "
-                "TENON_HOOK_NODE_AFTER are",
+                "cannot add a node hook: its kind is {}, expected TENON_HOOK_NODE_BEFORE or "
+                "TENON_HOOK_NODE_AFTER",
                 kind);
   }
   NodeExtra& extra = node.extra();

@@ -85,20 +85,10 @@ class DetachedInputs {
     size_t tensors = 0;
     for_each_operand(implementation, arguments, [&](const Tensor*) { ++tensors; });
     pairs_.reserve(tensors);
-    if (implementation.has_lists) lists_.reserve(implementation.parameter_count);
-    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-      values_[i] = arguments[i];
-      if (values_[i].tag == TENON_VALUE_TENSOR) values_[i].as.tensor = detach(values_[i].as.tensor);
-      if (values_[i].tag != TENON_VALUE_TENSOR_LIST) continue;
-      std::vector<Tensor*>& list = lists_.emplace_back();
-      for (uint32_t k = 0; k < arguments[i].length; ++k) {
-        Tensor* tensor = arguments[i].as.tensors[k];
-        list.push_back(tensor == nullptr ? nullptr : detach(tensor));
-      }
-      values_[i].as.tensors = list.data();
-    }
+    replaced_.set(implementation, arguments,
+                  [&](Tensor* tensor, uint32_t) { return detach(tensor); });
   }
-  const tenon_value* values() const { return values_; }
+  const tenon_value* values() const { return replaced_.values(); }
   bool is_original(const Tensor* tensor) const {
     for (const Pair& pair : pairs_) {
       if (pair.original == tensor) return true;
@@ -129,9 +119,8 @@ class DetachedInputs {
     pairs_.push_back({core::detach(*tensor), tensor});
     return pairs_.back().alias.get();
   }
-  tenon_value values_[kMaxParameters];
   CallVector<Pair> pairs_;
-  std::vector<std::vector<Tensor*>> lists_;
+  ReplacedOperands replaced_;
 };
 
 // Whether a node may hold the tensor or another on its memory, with its history.
@@ -157,7 +146,7 @@ void check_recordable(const Implementation& implementation, const tenon_value* a
   if (has_out(implementation, arguments)) {
     throw Error(TENON_ERROR_RUNTIME,
                 "{}(): functions with out=... arguments don't support automatic differentiation, "
-                "but one of the arguments requires grad; leave 'out' away or run under no_grad",
+                "but one of the arguments requires grad; omit 'out' or run under no_grad",
                 name_of(implementation));
   }
   if (!implementation.mutates) return;

@@ -31,7 +31,7 @@ struct SavedTensor {
   uint8_t state = 0;
 
   bool packs() const { return (state & kPacked) != 0; }
-  bool listed() const { return kind >= Kind::Listed; }
+  bool is_listed() const { return kind >= Kind::Listed; }
   // A result of the node itself, kept without its history.
   bool own_result() const { return kind == Kind::Result || kind == Kind::ListedOwnResult; }
   // What it keeps goes; the entry is not read again.

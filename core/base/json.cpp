@@ -169,7 +169,7 @@ const tenon_json& tenon_json::get(std::string_view key) const {
   std::string where = tenon::core::place_text(source(), place_);
   if (!where.empty()) where += ": ";
   throw tenon::core::Error(
-      TENON_ERROR_VALUE, "{}{}: there is no such member", where,
+      TENON_ERROR_VALUE, "{}{}: the member is missing", where,
       tenon::core::escaped(tenon::core::pointer_step(tenon::core::pointer_of(*this), key)));
 }
 

@@ -346,13 +346,17 @@ std::string caret_lines(std::string_view source, size_t offset) {
   return format_text("\n  {}\n  {}^", line, std::string(lead, ' '));
 }
 
+std::string_view trim_spaces(std::string_view text) {
+  const size_t begin = text.find_first_not_of(' ');
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
 Words comma_words(std::string_view text) {
   Words words;
   while (!text.empty()) {
     const size_t comma = std::min(text.find(','), text.size());
-    std::string_view word = text.substr(0, comma);
-    while (!word.empty() && word.front() == ' ') word.remove_prefix(1);
-    while (!word.empty() && word.back() == ' ') word.remove_suffix(1);
+    const std::string_view word = trim_spaces(text.substr(0, comma));
     if (!word.empty()) words.push_back(word);
     text.remove_prefix(std::min(comma + 1, text.size()));
   }

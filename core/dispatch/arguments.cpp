@@ -216,9 +216,9 @@ class Conversion {
     if (value.tag == TENON_VALUE_JSON && value.as.json != nullptr && value.as.json->is_array()) {
       return convert_json(*value.as.json);
     }
-    const auto wanted_length = static_cast<uint32_t>(parameter_.type.length);
+    const auto expected_length = static_cast<uint32_t>(parameter_.type.length);
     if (is_list(value.tag)) {
-      if (wanted_length > 0 && value.length != wanted_length) wrong(sized_text(value));
+      if (expected_length > 0 && value.length != expected_length) wrong(sized_text(value));
       // An empty list carries no element type.
       if (value.length == 0) return empty_list();
       if (value.tag == list_tag(parameter_.type) ||

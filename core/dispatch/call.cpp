@@ -176,7 +176,7 @@ template <bool kFilled>
       return call_completed(implementation, written, results, error);
     if ((flags & kSpecialFlags) == 0) {
       tenon_context context{&implementation, arguments, results, error};
-      return run_finished(context);
+      return run_and_finish(context);
     }
   }
   return enter_layers(
@@ -185,11 +185,11 @@ template <bool kFilled>
 
 // ---- the plain path ----
 
-template <bool kFilled>
-[[gnu::always_inline]] inline tenon_status call_in_order(const tenon_op* op,
-                                                         const tenon_value* arguments,
-                                                         int64_t count, tenon_value* results,
-                                                         tenon_error** error) noexcept {
+// Calls run(implementation) with the active one, which stays loaded until it returns.
+template <class Run>
+[[gnu::always_inline]] inline tenon_status with_implementation(const tenon_op* op,
+                                                               tenon_error** error,
+                                                               Run&& run) noexcept {
   if (stack_may_be_low()) [[unlikely]] {
     const tenon_status status = check_stack(op, error);
     if (status != TENON_OK) return status;
@@ -198,17 +198,27 @@ template <bool kFilled>
   const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
   if (implementation == nullptr) [[unlikely]]
     return fail_inactive(op, error);
-  const auto given = static_cast<uint32_t>(count);
-  // In this order the other load is part of the instruction that joins them.
-  uint32_t flags =
-      implementation->call_flags.load(std::memory_order_relaxed) | thread_state.call_flags;
-  if (given != implementation->parameter_count ||
-      !gather_operand_flags(*implementation, arguments, flags)) [[unlikely]]
-    return call_completed(*implementation, {{arguments, given}, {}, {}, kFilled}, results, error);
-  if ((flags & (kSpecialFlags | kListsFlag)) != 0) [[unlikely]]
-    return call_with_flags<kFilled>(*implementation, arguments, results, error, flags);
-  tenon_context context{implementation, arguments, results, error};
-  return run_finished(context);
+  return run(*implementation);
+}
+
+template <bool kFilled>
+[[gnu::always_inline]] inline tenon_status call_in_order(const tenon_op* op,
+                                                         const tenon_value* arguments,
+                                                         int64_t count, tenon_value* results,
+                                                         tenon_error** error) noexcept {
+  return with_implementation(op, error, [&](const Implementation& implementation) noexcept {
+    const auto given = static_cast<uint32_t>(count);
+    // In this order the other load is part of the instruction that joins them.
+    uint32_t flags =
+        implementation.call_flags.load(std::memory_order_relaxed) | thread_state.call_flags;
+    if (given != implementation.parameter_count ||
+        !gather_operand_flags(implementation, arguments, flags)) [[unlikely]]
+      return call_completed(implementation, {{arguments, given}, {}, {}, kFilled}, results, error);
+    if ((flags & (kSpecialFlags | kListsFlag)) != 0) [[unlikely]]
+      return call_with_flags<kFilled>(implementation, arguments, results, error, flags);
+    tenon_context context{&implementation, arguments, results, error};
+    return run_and_finish(context);
+  });
 }
 
 }  // namespace
@@ -226,15 +236,9 @@ tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> p
                               std::span<const tenon_string> keywords,
                               std::span<const tenon_value> keyword_values, tenon_value* results,
                               tenon_error** error) noexcept {
-  if (stack_may_be_low()) [[unlikely]] {
-    const tenon_status status = check_stack(op, error);
-    if (status != TENON_OK) return status;
-  }
-  const RunningCall running;
-  const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
-  if (implementation == nullptr) [[unlikely]]
-    return fail_inactive(op, error);
-  return call_converted(*implementation, {positional, keywords, keyword_values}, results, error);
+  return with_implementation(op, error, [&](const Implementation& implementation) noexcept {
+    return call_converted(implementation, {positional, keywords, keyword_values}, results, error);
+  });
 }
 
 tenon_status redispatch(Call call) noexcept {

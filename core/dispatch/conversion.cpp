@@ -1,7 +1,6 @@
 // Conversions of typed operands, and back.
 #include "core/dispatch/conversion.hpp"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,8 +36,7 @@ TensorRef to_plain(Tensor& tensor) {
     if (!result || result->typed())
       throw Error(TENON_ERROR_TYPE, "to_tensor of {} gave no plain Tensor", converter->name);
     // A type that says nothing of its shape is of rank 0 to the host.
-    if (tensor.view.rank > 0 && !std::equal(tensor.shape().begin(), tensor.shape().end(),
-                                            result->shape().begin(), result->shape().end())) {
+    if (tensor.view.rank > 0 && !same_shape(tensor.shape(), result->shape())) {
       throw Error(TENON_ERROR_TYPE, "to_tensor of {} gave a tensor of shape {} for one of shape {}",
                   converter->name, shape_text(result->shape()), shape_text(tensor.shape()));
     }
@@ -80,29 +78,22 @@ class ConvertedArguments {
  public:
   ConvertedArguments(const TensorType& type, const Call& call) : type_(type), call_(call) {
     const Implementation& implementation = call.implementation;
-    lists_.reserve(implementation.parameter_count);
-    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-      const tenon_value& given = call.arguments[i];
-      values_[i] = given;
-      if (given.tag == TENON_VALUE_TENSOR) {
-        values_[i].as.tensor = convert(given.as.tensor);
-        if (values_[i].as.tensor != given.as.tensor && is_written(implementation, i))
-          check_changed_through(implementation, *given.as.tensor, *values_[i].as.tensor);
-      } else if (given.tag == TENON_VALUE_TENSOR_LIST) {
-        std::vector<Tensor*>& list = lists_.emplace_back();
-        for (uint32_t k = 0; k < given.length; ++k) list.push_back(convert(given.as.tensors[k]));
-        values_[i].as.tensors = list.data();
-      }
-    }
+    replaced_.set(implementation, call.arguments, [&](Tensor* operand, uint32_t parameter) {
+      Tensor* const converted = convert(operand);
+      if (converted != operand && call.arguments[parameter].tag == TENON_VALUE_TENSOR &&
+          is_written(implementation, parameter))
+        check_changed_through(implementation, *operand, *converted);
+      return converted;
+    });
   }
-  const tenon_value* values() const { return values_; }
+  const tenon_value* values() const { return replaced_.values(); }
   // The first operand that was converted; null: none.
   Tensor* first() const { return first_; }
   // The operand that the call wrote into through its conversion; null: none.
   Tensor* operand_of(const Tensor* converted) const {
     for (uint32_t i = 0; i < call_.implementation.parameter_count; ++i) {
       if (is_written(call_.implementation, i) && call_.arguments[i].tag == TENON_VALUE_TENSOR &&
-          values_[i].as.tensor == converted)
+          values()[i].as.tensor == converted)
         return call_.arguments[i].as.tensor;
     }
     return nullptr;
@@ -110,9 +101,7 @@ class ConvertedArguments {
 
  private:
   Tensor* convert(Tensor* tensor) {
-    if (tensor == nullptr || !tensor->typed() ||
-        !TypeTable::process().at(tensor->view.type).is(type_))
-      return tensor;
+    if (!tensor->typed() || !TypeTable::process().at(tensor->view.type).is(type_)) return tensor;
     if (first_ == nullptr) first_ = tensor;
     if (tracing())
       trace(trace_event::convert, call_.implementation,
@@ -123,9 +112,8 @@ class ConvertedArguments {
 
   const TensorType& type_;
   const Call& call_;
-  tenon_value values_[kMaxParameters];
   std::vector<TensorRef> owned_;
-  std::vector<std::vector<Tensor*>> lists_;
+  ReplacedOperands replaced_;
   Tensor* first_ = nullptr;
 };
 

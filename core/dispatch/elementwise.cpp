@@ -466,8 +466,7 @@ void read_operands(const ElementwiseCall& call, Operands& operands) {
 
 void check_target(const ElementwiseCall& call, const Sizes& shape) {
   const Tensor& target = *call.target;
-  const Shape expected = shape;
-  if (!std::equal(expected.begin(), expected.end(), target.shape().begin(), target.shape().end())) {
+  if (!same_shape(target.shape(), shape)) {
     throw Error(TENON_ERROR_VALUE, "{}: {} has shape {} but the result has shape {}",
                 name_of(call.implementation),
                 call.in_place ? "the tensor changed in place" : "'out'", shape_text(target.shape()),
@@ -482,9 +481,7 @@ void check_target(const ElementwiseCall& call, const Sizes& shape) {
 
 bool same_view(const Tensor& a, const Tensor& b) {
   return a.view.data == b.view.data && a.view.dtype == b.view.dtype &&
-         std::equal(a.strides().begin(), a.strides().end(), b.strides().begin(),
-                    b.strides().end()) &&
-         std::equal(a.shape().begin(), a.shape().end(), b.shape().begin(), b.shape().end());
+         same_shape(a.strides(), b.strides()) && same_shape(a.shape(), b.shape());
 }
 
 // The target is written through a temporary when dtypes differ, when elements of it coincide, or
@@ -615,8 +612,7 @@ inline bool fits_dense(const ElementwiseCall& call, const Tensor& model) {
   const Tensor& target = *call.target;
   if (call.implementation.elementwise.promotion == TENON_PROMOTE_COMPARE ||
       target.view.dtype != model.view.dtype || !target.contiguous() ||
-      target.view.rank != model.view.rank ||
-      !std::equal(target.shape().begin(), target.shape().end(), model.view.shape))
+      !same_shape(target.shape(), model.shape()))
     return false;
   for (size_t i = 0; i < call.count; ++i) {
     const tenon_value& value = *call.operands[i];

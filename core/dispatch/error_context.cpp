@@ -80,7 +80,7 @@ void add_error_context(tenon_error** slot, const Implementation& implementation,
     if (error.error.op == op) return;
     const std::string inner = std::exchange(error.error.op, op);
     if (!inner.empty()) {
-      // It comes from another op that this one called, as the cause of this one's failure.
+      // Raised by a nested op: its message is kept as the cause of this error.
       auto cause = std::make_shared<tenon_error>(error);
       cause->error.op = inner;
       error.error.cause = std::move(cause);

@@ -1,7 +1,6 @@
 // The layer of calls with f16 and bf16 operands.
 #include "core/dispatch/half.hpp"
 
-#include <list>
 #include <vector>
 
 #include "core/base/error.hpp"
@@ -38,19 +37,14 @@ class HalfCall {
   void convert_operands() {
     const ModesOffGuard modes_off;
     const Implementation& implementation = call_.implementation;
+    replaced_.set(implementation, call_.arguments, [&](Tensor* operand, uint32_t parameter) {
+      return converted(operand, is_written(implementation, parameter));
+    });
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-      tenon_value& value = values_[i] = call_.arguments[i];
-      if (value.tag == TENON_VALUE_TENSOR) {
-        value.as.tensor = converted(value.as.tensor, is_written(implementation, i));
-      } else if (value.tag == TENON_VALUE_TENSOR_LIST) {
-        std::vector<Tensor*>& list = lists_.emplace_back();
-        for (uint32_t k = 0; k < value.length; ++k)
-          list.push_back(converted(value.as.tensors[k], is_written(implementation, i)));
-        value.as.tensors = list.data();
-      } else if (value.tag == TENON_VALUE_DTYPE) {
-        result_dtype_ = static_cast<tenon_dtype>(value.as.integer);
-        value.as.integer = compute_dtype(result_dtype_);
-      }
+      tenon_value& value = replaced_.values()[i];
+      if (value.tag != TENON_VALUE_DTYPE) continue;
+      result_dtype_ = static_cast<tenon_dtype>(value.as.integer);
+      value.as.integer = compute_dtype(result_dtype_);
     }
   }
 
@@ -58,11 +52,11 @@ class HalfCall {
     constexpr uint32_t kOfThread =
         kTraceFlag | kModeFlag | kModeBelowFlag | kShapesFlag | kKernelFlag;
     Call inner = call_;
-    inner.arguments = values_;
+    inner.arguments = replaced_.values();
     inner.written = nullptr;
     inner.flags &= kOfThread;
-    for (uint32_t i = 0; i < call_.implementation.parameter_count; ++i)
-      for_each_tensor(values_[i], [&](const Tensor* tensor) { inner.flags |= tensor->flags(); });
+    for_each_operand(call_.implementation, replaced_.values(),
+                     [&](const Tensor* tensor) { inner.flags |= tensor->flags(); });
     return next<LayerId::half>(inner);
   }
 
@@ -84,8 +78,7 @@ class HalfCall {
 
   // One operand in two places stays one tensor.
   Tensor* converted(Tensor* operand, bool written) {
-    if (operand == nullptr || !operand->has_flag(TENON_TENSOR_HALF) ||
-        operand->has_flag(TENON_TENSOR_SHAPE_ONLY))
+    if (!operand->has_flag(TENON_TENSOR_HALF) || operand->has_flag(TENON_TENSOR_SHAPE_ONLY))
       return operand;
     for (Pair& pair : pairs_) {
       if (pair.operand != operand) continue;
@@ -111,9 +104,8 @@ class HalfCall {
 
   const Call& call_;
   tenon_dtype result_dtype_;
-  tenon_value values_[kMaxParameters];
   std::vector<Pair> pairs_;
-  std::list<std::vector<Tensor*>> lists_;
+  ReplacedOperands replaced_;
 };
 
 }  // namespace

@@ -30,20 +30,21 @@ bool finished_by_recording(const tenon_context& context) {
   return context.function != nullptr && !context.function->transient;
 }
 
-[[gnu::always_inline]] inline tenon_status run_as_prepared(tenon_context& context) noexcept {
-  if (!finished_by_recording(context)) return run_finished(context);
-  const tenon_status status = run_unfinished(context);
+[[gnu::always_inline]] inline tenon_status run_and_finish_unless_recorded(
+    tenon_context& context) noexcept {
+  if (!finished_by_recording(context)) return run_and_finish(context);
+  const tenon_status status = run_implementation(context);
   if (status != TENON_OK || !context.implementation->updates_aliasing) return status;
   return check_kernel(context, true);
 }
 
-[[gnu::noinline, gnu::cold]] tenon_status run_told(tenon_context& context) noexcept {
+[[gnu::noinline, gnu::cold]] tenon_status run_traced(tenon_context& context) noexcept {
   const Implementation& implementation = *context.implementation;
   trace(trace_event::kernel, implementation,
         (implementation.composite ? "composite " : "kernel ") + implementation.schema.name,
         implementation.provider);
   const TraceDepth inside;
-  return run_as_prepared(context);
+  return run_and_finish_unless_recorded(context);
 }
 
 }  // namespace
@@ -59,15 +60,6 @@ bool finished_by_recording(const tenon_context& context) {
                    [&](const Tensor* tensor, uint32_t) { note_change(implementation, *tensor); });
   add_error_context(context.error, implementation, status);
   return status;
-}
-
-[[gnu::noinline]] tenon_status run_without_result(tenon_context& context) noexcept {
-  const Implementation& implementation = *context.implementation;
-  const tenon_status status = implementation.run(implementation.self, &context, context.arguments,
-                                                 context.results, context.error);
-  if (status != TENON_OK) [[unlikely]]
-    return fail_kernel(context, status);
-  return TENON_OK;
 }
 
 [[gnu::noinline]] tenon_status run_many(tenon_context& context) noexcept {
@@ -115,8 +107,8 @@ tenon_status run_kernel(Call& call) noexcept {
   context.results = call.results;
   context.error = call.error;
   if (tracing()) [[unlikely]]
-    return run_told(context);
-  return run_as_prepared(context);
+    return run_traced(context);
+  return run_and_finish_unless_recorded(context);
 }
 
 }  // namespace tenon::core

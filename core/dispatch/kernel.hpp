@@ -12,7 +12,6 @@ namespace tenon::core {
 // A run that has failed: frees what it left. Gives the status.
 tenon_status fail_kernel(tenon_context& context, tenon_status status) noexcept;
 // No result, or more than one.
-tenon_status run_without_result(tenon_context& context) noexcept;
 tenon_status run_many(tenon_context& context) noexcept;
 // What one comparison of tags did not show. With `aliases`: also what results share memory with.
 tenon_status check_kernel(tenon_context& context, bool aliases) noexcept;
@@ -28,10 +27,10 @@ tenon_status finish_kernel(tenon_context& context) noexcept;
 
 // Runs the implementation; aliasing is as it was before. A run that fails halfway leaves what it
 // has given; one that forgets a result gives none.
-[[gnu::always_inline]] inline tenon_status run_unfinished(tenon_context& context) noexcept {
+[[gnu::always_inline]] inline tenon_status run_implementation(tenon_context& context) noexcept {
   const Implementation& implementation = *context.implementation;
   if (implementation.result_count != 1) [[unlikely]]
-    return implementation.result_count == 0 ? run_without_result(context) : run_many(context);
+    return run_many(context);
   context.results[0] = tenon_value{};
   const tenon_status status = implementation.run(implementation.self, &context, context.arguments,
                                                  context.results, context.error);
@@ -42,8 +41,8 @@ tenon_status finish_kernel(tenon_context& context) noexcept;
   return TENON_OK;
 }
 
-[[gnu::always_inline]] inline tenon_status run_finished(tenon_context& context) noexcept {
-  const tenon_status status = run_unfinished(context);
+[[gnu::always_inline]] inline tenon_status run_and_finish(tenon_context& context) noexcept {
+  const tenon_status status = run_implementation(context);
   if (status != TENON_OK) [[unlikely]]
     return status;
   const Implementation& implementation = *context.implementation;

@@ -32,29 +32,29 @@ bool unlink(const ModeEntry& mode) {
 }
 
 class ModeSuspension;
-constinit thread_local const ModeSuspension* asking =
-    nullptr;  // the innermost handler that is running
+// Of the handlers that are running.
+constinit thread_local const ModeSuspension* innermost = nullptr;
 
 // While a mode's handler runs, that mode and those inside of it are inactive.
 class ModeSuspension {
  public:
   explicit ModeSuspension(ModeEntry& mode)
-      : mode_(mode), previous_(stack(mode.below)), outer_(asking) {
-    asking = this;
+      : mode_(mode), previous_(stack(mode.below)), outer_(innermost) {
+    innermost = this;
     stack(mode_.below) = mode_.outer;
     refresh_mode_flag();
   }
   ~ModeSuspension() {
     stack(mode_.below) = previous_;
     refresh_mode_flag();
-    asking = outer_;
+    innermost = outer_;
   }
   ModeSuspension(const ModeSuspension&) = delete;
   ModeSuspension& operator=(const ModeSuspension&) = delete;
 
   // Whether a running handler continues with the mode when it ends.
   static bool hold(const ModeEntry& mode) {
-    for (const ModeSuspension* inside = asking; inside != nullptr; inside = inside->outer_) {
+    for (const ModeSuspension* inside = innermost; inside != nullptr; inside = inside->outer_) {
       for (const ModeEntry* held = &inside->mode_; held != nullptr; held = held->outer) {
         if (held == &mode) return true;
       }
@@ -71,7 +71,7 @@ class ModeSuspension {
 // Frees those that were left where they could not go at once: on another thread, or while a
 // running handler held them. Only the thread that entered them does, and in no handler.
 void sweep(bool below) {
-  if (asking != nullptr) return;
+  if (innermost != nullptr) return;
   for (ModeEntry** place = &stack(below); *place != nullptr;) {
     ModeEntry* mode = *place;
     if (!mode->left.load() || mode->thread != std::this_thread::get_id()) {

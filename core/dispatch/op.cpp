@@ -2,12 +2,12 @@
 #include "core/dispatch/op.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/base/interrupt.hpp"
+#include "core/base/text.hpp"
 #include "core/dispatch/context.hpp"
 #include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/half.hpp"
@@ -22,27 +22,21 @@ namespace {
   throw Error(TENON_ERROR_VALUE, "op '{}': {}", schema.name, what);
 }
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 // "other for input, input for other, result, shape(input)"
 std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) {
   std::vector<SavedItem> items;
-  while (!trim(text).empty()) {
+  while (!trim_spaces(text).empty()) {
     const size_t comma = std::min(text.find(','), text.size());
-    std::string_view part = trim(text.substr(0, comma));
+    std::string_view part = trim_spaces(text.substr(0, comma));
     text.remove_prefix(std::min(comma + 1, text.size()));
     SavedItem item;
     if (const size_t separator = part.find(" for "); separator != std::string_view::npos) {
-      const std::string_view reader = trim(part.substr(separator + 5));
+      const std::string_view reader = trim_spaces(part.substr(separator + 5));
       const int64_t index = schema.find(reader);
       if (index < 0)
         fail(schema, format_text("saves names '{}', which is not a parameter", reader));
       item.for_parameters = 1u << index;
-      part = trim(part.substr(0, separator));
+      part = trim_spaces(part.substr(0, separator));
     }
     if (part.starts_with("result") && schema.find(part) < 0) {
       const std::string_view number = part.substr(6);

@@ -9,7 +9,7 @@
 
 #include "core/base/plugin_code.hpp"
 #include "core/dispatch/arguments.hpp"
-#include "core/dispatch/provider_rule.hpp"
+#include "core/dispatch/provider_preference.hpp"
 #include "core/dispatch/schema.hpp"
 #include "tenon/abi/op.h"
 
@@ -134,7 +134,7 @@ struct tenon_op {
   // The plugin that was unloaded, while no other provides the op.
   std::atomic<const std::string*> withdrawn_by{nullptr};
   // Null: none. They stay, for calls that read them.
-  std::atomic<const tenon::core::ProviderRules*> rules{nullptr};
+  std::atomic<const tenon::core::ProviderPreferences*> preferences{nullptr};
   // Of the registry, under its lock: what calls may run, best first. The first is `implementation`,
   // and each leads to the next.
   std::vector<const tenon::core::Implementation*> ranked;
@@ -143,13 +143,13 @@ struct tenon_op {
 namespace tenon::core {
 
 // Those for calls that reach this implementation first; null: none.
-inline const ProviderRules* rules_of(const Implementation& implementation) noexcept {
+inline const ProviderPreferences* preferences_of(const Implementation& implementation) noexcept {
   const tenon_op* op = implementation.op;
-  return op == nullptr ? nullptr : op->rules.load(std::memory_order_acquire);
+  return op == nullptr ? nullptr : op->preferences.load(std::memory_order_acquire);
 }
 // Whether another provider may run calls of it.
 inline bool may_pass_on(const Implementation& implementation) noexcept {
-  return implementation.descriptor.declines != nullptr || rules_of(implementation) != nullptr;
+  return implementation.descriptor.declines != nullptr || preferences_of(implementation) != nullptr;
 }
 
 }  // namespace tenon::core

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/dispatch/op.hpp"
 #include "core/tensor/tensor.hpp"
@@ -66,6 +67,37 @@ void for_each_written(const Implementation& implementation, const tenon_value* a
       for_each_tensor(arguments[i], [&](Tensor* tensor) { visit(tensor, i); });
   }
 }
+
+// The arguments of a call with other tensors in place of its operands.
+class ReplacedOperands {
+ public:
+  // Takes over the arguments, each tensor as replace(Tensor*, parameter) gives it, in order. The
+  // entries of lists are asked about too; undefined ones stay.
+  template <class Replace>
+  void set(const Implementation& implementation, const tenon_value* arguments, Replace&& replace) {
+    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+      tenon_value& value = values_[i] = arguments[i];
+      if (value.tag == TENON_VALUE_TENSOR) {
+        value.as.tensor = replace(value.as.tensor, i);
+      } else if (value.tag == TENON_VALUE_TENSOR_LIST) {
+        std::vector<Tensor*>& list = lists_.emplace_back();
+        list.reserve(value.length);
+        for (uint32_t k = 0; k < value.length; ++k) {
+          Tensor* const tensor = value.as.tensors[k];
+          list.push_back(tensor == nullptr ? nullptr : replace(tensor, i));
+        }
+        value.as.tensors = list.data();
+      }
+    }
+  }
+
+  tenon_value* values() { return values_; }
+  const tenon_value* values() const { return values_; }
+
+ private:
+  tenon_value values_[kMaxParameters];
+  std::vector<std::vector<Tensor*>> lists_;  // the entries of the lists in `values_`
+};
 
 // Calls visit(Tensor*&) with every place of a result that holds a tensor, or may, in lists too.
 template <class Visit>

@@ -72,9 +72,9 @@ Plan make_plan(const TypeTable& table, const Implementation& implementation,
     if ((type->descriptor.flags & TENON_TYPE_NEVER_OPERAND) != 0) plan.refused = type;
     if (!type->dispatches()) continue;
     plan.dispatching.push_back(type->id);
-    const size_t told = rejections == nullptr ? 0 : rejections->size();
+    const size_t before = rejections == nullptr ? 0 : rejections->size();
     plan.chains.push_back(make_chain(implementation, entries, *type, types, rejections));
-    for (size_t i = told; rejections != nullptr && i < rejections->size(); ++i)
+    for (size_t i = before; rejections != nullptr && i < rejections->size(); ++i)
       (*rejections)[i].type = type;
   }
   for (const TensorType* type : plan.types) {

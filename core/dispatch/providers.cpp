@@ -69,11 +69,12 @@ class Choice {
     return *asked;
   }
 
-  // The one that a rule names before all others.
-  const Implementation& by_rule(const Implementation& first, const ProviderRules& rules) {
-    const ProviderRules::Found found = rules.find(arguments_);
-    const Implementation* preferred = found.rule == nullptr ? nullptr : &first;
-    while (preferred != nullptr && preferred->provider != found.rule->provider)
+  // The one that a preference names before all others.
+  const Implementation& by_preference(const Implementation& first,
+                                      const ProviderPreferences& preferences) {
+    const ProviderPreferences::Found found = preferences.find(arguments_);
+    const Implementation* preferred = found.preference == nullptr ? nullptr : &first;
+    while (preferred != nullptr && preferred->provider != found.preference->provider)
       preferred = Registry::process().next_provider(*preferred);
     if (preferred == nullptr || preferred == &first)
       return in_order(first, reason_to_decline(first, arguments_));
@@ -104,13 +105,13 @@ class Choice {
   const Implementation* refused_ = nullptr;  // by its own judgement, before its turn
 };
 
-[[gnu::noinline]] tenon_status run_other(Call& call, const ProviderRules* rules,
+[[gnu::noinline]] tenon_status run_other(Call& call, const ProviderPreferences* preferences,
                                          const char* reason) noexcept {
   const Implementation* chosen = nullptr;
   const tenon_status status = guarded(call.error, [&] {
     Choice choice(call.arguments, nullptr);
-    chosen = rules != nullptr ? &choice.by_rule(call.implementation, *rules)
-                              : &choice.in_order(call.implementation, reason);
+    chosen = preferences != nullptr ? &choice.by_preference(call.implementation, *preferences)
+                                    : &choice.in_order(call.implementation, reason);
   });
   if (status != TENON_OK) {
     add_error_context(call.error, call.implementation, status);
@@ -132,13 +133,14 @@ const char* reason_to_decline(const Implementation& implementation, const tenon_
 const Implementation& choose_provider(const Implementation& first, const tenon_value* arguments,
                                       std::vector<DeclinedCall>& declined) {
   Choice choice(arguments, &declined);
-  if (const ProviderRules* rules = rules_of(first)) return choice.by_rule(first, *rules);
+  if (const ProviderPreferences* preferences = preferences_of(first))
+    return choice.by_preference(first, *preferences);
   return choice.in_order(first, reason_to_decline(first, arguments));
 }
 
 tenon_status run_provider(Call& call) noexcept {
-  if (const ProviderRules* rules = rules_of(call.implementation))
-    return run_other(call, rules, nullptr);
+  if (const ProviderPreferences* preferences = preferences_of(call.implementation))
+    return run_other(call, preferences, nullptr);
   const char* reason = reason_to_decline(call.implementation, call.arguments);
   return reason == nullptr ? next<LayerId::provider>(call) : run_other(call, nullptr, reason);
 }

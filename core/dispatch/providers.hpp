@@ -1,6 +1,7 @@
 // The choice among the ranked providers of an op: each but the last may decline a call for the shapes,
 // strides and dtypes at hand, and the next one runs it, with its own kernel, shape rule and gradient. A
-// rule of a config (provider_rule.hpp) has another one asked first; those above it count as declining.
+// preference of a config (provider_preference.hpp) has another one asked first; those above it count
+// as declining.
 #pragma once
 
 #include <string>

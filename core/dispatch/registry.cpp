@@ -145,7 +145,7 @@ void Registry::commit(const std::string& provider,
     next->ops.emplace(op->name, op);
     implementation->op = op;
     insert_ranked(*op, *implementation, ranked_for(ranked, name));
-    attach_rules(*op);
+    attach_preferences(*op);
     relink(*op);
     op->withdrawn_by.store(nullptr, std::memory_order_release);
     implementations_.push_back({std::move(implementation), {}});
@@ -154,23 +154,23 @@ void Registry::commit(const std::string& provider,
 }
 
 // The places of parameters are those of the schema, which a reload may change.
-void Registry::attach_rules(tenon_op& op) {
-  const auto found = rules_.find(op.name);
-  const ProviderRules* rules = nullptr;
-  if (found != rules_.end() && !op.ranked.empty()) {
-    made_rules_.push_back(
-        std::make_unique<const ProviderRules>(op.ranked.front()->schema, found->second));
-    rules = made_rules_.back().get();
+void Registry::attach_preferences(tenon_op& op) {
+  const auto found = preferences_.find(op.name);
+  const ProviderPreferences* preferences = nullptr;
+  if (found != preferences_.end() && !op.ranked.empty()) {
+    made_preferences_.push_back(
+        std::make_unique<const ProviderPreferences>(op.ranked.front()->schema, found->second));
+    preferences = made_preferences_.back().get();
   }
-  op.rules.store(rules, std::memory_order_release);
+  op.preferences.store(preferences, std::memory_order_release);
 }
 
-void Registry::set_rules(Rules rules) {
+void Registry::set_preferences(Preferences preferences) {
   const std::lock_guard lock(writers_);
-  rules_ = std::move(rules);
+  preferences_ = std::move(preferences);
   for (const std::unique_ptr<tenon_op>& op : ops_) {
-    if (op->rules.load() == nullptr && !rules_.contains(op->name)) continue;
-    attach_rules(*op);
+    if (op->preferences.load() == nullptr && !preferences_.contains(op->name)) continue;
+    attach_preferences(*op);
     relink(*op);
   }
 }

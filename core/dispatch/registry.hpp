@@ -52,8 +52,8 @@ class Registry {
   void set_next_finder(
       std::function<bool(std::string_view name, const std::string& declined)> finder);
   // For the calls of each op, which provider is asked first: in place of what was set before.
-  using Rules = std::map<std::string, std::vector<ProviderRule>, std::less<>>;
-  void set_rules(Rules rules);
+  using Preferences = std::map<std::string, std::vector<ProviderPreference>, std::less<>>;
+  void set_preferences(Preferences preferences);
   // Why a plugin's implementation has declined its last call; empty: it has not. The text is a copy.
   std::string reason_declined(std::string_view name, const std::string& provider) const;
 
@@ -77,7 +77,7 @@ class Registry {
 
  private:
   struct Snapshot;
-  void attach_rules(tenon_op& op);
+  void attach_preferences(tenon_op& op);
   void publish(std::unique_ptr<Snapshot> next);
   const Implementation& ruled(const Implementation& own, const tenon_op_descriptor& rules,
                               const std::string& provider, PluginCode* code);
@@ -94,9 +94,10 @@ class Registry {
   };
   std::vector<Owned> implementations_;
   std::vector<std::unique_ptr<Implementation>> withdrawn_;
-  Rules rules_;
-  std::vector<std::unique_ptr<const ProviderRules>> made_rules_;  // calls may be reading any
-  std::set<std::string> withdrawn_providers_;                     // what stale handles name
+  Preferences preferences_;
+  // Calls may be reading any.
+  std::vector<std::unique_ptr<const ProviderPreferences>> made_preferences_;
+  std::set<std::string> withdrawn_providers_;     // what stale handles name
   std::function<void(std::string_view)> finder_;  // these are set once, before calls
   std::function<bool(std::string_view, const std::string&)> next_finder_;
 };

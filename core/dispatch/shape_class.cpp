@@ -13,12 +13,6 @@ namespace tenon::core {
 
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(' ');
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
-}
-
 std::optional<int64_t> number_in(std::string_view text) {
   int64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -35,7 +29,8 @@ std::optional<ShapeClass::Sizes> sizes_in(std::string_view text) {
     if (!number) return std::nullopt;
     return ShapeClass::Sizes{*number, *number};
   }
-  const std::string_view low = trimmed(text.substr(0, dots)), high = trimmed(text.substr(dots + 2));
+  const std::string_view low = trim_spaces(text.substr(0, dots)),
+                         high = trim_spaces(text.substr(dots + 2));
   if (low.empty() && high.empty()) return std::nullopt;
   ShapeClass::Sizes sizes;
   for (const auto& [part, bound] : {std::pair(low, &sizes.low), std::pair(high, &sizes.high)}) {
@@ -66,10 +61,10 @@ ShapeClass::ShapeClass(std::string_view text) : text_(text) {
     if (dtype_ == TENON_DTYPE_NONE) refuse(text);
   }
   std::string_view rest = text.substr(bracket + 1, text.size() - bracket - 2);
-  if (trimmed(rest).empty()) return;  // of tensors without dimensions
+  if (trim_spaces(rest).empty()) return;  // of tensors without dimensions
   for (;;) {
     const size_t comma = rest.find(',');
-    const std::optional<Sizes> sizes = sizes_in(trimmed(rest.substr(0, comma)));
+    const std::optional<Sizes> sizes = sizes_in(trim_spaces(rest.substr(0, comma)));
     if (!sizes || sizes_.size() == TENON_MAX_RANK) refuse(text);
     sizes_.push_back(*sizes);
     if (comma == rest.npos) return;

@@ -6,8 +6,6 @@
 // the shapes of every op are found, also where its plugin knows nothing of this.
 #include "core/dispatch/shapes.hpp"
 
-#include <cstring>
-#include <list>
 #include <utility>
 #include <vector>
 
@@ -21,18 +19,13 @@
 #include "core/dispatch/result_check.hpp"
 #include "core/dispatch/trace.hpp"
 #include "core/dispatch/value.hpp"
+#include "core/tensor/copy.hpp"
 
 namespace tenon::core {
 
 namespace {
 
-// Large storage is zeros already.
-TensorRef make_zeros(const Tensor& like) {
-  TensorRef zeros = make_empty(like.view.dtype, like.shape());
-  if (zeros->storage->bytes < Storage::kLargeBytes)
-    std::memset(zeros->storage->data, 0, static_cast<size_t>(zeros->storage->bytes));
-  return zeros;
-}
+TensorRef zeros_like(const Tensor& tensor) { return make_zeros(tensor.view.dtype, tensor.shape()); }
 
 // New tensors among the results become zeros: what was computed from zeros means nothing.
 void zero_results(const Call& call) {
@@ -43,7 +36,7 @@ void zero_results(const Call& call) {
       shared = shared || operand->storage == place->storage;
     });
     if (shared) return;
-    Tensor* const zeros = make_zeros(*place).give();
+    Tensor* const zeros = zeros_like(*place).give();
     place->release();
     place = zeros;
   });
@@ -99,22 +92,14 @@ tenon_status ask_rule(const Call& call) noexcept {
 class StandIns {
  public:
   explicit StandIns(const Call& call) : call_(call) {
-    for (uint32_t i = 0; i < call.implementation.parameter_count; ++i) {
-      tenon_value& value = values_[i] = call.arguments[i];
-      if (!is_mutated(call.implementation, i)) continue;
-      if (value.tag == TENON_VALUE_TENSOR) {
-        value.as.tensor = stand_in(value.as.tensor);
-      } else if (value.tag == TENON_VALUE_TENSOR_LIST) {
-        std::vector<Tensor*>& list = lists_.emplace_back();
-        for (uint32_t k = 0; k < value.length; ++k) list.push_back(stand_in(value.as.tensors[k]));
-        value.as.tensors = list.data();
-      }
-    }
+    replaced_.set(call.implementation, call.arguments, [&](Tensor* operand, uint32_t parameter) {
+      return is_mutated(call.implementation, parameter) ? stand_in(operand) : operand;
+    });
   }
 
   tenon_status run() noexcept {
     Call inner = call_;
-    inner.arguments = values_;
+    inner.arguments = replaced_.values();
     inner.written = nullptr;
     return next<LayerId::shapes>(inner);
   }
@@ -134,14 +119,13 @@ class StandIns {
 
  private:
   Tensor* stand_in(Tensor* operand) {
-    if (operand == nullptr || operand->typed()) return operand;
-    return pairs_.emplace_back(operand, make_zeros(*operand)).second.get();
+    if (operand->typed()) return operand;
+    return pairs_.emplace_back(operand, zeros_like(*operand)).second.get();
   }
 
   const Call& call_;
-  tenon_value values_[kMaxParameters];
   std::vector<std::pair<Tensor*, TensorRef>> pairs_;
-  std::list<std::vector<Tensor*>> lists_;
+  ReplacedOperands replaced_;
 };
 
 tenon_status run_on_zeros(Call& call) noexcept {

@@ -109,11 +109,17 @@ void TypeRegistration::inherit(TensorType& type, const std::string& what,
 }
 
 void TypeRegistration::check_parts(const TensorType& type, const std::string& what) {
-  if (type.descriptor.payload_size < 0 || type.descriptor.payload_size > (int64_t{1} << 20) ||
-      type.descriptor.fallback > TENON_FALLBACK_UNWRAP_REWRAP ||
-      type.descriptor.metadata > TENON_METADATA_MERGE) {
-    throw Error(TENON_ERROR_VALUE,
-                "{}: its payload size, fallback or metadata is outside of what there is", what);
+  struct Field {
+    const char* name;
+    int64_t value, most;
+  };
+  for (const Field& field :
+       {Field{"payload_size", type.descriptor.payload_size, int64_t{1} << 20},
+        Field{"fallback", type.descriptor.fallback, TENON_FALLBACK_UNWRAP_REWRAP},
+        Field{"metadata", type.descriptor.metadata, TENON_METADATA_MERGE}}) {
+    if (field.value < 0 || field.value > field.most)
+      throw Error(TENON_ERROR_VALUE, "{}: its {} is {}, expected 0 to {}", what, field.name,
+                  field.value, field.most);
   }
   if (type.descriptor.metadata == TENON_METADATA_MERGE && type.descriptor.merge == nullptr)
     throw Error(TENON_ERROR_VALUE, "{}: its metadata is merge, but it has no merge", what);

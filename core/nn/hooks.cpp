@@ -39,8 +39,8 @@ const char* kind_name(int32_t kind) { return kKindNames[static_cast<size_t>(kind
 
 HookHandle ModuleHooks::add(int32_t kind, uint32_t flags, std::shared_ptr<ModuleHookBody> body) {
   if (!known_kind(kind)) {
-    throw Error(TENON_ERROR_ARGUMENT, "there is no hook of kind {} on modules: {} to {} are", kind,
-                kFirstKind, kFirstKind + static_cast<int32_t>(kKindNames.size()) - 1);
+    throw Error(TENON_ERROR_ARGUMENT, "cannot add a module hook: its kind is {}, expected {} to {}",
+                kind, kFirstKind, kFirstKind + static_cast<int32_t>(kKindNames.size()) - 1);
   }
   if ((flags & ~uint32_t{TENON_HOOK_PREPEND | TENON_HOOK_ALWAYS_CALL}) != 0)
     throw Error(TENON_ERROR_ARGUMENT, "a hook has no flags {:#x}", flags);

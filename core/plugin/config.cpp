@@ -389,7 +389,8 @@ class Reader {
       seen.emplace_back(identity, &entry);
       std::error_code code;
       if (!path.empty() && required && !files::exists(path, code))
-        add(*path_node, format_text("there is no file {}, expected a plugin there", quote(path)));
+        add(*path_node, format_text("cannot find the file {}, expected a plugin; correct the path",
+                                    quote(path)));
     }
   }
 

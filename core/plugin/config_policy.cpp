@@ -58,8 +58,8 @@ PluginPolicy::Plugin plugin_of(const tenon_json& entry) {
 }
 
 // Of the entry of a list of preferences.
-std::optional<std::vector<ShapeCondition>> conditions_of(const tenon_json& rule) {
-  const tenon_json* when = rule.find("when");
+std::optional<std::vector<ShapeCondition>> conditions_of(const tenon_json& preference) {
+  const tenon_json* when = preference.find("when");
   if (when == nullptr) return std::nullopt;
   std::vector<ShapeCondition> conditions;
   for (const tenon_json& one : when->children())
@@ -75,9 +75,9 @@ void read_preferences(const tenon_json& ops, PluginPolicy& policy) {
         policy.prefer.push_back({pattern, std::string(entry.as_string()), Json(&entry)});
         continue;
       }
-      for (const tenon_json& rule : entry.children())
+      for (const tenon_json& preference : entry.children())
         policy.prefer.push_back(
-            {pattern, text_in(rule, "plugin"), Json(&rule), conditions_of(rule)});
+            {pattern, text_in(preference, "plugin"), Json(&preference), conditions_of(preference)});
     }
   }
   if (const tenon_json* disable = ops.find("disable")) {

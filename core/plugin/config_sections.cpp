@@ -154,7 +154,7 @@ const ConfigObject* ConfigSections::referenced(const tenon_json& reference) {
   }
   const tenon_json* definitions = schema_->find("definitions");
   const tenon_json* found = definitions == nullptr ? nullptr : definitions->find(name);
-  if (found == nullptr) refuse(reference, format_text("there is no definition '{}'", name));
+  if (found == nullptr) refuse(reference, format_text("unknown definition '{}'", name));
   return object_of(name, *found);
 }
 

@@ -128,7 +128,7 @@ const Grammar* grammar_of(Text kind) {
   return nullptr;
 }
 
-std::string wanted_word(const ConfigSchema& schema) {
+std::string expected_word(const ConfigSchema& schema) {
   if (schema.text == Text::Choice) return quoted_list(schema.choices, "or");
   const Grammar* grammar = grammar_of(schema.text);
   return std::string(grammar == nullptr ? "a string" : grammar->expected);
@@ -179,7 +179,7 @@ std::string expected_text(const ConfigSchema& schema) {
     case Type::Number:
       return format_text("a number{}", range_text(schema));
     case Type::Text:
-      return wanted_word(schema);
+      return expected_word(schema);
     case Type::Object:
       return schema.object->shorthand.empty() ? "an object" : "a string or an object";
     case Type::Array: {

@@ -163,7 +163,7 @@ struct Differences {
     };
     add("declared but not registered: ", only_declared);
     add("registered but not declared: ", only_registered);
-    add("registered other than declared: ", changed);
+    add("changed: ", changed);
     return join(parts, "; ");
   }
 };
@@ -258,7 +258,7 @@ void ItemCheck::run(const tenon_plugin& plugin) const {
         });
   const std::string text = differences.text();
   if (text.empty()) return;
-  fail(format_text("it registers other than it declares: {}", text),
+  fail(format_text("declared and registered items differ: {}", text),
        "make its facts and its table agree; TENON_OP, TENON_MODULE, TENON_TYPE and TENON_OVERRIDE "
        "write both");
 }

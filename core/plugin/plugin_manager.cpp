@@ -131,14 +131,15 @@ void PluginManager::apply(const PluginPolicy& policy) {
     throw error;
   }
   const std::vector<PluginPolicy::Plugin> plugins = policies_.list.front().plugins;
-  Registrar::Rules rules;
+  Registrar::Preferences preferences;
   if (policies_.prefers_for_calls()) {
     for (const std::string_view op : resolver_.names(ItemKind::Op)) {
-      if (auto found = resolver_.rules(op); !found.empty()) rules.emplace(op, std::move(found));
+      if (auto found = resolver_.preferences(op); !found.empty())
+        preferences.emplace(op, std::move(found));
     }
   }
   session.lock.unlock();
-  if (!rules.empty()) registrar_.set_rules(std::move(rules));
+  if (!preferences.empty()) registrar_.set_preferences(std::move(preferences));
   for (const PluginPolicy::Type& type : policy.types)
     registrar_.configure(type.name, type.settings);
   session.lock.lock();

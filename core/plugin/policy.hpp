@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/json.hpp"
-#include "core/dispatch/provider_rule.hpp"
+#include "core/dispatch/provider_preference.hpp"
 #include "core/dispatch/type_settings.hpp"
 #include "core/plugin/minisign.hpp"
 #include "core/plugin/plugin_lock.hpp"

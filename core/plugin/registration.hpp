@@ -46,8 +46,8 @@ class Registrar {
   virtual void configure(const std::string& type, const TypeSettings& settings) = 0;
   // What all policies say of which provider is asked first for some calls of an op. Under the same
   // terms.
-  using Rules = std::map<std::string, std::vector<ProviderRule>, std::less<>>;
-  virtual void set_rules(Rules rules) = 0;
+  using Preferences = std::map<std::string, std::vector<ProviderPreference>, std::less<>>;
+  virtual void set_preferences(Preferences preferences) = 0;
 
   // Nothing that begins from now on uses this code. What running calls may still use is freed with the
   // result and by `forget`, for the caller to do when they have ended.

@@ -253,11 +253,11 @@ std::vector<PolicyStack::CallPreference> Resolver::call_preferences(ItemKind kin
   return policies_.preferred_for_calls(name, usable);
 }
 
-std::vector<ProviderRule> Resolver::rules(std::string_view op) const {
-  std::vector<ProviderRule> rules;
+std::vector<ProviderPreference> Resolver::preferences(std::string_view op) const {
+  std::vector<ProviderPreference> preferences;
   for (const PolicyStack::CallPreference& one : call_preferences(ItemKind::Op, op))
-    rules.push_back({one.plugin->id(), *one.preference->when, one.source});
-  return rules;
+    preferences.push_back({one.plugin->id(), *one.preference->when, one.source});
+  return preferences;
 }
 
 namespace {
@@ -321,9 +321,9 @@ ProviderStanding Resolver::standing(const KnownPlugin& plugin, ItemKind kind, st
   const auto say_next = [&](const KnownPlugin& above) {
     say([&] {
       std::string text = format_text("runs what {} declines", above.text());
-      for (const ProviderRule& rule : rules(name)) {
-        if (kind == ItemKind::Op && rule.provider == plugin.id())
-          text += format_text("; {}", rule.text());
+      for (const ProviderPreference& preference : preferences(name)) {
+        if (kind == ItemKind::Op && preference.provider == plugin.id())
+          text += format_text("; {}", preference.text());
       }
       return text;
     });

@@ -74,7 +74,7 @@ class Resolver {
                                std::string_view name) const;
 
   // What configs say of which provider is asked first for some calls of an op.
-  std::vector<ProviderRule> rules(std::string_view op) const;
+  std::vector<ProviderPreference> preferences(std::string_view op) const;
 
   // Which of two plugins provides an override that both declare; null when nothing ranks them.
   const KnownPlugin* ranked_override(const PreferenceTarget& target,

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 
 namespace tenon::core {
 
@@ -68,12 +69,6 @@ std::weak_ordering compare_prereleases(std::string_view a, std::string_view b) {
   return b.empty() <=> a.empty();
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 std::weak_ordering Version::operator<=>(const Version& other) const {
@@ -89,15 +84,15 @@ Version parse_version(std::string_view text) {
 
 VersionRange::VersionRange(std::string_view text) : text_(text) {
   constexpr const char* kExample = "'>=1.2, <2', '1.2' or '*'";
-  std::string_view rest = trimmed(text);
+  std::string_view rest = trim_spaces(text);
   if (rest.empty() || rest == "*") return;
   while (true) {
     const size_t comma = rest.find(',');
-    const std::string_view part = trimmed(rest.substr(0, comma));
+    const std::string_view part = trim_spaces(rest.substr(0, comma));
     std::string_view number = part;
     const auto taken = [&](std::string_view prefix) {
       if (!number.starts_with(prefix)) return false;
-      number = trimmed(number.substr(prefix.size()));
+      number = trim_spaces(number.substr(prefix.size()));
       return true;
     };
     Relation relation = Relation::Equal;

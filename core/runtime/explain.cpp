@@ -498,7 +498,7 @@ class Explanation {
   };
   std::vector<Possible> possible() const {
     std::vector<Possible> list;
-    const std::vector<const Override*> in_force = TypeTable::process().overrides(schema_.name);
+    const std::vector<const Override*> active = TypeTable::process().overrides(schema_.name);
     for (const PluginListing& plugin : providers_.all()) {
       if (plugin.facts == nullptr || plugin.state == PluginState::Shadowed) continue;
       for (const OverrideFacts& entry : plugin.facts->overrides) {
@@ -508,20 +508,20 @@ class Explanation {
           const TensorType* type = TypeTable::process().find(name);
           return type != nullptr && relates(*type);
         });
-        const auto known =
-            std::find_if(in_force.begin(), in_force.end(),
-                         [&](const Override* other) { return other->key() == entry.key; });
-        const std::string stands = known == in_force.end() ? "" : (*known)->provider;
-        if (!near || stands == plugin.id) continue;
+        const auto known = std::find_if(active.begin(), active.end(), [&](const Override* other) {
+          return other->key() == entry.key;
+        });
+        const std::string preferred = known == active.end() ? "" : (*known)->provider;
+        if (!near || preferred == plugin.id) continue;
         const bool loaded = plugin.state == PluginState::Active;
-        const bool off = loaded && stands.empty();  // what is loaded and has no conflict
+        const bool off = loaded && preferred.empty();  // what is loaded and has no conflict
         list.push_back({&plugin, &entry,
                         off                                    ? "switched off"
                         : loaded                               ? "outranked"
                         : plugin.state == PluginState::Indexed ? "not loaded"
                                                                : plugin_state_text(plugin.state),
                         off ? "switched off by `ops.disable` in a config, or by an OverrideDisabled"
-                        : loaded ? format_text("plugin {} is preferred", quote(stands))
+                        : loaded ? format_text("plugin {} is preferred", quote(preferred))
                                  : plugin.reason});
       }
     }

@@ -106,7 +106,10 @@ tenon_status plugin_unload(const char* id, uint32_t choice, int64_t timeout_ms, 
   return guarded(error, [&] {
     require_not_null(id, "the id of the plugin");
     if (choice > TENON_UNLOAD_FORCE)
-      throw Error(TENON_ERROR_ARGUMENT, "there is no way {} to unload a plugin", choice);
+      throw Error(
+          TENON_ERROR_ARGUMENT,
+          "cannot unload plugin '{}': the choice is {}, expected {} to {} (TENON_UNLOAD_...)", id,
+          choice, TENON_UNLOAD_REFUSE, TENON_UNLOAD_FORCE);
     const RetiredPlugin retired =
         plugin_manager().unload(id, static_cast<UnloadChoice>(choice), timeout_ms);
     if (report != nullptr) *report = retired_document(retired).give();

@@ -33,7 +33,9 @@ class TableRegistrar final : public Registrar {
 
   void commit(const RegistrationRequest& items) override;
   void configure(const std::string& type, const TypeSettings& settings) override;
-  void set_rules(Rules rules) override { tables_.ops.set_rules(std::move(rules)); }
+  void set_preferences(Preferences preferences) override {
+    tables_.ops.set_preferences(std::move(preferences));
+  }
   std::shared_ptr<const void> withdraw(const PluginCode& code) override;
   void forget(const PluginCode& code) override;
   std::vector<std::string> users_of(const PluginCode& code) override;

@@ -568,6 +568,8 @@ void fill(Tensor& destination, const tenon_value& number) {
 
 TensorRef make_zeros(tenon_dtype dtype, Shape shape) {
   TensorRef zeros = make_empty(dtype, shape);
+  // Such a block holds zeros already, in pages that writing them would take.
+  if (large_storage_is_lazy && zeros->storage->bytes >= Storage::kLargeBytes) return zeros;
   tenon_value zero{};
   zero.tag = TENON_VALUE_INT;
   fill(*zeros, zero);

@@ -83,7 +83,7 @@ Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
   const Json section = config["training"]["monitor"];
   if (monitor_.active() && dataset_.watched().count() == 0)
     throw ConfigError(format_text(
-        "{}: there are no samples to watch; set /split/validation or /split/test above 0",
+        "{}: the monitor has 0 samples to watch; set /split/validation or /split/test above 0",
         section.place()));
   const auto is_watched = [&](const Metric& metric) { return metric.name() == monitor_.metric(); };
   if (monitor_.active() && monitor_.metric() != "loss" &&

@@ -70,13 +70,13 @@ TEST_SUITE("arguments") {
     };
     for (const Wrong& wrong : {
              Wrong{"", "no command was given; see `tenon --help`"},
-             Wrong{"chekc", "there is no command 'chekc' (did you mean 'check'?)"},
-             Wrong{"rnu x.json", "there is no command 'rnu' (did you mean 'run'?)"},
+             Wrong{"chekc", "unknown command 'chekc' (did you mean 'check'?)"},
+             Wrong{"rnu x.json", "unknown command 'rnu' (did you mean 'run'?)"},
              Wrong{"run", "see `tenon run --help`"},
              Wrong{"run x.json --epochs 0", "--epochs: '0' is not a whole number from 1"},
              Wrong{"run x.json --epochs many", "'many' is not a whole number"},
              Wrong{"run x.json --seed -1", "'-1' is not a whole number from 0"},
-             Wrong{"plugins --plugin-path /nowhere", "there is no folder '/nowhere'"},
+             Wrong{"plugins --plugin-path /nowhere", "'/nowhere' is not an existing folder"},
              Wrong{"plugins --threads 0", "'0' is not a whole number from 1 to 1024"},
              Wrong{"signature add mul", "not expected: mul"},
              Wrong{"plan x.json --fast", "not expected: --fast"},
@@ -85,7 +85,7 @@ TEST_SUITE("arguments") {
              Wrong{"new --config --c", "belong to a plugin project"},
              Wrong{"run x.json --evaluate w --detect-anomaly", "are about training"},
              Wrong{"why add", "type is required; see `tenon why --help`"},
-             Wrong{"coverage S --config /nowhere.json", "there is no file '/nowhere.json'"},
+             Wrong{"coverage S --config /nowhere.json", "'/nowhere.json' is not an existing file"},
          }) {
       CAPTURE(wrong.arguments);
       const Outcome outcome = run_program(wrong.arguments);

@@ -104,8 +104,8 @@ TEST_SUITE("plan") {
             "'smoothing'; "
             "it takes weight, ignore_index, reduction, label_smoothing\n"
             "  faults.json:15:25: /output/weights: cannot write '" +
-            folder.path("nowhere/weights.safetensors").string() + "': there is no folder '" +
-            folder.path("nowhere").string() + "'\n");
+            folder.path("nowhere/weights.safetensors").string() + "': '" +
+            folder.path("nowhere").string() + "' is not an existing folder; create it\n");
     const Outcome json = run_program_in(folder.path(), "plan faults.json --json");
     CHECK(json.code == 1);
     CHECK(json.json()["faults"].size() == 7);

@@ -494,7 +494,8 @@ TEST_SUITE("run") {
         run_program_in(folder.path(), "run blobs.json --plot nowhere/curve.svg");
     CHECK(outcome.code == 1);
     CHECK(outcome.error ==
-          "tenon: IOError: cannot write 'nowhere/curve.svg': there is no folder 'nowhere'\n");
+          "tenon: IOError: cannot write 'nowhere/curve.svg': 'nowhere' is not an existing folder; "
+          "create it\n");
     CHECK_FALSE(std::filesystem::exists(folder.path("blobs.safetensors")));
   }
 
@@ -503,9 +504,8 @@ TEST_SUITE("run") {
     folder.write("plugins.json", R"({"schema_version": 1, "plugins": ["math"]})");
     const Outcome outcome = run_program_in(folder.path(), "run plugins.json");
     CHECK(outcome.code == 1);
-    CHECK(
-        contains(outcome.error,
-                 "ConfigError: plugins.json: there is nothing to run: the config has no \"data\""));
+    CHECK(contains(outcome.error,
+                   "ConfigError: plugins.json: cannot run: the config has no \"data\""));
   }
 
   TEST_CASE("weights of another model are refused") {

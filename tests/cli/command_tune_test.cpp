@@ -1,4 +1,4 @@
-// tenon tune: what is measured, which rules follow, and what they do afterwards.
+// tenon tune: what is measured, which preferences follow, and what they do afterwards.
 #include <doctest/doctest.h>
 
 #include "program.hpp"
@@ -73,7 +73,8 @@ TEST_SUITE("cli/tune") {
   }
 
   TEST_CASE(
-      "without --write the change is a diff, with it the config has the rules and they decide") {
+      "without --write the change is a diff, with it the config has the preferences and they "
+      "decide") {
     const Workspace folder(true);
     folder.write("c.json", config());
     const Outcome shown = run_program_in(folder.path(), kOptions);
@@ -103,8 +104,7 @@ TEST_SUITE("cli/tune") {
     CHECK(contains(again.out, "it stays as it is"));
   }
 
-  TEST_CASE(
-      "rules of other classes and preferences for all calls stay, those of measured ones change") {
+  TEST_CASE("preferences for other classes and for all calls stay, those of measured ones change") {
     const Workspace folder(true);
     const std::string before = R"("ops": {"prefer": {"add": "math", "tuned.same": [
       {"plugin": "tuned_small", "when": {"input": "f32[16, 4]"}},
@@ -122,14 +122,15 @@ TEST_SUITE("cli/tune") {
     CHECK(contains(tuned, "\"add\": \"math\""));
   }
 
-  TEST_CASE("a gain below --least-gain makes no rule") {
+  TEST_CASE("a gain below --least-gain makes no preference") {
     const Workspace folder(true);
     folder.write("c.json", config());
     const Outcome outcome =
         run_program_in(folder.path(), "--plugin-path " TENON_FIXTURES
                                       "/tuned tune c.json --clock tuned.work --least-gain 50");
     CHECK(outcome.code == 0);
-    CHECK(contains(outcome.out, "\nno rule saves 50 % or more that the config does not have"));
+    CHECK(
+        contains(outcome.out, "\nno preference that the config does not have saves 50 % or more"));
   }
 
   TEST_CASE("what cannot be tuned is refused with a remedy") {
@@ -137,7 +138,7 @@ TEST_SUITE("cli/tune") {
     folder.write("c.json", R"({"schema_version": 1})");
     const Outcome nothing = run_program_in(folder.path(), "tune c.json");
     CHECK(nothing.code == 1);
-    CHECK(contains(nothing.error, "c.json: there is nothing to train: the config has no "));
+    CHECK(contains(nothing.error, "c.json: cannot train: the config has no "));
     const Outcome standard_input = run_program_in(folder.path(), "tune -");
     CHECK(standard_input.code == 2);
     CHECK(contains(standard_input.error, "cannot be tuned: name its file"));
@@ -148,10 +149,11 @@ TEST_SUITE("cli/tune") {
     CHECK(contains(clock.error, "did you mean 'tuned.work'?"));
   }
 
-  TEST_CASE("a rule that cannot hold is refused with its place") {
+  TEST_CASE("a preference that cannot hold is refused with its place") {
     const Workspace folder(true);
-    const auto fault = [&](const std::string& rule) {
-      folder.write("c.json", config(R"(, "ops": {"prefer": {"tuned.same": [)" + rule + "]}}"));
+    const auto fault = [&](const std::string& preference) {
+      folder.write("c.json",
+                   config(R"(, "ops": {"prefer": {"tuned.same": [)" + preference + "]}}"));
       return run_program_in(folder.path(), "--plugin-path " TENON_FIXTURES "/tuned plan c.json")
           .error;
     };

@@ -34,7 +34,7 @@ const BadPlugin bad_plugins[] = {
     {"parent_unknown", {"'Orphan'", "no type is named 'ScalarTenso'", "'ScalarTensor'"}},
     {"parent_itself", {"'Ouroboros'", "without cycles"}},
     {"parents_cyclic", {"'Hen'", "'Egg'", "without cycles"}},
-    {"payload_negative", {"'Debt'", "payload size"}},
+    {"payload_negative", {"'Debt'", "payload_size is"}},
     {"merge_missing", {"'Unmerged'", "has no merge"}},
     {"override_twice", {"override neg[override_twice_good] for a second time"}},
     {"override_op", {"no op is named 'sigmod'", "'sigmoid'"}},

@@ -17,7 +17,7 @@ class Table {
   explicit Table(const char* format) {
     char name[] = "/tmp/tenon-bench-XXXXXX";
     const int file = mkstemp(name);
-    if (file < 0) throw tenon::IOError("bench: there is no place for a file in /tmp");
+    if (file < 0) throw tenon::IOError("bench: cannot create a file in /tmp");
     close(file);
     path_ = name;
     constexpr size_t bytes = 100'000'000;

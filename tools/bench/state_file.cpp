@@ -16,7 +16,7 @@ struct Saved {
   Saved() {
     char name[] = "/var/tmp/tenon-bench-XXXXXX";
     const int file = mkstemp(name);
-    if (file < 0) throw tenon::IOError("bench: there is no place for a file in /var/tmp");
+    if (file < 0) throw tenon::IOError("bench: cannot create a file in /var/tmp");
     close(file);
     path = name;
     model = tenon::create_module(tenon::Json::parse(

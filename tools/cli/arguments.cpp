@@ -77,11 +77,13 @@ std::function<std::string(std::string)> whole_number(int64_t low, int64_t high) 
 std::string check_not_empty(const std::string& text) { return text.empty() ? "it is empty" : ""; }
 
 std::string check_folder(const std::string& path) {
-  return std::filesystem::is_directory(path) ? "" : format_text("there is no folder '{}'", path);
+  return std::filesystem::is_directory(path) ? ""
+                                             : format_text("'{}' is not an existing folder", path);
 }
 
 std::string check_file(const std::string& path) {
-  return std::filesystem::is_regular_file(path) ? "" : format_text("there is no file '{}'", path);
+  return std::filesystem::is_regular_file(path) ? ""
+                                                : format_text("'{}' is not an existing file", path);
 }
 
 std::string version_text() {
@@ -191,7 +193,7 @@ std::shared_ptr<TuneOptions> define_tune(CLI::App& program, Invocation& invocati
       "provide "
       "again with each of them, in turns. Prints the times by classes of shapes and, as a diff, "
       "the "
-      "rules for \"ops\": {\"prefer\": ...}; --write puts them into the config. A run never "
+      "preferences for \"ops\": {\"prefer\": ...}; --write puts them into the config. A run never "
       "measures. Measure on an idle machine.");
   tune.app->add_option("config", tune.options->config, "The config file")
       ->required()
@@ -640,7 +642,7 @@ Invocation parse_arguments(int count, const char* const* arguments) {
     if (!command->get_group().empty()) commands.push_back(command->get_name());
   }
   if (!known) {
-    throw UsageError(format_text("there is no command '{}'{}; there are {}", word,
+    throw UsageError(format_text("unknown command '{}'{}; expected one of {}", word,
                                  tenon::suggestion(word, commands), join(commands, ", ")));
   }
   const std::string help = word.empty() ? "tenon --help" : format_text("tenon {} --help", word);

@@ -87,8 +87,8 @@ void check_output(const Json& config, const PredictOptions& options) {
 int predict_outputs(const PredictOptions& options) {
   const Json config = training::read_config(options.config);
   if (const std::string missing = training::missing_keys(config, false); !missing.empty())
-    throw tenon::ConfigError(format_text("{}: there is nothing to apply: the config has no {}",
-                                         options.config, missing));
+    throw tenon::ConfigError(
+        format_text("{}: cannot apply the model: the config has no {}", options.config, missing));
   const std::string weights =
       options.weights.empty() ? config["output"]["weights"].text() : options.weights;
   if (weights.empty())

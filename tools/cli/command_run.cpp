@@ -48,8 +48,7 @@ void check_output(const Json& config, const std::string& path, const Json& node)
 
 void require_keys(const Json& config, const std::string& path, bool trains) {
   if (const std::string missing = training::missing_keys(config, trains); !missing.empty())
-    throw tenon::ConfigError(
-        format_text("{}: there is nothing to run: the config has no {}", path, missing));
+    throw tenon::ConfigError(format_text("{}: cannot run: the config has no {}", path, missing));
 }
 
 struct Result {

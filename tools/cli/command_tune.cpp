@@ -1,4 +1,5 @@
-// tenon tune: measures the providers of ops on the shapes that a config meets, and writes rules.
+// tenon tune: measures the providers of ops on the shapes that a config meets, and writes
+// preferences.
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -141,7 +142,7 @@ void print_classes(const std::vector<CallClass>& classes, bool own_clock) {
                grouped(one.calls),
                join(times, ", "),
                one.usual,
-               {one.winner, one.has_rule ? Style::green : Style::plain},
+               {one.winner, one.has_preference ? Style::green : Style::plain},
                one.gain > 0 ? format_text("{} %", fixed(100 * one.gain, 1)) : "-"});
   }
   print(table.text());
@@ -163,7 +164,7 @@ Json result_json(const TuneOptions& options, const std::vector<CallClass>& class
                  .set("usual", one.usual)
                  .set("fastest", one.winner)
                  .set("gain", one.gain)
-                 .set("rule", one.has_rule)
+                 .set("rule", one.has_preference)
                  .json());
   }
   return tenon::JsonObject()
@@ -177,14 +178,14 @@ Json result_json(const TuneOptions& options, const std::vector<CallClass>& class
 void print_result(const TuneOptions& options, const std::vector<CallClass>& classes,
                   const std::string& diff) {
   if (classes.empty())
-    return print("no op that the config runs has several providers: there is nothing to choose\n");
+    return print("nothing to choose: every op that the config runs has one provider\n");
   print_classes(classes, options.clock.empty());
   if (diff.empty())
     print(format_text(
-        "\nno rule saves {} % or more that the config does not have: it stays as it is\n",
+        "\nno preference that the config does not have saves {} % or more: it stays as it is\n",
         short_number(options.least_gain)));
   else if (options.write)
-    print(format_text("\nwrote the rules into {}\n", options.config));
+    print(format_text("\nwrote the preferences into {}\n", options.config));
   else
     print(format_text("\n{}\n`tenon tune {} --write` measures again and changes the config\n", diff,
                       options.config));
@@ -198,8 +199,8 @@ int tune_config(const TuneOptions& options) {
   const Json config = training::read_config(options.config);
   const std::string before = file_text(options.config);
   if (const std::string missing = training::missing_keys(config, true); !missing.empty())
-    throw tenon::ConfigError(format_text("{}: there is nothing to train: the config has no {}",
-                                         options.config, missing));
+    throw tenon::ConfigError(
+        format_text("{}: cannot train: the config has no {}", options.config, missing));
   CallRecorder recorder;
   std::vector<CallClass> classes;
   {

@@ -19,7 +19,7 @@ PrivateFolder::PrivateFolder() {
   const std::filesystem::path folder = std::filesystem::temp_directory_path(code);
   if (code)
     throw tenon::IOError(
-        format_text("there is no folder for temporary files: set TMPDIR to one that exists ({})",
+        format_text("cannot find a folder for temporary files ({}); set TMPDIR to one that exists",
                     code.message()));
   path_ = folder / "tenon-XXXXXX";
   if (mkdtemp(path_.data()) == nullptr)

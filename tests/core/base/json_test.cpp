@@ -69,7 +69,7 @@ TEST_SUITE("tree") {
     CHECK_THROWS_WITH(static_cast<void>(document->find("a")->at(0)->as_int()),
                       "f.json:1:8: /a/0: found a string, expected an integer");
     CHECK_THROWS_WITH(static_cast<void>(document->get("b")),
-                      "f.json:1:1: /b: there is no such member");
+                      "f.json:1:1: /b: the member is missing");
   }
 
   TEST_CASE("any node keeps its document alive, on any thread") {

@@ -104,6 +104,13 @@ TEST_SUITE("text") {
                       std::string(63, ' ') + "^");
   }
 
+  TEST_CASE("trimming takes the spaces at both ends") {
+    CHECK(trim_spaces("  a b ") == "a b");
+    CHECK(trim_spaces("\ta") == "\ta");
+    CHECK(trim_spaces("   ").empty());
+    CHECK(trim_spaces("").empty());
+  }
+
   TEST_CASE("in a pattern '*' stands for any text") {
     CHECK(matches_pattern("nn.*", "nn.functional.relu"));
     CHECK(matches_pattern("*.relu", "nn.functional.relu"));

@@ -150,9 +150,10 @@ TEST_SUITE("dispatch/providers") {
     CHECK(lines[2] == "  shapes of t.scaled (plugin second)");
   }
 
-  TEST_CASE("a rule has another provider asked first, and only for the calls that it is about") {
+  TEST_CASE(
+      "a preference has another provider asked first, and only for the calls that it is about") {
     TensorOps ops;
-    ops.registry.set_rules(
+    ops.registry.set_preferences(
         {{"t.scaled", {{"second", {{"input", ShapeClass("f32[1]")}}, "config 'c'"}}}});
     const auto result = [&](std::initializer_list<float> values) {
       const TensorRef input = floats(values);
@@ -165,11 +166,11 @@ TEST_SUITE("dispatch/providers") {
           "config 'c' prefers 'second' where input is f32[1]");
     CHECK(result({1, 2}) == std::vector<float>{10, 20});
     CHECK(result({1, 2, 3}) == std::vector<float>{100, 200, 300});
-    ops.registry.set_rules({});
+    ops.registry.set_preferences({});
     CHECK(result({1}) == std::vector<float>{10});
   }
 
-  TEST_CASE("one that a rule prefers may decline: then the others are asked in their order") {
+  TEST_CASE("a preferred one may decline: then the others are asked in their order") {
     Registry registry;
     Provider a{1, ~0u}, b{2, 0}, c{3, ~0u};
     const std::string schema = "t.number(int i) -> int";
@@ -181,30 +182,31 @@ TEST_SUITE("dispatch/providers") {
       const tenon_op_descriptor* pointer = &made[i];
       registry.commit(ids[i], {&pointer, 1}, nullptr, ranked);
     }
-    registry.set_rules({{"t.number", {{"b", {}, "config 'c'"}}}});
+    registry.set_preferences({{"t.number", {{"b", {}, "config 'c'"}}}});
     CHECK(number_of(registry.find("t.number"), 3) == 1);
     CHECK(b.asked == 1);
     a.takes = 0;
     CHECK(number_of(registry.find("t.number"), 3) == 3);
     CHECK(b.asked == 2);
-    registry.set_rules({{"t.number", {{"gone", {}, "config 'c'"}}}});
+    registry.set_preferences({{"t.number", {{"gone", {}, "config 'c'"}}}});
     CHECK(number_of(registry.find("t.number"), 3) == 3);
   }
 
   TEST_CASE(
-      "rules are there for what is registered after them, and reach one that takes all calls") {
+      "preferences are there for what is registered after them, and reach one that takes all "
+      "calls") {
     Registry registry;
     Provider a{1}, b{2};
     const std::string schema = "t.number(int i) -> int";
     const tenon_op_descriptor made[] = {number_op(schema, a, false), number_op(schema, b, false)};
-    registry.set_rules({{"t.number", {{"b", {}, "config 'c'"}}}});
+    registry.set_preferences({{"t.number", {{"b", {}, "config 'c'"}}}});
     const Registry::Ranked ranked{{"t.number", {"a", "b"}}};
     const tenon_op_descriptor* pointer = &made[0];
     registry.commit("a", {&pointer, 1}, nullptr, ranked);
     pointer = &made[1];
     registry.commit("b", {&pointer, 1}, nullptr, ranked);
     CHECK(number_of(registry.find("t.number"), 3) == 2);
-    registry.set_rules({});
+    registry.set_preferences({});
     CHECK(number_of(registry.find("t.number"), 3) == 1);
   }
 

@@ -43,7 +43,8 @@ TEST_SUITE("type_registration") {
     check_has(refused([](Plugin& p) { p.type("A"); }),
               "'A' of 'one' is registered already by the same");
     check_has(refused([](Plugin& p) { p.type("C", "Aa"); }), "no type is named 'Aa'");
-    check_has(refused([](Plugin& p) { p.types[0].payload_size = -1; }), "payload size");
+    check_has(refused([](Plugin& p) { p.types[0].payload_size = -1; }),
+              "payload_size is -1, expected 0 to 1048576");
     check_has(refused([](Plugin& p) { p.types[0].metadata = TENON_METADATA_MERGE; }),
               "has no merge");
     check_has(refused([](Plugin& p) { p.types[0].component_count = 1; }), "component tensors");

@@ -210,7 +210,7 @@ TEST_SUITE("nn/hooks") {
     const TensorRef x = leaf({2});
     const auto nothing = [](const tenon_module_hook_call&, tenon_value*) {};
     CHECK(refusal([&] { add(*module, 3, nothing); }, TENON_ERROR_ARGUMENT) ==
-          "there is no hook of kind 3 on modules: 4 to 11 are");
+          "cannot add a module hook: its kind is 3, expected 4 to 11");
     CHECK(has(refusal([&] { add(*module, TENON_HOOK_FORWARD, nothing, 4); }, TENON_ERROR_ARGUMENT),
               "has no flags 0x4"));
     CHECK(has(refusal([&] { add(*module, TENON_HOOK_BACKWARD, nothing, TENON_HOOK_ALWAYS_CALL); },

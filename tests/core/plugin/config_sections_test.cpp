@@ -54,7 +54,7 @@ TEST_SUITE("config sections") {
     CHECK(refusal(R"({"properties": {"a": {"type": "string", "format": "uri"}}})") ==
           "the schema of config sections: /properties/a: unknown format 'uri'");
     CHECK(refusal(R"({"properties": {"a": {"$ref": "#/definitions/b"}}})") ==
-          "the schema of config sections: /properties/a: there is no definition 'b'");
+          "the schema of config sections: /properties/a: unknown definition 'b'");
     CHECK(refusal(R"({"properties": {"a": {"$ref": "b"}}})") ==
           "the schema of config sections: /properties/a: a $ref must be to #/definitions/NAME");
   }

@@ -223,9 +223,10 @@ TEST_SUITE("config") {
           "'lazy'?)");
     CHECK(member_fault("\"plugins\": [{\"name\": \"a\", \"require\": 1}]") ==
           "c.json:1:60: /plugins/0/require: found 1, expected true or false");
-    CHECK(member_fault("\"plugins\": [\"./x.so\"]") ==
-          "c.json:1:35: /plugins/0: there is no file '/no/such/folder/x.so', expected a plugin "
-          "there");
+    CHECK(
+        member_fault("\"plugins\": [\"./x.so\"]") ==
+        "c.json:1:35: /plugins/0: cannot find the file '/no/such/folder/x.so', expected a plugin; "
+        "correct the path");
     CHECK(member_fault("\"ops\": {\"prefer\": {\"a b\": \"math\"}}") ==
           "c.json:1:42: /ops/prefer/a b: found the string 'a b', expected a name or pattern like "
           "'nn.functional.*'");

@@ -186,7 +186,7 @@ TEST_SUITE("loader") {
     CHECK(contains(failure.problem,
                    "declared but not registered: undeclared.lost, module Lost; "
                    "registered but not declared: undeclared.added; "
-                   "registered other than declared: "));
+                   "changed: "));
     CHECK(contains(failure.problem,
                    "undeclared.kept (differentiable 'none' declared, 'composite' registered)"));
     CHECK(contains(

@@ -40,10 +40,11 @@ struct World {
         {"x", id, {}, std::vector<ShapeCondition>{{"input", ShapeClass(input)}}});
   }
   // "flat [4], other [*]"
-  std::string rules() {
+  std::string preferences() {
     std::string text;
-    for (const ProviderRule& rule : made().rules("x"))
-      text += (text.empty() ? "" : ", ") + rule.provider + " " + rule.when.front().shape.text();
+    for (const ProviderPreference& preference : made().preferences("x"))
+      text += (text.empty() ? "" : ", ") + preference.provider + " " +
+              preference.when.front().shape.text();
     return text;
   }
   void list(const std::string& id) { policy.plugins.emplace_back().name = id; }
@@ -134,7 +135,7 @@ TEST_SUITE("plugin/resolver") {
     world.add("two");
     world.prefer_for_calls("two", "[4]");
     CHECK(world.levels() == "one > two");
-    CHECK(world.rules() == "two [4]");
+    CHECK(world.preferences() == "two [4]");
     CHECK(world.standing("one") == "chosen: asked for by name");
     world.register_op("one");
     CHECK(world.belongs("two"));
@@ -150,10 +151,10 @@ TEST_SUITE("plugin/resolver") {
     world.prefer("one");
     world.prefer_for_calls("two", "[2]");
     CHECK(world.levels() == "one > two");
-    CHECK(world.rules() == "two [1]");
+    CHECK(world.preferences() == "two [1]");
     world.stack.environment.prefer.push_back({"x", "two"});
     CHECK(world.levels() == "two");
-    CHECK(world.rules().empty());
+    CHECK(world.preferences().empty());
   }
 
   TEST_CASE(

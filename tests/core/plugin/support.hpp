@@ -230,7 +230,7 @@ class FakeRegistrar : public Registrar {
   void configure(const std::string& type, const TypeSettings&) override {
     configured.push_back(type);
   }
-  void set_rules(Rules given) override { rules = std::move(given); }
+  void set_preferences(Preferences given) override { preferences = std::move(given); }
 
   std::shared_ptr<const void> withdraw(const PluginCode& gone) override {
     if (before_withdraw) before_withdraw();
@@ -252,7 +252,7 @@ class FakeRegistrar : public Registrar {
   std::vector<std::string> users;
   std::map<std::string, const PluginCode*> current;  // by plugin
   std::vector<std::string> configured;
-  Rules rules;
+  Preferences preferences;
   std::set<std::string> names;  // provider:name
   int commits = 0;
   std::string refused;  // the provider that it turns down

@@ -101,10 +101,10 @@ class Measurement {
   // From here on the provider is asked first for all of its ops.
   void select(const std::string& provider) {
     tenon::JsonObject prefer;
-    const Json rule =
+    const Json preference =
         tenon::JsonObject().set("plugin", provider).set("when", tenon::JsonObject().json()).json();
     for (const std::string& op : prefer_[provider])
-      prefer.set(op, tenon::JsonArray().add(rule).json());
+      prefer.set(op, tenon::JsonArray().add(preference).json());
     tenon::apply_config(tenon::JsonObject()
                             .set("ops", tenon::JsonObject().set("prefer", prefer.json()).json())
                             .json());

@@ -13,7 +13,7 @@ namespace cli {
 
 struct MeasuredCall {
   const TunedCall* call = nullptr;
-  std::string usual;                            // the provider without rules
+  std::string usual;                            // the provider without preferences
   std::map<std::string, double> seconds;        // of one call: medians, of providers that take it
   std::map<std::string, std::string> declined;  // of the others, why
 };

@@ -58,24 +58,25 @@ CallClass class_of(const std::vector<const MeasuredCall*>& calls, double least_g
     made.winner = provider;
   }
   made.gain = made.usual_seconds > 0 ? 1 - best / made.usual_seconds : 0;
-  made.has_rule = made.winner != made.usual && made.gain > 0 && made.gain >= least_gain;
+  made.has_preference = made.winner != made.usual && made.gain > 0 && made.gain >= least_gain;
   return made;
 }
 
-Json rule_of(const CallClass& one) {
+Json preference_of(const CallClass& one) {
   return tenon::JsonObject().set("plugin", one.winner).set("when", when_of(one.classes)).json();
 }
 
 // On one line, with spaces, as people write it.
-std::string spaced(const Json& rule) {
+std::string spaced(const Json& preference) {
   const auto quoted = [](const std::string& text) {
     return tenon::JsonArray().add(text).json()[0].dump();
   };
   std::vector<std::string> members;
-  const Json when = rule["when"];
+  const Json when = preference["when"];
   for (int64_t i = 0; i < when.size(); ++i)
     members.push_back(quoted(when.key(i)) + ": " + when[i].dump());
-  return "{\"plugin\": " + rule["plugin"].dump() + ", \"when\": {" + join(members, ", ") + "}}";
+  return "{\"plugin\": " + preference["plugin"].dump() + ", \"when\": {" + join(members, ", ") +
+         "}}";
 }
 
 // Whatever the order of the members.
@@ -122,7 +123,7 @@ std::vector<NewPreference> changed_preferences(const Json& config,
     std::set<std::map<std::string, std::string>> known;
     for (const CallClass* one : measured) {
       known.insert(conditions(when_of(one->classes)));
-      if (one->has_rule) entries.push_back(spaced(rule_of(*one)));
+      if (one->has_preference) entries.push_back(spaced(preference_of(*one)));
     }
     if (present.is_text()) {
       if (entries.empty()) continue;

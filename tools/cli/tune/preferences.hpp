@@ -18,23 +18,23 @@ struct CallClass {
   std::string op;
   OperandClasses classes;
   int64_t calls = 0;
-  std::string usual;                            // the providers without rules
+  std::string usual;                            // the providers without preferences
   std::map<std::string, double> seconds;        // of all these calls, by who is asked first
   std::map<std::string, std::string> declined;  // providers that take none of them, why
   double usual_seconds = 0;
-  std::string winner;     // the fastest
-  double gain = 0;        // the part of the usual time that it saves
-  bool has_rule = false;  // it saves enough
+  std::string winner;           // the fastest
+  double gain = 0;              // the part of the usual time that it saves
+  bool has_preference = false;  // it saves enough
 };
 
-// Sorted by op and classes. A rule has to save this part of the time.
+// Sorted by op and classes. A preference has to save this part of the time.
 std::vector<CallClass> classify(const std::vector<MeasuredCall>& calls, double least_gain);
 
-// The JSON object of a rule's "when".
+// The JSON object of a preference's "when".
 tenon::Json when_of(const OperandClasses& classes);
 
-// What changes at "ops"/"prefer" of the config: rules of classes that were measured are replaced, others
-// and preferences for all calls stay.
+// What changes at "ops"/"prefer" of the config: preferences for classes that were measured are
+// replaced; those for other classes and for all calls stay.
 std::vector<NewPreference> changed_preferences(const tenon::Json& config,
                                                const std::vector<CallClass>& classes);
 // The config without preferences for some calls.

@@ -1,4 +1,4 @@
-// Rules of configs: which provider of an op is asked first for some of its calls.
+// Preferences of configs: which provider of an op is asked first for some of its calls.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct ShapeCondition {
   ShapeClass shape;
 };
 
-struct ProviderRule {
+struct ProviderPreference {
   std::string provider;              // id
   std::vector<ShapeCondition> when;  // all of them hold; none: it is for every call
   std::string source;                // what says it: "config 'a.json'"
@@ -27,25 +27,25 @@ struct ProviderRule {
 };
 
 // Those of one op.
-class ProviderRules {
+class ProviderPreferences {
  public:
-  // A rule about a parameter that the op does not have never holds.
-  ProviderRules(const Schema& schema, std::vector<ProviderRule> rules);
+  // A preference about a parameter that the op does not have never holds.
+  ProviderPreferences(const Schema& schema, std::vector<ProviderPreference> preferences);
 
   // The first that holds for bound arguments, with its text, which is there as long as this; null: none.
   struct Found {
-    const ProviderRule* rule = nullptr;
+    const ProviderPreference* preference = nullptr;
     const char* text = nullptr;
   };
   Found find(const tenon_value* arguments) const noexcept;
 
  private:
   struct Placed {
-    ProviderRule rule;
+    ProviderPreference preference;
     std::string text;
     std::vector<size_t> places;  // of the parameters
   };
-  std::vector<Placed> rules_;
+  std::vector<Placed> preferences_;
 };
 
 }  // namespace tenon::core

@@ -1,5 +1,5 @@
-// Holding calls against rules.
-#include "core/dispatch/provider_rule.hpp"
+// Which preference holds for a call.
+#include "core/dispatch/provider_preference.hpp"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 
 namespace tenon::core {
 
-std::string ProviderRule::text() const {
+std::string ProviderPreference::text() const {
   std::vector<std::string> conditions;
   for (const ShapeCondition& one : when)
     conditions.push_back(format_text("{} is {}", one.parameter, one.shape.text()));
@@ -16,29 +16,31 @@ std::string ProviderRule::text() const {
                      join(conditions, " and "));
 }
 
-ProviderRules::ProviderRules(const Schema& schema, std::vector<ProviderRule> rules) {
-  for (ProviderRule& rule : rules) {
-    Placed placed{std::move(rule), {}, {}};
-    placed.text = placed.rule.text();
-    for (const ShapeCondition& condition : placed.rule.when) {
+ProviderPreferences::ProviderPreferences(const Schema& schema,
+                                         std::vector<ProviderPreference> preferences) {
+  for (ProviderPreference& preference : preferences) {
+    Placed placed{std::move(preference), {}, {}};
+    placed.text = placed.preference.text();
+    for (const ShapeCondition& condition : placed.preference.when) {
       const auto found =
           std::ranges::find(schema.parameters, condition.parameter, &Parameter::name);
       if (found != schema.parameters.end())
         placed.places.push_back(static_cast<size_t>(found - schema.parameters.begin()));
     }
-    if (placed.places.size() == placed.rule.when.size()) rules_.push_back(std::move(placed));
+    if (placed.places.size() == placed.preference.when.size())
+      preferences_.push_back(std::move(placed));
   }
 }
 
-ProviderRules::Found ProviderRules::find(const tenon_value* arguments) const noexcept {
-  for (const Placed& placed : rules_) {
+ProviderPreferences::Found ProviderPreferences::find(const tenon_value* arguments) const noexcept {
+  for (const Placed& placed : preferences_) {
     bool holds = true;
     for (size_t i = 0; holds && i < placed.places.size(); ++i) {
       const tenon_value& value = arguments[placed.places[i]];
       holds = value.tag == TENON_VALUE_TENSOR && value.as.tensor != nullptr &&
-              placed.rule.when[i].shape.contains(*value.as.tensor);
+              placed.preference.when[i].shape.contains(*value.as.tensor);
     }
-    if (holds) return {&placed.rule, placed.text.c_str()};
+    if (holds) return {&placed.preference, placed.text.c_str()};
   }
   return {};
 }
