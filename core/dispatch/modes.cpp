@@ -152,11 +152,10 @@ void leave_mode(ModeEntry* mode) {
                 quote(name));
   }
   const bool below = mode->below;
-  const ModeEntry* innermost = stack(below);
-  while (innermost != nullptr && innermost != mode && innermost->left.load())
-    innermost = innermost->outer;
-  const bool in_order = innermost == mode || innermost == nullptr;
-  const std::string inner_name = in_order ? std::string() : innermost->name;
+  const ModeEntry* inner = stack(below);
+  while (inner != nullptr && inner != mode && inner->left.load()) inner = inner->outer;
+  const bool in_order = inner == mode || inner == nullptr;
+  const std::string inner_name = in_order ? std::string() : inner->name;
   // While a running handler or implementation holds it, it is passed over; a sweep frees it then.
   if (ModeSuspension::hold(*mode) || !unlink(*mode)) return;
   delete mode;

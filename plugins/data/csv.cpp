@@ -52,8 +52,8 @@ struct Csv {
                                       fitted.empty() ? tenon::Json() : tenon::Json::parse(fitted)};
     const data::File file(path);
     try {
-      data::CsvSamples samples = data::read_csv_samples(file.text(), request);
-      return {samples.inputs, samples.targets, samples.parts, samples.fitted};
+      data::CsvSamples read = data::read_csv_samples(file.text(), request);
+      return {read.inputs, read.targets, read.parts, read.fitted};
     } catch (const tenon::data::Fault& fault) {
       file.refuse(fault);
     }

@@ -22,7 +22,8 @@ struct LogicalAnd : Logical {
       "logical_and(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "Whether both input and other are true.";
   static constexpr auto element = [](auto input, auto other) {
-    return is_true(input) & is_true(other);
+    const bool a = is_true(input), b = is_true(other);
+    return a & b;
   };
 };
 
@@ -31,7 +32,8 @@ struct LogicalOr : Logical {
       "logical_or(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "Whether input or other is true, or both.";
   static constexpr auto element = [](auto input, auto other) {
-    return is_true(input) | is_true(other);
+    const bool a = is_true(input), b = is_true(other);
+    return a | b;
   };
 };
 

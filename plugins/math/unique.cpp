@@ -54,7 +54,8 @@ struct Unique {
     const Tensor source = elements_in_order(input);
     const int64_t count = input.numel();
     const Tensor flat = source.reshape({count});
-    const auto [sorted, order] = sorted_pair(flat);
+    const auto pair = sorted_pair(flat);
+    const Tensor &sorted = std::get<0>(pair), &order = std::get<1>(pair);
     Runs runs;
     Tensor values;
     kernel::visit<floating_dtypes | integer_dtypes>(source.dtype(), [&](auto zero) {

@@ -16,7 +16,7 @@ struct Hardshrink {
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x, auto lambd) {
     using T = decltype(x);
-    return (x >= -lambd) & (x <= lambd) ? T{0} : x;
+    return ((x >= -lambd) & (x <= lambd)) ? T{0} : x;
   };
   static Tensor backward(ContextOf<Hardshrink>& c, const Tensor& g) {
     return tenon::where(is_small(c["input"_arg], c["lambd"_arg]), 0, g);
