@@ -47,8 +47,7 @@ void check_finite(const Tensor& tensor, const Place& place) {
       std::string indices;
       int64_t rest = i;
       for (int64_t d = tensor.dim() - 1; d >= 0; rest /= tensor.shape()[d], --d)
-        indices =
-            std::to_string(rest % tensor.shape()[d]) + (indices.empty() ? "" : ", ") + indices;
+        indices.insert(0, std::to_string(rest % tensor.shape()[d]) + (indices.empty() ? "" : ", "));
       place.refuse("has " +
                    std::string(std::isnan(values[i]) ? "nan"
                                : values[i] > 0       ? "inf"

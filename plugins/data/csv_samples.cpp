@@ -34,7 +34,7 @@ MissingRule::MissingRule(const tenon::Argument& value) {
     kind = static_cast<Kind>(i);
     return;
   }
-  throw tenon::ValueError("missing must be \"error\", \"nan\", \"mean\" or a number" +
+  throw tenon::ValueError(R"(missing must be "error", "nan", "mean" or a number)" +
                           (text.empty() ? "" : ", got " + tenon::data::quoted(text)));
 }
 
@@ -68,7 +68,7 @@ class Buffer {
     Tensor result = tenon::wrap_buffer(values, tenon::IntList(shape.data(), flat ? 1 : 2),
                                        tenon::IntList(strides.data(), flat ? 1 : 2),
                                        tenon::dtype_of<T>(), values, std::free);
-    values_.release();
+    static_cast<void>(values_.release());
     return result;
   }
 
@@ -266,7 +266,7 @@ class SampleReader {
     if (column.use == Column::Use::target) refuse(position, what + ": every row needs its target");
     const MissingRule& rule = request_.missing;
     if (rule.kind == MissingRule::Kind::error) {
-      refuse(position, what + "; say missing=\"nan\", \"mean\" or a number to read it, or drop " +
+      refuse(position, what + R"(; say missing="nan", "mean" or a number to read it, or drop )" +
                            "the column");
     }
     const bool number = rule.kind == MissingRule::Kind::number;

@@ -64,7 +64,7 @@ struct Images {
     const Tensor inputs =
         tenon::empty_tensor({count, shape.channels, shape.height, shape.width}, tenon::f32);
     if (pixels) {
-      float* to = inputs.data<float>();
+      auto* to = inputs.data<float>();
       for (const std::string& file : list.files) {
         if (!channels && !known.defined()) check_channels(file, shape);
         data::read_png(file, shape, to);

@@ -166,6 +166,7 @@ struct StratifiedSplit {
     size_t next = 0;
     for (auto& [value, number] : numbers) number = next++;
     std::vector<size_t> result;
+    result.reserve(values.size());
     for (const double value : values) result.push_back(numbers[value]);
     return result;
   }
