@@ -23,8 +23,8 @@ class Scratch {
  public:
   explicit Scratch(int64_t bytes) : Scratch(tenon::empty_tensor({bytes}, tenon::u8)) {}
   // For runs one after the other.
-  explicit Scratch(const tenon::Tensor& memory)
-      : memory_(memory), next_(static_cast<char*>(memory_.view_record().data)) {}
+  explicit Scratch(tenon::Tensor memory)
+      : memory_(std::move(memory)), next_(static_cast<char*>(memory_.view_record().data)) {}
   char* take(int64_t bytes) { return std::exchange(next_, next_ + rounded(bytes)); }
   static int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 

@@ -46,7 +46,7 @@ struct Scores {
 
  private:
   static std::vector<double> classes_last(const Tensor& output) {
-    const std::vector<double> given = output.to_vector<double>();
+    std::vector<double> given = output.to_vector<double>();
     if (output.dim() == 2) return given;
     const int64_t samples = output.size(0), classes = output.size(1);
     const auto inner = samples == 0 ? 0 : static_cast<int64_t>(given.size()) / (samples * classes);

@@ -38,7 +38,7 @@ struct Broadcast {
   }
   static Tensor backward(ContextOf<Broadcast>& c, const Tensor& g) {
     static const tenon::Op all_reduce("distributed.all_reduce"), rank("distributed.rank");
-    const Tensor sum = all_reduce.call<Tensor>(g);
+    const auto sum = all_reduce.call<Tensor>(g);
     return rank.call<int64_t>() == int64_t{c["root"_arg]} ? sum : sum * 0;
   }
   static constexpr auto jvp = tenon::JvpKind::linear;

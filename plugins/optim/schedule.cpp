@@ -63,7 +63,8 @@ struct Step {
   static double forward(int64_t step, int64_t steps_per_epoch, int64_t every, double gamma) {
     check("step", step >= 0 && steps_per_epoch >= 1, "step or steps_per_epoch is out of range");
     check("step", every >= 1, "every must be at least 1");
-    return std::pow(gamma, static_cast<double>(step / steps_per_epoch / every));
+    const int64_t times = step / steps_per_epoch / every;
+    return std::pow(gamma, static_cast<double>(times));
   }
 };
 

@@ -4,8 +4,7 @@
 #include <tenon/plugin.hpp>
 
 TENON_NAMESPACE_BEGIN
-namespace nn {
-namespace functional {
+namespace nn::functional {
 TENON_OP_FUNCTION(Tensor, conv1d, "nn.functional.conv1d")
 TENON_OP_FUNCTION(Tensor, conv1d_input, "nn.functional.conv1d_input")
 TENON_OP_FUNCTION(Tensor, conv1d_weight, "nn.functional.conv1d_weight")
@@ -15,6 +14,5 @@ TENON_OP_FUNCTION(Tensor, conv2d_weight, "nn.functional.conv2d_weight")
 TENON_OP_FUNCTION(Tensor, conv3d, "nn.functional.conv3d")
 TENON_OP_FUNCTION(Tensor, conv3d_input, "nn.functional.conv3d_input")
 TENON_OP_FUNCTION(Tensor, conv3d_weight, "nn.functional.conv3d_weight")
-}  // namespace functional
-}  // namespace nn
+}  // namespace nn::functional
 TENON_NAMESPACE_END
