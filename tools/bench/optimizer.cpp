@@ -66,7 +66,9 @@ void limit_adam(State& state) {
   auto *p = tensors[0].data<float>(), *m = tensors[1].data<float>(), *v = tensors[2].data<float>();
   const auto* g = tensors[3].data<const float>();
   for (auto _ : state) {
+#if !defined(__clang__)
 #pragma GCC ivdep
+#endif
     for (int64_t i = 0; i < count; ++i) {
       m[i] += g[i];
       v[i] -= g[i];
