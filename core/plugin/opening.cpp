@@ -37,7 +37,8 @@ class Steps {
     require_trusted(terms_.approval.trust(), path_, opened_.stamp);
     refuse_quarantined();
     const LoadMarker marker =
-        terms_.trial ? quarantine_.mark(opened_.facts->id, path_, opened_.stamp) : LoadMarker();
+        terms_.trial ? quarantine_.mark(opened_.facts->id, path_, opened_.stamp, opening_.asked_by)
+                     : LoadMarker();
     load_plugin(*opened_.facts, opening_.generation, path_, std::move(copy), host_,
                 terms_.pinned.options.get(), opened_.loaded);
     if (is_reload()) take_over(*opened_.facts, path_, host_, opening_.before, opened_.loaded);

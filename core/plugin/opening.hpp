@@ -19,6 +19,7 @@ struct Opening {
   uint64_t generation = 1;
   LoadTerms terms;
   LoadedPlugin before;  // the code that this takes the place of, if any
+  std::string asked_by;
 };
 
 struct OpenedPlugin {

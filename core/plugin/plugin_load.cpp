@@ -24,9 +24,12 @@ void PluginManager::Load::run() {
     if (request_.empty()) return;
   }
   opening_ = {
-      plugin_.id(), plugin_.found, plugin_.generation + 1,
+      plugin_.id(),
+      plugin_.found,
+      plugin_.generation + 1,
       terms_of(plugin_, manager_.policies_, manager_.quarantine_, manager_.catalogue_.folders()),
-      replaces_ ? plugin_.loaded : LoadedPlugin()};
+      replaces_ ? plugin_.loaded : LoadedPlugin(),
+      asked_by_};
   Change change(manager_.lifecycle_, lock_, plugin_);
   if (replaces_) refuse_users();
   try {

@@ -132,14 +132,15 @@ Json parse_object(const std::string& text) {
   }
 }
 
-std::string marker_text(const std::string& plugin, const std::string& path,
-                        const FileStamp& stamp) {
+std::string marker_text(const std::string& plugin, const std::string& path, const FileStamp& stamp,
+                        const std::string& asked_by) {
   const ProcessName own = ProcessName::own();
   JsonBuilder document;
   document.begin_object()
       .member("phase", kOpen)
       .member("plugin", plugin)
       .member("path", path)
+      .member("asked_by", asked_by)
       .member("device", static_cast<int64_t>(stamp.device))
       .member("inode", static_cast<int64_t>(stamp.inode))
       .member("size", static_cast<int64_t>(stamp.size))
@@ -160,6 +161,7 @@ LeftMarker marker_of(const std::string& name, const std::pair<int, int64_t>& num
   marker.plugin = text_in(document, "plugin");
   marker.path = text_in(document, "path");
   marker.phase = text_in(document, "phase");
+  marker.asked_by = text_in(document, "asked_by");
   marker.stamp.device = static_cast<uint64_t>(number_in(document, "device"));
   marker.stamp.inode = static_cast<uint64_t>(number_in(document, "inode"));
   marker.stamp.size = static_cast<uint64_t>(number_in(document, "size"));
@@ -216,6 +218,7 @@ std::string record_text(const QuarantineRecord& record) {
       .member("size", static_cast<int64_t>(record.size))
       .member("host", record.host)
       .member("phase", record.phase)
+      .member("asked_by", record.asked_by)
       .member("ended", record.ended)
       .member("output", record.output)
       .key("backtrace")
@@ -276,7 +279,7 @@ void LoadMarker::enter_init() noexcept {
 }
 
 LoadMarker Quarantine::mark(const std::string& plugin, const std::string& path,
-                            const FileStamp& stamp) {
+                            const FileStamp& stamp, const std::string& asked_by) {
   std::string name;
   int folder = -1;
   {
@@ -288,7 +291,7 @@ LoadMarker Quarantine::mark(const std::string& plugin, const std::string& path,
   const int file =
       ::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return {};
-  const std::string text = marker_text(plugin, path, stamp);
+  const std::string text = marker_text(plugin, path, stamp, asked_by);
   if (::write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     ::unlinkat(folder, name.c_str(), 0);
     ::close(file);
@@ -398,6 +401,7 @@ void Quarantine::read_record(const std::string& name) {
   record.size = static_cast<uint64_t>(number_in(*document, "size"));
   record.host = text_in(*document, "host");
   record.phase = text_in(*document, "phase");
+  record.asked_by = text_in(*document, "asked_by");
   record.ended = text_in(*document, "ended");
   if (record_name(record.sha256) != name) return;
   if (record.host != host_text()) {
@@ -425,8 +429,9 @@ PluginFailure Quarantine::failure_of(const QuarantineRecord& record,
   failure.plugin = record.plugin;
   failure.path = path;
   failure.problem = format_text(
-      "it is in quarantine: a process ended while it was loaded, and so did a trial of it{}{}",
-      record.ended.empty() ? "" : ", by ", record.ended);
+      "it is in quarantine: a process ended while it was loaded{}{}, and so did a trial of it{}{}",
+      record.asked_by.empty() ? "" : " for ", record.asked_by, record.ended.empty() ? "" : ", by ",
+      record.ended);
   failure.remedy = format_text(
       "replace it, or try it again with `tenon plugins --retry {}`; what is known of it is in {}",
       record.plugin, quote(format_text("{}/{}", folder_, record_name(record.sha256))));
@@ -483,7 +488,9 @@ void Quarantine::settle(const std::string& path, const FileStamp& stamp, const t
                     markers.front().process,
                     end.finished ? "loaded it without a fault" : "was stopped"));
   }
-  const std::optional<QuarantineRecord> record = record_of(std::move(end));
+  std::optional<QuarantineRecord> record = record_of(std::move(end));
+  // The trial loads it by its name: who needed it is known of the process before.
+  if (record && record->path == path) record->asked_by = markers.front().asked_by;
   if (record) add(*record);
   // Last: the suspicion of a process that ends before is for the next one to settle.
   for (const LeftMarker& marker : markers) ::unlinkat(descriptor_, marker.file.c_str(), 0);

@@ -44,14 +44,16 @@ struct LeftMarker {
   int process = 0;
   int64_t number = 0;  // of the load in its process
   std::string plugin, path, phase;
-  FileStamp stamp;  // of the plugin's file; without mode, owner and group
+  std::string asked_by;  // what needed the plugin: "op 'mm'", "config x.json"
+  FileStamp stamp;       // of the plugin's file; without mode, owner and group
 };
 
 struct QuarantineRecord {
   std::string plugin, path, sha256, host;
   uint64_t size = 0;
-  std::string phase;  // "open" or "init"
-  std::string ended;  // "SIGSEGV (Segmentation fault)", "exit code 3"
+  std::string phase;     // "open" or "init"
+  std::string asked_by;  // in the process that was the first to end
+  std::string ended;     // "SIGSEGV (Segmentation fault)", "exit code 3"
   std::string output;
   std::vector<std::string> backtrace;
 };
@@ -93,7 +95,8 @@ class Quarantine {
   void settle(const std::string& path, const FileStamp& stamp, const tenon_json& config);
   // Whether such a process was seen, so that settle() needs a config.
   bool is_suspect(const std::string& path, const FileStamp& stamp);
-  LoadMarker mark(const std::string& plugin, const std::string& path, const FileStamp& stamp);
+  LoadMarker mark(const std::string& plugin, const std::string& path, const FileStamp& stamp,
+                  const std::string& asked_by);
   // Takes plugins with this id out. Returns how many.
   int64_t release(const std::string& id);
   // Into quarantine. Throws IOError.

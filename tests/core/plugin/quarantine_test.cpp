@@ -49,8 +49,8 @@ struct World {
     environment.plugin_path = folder.path();
     return std::make_unique<PluginManager>(host.table(), registrar, environment);
   }
-  // Loads it in a child; the state that the child ended in.
-  int load_in_child() {
+  // Loads it in a child, for an op of its where one is named; the state that the child ended in.
+  int load_in_child(const char* op = nullptr) {
     const pid_t child = ::fork();
     if (child == 0) {
       const int nothing = ::open("/dev/null", O_WRONLY);
@@ -58,7 +58,10 @@ struct World {
       ::signal(SIGSEGV, SIG_DFL);
       ::signal(SIGABRT, SIG_DFL);
       try {
-        manager()->load("crashes");
+        if (op != nullptr)
+          manager()->ensure(ItemKind::Op, op);
+        else
+          manager()->load("crashes");
       } catch (const Error&) {
         ::_exit(9);
       }
@@ -162,7 +165,7 @@ TEST_SUITE("quarantine") {
       if (child == 0) {
         if (::setresuid(kOther, kOther, kOther) != 0) _exit(1);
         Quarantine quarantine(folder / state, "");
-        const LoadMarker marker = quarantine.mark("crashes", file, FileStamp{});
+        const LoadMarker marker = quarantine.mark("crashes", file, FileStamp{}, "");
         _exit(0);
       }
       int status = 0;
@@ -220,6 +223,24 @@ TEST_SUITE("quarantine") {
       CHECK(later->list().at(0).state == PluginState::Indexed);
       CHECK(world.files().empty());
     }
+  }
+
+  TEST_CASE("a record has the op that the plugin was loaded for") {
+    if (without_program()) return;
+    World world;
+    World::crash("init");
+    CHECK(WEXITSTATUS(world.load_in_child("crashes.op")) != 9);
+    const auto next = world.manager();
+    const PluginFailure failure = failure_of([&] { next->load("crashes"); });
+    CHECK(contains(failure.problem, "while it was loaded for op 'crashes.op', and so did"));
+    const std::vector<std::string> files = world.files();
+    REQUIRE(files.size() == 1);
+    const Json record = parse_json(read_file(world.state + "/" + files[0]));
+    CHECK(record->get("asked_by").as_string() == "op 'crashes.op'");
+    // A later process reads it again.
+    const auto later = world.manager();
+    CHECK(contains(failure_of([&] { later->load("crashes"); }).problem, "for op 'crashes.op'"));
+    World::crash("");
   }
 
   TEST_CASE("a process that was killed for another reason accuses no plugin") {
@@ -401,7 +422,7 @@ TEST_SUITE("quarantine") {
           if (i == 1 && ::write(ends[1], "x", 1) != 1) ::_exit(1);
           QuarantineRecord record = example(hash, std::to_string(i));
           record.output = std::string(static_cast<size_t>(i % 50) * 1000, 'x');
-          const LoadMarker marker = quarantine.mark("crashes", world.file, {});
+          const LoadMarker marker = quarantine.mark("crashes", world.file, {}, "");
           quarantine.add(record);
         }
       }
@@ -499,13 +520,13 @@ TEST_SUITE("quarantine") {
     World world;
     Quarantine quarantine(world.state, "");
     const FileStamp stamp = FileSource(world.file).stamp();
-    { const LoadMarker first = quarantine.mark("crashes", world.file, stamp); }
+    { const LoadMarker first = quarantine.mark("crashes", world.file, stamp, ""); }
     double best = 1e9;
     for (int round = 0; round < 5; ++round) {
       const double start = processor_time();
       for (int i = 0; i < 100; ++i) {
         CHECK_FALSE(quarantine.is_suspect(world.file, stamp));
-        const LoadMarker marker = quarantine.mark("crashes", world.file, stamp);
+        const LoadMarker marker = quarantine.mark("crashes", world.file, stamp, "");
       }
       best = std::min(best, (processor_time() - start) / 100);
     }
