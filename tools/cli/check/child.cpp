@@ -229,7 +229,9 @@ class ChildRun {
     if (!ended) kill(-child, SIGKILL);
     while (!ended) ended = reap(0, &status);
     const ssize_t count = pread(output_.number(), block_.data(), block_.size(), 0);
-    if (count > 0) keep(static_cast<size_t>(count));
+    if (count <= 0) return;
+    keep(static_cast<size_t>(count));
+    end_.printed.assign(block_.data(), std::min<size_t>(static_cast<size_t>(count), kOutputKept));
   }
 
   const Clock::duration span_;

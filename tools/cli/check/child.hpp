@@ -13,6 +13,7 @@ struct ChildEnd {
   int signal = 0;         // that ended it; 0: none
   int code = 0;           // when it exited
   std::string output;     // the last of what it wrote to stdout and stderr
+  std::string printed;    // what stdout has at the end
 };
 
 // What the child, started with the arguments of a worker, finds its side by: descriptors of its

@@ -125,7 +125,13 @@ void Collector::find_protocol(const std::string& what) {
 }
 
 bool Collector::conclude(const ChildEnd& end) {
-  if (!end.timed_out && ended_ && end.complete) return false;
+  if (!end.timed_out && ended_ && end.complete) {
+    if (!end.printed.empty())
+      current().findings.push_back(
+          {"output", "exit", format_text("it writes to stdout: {}", tenon::printable(end.printed)),
+           ""});
+    return false;
+  }
   const std::string output =
       end.output.empty() ? "" : format_text("\nit had printed:\n{}", tenon::printable(end.output));
   std::string kind = "exit", message;

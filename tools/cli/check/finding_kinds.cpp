@@ -39,6 +39,8 @@ constexpr std::array kKinds{
          "restore the modes before returning, with fegetenv and fesetenv"},
     Kind{"resource-limit", "limits of the process stay", "leave them to the program"},
     Kind{"timer", "timers stay", "delete what is created; measure with clock_gettime"},
+    Kind{"scheduling", "processors and priority of the thread stay",
+         "leave them to the program, or set them on a thread of the plugin"},
     Kind{"thread", "a call ends the threads that it starts",
          "use parallel_for, or join the thread"},
     Kind{"child-process", "a call waits for the processes that it starts",

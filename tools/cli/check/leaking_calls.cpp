@@ -2,8 +2,11 @@
 #include "leaking_calls.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <malloc.h>
+#include <unistd.h>
 
+#include <tenon/autograd.hpp>
 #include <tenon/graph.hpp>
 
 #include "format.hpp"
@@ -49,14 +52,51 @@ void call_empty(const SampleCall& call, const std::vector<Tensor>&) {
   call(empty);
 }
 
-int64_t used_bytes() {
+// Arguments that many ops refuse: what a call has allocated by then has to go, too.
+void call_refused(const SampleCall& call, const std::vector<Tensor>&) {
+  for (const tenon::DType dtype : {tenon::boolean, tenon::c128}) {
+    std::vector<Tensor> given;
+    for (const Tensor& tensor : call.tensors) {
+      given.push_back(tensor.defined() ? tenon::empty_tensor(tensor.shape(), dtype) : tensor);
+      if (tensor.defined()) tenon::fill_elements(given.back(), 1);
+    }
+    try {
+      call(given);
+    } catch (const tenon::Error&) {
+    }
+  }
+}
+
+void call_strided(const SampleCall& call, const std::vector<Tensor>&) {
+  std::vector<Tensor> given;
+  for (const Tensor& tensor : in_single(call.tensors))
+    given.push_back(tensor.defined() ? kLayouts[0].make(tensor) : tensor);
+  const tenon::NoGrad off;
+  call(given);
+}
+
+void call_dual(const SampleCall& call, const std::vector<Tensor>&) {
+  const tenon::DualLevel level;
+  std::vector<Tensor> given = copied(call.tensors);
+  for (size_t t = 0; t < given.size(); ++t) {
+    if (call.places[t].requires_grad) given[t] = tenon::make_dual(given[t], copied(given[t]));
+  }
+  call(given);
+}
+
+struct Use {
+  int64_t allocated = 0, mapped = 0;
+};
+Use used_bytes() {
   tenon::host().memory_release_cached(-1);
   const struct mallinfo2 info = mallinfo2();
-  return static_cast<int64_t>(info.uordblks + info.hblkhd);
+  int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return {static_cast<int64_t>(info.uordblks + info.hblkhd), pages * sysconf(_SC_PAGESIZE)};
 }
 
 // Bytes by which `kCalls` calls let the process grow; the least of several rounds, since tables
-// grow now and then.
+// grow now and then. Of mapped memory at least a page for each call counts: less is the allocator's.
 int64_t growth(const SampleCall& call, const std::vector<Tensor>& parameters, const Usage& usage) {
   const auto round = [&] {
     for (int i = 0; i < kCalls; ++i) {
@@ -67,14 +107,16 @@ int64_t growth(const SampleCall& call, const std::vector<Tensor>& parameters, co
     }
   };
   round();
-  int64_t least = INT64_MAX, before = used_bytes();
-  for (int i = 0; i < 6 && least > 0; ++i) {
+  Use least{INT64_MAX, INT64_MAX}, before = used_bytes();
+  for (int i = 0; i < 6 && (least.allocated > 0 || least.mapped > 0); ++i) {
     round();
-    const int64_t now = used_bytes();
-    least = std::min(least, now - before);
+    const Use now = used_bytes();
+    least.allocated = std::min(least.allocated, now.allocated - before.allocated);
+    least.mapped = std::min(least.mapped, now.mapped - before.mapped);
     before = now;
   }
-  return least;
+  const bool maps = least.mapped >= kCalls * sysconf(_SC_PAGESIZE);
+  return std::max(least.allocated, maps ? least.mapped : 0);
 }
 
 }  // namespace
@@ -89,6 +131,9 @@ const Usage kWithBackward{"with its backward",
                             call_recorded(call, parameters, true);
                           }};
 const Usage kEmptyTensors{"with empty tensors", call_empty};
+const Usage kRefusedDtypes{"with tensors of bool and c128", call_refused};
+const Usage kStridedSingles{"with other strides, in f32,", call_strided};
+const Usage kForwardMode{"with tangents", call_dual};
 
 std::string leak_of(const SampleCall& call, const std::vector<Tensor>& parameters,
                     const std::vector<Usage>& usages) {

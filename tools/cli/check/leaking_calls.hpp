@@ -13,7 +13,8 @@ struct Usage {
   const char* name;  // "without gradients"
   void (*call)(const SampleCall& call, const std::vector<tenon::Tensor>& parameters);
 };
-extern const Usage kWithoutGradients, kDroppedGraph, kWithBackward, kEmptyTensors;
+extern const Usage kWithoutGradients, kDroppedGraph, kWithBackward, kForwardMode, kEmptyTensors,
+    kRefusedDtypes, kStridedSingles;
 
 // "12 calls with its backward leave 64 bytes behind each", of the first usage that leaves some;
 // empty: none does.

@@ -31,7 +31,8 @@ struct Stage {
   size_t most;  // of how many calls: all, or the first
 };
 constexpr size_t kAll = std::numeric_limits<size_t>::max();
-constexpr std::array kStages{Stage{"gradient", always, check_module_gradient, kAll},
+constexpr std::array kStages{Stage{"values", always, check_module_values, kAll},
+                             Stage{"gradient", always, check_module_gradient, kAll},
                              Stage{"state", always, check_module_state, kAll},
                              Stage{"threads", is_sound, check_module_threads, 1},
                              Stage{"leaks", is_sound, check_module_leaks, 1}};

@@ -42,6 +42,7 @@ class ModuleCheck : public ItemCheck {
 // module throws they let through.
 void find_module_samples(ModuleCheck& check);
 void find_module_calls(ModuleCheck& check);
+void check_module_values(ModuleCheck& check, const ModuleCall& call);
 void check_module_gradient(ModuleCheck& check, const ModuleCall& call);
 void check_module_state(ModuleCheck& check, const ModuleCall& call);
 void check_module_threads(ModuleCheck& check, const ModuleCall& call);

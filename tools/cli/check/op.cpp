@@ -79,6 +79,7 @@ constexpr std::array kStages{
     Stage{"second order", has_second_order, check_second_order, false},
     Stage{"subsets", has_sound_gradients, check_subsets, false},
     Stage{"graphs", has_sound_gradients, check_graphs, false},
+    Stage{"gradient memory", has_sound_gradients, check_gradient_memory, false},
     Stage{"threads", is_sound, check_threads, false},
     Stage{"leaks", is_sound, check_leaks, false},
 };
@@ -104,6 +105,11 @@ const DeclaredType& OpCheck::parameter_of(const Sample& sample, size_t value) co
   const std::string& name = sample.values[value].name;
   return *std::find_if(op.parameters.begin(), op.parameters.end(),
                        [&](const DeclaredType& type) { return type.name == name; });
+}
+
+bool names_dimension(const DeclaredType& type) {
+  constexpr std::array names{"dim", "axis", "dims", "axes", "dim0", "dim1"};
+  return type.base == "int" && std::find(names.begin(), names.end(), type.name) != names.end();
 }
 
 bool OpCheck::mutates(const Sample& sample) const {

@@ -59,6 +59,9 @@ class OpCheck : public ItemCheck {
   tenon::GradcheckOptions gradcheck_options(const Sample& sample) const;
 };
 
+// Whether a parameter counts dimensions, by its name.
+bool names_dimension(const DeclaredType& type);
+
 // Stages. Each looks at all samples, or at those that it can use.
 bool find_samples(OpCheck& check);
 void check_calls(OpCheck& check);
@@ -71,6 +74,7 @@ void check_numbers(OpCheck& check);
 void check_memory(OpCheck& check);
 void check_odd_inputs(OpCheck& check);
 void check_gradients(OpCheck& check);
+void check_gradient_memory(OpCheck& check);
 void check_graphs(OpCheck& check);
 void check_subsets(OpCheck& check);
 void check_forward_mode(OpCheck& check);

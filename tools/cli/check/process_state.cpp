@@ -2,19 +2,25 @@
 #include "process_state.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cfenv>
+#include <chrono>
 #include <clocale>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
+#include <thread>
 #include <unistd.h>
 
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <tenon/host.hpp>
+#include <tenon/parallel.hpp>
 
 #include "format.hpp"
 #include "text.hpp"
@@ -36,6 +42,23 @@ unsigned vector_mode() {
 void set_vector_mode([[maybe_unused]] unsigned mode) {
 #if defined(__x86_64__)
   __builtin_ia32_ldmxcsr(mode);
+#endif
+}
+
+// Of the arithmetic of long double.
+unsigned legacy_mode() {
+#if defined(__x86_64__)
+  uint16_t mode = 0;
+  __asm__ volatile("fnstcw %0" : "=m"(mode));
+  return mode;
+#else
+  return 0;
+#endif
+}
+void set_legacy_mode([[maybe_unused]] unsigned mode) {
+#if defined(__x86_64__)
+  const auto word = static_cast<uint16_t>(mode);
+  __asm__ volatile("fldcw %0" : : "m"(word));
 #endif
 }
 
@@ -100,18 +123,25 @@ ProcessState ProcessState::now() {
   std::error_code ignored;
   state.folder_ = std::filesystem::current_path(ignored).string();
   state.locale_ = std::setlocale(LC_ALL, nullptr);
+  state.thread_locale_ = uselocale(nullptr);
   state.environment_ = environment_now();
   state.mask_ = file_mask();
   for (int signal = 1; signal < kSignals; ++signal)
     sigaction(signal, nullptr, &state.handlers_[static_cast<size_t>(signal)]);
   pthread_sigmask(SIG_BLOCK, nullptr, &state.blocked_);
+  stack_t stack{};
+  if (sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_DISABLE) == 0)
+    state.signal_stack_ = stack.ss_sp;
   state.rounding_ = std::fegetround();
   state.vector_mode_ = vector_mode();
+  state.legacy_mode_ = legacy_mode();
   for (size_t resource = 0; resource < state.limits_.size(); ++resource)
     getrlimit(static_cast<__rlimit_resource>(resource), &state.limits_[resource]);
   for (size_t which = 0; which < state.timers_.size(); ++which)
     getitimer(static_cast<__itimer_which_t>(which), &state.timers_[which]);
   state.created_timers_ = count_timers();
+  sched_getaffinity(0, sizeof state.processors_, &state.processors_);
+  state.priority_ = getpriority(PRIO_PROCESS, 0);
   state.threads_ = names_in("/proc/self/task");
   state.children_ = children_now();
   state.thread_count_ = tenon::host().thread_count();
@@ -136,26 +166,23 @@ void ProcessState::compare_descriptors(const ProcessState& now, const Report& re
   }
 }
 
-void ProcessState::restore(const Report& report) const {
-  const ProcessState now = ProcessState::now();
-  compare_descriptors(now, report);
-  if (now.folder_ != folder_) {
-    report("folder", format_text("the current folder is {}, and was {}", now.folder_, folder_));
-    if (chdir(folder_.c_str()) != 0) return;
-  }
+void ProcessState::restore_locales(const ProcessState& now, const Report& report) const {
   if (now.locale_ != locale_) {
     report("locale", format_text("the locale is {}, and was {}", now.locale_, locale_));
     std::setlocale(LC_ALL, locale_.c_str());
   }
-  if (now.environment_ != environment_)
-    report("environment", format_text("the environment has {} for {}",
-                                      join(without(now.environment_, environment_), ", "),
-                                      join(without(environment_, now.environment_), ", ")));
-  if (now.mask_ != mask_) {
-    report("file-mask",
-           format_text("the mask of new files is {:o}, and was {:o}", now.mask_, mask_));
-    umask(mask_);
+  if (now.thread_locale_ != thread_locale_) {
+    report("locale", "the thread has another locale than before, by uselocale");
+    uselocale(thread_locale_);
   }
+  if (now.cpp_locale_ != cpp_locale_) {
+    report("locale", format_text("the global std::locale is {}, and was {}", now.cpp_locale_.name(),
+                                 cpp_locale_.name()));
+    std::locale::global(cpp_locale_);
+  }
+}
+
+void ProcessState::restore_signals(const ProcessState& now, const Report& report) const {
   for (int signal = 1; signal < kSignals; ++signal) {
     const auto at = static_cast<size_t>(signal);
     if (same_action(handlers_[at], now.handlers_[at])) continue;
@@ -171,21 +198,40 @@ void ProcessState::restore(const Report& report) const {
                        blocked ? "not" : "blocked"));
     pthread_sigmask(SIG_SETMASK, &blocked_, nullptr);
   }
-  if (now.rounding_ != rounding_ || now.vector_mode_ != vector_mode_) {
-    report("floating-point-mode",
-           format_text("the modes of floating-point arithmetic are {:#x} with rounding {:#x}, and "
-                       "were {:#x} with rounding {:#x}",
-                       now.vector_mode_, now.rounding_, vector_mode_, rounding_));
-    std::fesetround(rounding_);
-    set_vector_mode(vector_mode_);
+  if (now.signal_stack_ != signal_stack_) {
+    report("signal-handler", "the stack of signal handlers is another one than before");
+    stack_t off{};
+    off.ss_flags = SS_DISABLE;
+    if (signal_stack_ == nullptr) sigaltstack(&off, nullptr);
   }
+}
+
+void ProcessState::restore_arithmetic(const ProcessState& now, const Report& report) const {
+  if (now.rounding_ == rounding_ && now.vector_mode_ == vector_mode_ &&
+      now.legacy_mode_ == legacy_mode_)
+    return;
+  report("floating-point-mode",
+         format_text("the modes of floating-point arithmetic are {:#x} with rounding {:#x}, {:#x} "
+                     "for long double, and were {:#x} with rounding {:#x}, {:#x}",
+                     now.vector_mode_, now.rounding_, now.legacy_mode_, vector_mode_, rounding_,
+                     legacy_mode_));
+  std::fesetround(rounding_);
+  set_vector_mode(vector_mode_);
+  set_legacy_mode(legacy_mode_);
+}
+
+void ProcessState::restore_limits(const ProcessState& now, const Report& report) const {
   for (size_t resource = 0; resource < limits_.size(); ++resource) {
-    if (now.limits_[resource].rlim_cur == limits_[resource].rlim_cur) continue;
+    const rlimit &before = limits_[resource], &after = now.limits_[resource];
+    if (after.rlim_cur == before.rlim_cur && after.rlim_max == before.rlim_max) continue;
     report("resource-limit",
-           format_text("the limit of resource {} is {}, and was {}", resource,
-                       now.limits_[resource].rlim_cur, limits_[resource].rlim_cur));
-    setrlimit(static_cast<__rlimit_resource>(resource), &limits_[resource]);
+           format_text("the limit of resource {} is {} of at most {}, and was {} of at most {}",
+                       resource, after.rlim_cur, after.rlim_max, before.rlim_cur, before.rlim_max));
+    setrlimit(static_cast<__rlimit_resource>(resource), &before);
   }
+}
+
+void ProcessState::restore_timers(const ProcessState& now, const Report& report) const {
   for (size_t which = 0; which < timers_.size(); ++which) {
     if (timerisset(&now.timers_[which].it_value) == timerisset(&timers_[which].it_value)) continue;
     const bool runs = timerisset(&now.timers_[which].it_value);
@@ -196,6 +242,21 @@ void ProcessState::restore(const Report& report) const {
   if (now.created_timers_ != created_timers_)
     report("timer",
            format_text("there are {} timers, and were {}", now.created_timers_, created_timers_));
+}
+
+void ProcessState::restore_scheduling(const ProcessState& now, const Report& report) const {
+  if (CPU_EQUAL(&now.processors_, &processors_) == 0) {
+    report("scheduling", format_text("the thread may run on {} processors, and before on {}",
+                                     CPU_COUNT(&now.processors_), CPU_COUNT(&processors_)));
+    sched_setaffinity(0, sizeof processors_, &processors_);
+  }
+  if (now.priority_ != priority_) {
+    report("scheduling", format_text("the nice value is {}, and was {}", now.priority_, priority_));
+    setpriority(PRIO_PROCESS, 0, priority_);
+  }
+}
+
+void ProcessState::compare_threads(const ProcessState& now, const Report& report) const {
   // The kernel lists a thread for a moment after it was joined.
   auto left_threads = without(now.threads_, threads_);
   for (int look = 0; look < 200 && !left_threads.empty(); ++look) {
@@ -208,6 +269,9 @@ void ProcessState::restore(const Report& report) const {
   if (const auto left = without(now.children_, children_); !left.empty())
     report("child-process", format_text("{} left, or not waited for",
                                         counted(static_cast<int64_t>(left.size()), "process")));
+}
+
+void ProcessState::restore_host(const ProcessState& now, const Report& report) const {
   if (now.thread_count_ != thread_count_) {
     report("thread-count", format_text("the number of threads for kernels is {}, and was {}",
                                        now.thread_count_, thread_count_));
@@ -220,7 +284,73 @@ void ProcessState::restore(const Report& report) const {
   }
 }
 
+void ProcessState::restore(const Report& report) const {
+  const ProcessState now = ProcessState::now();
+  compare_descriptors(now, report);
+  if (now.folder_ != folder_) {
+    report("folder", format_text("the current folder is {}, and was {}", now.folder_, folder_));
+    if (chdir(folder_.c_str()) != 0) return;
+  }
+  restore_locales(now, report);
+  if (now.environment_ != environment_)
+    report("environment", format_text("the environment has {} for {}",
+                                      join(without(now.environment_, environment_), ", "),
+                                      join(without(environment_, now.environment_), ", ")));
+  if (now.mask_ != mask_) {
+    report("file-mask",
+           format_text("the mask of new files is {:o}, and was {:o}", now.mask_, mask_));
+    umask(mask_);
+  }
+  restore_signals(now, report);
+  restore_arithmetic(now, report);
+  restore_limits(now, report);
+  restore_timers(now, report);
+  restore_scheduling(now, report);
+  compare_threads(now, report);
+  restore_host(now, report);
+}
+
+namespace {
+
+// The modes of one thread that runs kernels, where they are not `mode`, which it gets.
+unsigned other_mode(unsigned mode) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int32_t most = 4;
+  std::atomic<int> arrived{0};
+  std::atomic<unsigned> other{mode};
+  const int32_t count = tenon::thread_count();
+  tenon::set_thread_count(most);
+  tenon::parallel_for(0, most, 1, [&](int64_t begin, int64_t end) {
+    if (const unsigned found = vector_mode(); found != mode) {
+      other = found;
+      set_vector_mode(mode);
+    }
+    // Each thread is to take one: a moment for the others to begin.
+    arrived += static_cast<int>(end - begin);
+    const auto until = Clock::now() + std::chrono::microseconds(200);
+    while (arrived < most && Clock::now() < until) std::this_thread::yield();
+  });
+  tenon::set_thread_count(count);
+  return other;
+}
+
+}  // namespace
+
+std::string restore_kernel_threads() {
+  const unsigned mode = vector_mode();
+  const unsigned found = other_mode(mode);
+  if (found == mode) return "";
+  for (int quiet = 0; quiet < 20; ++quiet) {  // until none has it: not each takes part each time
+    if (other_mode(mode) != mode) quiet = 0;
+  }
+  return format_text(
+      "the modes of floating-point arithmetic are {:#x} on a thread that runs kernels, and {:#x} "
+      "elsewhere",
+      found, mode);
+}
+
 std::string take_output() {
+  std::cout.flush();
   std::fflush(stdout);
   struct stat status {};
   if (fstat(STDOUT_FILENO, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)

@@ -4,6 +4,9 @@
 #include <array>
 #include <csignal>
 #include <functional>
+#include <locale.h>
+#include <locale>
+#include <sched.h>
 #include <string>
 #include <vector>
 
@@ -30,21 +33,38 @@ class ProcessState {
   static constexpr int kSignals = 65;
 
   void compare_descriptors(const ProcessState& now, const Report& report) const;
+  void restore_locales(const ProcessState& now, const Report& report) const;
+  void restore_signals(const ProcessState& now, const Report& report) const;
+  void restore_arithmetic(const ProcessState& now, const Report& report) const;
+  void restore_limits(const ProcessState& now, const Report& report) const;
+  void restore_timers(const ProcessState& now, const Report& report) const;
+  void restore_scheduling(const ProcessState& now, const Report& report) const;
+  void compare_threads(const ProcessState& now, const Report& report) const;
+  void restore_host(const ProcessState& now, const Report& report) const;
 
   std::vector<Descriptor> descriptors_;
   std::string folder_, locale_;
+  locale_t thread_locale_ = nullptr;
+  std::locale cpp_locale_;
   std::vector<std::string> environment_;
   unsigned mask_ = 0;
   std::array<struct sigaction, kSignals> handlers_{};
   sigset_t blocked_{};
+  void* signal_stack_ = nullptr;
   int rounding_ = 0;
-  unsigned vector_mode_ = 0;
+  unsigned vector_mode_ = 0, legacy_mode_ = 0;
   std::array<rlimit, RLIM_NLIMITS> limits_{};
   std::array<itimerval, 3> timers_{};
   long created_timers_ = 0;
+  cpu_set_t processors_{};
+  int priority_ = 0;
   std::vector<std::string> threads_, children_;
   int thread_count_ = 0, recording_ = 0;
 };
+
+// A mode of floating-point arithmetic that a thread of kernels has and this one has not, as text; empty:
+// none. It is undone.
+std::string restore_kernel_threads();
 
 // What was printed to stdout since the last call; the descriptor of stdout has to be a file.
 std::string take_output();

@@ -68,6 +68,22 @@ class RecordedCall {
     options.retain_graph = true;
     return tenon::gradients(roots, leaves_, options);
   }
+  // The gradient of all gradients, each times other numbers.
+  std::vector<tenon::Tensor> second_gradients() const {
+    if (roots_.empty() || leaves_.empty()) return {};
+    tenon::GradientOptions options, again;
+    options.seeds = seeds();
+    options.allow_unused = options.create_graph = true;
+    std::vector<tenon::Tensor> first;
+    for (const tenon::Tensor& gradient : tenon::gradients(roots_, leaves_, options)) {
+      if (!gradient.defined() || !gradient.requires_grad()) continue;
+      first.push_back(gradient);
+      again.seeds.push_back(tenon::detail::arbitrary_like(gradient, roots_.size() + first.size()));
+    }
+    if (first.empty()) return {};
+    again.allow_unused = true;
+    return tenon::gradients(first, leaves_, again);
+  }
   // The tensors that the op was given, with `between`.
   std::vector<tenon::Tensor>& copies() { return copies_; }
 

@@ -105,6 +105,10 @@ class SampleCall {
     bool requires_grad;
   };
   std::vector<Place> places;
+  // Of the parameter that a tensor is for.
+  const std::string& name_of(size_t tensor) const {
+    return sample_.values[places[tensor].value].name;
+  }
 
   // Calls with other tensors in their places; random draws are the same in every call. The results
   // of the sample's `then` are behind those of the op.
@@ -129,6 +133,9 @@ class SampleCall {
   std::vector<SampleCall> before_;  // of values that are results of other ops, in their order
   std::shared_ptr<const SampleCall> then_;
 };
+
+// After a call with this draw: whether the generator continues where the call began, or later.
+bool continues_draws(uint64_t draw = 1);
 
 // All tensors among results.
 std::vector<tenon::Tensor> tensors_of(const std::vector<tenon::Value>& results);

@@ -64,6 +64,24 @@ Tensor make_tensor(const TensorSpec& spec, uint64_t& state) {
 
 }  // namespace
 
+namespace {
+
+// Some draws are used: a call that begins the sequence again shows.
+constexpr int64_t kDrawsBefore = 1000;
+void begin_draws(uint64_t draw) {
+  tenon::seed_generator(draw);
+  tenon::reserve_draws(kDrawsBefore);
+}
+
+}  // namespace
+
+bool continues_draws(uint64_t draw) {
+  const tenon::Draws after = tenon::generator_state();
+  begin_draws(draw);
+  const tenon::Draws before = tenon::generator_state();
+  return after.seed == before.seed && after.offset >= before.offset;
+}
+
 SampleCall::SampleCall(const std::string& op, const Sample& sample, uint64_t seed)
     : op_(op), sample_(sample) {
   prepare(op, seed);
@@ -211,7 +229,7 @@ std::vector<Value> SampleCall::call(const std::vector<Tensor>& given, uint64_t d
   SampleArguments arguments(sample_.files.get());
   gather(arguments, given, draw);
   if (keyword != nullptr) arguments.add(*keyword, *extra);
-  tenon::seed_generator(draw);
+  begin_draws(draw);
   std::vector<Value> results = run(arguments.names, arguments.values);
   if (then_ != nullptr) {
     for (Value& result : then_->call(copied(then_->tensors), draw, nullptr, nullptr))

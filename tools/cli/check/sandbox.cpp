@@ -8,14 +8,20 @@
 #include <cstdint>
 #include <cstdio>
 #include <fcntl.h>
+#include <fstream>
 #include <sched.h>
+#include <string>
 #include <unistd.h>
+#include <vector>
 
+#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+
+#include "format.hpp"
 
 namespace cli {
 
@@ -57,31 +63,86 @@ bool separate_processes() {
   }
 }
 
-// Signals to the processes that watch, or to all, and tracing them, end the caller with SIGSYS.
-void protect_watchers(pid_t parent) {
-  const auto first = static_cast<uint32_t>(parent);
-  constexpr auto number = static_cast<uint32_t>(offsetof(seccomp_data, nr));
-  constexpr auto argument = [](int i) {
-    return static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * static_cast<size_t>(i));
+int parent_of(int process) {
+  std::ifstream file(format_text("/proc/{}/stat", process));
+  std::string text;
+  std::getline(file, text);
+  const size_t name_end = text.rfind(')');  // a name may have spaces and parentheses
+  int parent = 0;
+  if (name_end == std::string::npos ||
+      std::sscanf(text.c_str() + name_end + 1, " %*c %d", &parent) != 1)
+    return 0;
+  return parent;
+}
+
+// What the caller must not signal, as arguments of kill: its ancestors, their groups, all processes. In
+// a separate namespace the first process is the only ancestor that has a number.
+std::vector<uint32_t> watchers(bool separate) {
+  std::vector<uint32_t> list{1, 0xffffffffu};
+  const auto add = [&](int number) { list.push_back(static_cast<uint32_t>(number)); };
+  constexpr int most = 40;
+  int process = getppid();
+  for (int i = 0; i < most && process > 1; ++i) {
+    add(process);
+    if (const int group = getpgid(process); group > 1) add(-group);
+    process = separate ? 0 : parent_of(process);
+  }
+  return list;
+}
+
+// A system call that reaches another process, and which of its arguments names that.
+struct Reaching {
+  int number;
+  uint32_t argument;
+};
+constexpr std::array kReaching{Reaching{SYS_kill, 0},
+                               Reaching{SYS_tkill, 0},
+                               Reaching{SYS_tgkill, 0},
+                               Reaching{SYS_tgkill, 1},
+                               Reaching{SYS_rt_sigqueueinfo, 0},
+                               Reaching{SYS_rt_tgsigqueueinfo, 0},
+                               Reaching{SYS_pidfd_open, 0},
+                               Reaching{SYS_process_vm_writev, 0},
+                               Reaching{SYS_prlimit64, 0},
+                               Reaching{SYS_ptrace, 1}};
+
+#if defined(__x86_64__)
+constexpr uint32_t kMachine = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr uint32_t kMachine = AUDIT_ARCH_AARCH64;
+#else
+constexpr uint32_t kMachine = 0;  // not compared
+#endif
+
+// Signals to the processes that watch, or to all, and other ways to end or change them, end the caller
+// with SIGSYS; so do system calls of another machine, whose numbers mean something else.
+void protect_watchers(bool separate) {
+  const std::vector<uint32_t> watched = watchers(separate);
+  std::vector<sock_filter> program;
+  const auto load = [&](size_t offset) {
+    program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset)));
   };
-  const std::array program{
-      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, number),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kill, 4, 0),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 3, 0),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tkill, 2, 0),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 3, 0),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JA, 6, 0, 0),
-      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument(0)),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0),
-      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument(1)),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, first, 3, 0),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 2, 0),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xffffffffu, 1, 0),
-      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+  // The next `count` instructions where the value is another one.
+  const auto skip_unless = [&](uint32_t value, size_t count) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, static_cast<uint8_t>(count)));
   };
-  const sock_fprog filter{static_cast<unsigned short>(program.size()),
-                          const_cast<sock_filter*>(program.data())};
+  const auto end = [&](uint32_t how) { program.push_back(BPF_STMT(BPF_RET | BPF_K, how)); };
+  if (kMachine != 0) {
+    load(offsetof(seccomp_data, arch));
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kMachine, 1, 0));
+    end(SECCOMP_RET_KILL_PROCESS);
+  }
+  for (const Reaching& call : kReaching) {
+    load(offsetof(seccomp_data, nr));
+    skip_unless(static_cast<uint32_t>(call.number), 1 + 2 * watched.size());
+    load(offsetof(seccomp_data, args) + 8 * call.argument);
+    for (const uint32_t process : watched) {
+      skip_unless(process, 1);
+      end(SECCOMP_RET_KILL_PROCESS);
+    }
+  }
+  end(SECCOMP_RET_ALLOW);
+  const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0);
 }
@@ -102,7 +163,7 @@ bool enter_sandbox(int report) {
   }
   close(report);
   setsid();
-  protect_watchers(getppid());
+  protect_watchers(separate);
   return separate;
 }
 

@@ -1,6 +1,8 @@
 // Stage "graphs": the gradient of one call in other layouts, sizes and shapes, beside other graphs, and
 // after its inputs are gone or changed.
 #include <array>
+#include <exception>
+#include <thread>
 
 #include "format.hpp"
 #include "op_check.hpp"
@@ -29,6 +31,7 @@ class GraphCheck {
     if (sample_.precision) attempt("gradient-precision", [&] { return of_singles(); });
     attempt("gradient-graphs", [&] { return beside_another(); });
     attempt("gradient-graphs", [&] { return without_inputs(); });
+    attempt("gradient-graphs", [&] { return in_another_thread(); });
     attempt("gradient-graphs", [&] { return after_change(); });
     attempt("gradient-size", [&] { return of_copies(); });
     attempt("gradient-rank", [&] { return of_shapes(); });
@@ -81,33 +84,31 @@ class GraphCheck {
     return "";
   }
 
+  // Of the gradient that arrives: what a sum sends back has strides of 0, in all or some dimensions.
   std::string of_seed_layouts() const {
     const auto graph = made(copied(call_.tensors));
-    for (const bool expanded : {false, true}) {
-      std::vector<Tensor> plain, changed;
-      for (const Tensor& seed : graph->seeds()) {
-        if (expanded) {
-          const std::vector<int64_t> strides(static_cast<size_t>(seed.dim()), 0);
-          const Tensor one = tenon::empty_tensor({1}, seed.dtype());
-          tenon::fill_elements(one, 0.7);
-          changed.push_back(seed.numel() == 0 ? seed
-                                              : tenon::alias_tensor(
-                                                    one, seed.shape(),
-                                                    tenon::IntList(strides.data(), seed.dim()), 0));
-        } else {
-          changed.push_back(kLayouts[0].make(seed));
-        }
-        plain.push_back(copied(changed.back()));
-      }
-      const std::string found =
-          difference(graph->gradients(plain), graph->gradients(changed), kExact);
-      if (!found.empty())
-        return gradient_differs(expanded
-                                    ? "for a contiguous gradient and for one with strides of 0"
-                                    : "for a contiguous gradient and for one with other strides",
-                                found);
+    for (const Layout& layout : kLayouts) {
+      const std::string found = of_seeds(*graph, layout.name, layout.make);
+      if (!found.empty()) return found;
     }
-    return "";
+    return of_seeds(*graph, "strides of 0", [](const Tensor& seed) {
+      if (seed.numel() == 0) return seed;
+      const std::vector<int64_t> strides(static_cast<size_t>(seed.dim()), 0);
+      const Tensor one = tenon::empty_tensor({1}, seed.dtype());
+      tenon::fill_elements(one, 0.7);
+      return tenon::alias_tensor(one, seed.shape(), tenon::IntList(strides.data(), seed.dim()), 0);
+    });
+  }
+  static std::string of_seeds(const RecordedCall& graph, const char* name,
+                              Tensor (*make)(const Tensor&)) {
+    std::vector<Tensor> plain, changed;
+    for (const Tensor& seed : graph.seeds()) {
+      changed.push_back(make(seed));
+      plain.push_back(copied(changed.back()));
+    }
+    return gradient_differs(
+        format_text("once for a contiguous gradient and once for one with {}", name),
+        difference(graph.gradients(plain), graph.gradients(changed), kExact));
   }
 
   std::string of_singles() const {
@@ -169,6 +170,24 @@ class GraphCheck {
                             difference(expected_, graph->gradients(), kExact));
   }
 
+  // A graph that one thread has made and another runs.
+  std::string in_another_thread() const {
+    const auto graph = made(copied(call_.tensors));
+    if (!graph || graph->roots().empty()) return "";
+    std::vector<Tensor> gradients;
+    std::exception_ptr fault;
+    std::thread([&] {
+      try {
+        gradients = graph->gradients();
+      } catch (...) {
+        fault = std::current_exception();
+      }
+    }).join();
+    if (fault) std::rethrow_exception(fault);
+    return gradient_differs("once in the thread of the call and once in another one",
+                            difference(expected_, gradients, kExact));
+  }
+
   std::string after_change() const {
     auto graph = made(copied(call_.tensors), true);
     if (!graph || graph->roots().empty()) return "";
@@ -187,14 +206,21 @@ class GraphCheck {
   }
 
   std::string of_copies() const {
-    const auto plain = made(copied(call_.tensors));
-    for (const Tensor& tensor : call_.tensors) {
+    const std::string found = of_copies_of(call_.tensors, expected_, kExact);
+    if (!found.empty() || !sample_.precision) return found;
+    const std::vector<Tensor> singles = in_single(copied(call_.tensors));
+    const auto graph = made(singles);
+    return graph ? of_copies_of(singles, graph->gradients(), kSingle) : "";
+  }
+  std::string of_copies_of(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gradients,
+                           const Tolerance& tolerance) const {
+    for (const Tensor& tensor : tensors) {
       if (!tensor.defined() || tensor.dim() == 0) return "";
     }
-    const std::vector<Tensor> seeds = plain->seeds();
+    const std::vector<Tensor> seeds = made(copied(tensors))->seeds();
     for (const int64_t count : {2, 3, 23, 400}) {
       std::vector<Tensor> values, many_seeds, expected;
-      for (const Tensor& tensor : call_.tensors) values.push_back(tiled(tensor, 0, count));
+      for (const Tensor& tensor : tensors) values.push_back(tiled(tensor, 0, count));
       const auto graph = made(values);
       if (!graph || graph->roots().size() != seeds.size()) return "";
       for (size_t r = 0; r < seeds.size(); ++r) {
@@ -202,9 +228,9 @@ class GraphCheck {
         many_seeds.push_back(tiled(seeds[r], 0, count));
         if (many_seeds[r].sizes() != graph->roots()[r].sizes()) return "";
       }
-      for (const Tensor& gradient : expected_)
+      for (const Tensor& gradient : gradients)
         expected.push_back(gradient.defined() ? tiled(gradient, 0, count) : gradient);
-      const std::string found = difference(expected, graph->gradients(many_seeds), kExact);
+      const std::string found = difference(expected, graph->gradients(many_seeds), tolerance);
       if (found.empty()) continue;
       if (count <= 3) return "";  // it does not grow so
       return gradient_differs(format_text("once as {0} copies of a small call and once in one call "

@@ -11,6 +11,9 @@ using tenon::Tensor;
 
 namespace {
 
+// Sums of f32 in another order, some terms of which are large.
+constexpr Tolerance kWide{1e-2, 1e-3, false};
+
 std::vector<Tensor> with_numbers(std::vector<Tensor> tensors, const std::vector<double>& numbers) {
   for (Tensor& tensor : tensors) {
     if (tensor.defined() && tenon::is_floating(tensor.dtype()))
@@ -70,10 +73,14 @@ void compare_sizes(OpCheck& check, const Sample& sample, const char* name,
   // The law has to hold for ordinary numbers.
   const std::vector<Tensor> plain =
       sample.precision && tensors[0].dtype() == tenon::f32 ? in_single(call.tensors) : call.tensors;
-  const std::vector<Tensor> one = results(plain);
-  if (one.empty() ||
-      !difference(of_copies(23, one), results(of_copies(23, plain)), kSingle).empty())
-    return;
+  // Also where products neither vanish nor overflow.
+  for (const std::vector<Tensor>& usual :
+       {plain, with_numbers(plain, {1.25, -1.5, 0.75, 2.5, -3, 1.75})}) {
+    const std::vector<Tensor> one = results(usual);
+    if (one.empty() ||
+        !difference(of_copies(23, one), results(of_copies(23, usual)), kSingle).empty())
+      return;
+  }
   const std::vector<Tensor> rare = results(tensors), many = results(of_copies(23, tensors));
   if (rare.empty() || many.empty()) return;
   const std::string what = difference(of_copies(23, rare), many, tolerance);
@@ -96,12 +103,15 @@ void check_rare_numbers(OpCheck& check, const Sample& sample) {
     const double least = single ? 1e-41 : 1e-310;
     const std::vector<double> subnormal = {least, 3 * least, -2 * least, 5 * least};
     const std::vector<Tensor> infinite = with_numbers(tensors, special),
-                              tiny = with_numbers(tensors, subnormal);
+                              tiny = with_numbers(tensors, subnormal),
+                              wide = with_numbers(tensors, {37.5, -0.003, 120, -9.25, 1500, -80});
     const Tolerance usual = single ? kSingle : kExact,
                     rough = single ? kSubnormalSingle : kSubnormal;
     compare_layouts(check, sample, "inf and nan", repeated(infinite), usual);
     compare_layouts(check, sample, "subnormal numbers", repeated(tiny), rough);
+    compare_layouts(check, sample, "numbers up to 1500", repeated(wide), single ? kWide : usual);
     compare_sizes(check, sample, "inf and nan", infinite, usual);
+    compare_sizes(check, sample, "numbers up to 1500", wide, single ? kWide : usual);
     compare_sizes(check, sample, "subnormal numbers", tiny, rough);
   }
 }
@@ -116,19 +126,72 @@ Tensor moved(const Tensor& tensor, int64_t by) {
   return result;
 }
 
-// Where results grow evenly with all inputs, as those of sums, copies and maxima do, they must for
-// integers that no double holds.
-void check_integers(OpCheck& check, const Sample& sample) {
+// The sample with whole numbers in all of its tensors; nullopt where some are of another kind.
+std::optional<Sample> of_integers(const Sample& sample) {
   Sample whole = sample;
   for (SampleValue& value : whole.values) {
     for (TensorSpec& spec : value.tensors) {
-      if (spec.dtype != tenon::f64 && spec.dtype != tenon::i64) return;
+      if (spec.dtype != tenon::f64 && spec.dtype != tenon::i64) return std::nullopt;
       spec.dtype = tenon::i64;
       spec.values.clear();
       spec.low = 0;
       spec.high = 9;
     }
   }
+  return whole;
+}
+
+// Whether each number of an i64 tensor is one of another integer dtype.
+bool holds(tenon::DType dtype, const Tensor& tensor) {
+  const int64_t most = (int64_t{1} << (8 * tenon::element_size(dtype) - 1)) - 1;
+  for (const int64_t number : tensor.to_vector<int64_t>()) {
+    if (number < -most - 1 || number > most) return false;
+  }
+  return true;
+}
+
+// Where the result of i64 is one of a narrower dtype, that dtype gives it, too.
+void check_narrow_integers(OpCheck& check, const Sample& sample) {
+  const std::optional<Sample> whole = of_integers(sample);
+  if (!whole) return;
+  struct Narrow {
+    tenon::DType dtype;
+    int64_t by;  // more than a narrower one holds
+  };
+  for (const auto& [dtype, by] :
+       {Narrow{tenon::i8, 0}, Narrow{tenon::i16, 0}, Narrow{tenon::i16, 1000},
+        Narrow{tenon::i32, 0}, Narrow{tenon::i32, 1000000}}) {
+    const SampleCall call = check.call_of(*whole);
+    if (call.tensors.empty()) return;
+    std::vector<Tensor> wide, narrow;
+    for (const Tensor& tensor : call.tensors) {
+      wide.push_back(tensor.defined() ? moved(tensor, wide.empty() ? by : 0) : tensor);
+      narrow.push_back(tensor.defined() ? converted(wide.back(), dtype) : tensor);
+    }
+    const auto expected = check.attempt(*whole, call, wide);
+    const auto found = check.attempt(*whole, call, narrow);
+    if (!expected || !found || expected->size() != found->size()) continue;
+    const std::vector<Tensor> x = tensors_of(*expected), y = tensors_of(*found);
+    for (size_t r = 0; r < x.size() && r < y.size(); ++r) {
+      if (!x[r].defined() || !y[r].defined() || x[r].dtype() != tenon::i64 || !has_data(x[r]) ||
+          y[r].dtype() != dtype || !holds(dtype, x[r]))
+        continue;
+      const std::string what = difference(x[r], converted(y[r], tenon::i64), kExact);
+      if (!what.empty())
+        check.find(
+            "integer",
+            format_text("once in i64 and once in {}, the result{}", tenon::dtype_text(dtype), what),
+            &*whole);
+    }
+  }
+}
+
+// Where results grow evenly with all inputs, as those of sums, copies and maxima do, they must for
+// integers that no double holds.
+void check_integers(OpCheck& check, const Sample& sample) {
+  const std::optional<Sample> integers = of_integers(sample);
+  if (!integers) return;
+  const Sample& whole = *integers;
   const SampleCall call = check.call_of(whole);
   if (call.tensors.empty()) return;
   const auto run = [&](int64_t by) -> std::vector<Tensor> {
@@ -178,7 +241,9 @@ void check_numbers(OpCheck& check) {
     check.listener.trying(sample);
     if (sample.layouts && check.aliased.empty() && !check.mutates(sample))
       check_rare_numbers(check, sample);
-    if (!check.mutates(sample)) check_integers(check, sample);
+    if (check.mutates(sample)) continue;
+    check_integers(check, sample);
+    check_narrow_integers(check, sample);
   }
 }
 

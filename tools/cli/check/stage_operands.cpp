@@ -1,5 +1,6 @@
 // Stage "operands": operands that are broadcast, dimensions counted from the end, a tensor that
 // was changed since an earlier call, what errno holds.
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -72,11 +73,6 @@ void check_broadcasting(OpCheck& check, const Sample& sample, bool single) {
 }
 
 // ---- dimensions from the end ----
-
-bool names_dimension(const DeclaredType& type) {
-  return type.base == "int" && (type.name == "dim" || type.name == "axis" || type.name == "dims" ||
-                                type.name == "axes" || type.name == "dim0" || type.name == "dim1");
-}
 
 // The numbers of an `int` or `int[]`; empty for other values.
 std::vector<int64_t> integers_of(const SampleValue& value) {
@@ -197,6 +193,26 @@ void check_earlier_calls(OpCheck& check, const Sample& sample) {
                &sample);
 }
 
+// Memory of a result is its caller's, however many calls come later.
+void check_later_calls(OpCheck& check, const Sample& sample) {
+  constexpr int calls = 20;
+  if (check.mutates(sample) || !check.aliased.empty()) return;
+  std::vector<Tensor> kept;
+  const SampleCall call = check.call_of(sample);
+  for (int i = 0; i < calls; ++i) {
+    const auto found = check.attempt(sample, call, copied(call.tensors));
+    if (!found) return;
+    for (const Tensor& result : tensors_of(*found)) {
+      const auto shares = [&](const Tensor& other) { return shares_storage(other, result); };
+      if (i > 0 && std::any_of(kept.begin(), kept.end(), shares))
+        return check.find("shared-result",
+                          "a later call returns memory that the result of an earlier one uses",
+                          &sample);
+    }
+    for (const Tensor& result : tensors_of(*found)) kept.push_back(result);
+  }
+}
+
 void check_errno(OpCheck& check, const Sample& sample) {
   const SampleCall call = check.call_of(sample);
   errno = 0;
@@ -227,6 +243,7 @@ void check_operands(OpCheck& check) {
     if (sample.precision) check_broadcasting(check, sample, true);
     check_dimensions(check, sample);
     check_earlier_calls(check, sample);
+    check_later_calls(check, sample);
   }
   if (check.samples[0].deterministic) check_errno(check, check.samples[0]);
 }

@@ -200,6 +200,28 @@ Tensor expanded(const Tensor& tensor) {
   strides[0] = 0;
   return tenon::alias_tensor(whole, whole.shape(), tenon::IntList(strides.data(), whole.dim()), 0);
 }
+// The last two dimensions in the other order, without gaps: of a matrix, by columns.
+Tensor transposed(const Tensor& tensor) {
+  if (tensor.dim() < 2 || tensor.numel() == 0) return copied(tensor);
+  std::vector<int64_t> sizes = tensor.sizes();
+  std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
+  const Tensor storage =
+      tenon::empty_tensor(tenon::IntList(sizes.data(), tensor.dim()), tensor.dtype());
+  std::vector<int64_t> strides(storage.strides().begin(), storage.strides().end());
+  std::swap(strides[strides.size() - 1], strides[strides.size() - 2]);
+  const Tensor view =
+      tenon::alias_tensor(storage, tensor.shape(), tenon::IntList(strides.data(), tensor.dim()), 0);
+  tenon::copy_elements(view, tensor);
+  return view;
+}
+// Every column is the first one.
+Tensor expanded_columns(const Tensor& tensor) {
+  if (tensor.dim() < 2 || tensor.numel() == 0) return expanded(tensor);
+  const Tensor whole = copied(tensor);
+  std::vector<int64_t> strides(whole.strides().begin(), whole.strides().end());
+  strides.back() = 0;
+  return tenon::alias_tensor(whole, whole.shape(), tenon::IntList(strides.data(), whole.dim()), 0);
+}
 // Each row begins one element after the one before.
 Tensor sliding(const Tensor& tensor) {
   if (tensor.dim() < 2 || tensor.numel() == 0) return expanded(tensor);
@@ -210,11 +232,14 @@ Tensor sliding(const Tensor& tensor) {
 
 }  // namespace
 
-const std::vector<Layout> kLayouts = {{"other strides", scattered, false},
-                                      {"gaps between the rows", padded, false},
-                                      {"another alignment", shifted, false},
-                                      {"a stride of 0", expanded, true},
-                                      {"elements that share memory", sliding, true}};
+const std::vector<Layout> kLayouts = {
+    {"other strides", scattered, false},
+    {"gaps between the rows", padded, false},
+    {"another alignment", shifted, false},
+    {"a stride of 0", expanded, true},
+    {"elements that share memory", sliding, true},
+    {"columns in a row", transposed, false},
+    {"a stride of 0 in the last dimension", expanded_columns, true}};
 
 // ---- results ----
 

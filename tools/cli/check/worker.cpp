@@ -7,6 +7,7 @@
 #include <map>
 #include <unistd.h>
 
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include <tenon/parallel.hpp>
@@ -238,6 +239,8 @@ void check_targets_here(const WorkerOptions& options,
     else
       check_override(target.name, settings, speaker);
     find_output(options, "call", speaker);
+    if (const std::string mode = restore_kernel_threads(); !mode.empty())
+      speaker.finding({"floating-point-mode", "call", mode, ""});
     speaker.item("done", index);
   }
   unload_plugin(options, speaker);
@@ -252,6 +255,8 @@ int run_check_worker(const WorkerOptions& given) {
   if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) return kFault;
   close(nothing);
   limit(RLIMIT_CORE, 0);
+  // What a plugin leaves running comes to this process, however many forks are between.
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   WorkerOptions options = given;
   options.own_output = true;
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -259,7 +264,9 @@ int run_check_worker(const WorkerOptions& given) {
   if (options.memory > 0) limit(RLIMIT_AS, options.memory << 20);
 #endif
   Seal seal(secret);
-  const auto say = [&seal](const std::string& line) {
+  const pid_t self = getpid();
+  const auto say = [&seal, self](const std::string& line) {
+    if (getpid() != self) _exit(kFault);  // a copy, by a fork of the plugin that returns twice
     const std::string text = seal.sealed(line);
     for (size_t sent = 0; sent < text.size();) {
       const ssize_t count = write(kAnswers, text.data() + sent, text.size() - sent);
