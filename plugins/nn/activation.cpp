@@ -1,6 +1,7 @@
 // Activations that need more than one elementwise op of math: gelu, silu, mish, softplus,
 // logsigmoid, softsign, leaky_relu, elu and its relatives celu and selu.
 #include "common.hpp"
+#include "normal_distribution.hpp"
 
 namespace {
 
@@ -11,7 +12,6 @@ template <class T>
 TENON_INLINE T constant(double value) {
   return static_cast<T>(value);
 }
-constexpr double kInverseRootTwo = 0.70710678118654752440;    // 1 / sqrt(2)
 constexpr double kInverseRootTwoPi = 0.39894228040143267794;  // 1 / sqrt(2 pi)
 
 struct Gelu {
@@ -43,10 +43,7 @@ struct GeluErf {
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "input";
-  static constexpr auto element = [](auto x) {
-    using T = decltype(x);
-    return x * T{0.5} * (T{1} + kernel::erf(x * constant<T>(kInverseRootTwo)));
-  };
+  static constexpr auto element = [](auto x) { return x * normal_distribution(x); };
   static Tensor backward(ContextOf<GeluErf>& c, const Tensor& g) {
     return tenon::nn::grad::gelu(g, c["input"_arg]);
   }
@@ -61,8 +58,8 @@ struct GeluGrad {
   static constexpr auto saves = "grad_output for input, input";
   static constexpr auto element = [](auto g, auto x) {
     using T = decltype(x);
-    const T below = T{0.5} * (T{1} + kernel::erf(x * constant<T>(kInverseRootTwo)));
-    return g * (below + x * constant<T>(kInverseRootTwoPi) * kernel::exp(T{-0.5} * x * x));
+    return g * (normal_distribution(x) +
+                x * constant<T>(kInverseRootTwoPi) * kernel::exp(T{-0.5} * x * x));
   };
   static std::tuple<Tensor, Tensor> backward(ContextOf<GeluGrad>& c, const Tensor& v) {
     const Tensor& x = c["input"_arg];

@@ -164,6 +164,21 @@ TEST_SUITE("nn") {
           "lambd must be 0 or more, got -1");
   }
 
+  TEST_CASE("gelu of f32 is within 4 units of its argument's last place") {
+    std::vector<double> at = {-1e30, -100, -5.6, 5.6, 100, 1e30};
+    for (int i = -700; i <= 700; ++i) at.push_back(i * 0.0099);
+    const Tensor x = tenon::from_range(at.begin(), at.end()).to(tenon::f32);
+    const std::vector<double> given = x.to_vector<double>(),
+                              found = functional::gelu(x).to_vector<double>();
+    for (size_t i = 0; i < given.size(); ++i) {
+      CAPTURE(given[i]);
+      const double exact = given[i] * 0.5 * std::erfc(-given[i] / std::sqrt(2.0));
+      CHECK(std::abs(found[i] - exact) <= std::abs(given[i]) * std::ldexp(4.5, -24));
+      if (given[i] < -5.55) CHECK(found[i] == 0);
+      if (given[i] > 5.55) CHECK(found[i] == given[i]);
+    }
+  }
+
   TEST_CASE("activations of an element do not depend on its place in the row") {
     for (const auto& op : std::vector<std::function<Tensor(const Tensor&)>>{
              [](const Tensor& x) { return functional::gelu(x); },
