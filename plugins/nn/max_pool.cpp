@@ -4,6 +4,7 @@
 
 #include <tenon/kernel/lanes.hpp>
 
+#include "max_pool_values.hpp"
 #include "pooling.hpp"
 
 namespace {
@@ -54,16 +55,6 @@ struct PoolPlane {
   }
 
  private:
-  // The positions of a kernel that are inside of the input for any of the windows that begin
-  // between `first` and `last`: a kernel may be much larger than its input.
-  struct Taps {
-    int64_t begin, end;
-    Taps(const Windows& w, int d, int64_t first, int64_t last) {
-      const int64_t step = w.dilation[d];
-      begin = last >= 0 ? 0 : (-last - 1) / step + 1;
-      end = first >= w.in[d] ? 0 : std::min(w.kernel[d], (w.in[d] - first - 1) / step + 1);
-    }
-  };
   // Of one row of the plane, the elements under columns [begin, end) of the kernel.
   template <class Index>
   TENON_INLINE static void take_row(const Windows& w, const T* plane, int64_t row, int64_t left,
@@ -283,6 +274,35 @@ std::tuple<Tensor, Tensor> largest(const char* op, const Tensor& input, IntList 
   return {std::move(values), std::move(indices)};
 }
 
+// The same without the positions.
+Tensor largest_values(const char* op, const Tensor& input, IntList kernel_size,
+                      std::optional<IntList> stride, IntList padding, IntList dilation,
+                      bool ceil_mode) {
+  check_pool_input(op, input, kernel_size.size());
+  const Windows windows(op, input.shape(), kernel_size, stride, padding, dilation, ceil_mode);
+  if (!ValueRows::takes(windows)) {
+    return std::get<0>(largest(op, input, kernel_size, stride, padding, dilation, ceil_mode));
+  }
+  Tensor values = tenon::empty_tensor(windows.output_shape(input.shape()), input.dtype());
+  if (values.numel() == 0) return values;
+  const Tensor whole = dense(input);
+  const ValueRows layout(windows);
+  const Planes planes(input.shape(), windows.dimensions);
+  const int64_t in = windows.in_size(), out = windows.out_size();
+  visit_floating(input.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* from = whole.data<const T>();
+    T* to = values.data<T>();
+    kernel::for_rows(planes.planes, windows.work(), [&](int64_t begin, int64_t end) {
+      std::vector<T> scratch(static_cast<size_t>(layout.scratch(windows)));
+      for (int64_t p = begin; p < end; ++p) {
+        kernel::run<PoolValues<T>>(&windows, &layout, from + p * in, to + p * out, scratch.data());
+      }
+    });
+  });
+  return values;
+}
+
 // What max_pool_with_indices is over any number of dimensions; `Op` has its own schema, name,
 // dimensions and document.
 template <class Op>
@@ -302,6 +322,34 @@ struct MaxPoolRules {
   }
 };
 
+// What max_pool is over any number of dimensions: positions are noted where a gradient needs them.
+template <class Op>
+struct MaxPoolValueRules {
+  static constexpr auto saves = "shape(input)";
+  static Tensor forward(Context& c, const Tensor& input, IntList kernel_size,
+                        std::optional<IntList> stride, IntList padding, IntList dilation,
+                        bool ceil_mode) {
+    c.save_for_forward({input});
+    if (!c.needs_input_grad(0)) {
+      return largest_values(Op::name, input, kernel_size, stride, padding, dilation, ceil_mode);
+    }
+    auto [values, indices] =
+        largest(Op::name, input, kernel_size, stride, padding, dilation, ceil_mode);
+    c.mark_non_differentiable({indices});
+    c.save_for_backward({indices});
+    return values;
+  }
+  static Tensor backward(ContextOf<Op>& c, const Tensor& g) {
+    return tenon::nn::grad::max_pool(g, c.saved(0), c["input"_arg].shape(), Op::dimensions);
+  }
+  static Tensor jvp(ContextOf<Op>& c, TensorList t) {
+    const auto [values, indices] =
+        largest(Op::name, c.saved(0), c["kernel_size"_arg], c["stride"_arg], c["padding"_arg],
+                c["dilation"_arg], c["ceil_mode"_arg]);
+    return pick(t[0], indices, Op::dimensions);
+  }
+};
+
 struct MaxPool1dWithIndices : MaxPoolRules<MaxPool1dWithIndices> {
   static constexpr auto name = "max_pool1d";
   static constexpr int64_t dimensions = 1;
@@ -314,19 +362,14 @@ struct MaxPool1dWithIndices : MaxPoolRules<MaxPool1dWithIndices> {
       "-inf and -1 for a window wholly in the padding.";
 };
 
-struct MaxPool1d {
+struct MaxPool1d : MaxPoolValueRules<MaxPool1d> {
+  static constexpr auto name = "max_pool1d";
+  static constexpr int64_t dimensions = 1;
   static constexpr auto schema =
       "nn.functional.max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, "
       "int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor";
   static constexpr auto doc =
       "The largest element of each window; stride is kernel_size unless given.";
-  static constexpr bool composite = true;
-
-  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
-                        IntList padding, IntList dilation, bool ceil_mode) {
-    return std::get<0>(tenon::nn::functional::max_pool1d_with_indices(
-        input, kernel_size, stride, padding, dilation, ceil_mode));
-  }
 };
 
 struct MaxPool2dWithIndices : MaxPoolRules<MaxPool2dWithIndices> {
@@ -342,19 +385,14 @@ struct MaxPool2dWithIndices : MaxPoolRules<MaxPool2dWithIndices> {
       "-inf and -1 for a window wholly in the padding.";
 };
 
-struct MaxPool2d {
+struct MaxPool2d : MaxPoolValueRules<MaxPool2d> {
+  static constexpr auto name = "max_pool2d";
+  static constexpr int64_t dimensions = 2;
   static constexpr auto schema =
       "nn.functional.max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, "
       "int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor";
   static constexpr auto doc =
       "The largest element of each window; stride is kernel_size unless given.";
-  static constexpr bool composite = true;
-
-  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
-                        IntList padding, IntList dilation, bool ceil_mode) {
-    return std::get<0>(tenon::nn::functional::max_pool2d_with_indices(
-        input, kernel_size, stride, padding, dilation, ceil_mode));
-  }
 };
 
 struct MaxPool3dWithIndices : MaxPoolRules<MaxPool3dWithIndices> {
@@ -370,19 +408,14 @@ struct MaxPool3dWithIndices : MaxPoolRules<MaxPool3dWithIndices> {
       "-inf and -1 for a window wholly in the padding.";
 };
 
-struct MaxPool3d {
+struct MaxPool3d : MaxPoolValueRules<MaxPool3d> {
+  static constexpr auto name = "max_pool3d";
+  static constexpr int64_t dimensions = 3;
   static constexpr auto schema =
       "nn.functional.max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, "
       "int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor";
   static constexpr auto doc =
       "The largest element of each window; stride is kernel_size unless given.";
-  static constexpr bool composite = true;
-
-  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
-                        IntList padding, IntList dilation, bool ceil_mode) {
-    return std::get<0>(tenon::nn::functional::max_pool3d_with_indices(
-        input, kernel_size, stride, padding, dilation, ceil_mode));
-  }
 };
 
 // The gradient of every pool of maxima: each goes back to where its element was.

@@ -123,6 +123,30 @@ TEST_SUITE("nn") {
     }
   }
 
+  TEST_CASE("max_pool2d has the same values with and without positions, in rows of any length") {
+    std::mt19937_64 engine(7);
+    const auto below = [&](int64_t count) {
+      return static_cast<int64_t>(engine() % static_cast<uint64_t>(count));
+    };
+    for (int round = 0; round < 200; ++round) {
+      const Shape kernel{1 + below(3), 1 + below(4)}, stride{1 + below(2), 1 + below(4)};
+      const Shape padding{below(kernel[0] / 2 + 1), below(kernel[1] / 2 + 1)};
+      const Shape dilation{1, 1 + below(2)}, shape{2, 6 + below(30), 8 + below(150)};
+      const bool ceil_mode = below(2) == 0;
+      CAPTURE(shape);
+      CAPTURE(kernel);
+      CAPTURE(stride);
+      CAPTURE(padding);
+      CAPTURE(dilation);
+      Tensor x = numbers(shape, below(2) == 0 ? tenon::f32 : tenon::f64);
+      x = x.masked_fill(x > 1.9, kNan);
+      const auto [values, indices] =
+          functional::max_pool2d_with_indices(x, kernel, stride, padding, dilation, ceil_mode);
+      check_close(functional::max_pool2d(x, kernel, stride, padding, dilation, ceil_mode), values,
+                  0);
+    }
+  }
+
   TEST_CASE("pools of one to three dimensions agree with a walk over each window") {
     std::mt19937_64 engine(3);
     const auto below = [&](int64_t count) {

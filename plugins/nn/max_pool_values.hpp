@@ -1,0 +1,157 @@
+// The largest element of each window, without where it was: for calls that no gradient follows. All
+// windows are the vector, however short their rows.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include <tenon/kernel/lanes.hpp>
+
+#include "pooling.hpp"
+
+namespace nn {
+
+// A plane is reduced in two steps, some of its rows of windows at a time: to the largest element of
+// each column of a window, in rows with their borders, then along these rows. Their pitch is a multiple
+// of the stride, so that one loop goes through all of them; where rows do not end with their last
+// window, it computes a few that are none.
+struct ValueRows {
+  int64_t pitch, columns, rows;  // of a row; windows in a pitch; rows at a time
+  static constexpr int64_t kElements = 4096;
+  static constexpr int64_t kWindows = 32;  // in one step of the loop along the rows
+
+  explicit ValueRows(const Windows& w) {
+    const int64_t stride = w.stride[2];
+    const bool apart = w.dilation[2] * (w.kernel[2] - 1) < stride;
+    const int64_t reach = apart ? w.out[2] * stride : needed(w);
+    columns = (reach + stride - 1) / stride;
+    pitch = columns * stride;
+    rows = std::clamp<int64_t>(kElements / pitch, 1, w.out[1]);
+  }
+  // Kernels may be much larger than their input: such rows would be borders alone.
+  static bool takes(const Windows& w) {
+    return w.kernel[2] <= 64 && w.dilation[2] <= 64 && w.stride[2] <= 64;
+  }
+  // Of the rows, and of what windows that are none reach for behind them.
+  int64_t elements(const Windows& w) const {
+    return rows * pitch + kWindows * w.stride[2] + w.dilation[2] * (w.kernel[2] - 1);
+  }
+  int64_t scratch(const Windows& w) const { return elements(w) + rows * columns; }
+
+ private:
+  // From the first border to the end of the last window.
+  static int64_t needed(const Windows& w) {
+    return (w.out[2] - 1) * w.stride[2] + w.dilation[2] * (w.kernel[2] - 1) + 1;
+  }
+};
+
+template <class T>
+struct PoolValues {
+  // `scratch` has layout->scratch(*windows) elements.
+  TENON_INLINE static void run(const Windows* windows, const ValueRows* layout, const T* plane,
+                               T* values, T* scratch) {
+    const Windows& w = *windows;
+    const ValueRows& l = *layout;
+    T* const joined = scratch + l.elements(w);
+    const bool direct = l.columns == w.out[2];
+    std::fill(scratch, joined, none);  // the borders, which no row overwrites
+    for (int64_t z = 0; z < w.out[0]; ++z) {
+      for (int64_t y = 0; y < w.out[1]; y += l.rows) {
+        const int64_t rows = std::min(l.rows, w.out[1] - y);
+        for (int64_t r = 0; r < rows; ++r)
+          take_columns(w, l, plane, z, y + r, scratch + r * l.pitch);
+        take_rows(w, scratch, direct ? values : joined, rows * l.columns);
+        for (int64_t r = 0; !direct && r < rows; ++r)
+          std::copy_n(joined + r * l.columns, w.out[2], values + r * w.out[2]);
+        values += rows * w.out[2];
+      }
+    }
+  }
+
+ private:
+  static constexpr T none = -std::numeric_limits<T>::infinity();
+
+  using V = kernel::Vector<T, kernel::register_bytes>;
+  static constexpr auto N = static_cast<int64_t>(sizeof(V) / sizeof(T));
+
+  // Of two elements the larger one, or the NaN.
+  TENON_INLINE static T larger(T best, T other) {
+    kernel::take_better<true>(best, other);
+    return best;
+  }
+  TENON_INLINE static void larger_of_register(T* to, const T* a, const T* b) {
+    V best, other;
+    kernel::detail::load_vector(best, a);
+    kernel::detail::load_vector(other, b);
+    kernel::take_better<true>(best, other);
+    __builtin_memcpy(to, &best, sizeof(V));
+  }
+  // Of two rows. The last register overlaps the one before: what is left over would take branches.
+  TENON_INLINE static void larger_of_rows(T* to, const T* a, const T* b, int64_t count) {
+    if (count < N) {
+      T left[N] = {}, right[N] = {};
+      std::copy_n(a, count, left);
+      std::copy_n(b, count, right);
+      larger_of_register(left, left, right);
+      std::copy_n(left, count, to);
+      return;
+    }
+    for (int64_t x = 0; x + N < count; x += N) larger_of_register(to + x, a + x, b + x);
+    const int64_t last = count - N;
+    larger_of_register(to + last, a + last, b + last);
+  }
+  // Of each column of the windows in row (z, y).
+  TENON_INLINE static void take_columns(const Windows& w, const ValueRows& l, const T* plane,
+                                        int64_t z, int64_t y, T* row) {
+    T* const to = row + w.padding[2];
+    const int64_t count = std::min(w.in[2], l.pitch - w.padding[2]);
+    const int64_t front = z * w.stride[0] - w.padding[0], top = y * w.stride[1] - w.padding[1];
+    const Taps slices(w, 0, front, front), rows(w, 1, top, top);
+    const T* first = nullptr;  // waits for a second one
+    int64_t taken = 0;
+    for (int64_t k = slices.begin; k < slices.end; ++k) {
+      for (int64_t i = rows.begin; i < rows.end; ++i, ++taken) {
+        const int64_t slice = front + k * w.dilation[0];
+        const T* from = plane + (slice * w.in[1] + top + i * w.dilation[1]) * w.in[2];
+        if (taken == 0) {
+          first = from;
+        } else if (taken == 1) {
+          larger_of_rows(to, first, from, count);
+        } else {
+          larger_of_rows(to, to, from, count);
+        }
+      }
+    }
+    if (taken == 0) std::fill_n(to, count, none);
+    if (taken == 1) std::copy_n(first, count, to);
+  }
+  // Along the rows, for `count` windows.
+  TENON_INLINE static void take_rows(const Windows& w, const T* from, T* to, int64_t count) {
+    const int64_t stride = w.stride[2], kernel = w.kernel[2];
+    const bool adjacent = stride == 2 && w.dilation[2] == 1;
+    constexpr int64_t step = ValueRows::kWindows;
+    for (int64_t i = 0; i < count; i += step, from += step * stride) {
+      T rest[step];
+      T* const at = count - i < step ? rest : to + i;
+      if (adjacent && kernel == 2) {
+        TENON_INDEPENDENT
+        for (int64_t k = 0; k < step; ++k) at[k] = larger(from[2 * k], from[2 * k + 1]);
+      } else if (adjacent && kernel == 3) {
+        TENON_INDEPENDENT
+        for (int64_t k = 0; k < step; ++k)
+          at[k] = larger(larger(from[2 * k], from[2 * k + 1]), from[2 * k + 2]);
+      } else {
+        for (int64_t k = 0; k < step; ++k) at[k] = from[k * stride];
+        for (int64_t j = 1; j < kernel; ++j) {
+          const T* tap = from + j * w.dilation[2];
+          TENON_INDEPENDENT
+          for (int64_t k = 0; k < step; ++k) at[k] = larger(at[k], tap[k * stride]);
+        }
+      }
+      if (at == rest) std::copy_n(rest, count - i, to + i);
+    }
+  }
+};
+
+}  // namespace nn
