@@ -25,9 +25,8 @@ State rnn_step(const Tensor& gates, const Tensor& hidden_gates, bool relu) {
   return {relu ? sum.relu() : sum.tanh(), {}};
 }
 State lstm_step(const Tensor& gates, const Tensor& hidden_gates, const State& state) {
-  const std::vector<Tensor> parts = tenon::chunk(gates + hidden_gates, 4, 1);
-  const Tensor cell = parts[1].sigmoid() * state.cell + parts[0].sigmoid() * parts[2].tanh();
-  return {parts[3].sigmoid() * cell.tanh(), cell};
+  auto [hidden, cell] = tenon::nn::functional::lstm_step(gates, hidden_gates, state.cell);
+  return {std::move(hidden), std::move(cell)};
 }
 State gru_step(const Tensor& gates, const Tensor& hidden_gates, const State& state) {
   const std::vector<Tensor> own = tenon::chunk(gates, 3, 1);

@@ -139,6 +139,12 @@ std::vector<Case> layers() {
          return functional::conv2d_weight(in[0], {2, 1, 2, 2}, in[1], 1, 0, 2, 2);
        },
        {leaf({2, 2, 4, 3}), leaf({2, 2, 2, 1}, 2)}},
+      {"lstm_step",
+       [](List in) {
+         const auto [hidden, cell] = functional::lstm_step(in[0], in[1], in[2]);
+         return hidden + cell * 0.5;
+       },
+       {leaf({2, 12}), leaf({2, 12}, 2), leaf({2, 3}, 3)}},
       {"max_pool2d_with_indices",
        [](List in) { return std::get<0>(functional::max_pool2d_with_indices(in[0], 2, 1, 1)); },
        {spread({1, 2, 3, 3})}},

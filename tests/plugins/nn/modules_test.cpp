@@ -175,6 +175,36 @@ TEST_SUITE("nn") {
     CHECK_THROWS_AS(Module::create("Dropout", arg("p") = 2.0), tenon::ValueError);
   }
 
+  TEST_CASE(
+      "lstm_step agrees with its ops, in rows longer than a register, and with its gradients") {
+    for (const int64_t n : {1, 5, 64, 150}) {
+      CAPTURE(n);
+      Tensor gates = numbers({3, 4 * n}, tenon::f64),
+             hidden_gates = numbers({3, 4 * n}, tenon::f64, 2),
+             cell = numbers({3, n}, tenon::f64, 3);
+      std::vector<Tensor> leaves{gates.requires_grad_(), hidden_gates.requires_grad_(),
+                                 cell.requires_grad_()};
+      const auto gradients = [&](const Tensor& hidden, const Tensor& next) {
+        (hidden * 2 + next).sum().backward();
+        std::vector<Tensor> all{hidden.detach(), next.detach()};
+        for (Tensor& leaf : leaves) {
+          all.push_back(leaf.grad());
+          leaf.set_grad({});
+        }
+        return all;
+      };
+      const std::vector<Tensor> parts = tenon::chunk(gates + hidden_gates, 4, 1);
+      const Tensor next = parts[1].sigmoid() * cell + parts[0].sigmoid() * parts[2].tanh();
+      const std::vector<Tensor> expected = gradients(parts[3].sigmoid() * next.tanh(), next);
+      const auto [hidden, found_next] = tenon::nn::functional::lstm_step(gates, hidden_gates, cell);
+      const std::vector<Tensor> found = gradients(hidden, found_next);
+      for (size_t i = 0; i < found.size(); ++i) check_close(found[i], expected[i], 1e-13);
+    }
+    CHECK_THROWS_AS(tenon::nn::functional::lstm_step(tenon::ones({2, 8}), tenon::ones({2, 8}),
+                                                     tenon::ones({2, 3})),
+                    tenon::ValueError);
+  }
+
   TEST_CASE("recurrent modules compute the same with gradients recorded and without") {
     tenon::seed_generator(1);
     for (const std::string type : {"RNN", "LSTM", "GRU"}) {
