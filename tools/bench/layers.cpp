@@ -78,14 +78,17 @@ void attention_forward(State& state) {
 }
 BENCHMARK(attention_forward)->UseRealTime();
 
-// 64 steps, batch 16, 128 -> 256.
-void lstm_forward(State& state) {
+// 64 steps, 128 -> 256.
+void lstm_steps(State& state, int64_t batch) {
   const tenon::NoGrad no_grad;
   const Module model = Module::create("LSTM", arg("input_size") = 128, arg("hidden_size") = 256);
-  const Tensor input = numbers({64, 16, 128});
+  const Tensor input = numbers({64, batch, 128});
   for (auto _ : state) keep(std::get<0>(model.call<std::tuple<Tensor, Tensor, Tensor>>(input)));
 }
+void lstm_forward(State& state) { lstm_steps(state, 16); }
+void lstm_row(State& state) { lstm_steps(state, 1); }
 BENCHMARK(lstm_forward)->UseRealTime();
+BENCHMARK(lstm_row)->UseRealTime();
 
 void lstm(State& state) {
   const Module model = Module::create("LSTM", arg("input_size") = 128, arg("hidden_size") = 256);

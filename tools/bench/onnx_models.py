@@ -101,6 +101,7 @@ MODELS = {
     "mlp_row": (lambda: linears(64, 128, 64, 10), (1, 64)),
     "attention": (lambda: Attention(256, 8), (128, 8, 256)),
     "lstm": (lambda: Lstm(128, 256), (64, 16, 128)),
+    "lstm_row": (lambda: Lstm(128, 256), (64, 1, 128)),
     "convolution_64_56": (lambda: nn.Conv2d(64, 64, 3, padding=1), (1, 64, 56, 56)),
     "convolution_256_56_1x1": (lambda: nn.Conv2d(256, 64, 1), (1, 256, 56, 56)),
     "convolution_depthwise": (lambda: nn.Conv2d(128, 128, 3, padding=1, groups=128), (1, 128, 56, 56)),
