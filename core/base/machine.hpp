@@ -11,6 +11,12 @@
 #include <emmintrin.h>
 #endif
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TENON_THREAD_SANITIZER 1
+#endif
+#endif
+
 namespace tenon::core {
 
 // The best set of instructions that loops are compiled for and this machine runs.
@@ -25,6 +31,23 @@ inline uint32_t detect_isa() noexcept {
   return v4 ? TENON_ISA_V4 : TENON_ISA_V3;
 #else
   return TENON_ISA_BASELINE;
+#endif
+}
+
+// Adds to a number that only this thread changes and others read, those after a membarrier of the kernel:
+// what was done before it is seen before it.
+template <int kChange>
+[[gnu::always_inline]] inline void add_in_order(int64_t& number) noexcept {
+#if defined(__SANITIZE_THREAD__) || defined(TENON_THREAD_SANITIZER)
+  __atomic_fetch_add(&number, int64_t{kChange}, __ATOMIC_SEQ_CST);
+#elif defined(__x86_64__)
+  // One instruction, which compilers do not make of an atomic load and store. Stores of x86 are seen in
+  // their order.
+  asm volatile("addq %1, %0" : "+m"(number) : "i"(kChange) : "memory", "cc");
+#else
+  const int64_t sum = __atomic_load_n(&number, __ATOMIC_RELAXED) + kChange;
+  __atomic_store_n(&number, sum, __ATOMIC_RELEASE);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);  // the rest is up to the membarrier
 #endif
 }
 

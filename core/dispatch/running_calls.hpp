@@ -8,13 +8,8 @@
 
 #include <cstdint>
 
+#include "core/base/machine.hpp"
 #include "core/dispatch/thread_state.hpp"
-
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TENON_THREAD_SANITIZER 1
-#endif
-#endif
 
 namespace tenon::core {
 
@@ -40,14 +35,7 @@ class RunningCall {
  private:
   template <int kChange>
   [[gnu::always_inline]] static void add() noexcept {
-    int64_t& running = thread_state.own.running;
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(TENON_THREAD_SANITIZER)
-    // One instruction each, which compilers do not make of an atomic load and store. Stores of x86 are
-    // seen in their order.
-    asm volatile("addq %1, %0" : "+m"(running) : "i"(kChange) : "memory", "cc");
-#else
-    __atomic_fetch_add(&running, int64_t{kChange}, __ATOMIC_SEQ_CST);
-#endif
+    add_in_order<kChange>(thread_state.own.running);
   }
 };
 

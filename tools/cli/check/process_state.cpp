@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 
 #include <tenon/host.hpp>
+#include <tenon/kernel/floating_mode.hpp>
 #include <tenon/parallel.hpp>
 
 #include "format.hpp"
@@ -30,37 +31,6 @@ extern char** environ;
 namespace cli {
 
 namespace {
-
-// Flags of exceptions come and go with arithmetic: modes alone.
-unsigned vector_mode() {
-#if defined(__x86_64__)
-  return __builtin_ia32_stmxcsr() & ~0x3fU;
-#else
-  return 0;
-#endif
-}
-void set_vector_mode([[maybe_unused]] unsigned mode) {
-#if defined(__x86_64__)
-  __builtin_ia32_ldmxcsr(mode);
-#endif
-}
-
-// Of the arithmetic of long double.
-unsigned legacy_mode() {
-#if defined(__x86_64__)
-  uint16_t mode = 0;
-  __asm__ volatile("fnstcw %0" : "=m"(mode));
-  return mode;
-#else
-  return 0;
-#endif
-}
-void set_legacy_mode([[maybe_unused]] unsigned mode) {
-#if defined(__x86_64__)
-  const auto word = static_cast<uint16_t>(mode);
-  __asm__ volatile("fldcw %0" : : "m"(word));
-#endif
-}
 
 std::vector<std::string> environment_now() {
   std::vector<std::string> list;
@@ -133,8 +103,7 @@ ProcessState ProcessState::now() {
   if (sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_DISABLE) == 0)
     state.signal_stack_ = stack.ss_sp;
   state.rounding_ = std::fegetround();
-  state.vector_mode_ = vector_mode();
-  state.legacy_mode_ = legacy_mode();
+  state.floating_mode_ = tenon::kernel::floating_mode();
   for (size_t resource = 0; resource < state.limits_.size(); ++resource)
     getrlimit(static_cast<__rlimit_resource>(resource), &state.limits_[resource]);
   for (size_t which = 0; which < state.timers_.size(); ++which)
@@ -207,17 +176,13 @@ void ProcessState::restore_signals(const ProcessState& now, const Report& report
 }
 
 void ProcessState::restore_arithmetic(const ProcessState& now, const Report& report) const {
-  if (now.rounding_ == rounding_ && now.vector_mode_ == vector_mode_ &&
-      now.legacy_mode_ == legacy_mode_)
-    return;
+  if (now.rounding_ == rounding_ && now.floating_mode_ == floating_mode_) return;
   report("floating-point-mode",
-         format_text("the modes of floating-point arithmetic are {:#x} with rounding {:#x}, {:#x} "
-                     "for long double, and were {:#x} with rounding {:#x}, {:#x}",
-                     now.vector_mode_, now.rounding_, now.legacy_mode_, vector_mode_, rounding_,
-                     legacy_mode_));
+         format_text("the modes of floating-point arithmetic are {:#x} with rounding {:#x}, and "
+                     "were {:#x} with rounding {:#x}",
+                     now.floating_mode_, now.rounding_, floating_mode_, rounding_));
   std::fesetround(rounding_);
-  set_vector_mode(vector_mode_);
-  set_legacy_mode(legacy_mode_);
+  tenon::kernel::set_floating_mode(floating_mode_);
 }
 
 void ProcessState::restore_limits(const ProcessState& now, const Report& report) const {
@@ -313,17 +278,17 @@ void ProcessState::restore(const Report& report) const {
 namespace {
 
 // The modes of one thread that runs kernels, where they are not `mode`, which it gets.
-unsigned other_mode(unsigned mode) {
+uint64_t other_mode(uint64_t mode) {
   using Clock = std::chrono::steady_clock;
   constexpr int32_t most = 4;
   std::atomic<int> arrived{0};
-  std::atomic<unsigned> other{mode};
+  std::atomic<uint64_t> other{mode};
   const int32_t count = tenon::thread_count();
   tenon::set_thread_count(most);
   tenon::parallel_for(0, most, 1, [&](int64_t begin, int64_t end) {
-    if (const unsigned found = vector_mode(); found != mode) {
+    if (const uint64_t found = tenon::kernel::floating_mode(); found != mode) {
       other = found;
-      set_vector_mode(mode);
+      tenon::kernel::set_floating_mode(mode);
     }
     // Each thread is to take one: a moment for the others to begin.
     arrived += static_cast<int>(end - begin);
@@ -337,8 +302,8 @@ unsigned other_mode(unsigned mode) {
 }  // namespace
 
 std::string restore_kernel_threads() {
-  const unsigned mode = vector_mode();
-  const unsigned found = other_mode(mode);
+  const uint64_t mode = tenon::kernel::floating_mode();
+  const uint64_t found = other_mode(mode);
   if (found == mode) return "";
   for (int quiet = 0; quiet < 20; ++quiet) {  // until none has it: not each takes part each time
     if (other_mode(mode) != mode) quiet = 0;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdint>
 #include <functional>
 #include <locale.h>
 #include <locale>
@@ -52,7 +53,7 @@ class ProcessState {
   sigset_t blocked_{};
   void* signal_stack_ = nullptr;
   int rounding_ = 0;
-  unsigned vector_mode_ = 0, legacy_mode_ = 0;
+  uint64_t floating_mode_ = 0;
   std::array<rlimit, RLIM_NLIMITS> limits_{};
   std::array<itimerval, 3> timers_{};
   long created_timers_ = 0;
