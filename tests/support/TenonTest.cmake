@@ -35,6 +35,23 @@ endfunction()
 #
 # Configures and builds the project in dir against a staged installation and runs its tests.
 set(TENON_STAGE ${PROJECT_BINARY_DIR}/stage)
+# For another processor, as the build is: packages are looked for in folders of that one alone.
+set(TENON_PROJECT_TOOLCHAIN)
+if(CMAKE_CROSSCOMPILING)
+  set(TENON_PROJECT_TOOLCHAIN
+    -DCMAKE_TOOLCHAIN_FILE=${CMAKE_TOOLCHAIN_FILE} -DCMAKE_FIND_ROOT_PATH=${TENON_STAGE})
+endif()
+
+# tenon_not_emulated("why" TEST...)
+#
+# Tests that emulation cannot run; the preset for aarch64 excludes their label.
+function(tenon_not_emulated reason)
+  if(CMAKE_CROSSCOMPILING)
+    set_property(TEST ${ARGN} APPEND PROPERTY LABELS not_emulated)
+    list(JOIN ARGN ", " tests)
+    message(STATUS "not tested under emulation: ${tests}: ${reason}")
+  endif()
+endfunction()
 add_test(NAME install/clear COMMAND ${CMAKE_COMMAND} -E rm -rf ${TENON_STAGE})
 add_test(NAME install/stage
   COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${TENON_STAGE})
@@ -48,6 +65,7 @@ function(tenon_add_project_test name)
     --build-generator ${CMAKE_GENERATOR}
     --build-options
       -DCMAKE_PREFIX_PATH=${TENON_STAGE}
+      ${TENON_PROJECT_TOOLCHAIN}
       -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}
       -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER} -DCMAKE_C_FLAGS=${flags}
       -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_CXX_FLAGS=${flags}
