@@ -16,8 +16,8 @@
 #include "core/base/fork.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/autograd_interface.hpp"
 #include "core/dispatch/conversion.hpp"
+#include "core/dispatch/higher_areas.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/tensor/dtype.hpp"
 

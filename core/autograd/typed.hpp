@@ -15,7 +15,7 @@ struct TensorType;
 // Throws.
 TensorRef project_gradient(TensorRef gradient, uint32_t type);
 
-// ---- what dispatch asks, see AutogradInterface ----
+// ---- what dispatch asks, see HigherAreas ----
 TensorRef share_with_history(Tensor& tensor);
 TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name);
 TensorRef connect_tangent(TensorRef result, Tensor& from);

@@ -2,13 +2,13 @@
 #include "core/dispatch/arguments.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <bitset>
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/dispatch/value.hpp"
 #include "core/tensor/dtype.hpp"
 #include "tenon/abi/tensor.h"
 
@@ -16,12 +16,9 @@ namespace tenon::core {
 
 namespace {
 
-std::atomic<TensorTypeName> tensor_type_name{nullptr};
-
 std::string tensor_text(const tenon_tensor* tensor) {
   const uint32_t type = tensor == nullptr ? 0 : tenon_tensor_get_view(tensor)->type;
-  const TensorTypeName name = tensor_type_name.load(std::memory_order_acquire);
-  return type == 0 || name == nullptr ? "Tensor" : name(type);
+  return type == 0 ? "Tensor" : tensor_type_name(type);
 }
 
 [[noreturn]] void refuse(const Schema& schema, const std::string& what) {
@@ -130,13 +127,6 @@ bool is_integral(const tenon_value& value) {
   return value.tag == TENON_VALUE_INT || value.tag == TENON_VALUE_BOOL;
 }
 
-tenon_value make_float(double number) {
-  tenon_value value{};
-  value.tag = TENON_VALUE_FLOAT;
-  value.as.number = number;
-  return value;
-}
-
 // Binds one value to one parameter.
 class Conversion {
  public:
@@ -162,7 +152,7 @@ class Conversion {
     }
     if (type.list) return convert_list(value);
     if (type.kind == TypeKind::floating && is_integral(value)) {
-      return make_float(static_cast<double>(value.as.integer));
+      return float_value(static_cast<double>(value.as.integer));
     }
     if (type.kind == TypeKind::dtype && value.tag == TENON_VALUE_STRING)
       return convert_dtype(value);
@@ -530,10 +520,6 @@ std::string value_type_text(const tenon_value& value) {
     default:
       return format_text("value with unknown tag {}", value.tag);
   }
-}
-
-void set_tensor_type_name(TensorTypeName name) noexcept {
-  tensor_type_name.store(name, std::memory_order_release);
 }
 
 uint32_t list_tag(const SchemaType& type) {

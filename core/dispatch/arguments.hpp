@@ -79,9 +79,7 @@ std::string expected_text(const SchemaType& type);
 // "str", ...
 std::string value_type_text(const tenon_value& value);
 
-// Names tensor types other than Tensor in these messages. The registry of types sets it once, at
-// its start; before that they print as "Tensor".
-using TensorTypeName = std::string (*)(uint32_t type);
-void set_tensor_type_name(TensorTypeName name) noexcept;
+// The name of a tensor type in these messages. Defined with the table of types.
+const std::string& tensor_type_name(uint32_t type);
 
 }  // namespace tenon::core

@@ -7,10 +7,10 @@
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
-#include "core/dispatch/autograd_interface.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/conversion.hpp"
 #include "core/dispatch/error_context.hpp"
+#include "core/dispatch/higher_areas.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/operands.hpp"
 #include "core/dispatch/payload.hpp"
@@ -143,7 +143,7 @@ tenon_status run_override(CallFrame& frame) noexcept {
     if (frame.outer != nullptr) check_recursion(frame);
     bind_signature(candidate, call.implementation, call.arguments, own);
     if (frame.hidden != 0 && entry.rules != nullptr)
-      autograd_interface.refuse_hidden_history(frame, entry);
+      higher_areas.refuse_hidden_history(frame, entry);
   });
   if (status != TENON_OK) return status;
   if (entry.rules != nullptr) {
@@ -187,7 +187,7 @@ tenon_status check_answer(const CallFrame& frame) noexcept {
   const Override* const entry = candidate_of(frame).entry;
   if (entry != nullptr && entry->rules != nullptr) return TENON_OK;
   const tenon_status status =
-      guarded(call.error, [&] { autograd_interface.refuse_lost_gradient(frame, call.results); });
+      guarded(call.error, [&] { higher_areas.refuse_lost_gradient(frame, call.results); });
   if (status != TENON_OK) release_results(call.implementation, call.results);
   return status;
 }

@@ -7,9 +7,9 @@
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
-#include "core/dispatch/autograd_interface.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/call_frame.hpp"
+#include "core/dispatch/higher_areas.hpp"
 #include "core/dispatch/operands.hpp"
 #include "core/dispatch/payload.hpp"
 #include "core/dispatch/result_check.hpp"
@@ -41,12 +41,12 @@ TensorRef to_plain(Tensor& tensor) {
                   converter->name, shape_text(result->shape()), shape_text(tensor.shape()));
     }
     if (converter->is_tensor)
-      return autograd_interface.connect_same_data(std::move(result), tensor, *converter);
-    return autograd_interface.connect_tangent(
-        autograd_interface.connect_conversion(std::move(result), tensor, kToTensorNode), tensor);
+      return higher_areas.connect_same_data(std::move(result), tensor, *converter);
+    return higher_areas.connect_tangent(
+        higher_areas.connect_conversion(std::move(result), tensor, kToTensorNode), tensor);
   }
   if (!type.is_tensor) throw Error(TENON_ERROR_TYPE, "{} has no conversion to Tensor", type.name);
-  TensorRef plain = autograd_interface.share_with_history(tensor);
+  TensorRef plain = higher_areas.share_with_history(tensor);
   set_type(*plain, 0, nullptr);
   return plain;
 }
@@ -61,8 +61,7 @@ void check_changed_through(const Implementation& implementation, const Tensor& o
   if (type.is_tensor) return;
   const bool copied = plain.references.load() == 1 && plain.storage != nullptr &&
                       plain.storage->references.load() == 1;
-  if (!copied &&
-      (!operand.requires_grad() || !records() || autograd_interface.has_held_history(operand)))
+  if (!copied && (!operand.requires_grad() || !records() || higher_areas.has_held_history(operand)))
     return;
   throw Error(copied ? TENON_ERROR_TYPE : TENON_ERROR_INPLACE,
               "{}(): it would change a {} in place through its conversion to Tensor, {}; call the "
@@ -133,7 +132,7 @@ TensorRef wrap(const TensorType& type, const TensorType& converter, Tensor& plai
     wrapped = replace_component(
         type, plain, payload_operands(*type.payload_owner, call.implementation, call.arguments));
   }
-  return autograd_interface.connect_conversion(std::move(wrapped), plain, kFromTensorNode);
+  return higher_areas.connect_conversion(std::move(wrapped), plain, kFromTensorNode);
 }
 
 void wrap_results(const TensorType& type, const Call& call, const ConvertedArguments& converted,

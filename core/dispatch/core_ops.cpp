@@ -85,13 +85,6 @@ bool serves(const Schema& op, const Schema& contract) {
   throw error;
 }
 
-tenon_value dtype_value(tenon_dtype dtype) {
-  tenon_value value{};
-  value.tag = TENON_VALUE_DTYPE;
-  value.as.integer = dtype;
-  return value;
-}
-
 TensorRef call(const tenon_op* op, std::initializer_list<tenon_value> arguments) {
   return call_tensor(op, {arguments.begin(), arguments.size()});
 }

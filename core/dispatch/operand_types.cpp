@@ -4,7 +4,7 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/autograd_interface.hpp"
+#include "core/dispatch/higher_areas.hpp"
 #include "core/dispatch/operands.hpp"
 
 namespace tenon::core {
@@ -60,7 +60,7 @@ OperandTypes gather_types(const Implementation& implementation, const tenon_valu
                           Carried& carried) {
   return walk_types(implementation, arguments, [&](Tensor& tensor, const TensorType* type) {
     if (type != nullptr && type->has_components())
-      carried.hidden |= autograd_interface.refresh_components(tensor);
+      carried.hidden |= higher_areas.refresh_components(tensor);
     carried.flags |= tensor.flags();
   });
 }

@@ -2,7 +2,7 @@
 #include "core/dispatch/payload.hpp"
 
 #include "core/base/error.hpp"
-#include "core/dispatch/autograd_interface.hpp"
+#include "core/dispatch/higher_areas.hpp"
 
 namespace tenon::core {
 
@@ -72,7 +72,7 @@ void retype_results(const TensorType& type, const Implementation& implementation
     // What is held elsewhere is an operand: one that was changed in place stays what it is.
     if (tensor->references.load(std::memory_order_relaxed) != 1) {
       if (implementation.mutates || implementation.out_parameter >= 0) return;
-      TensorRef shared = autograd_interface.share_with_history(*tensor);
+      TensorRef shared = higher_areas.share_with_history(*tensor);
       tensor->release();
       tensor = shared.give();
     }

@@ -359,4 +359,6 @@ const TypeSettings* TypeTable::settings(std::string_view type) const {
   return found == settings_.end() ? nullptr : found->second.get();
 }
 
+const std::string& tensor_type_name(uint32_t type) { return TypeTable::process().at(type).name; }
+
 }  // namespace tenon::core

@@ -10,6 +10,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/arguments.hpp"
+#include "core/dispatch/higher_areas.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/tensor/dtype.hpp"
 #include "core/tensor/shape.hpp"
@@ -63,11 +64,11 @@ void release_value(tenon_value& value) noexcept {
       if (value.as.json != nullptr) value.as.json->release();
       break;
     case TENON_VALUE_MODULE:
-      if (value.as.module != nullptr) release_module(value.as.module);
+      if (value.as.module != nullptr) higher_areas.release_module(value.as.module);
       break;
     case TENON_VALUE_MODULE_LIST:
       for (int64_t i = 0; i < length; ++i) {
-        if (value.as.modules[i] != nullptr) release_module(value.as.modules[i]);
+        if (value.as.modules[i] != nullptr) higher_areas.release_module(value.as.modules[i]);
       }
       free_bytes(value.as.pointer, length * 8);
       break;
@@ -75,7 +76,7 @@ void release_value(tenon_value& value) noexcept {
       for (int64_t i = 0; i < length; ++i) {
         const tenon_named_module& entry = value.as.named_modules[i];
         free_bytes(entry.name.data, entry.name.length);
-        if (entry.module != nullptr) release_module(entry.module);
+        if (entry.module != nullptr) higher_areas.release_module(entry.module);
       }
       free_bytes(value.as.pointer, length * static_cast<int64_t>(sizeof(tenon_named_module)));
       break;

@@ -13,8 +13,6 @@ namespace tenon::core {
 
 // Releases what a given value owns and sets it to none.
 void release_value(tenon_value& value) noexcept;
-// Modules are above dispatch: runtime/assembly.cpp says how one is released.
-extern void (*const release_module)(tenon_module* module) noexcept;
 
 // An owned copy of a borrowed value. Throws TypeError for modules and JSON documents.
 tenon_value copy_value(const tenon_value& value);
@@ -40,6 +38,31 @@ inline tenon_value int_value(int64_t number) {
   tenon_value value{};
   value.tag = TENON_VALUE_INT;
   value.as.integer = number;
+  return value;
+}
+inline tenon_value bool_value(bool truth) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_BOOL;
+  value.as.integer = truth ? 1 : 0;
+  return value;
+}
+inline tenon_value float_value(double number) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_FLOAT;
+  value.as.number = number;
+  return value;
+}
+inline tenon_value dtype_value(tenon_dtype dtype) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_DTYPE;
+  value.as.integer = dtype;
+  return value;
+}
+// Borrows the document.
+inline tenon_value json_value(const tenon_json& document) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_JSON;
+  value.as.json = const_cast<tenon_json*>(&document);
   return value;
 }
 // Borrows the numbers.

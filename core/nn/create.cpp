@@ -14,6 +14,7 @@
 #include "core/dispatch/arguments.hpp"
 #include "core/dispatch/core_ops.hpp"
 #include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/value.hpp"
 #include "core/nn/module_settings.hpp"
 #include "core/tensor/copy.hpp"
 
@@ -188,10 +189,7 @@ class Builder {
       return;
     }
     const bool fits = located(node, &type, [&] {
-      tenon_value whole{};
-      whole.tag = TENON_VALUE_JSON;
-      whole.as.json = const_cast<tenon_json*>(&node);
-      value = bind_argument(type.schema, index, whole, attributes.bound);
+      value = bind_argument(type.schema, index, json_value(node), attributes.bound);
     });
     if (!fits) attributes.complete = false;
   }

@@ -539,10 +539,8 @@ void run_state_save_post_hooks(tenon_module& module, const std::string& prefix,
 void run_state_load_pre_hooks(tenon_module& module, const std::string& prefix,
                               std::vector<NamedTensor>& state, bool strict) {
   for_each_hook(module, TENON_HOOK_STATE_LOAD_PRE, [&](const ModuleHooks::Hook& hook) {
-    tenon_value how{};
-    how.tag = TENON_VALUE_BOOL;
-    how.as.integer = strict ? 1 : 0;
-    const Owned inputs({make_string(prefix), names_of(state), tensors_of(state), how});
+    const Owned inputs(
+        {make_string(prefix), names_of(state), tensors_of(state), bool_value(strict)});
     Replacements replacements(4);
     run_hook(hook, {module, {}}, inputs, {}, replacements);
     replace_state(replacements, state);

@@ -21,13 +21,23 @@ namespace tenon::core {
 
 namespace {
 
+// Members of a document as keyword arguments.
+struct Keywords {
+  std::vector<tenon_string> names;
+  std::vector<tenon_value> values;
+
+  void add(std::string_view name, const tenon_json& value) {
+    names.push_back({name.data(), static_cast<int64_t>(name.size())});
+    values.push_back(json_value(value));
+  }
+};
+
 // ---- "init" ----
 
 // An op that changes its first argument, and keywords for it.
 struct InitOp {
   const tenon_op* op = nullptr;
-  std::vector<tenon_string> keywords;
-  std::vector<tenon_value> values;
+  Keywords keywords;
 
   explicit InitOp(const tenon_json& choice) {
     const tenon_json* type = choice.is_object() ? choice.find("type") : &choice;
@@ -44,12 +54,7 @@ struct InitOp {
                   op->name);
     if (!choice.is_object()) return;
     for (const tenon_json& member : choice.children()) {
-      if (&member == type) continue;
-      keywords.push_back({member.key().data(), static_cast<int64_t>(member.key().size())});
-      tenon_value value{};
-      value.tag = TENON_VALUE_JSON;
-      value.as.json = const_cast<tenon_json*>(&member);
-      values.push_back(value);
+      if (&member != type) keywords.add(member.key(), member);
     }
   }
 
@@ -58,7 +63,7 @@ struct InitOp {
     tenon_value results[kMaxResults] = {};
     tenon_error* error = nullptr;
     const tenon_status status =
-        call_op_keywords(op, {&operand, 1}, keywords, values, results, &error);
+        call_op_keywords(op, {&operand, 1}, keywords.names, keywords.values, results, &error);
     if (status != TENON_OK) throw_status(status, error);
     for (tenon_value& result : results) release_value(result);
   }
@@ -92,21 +97,13 @@ void initialize(tenon_module& module, const tenon_json& setting) {
 
 void load(tenon_module& module, const tenon_json& setting) {
   static const Schema schema = parse_schema("load(str file, str prefix='', bool strict=True)");
-  std::vector<tenon_string> keywords;
-  std::vector<tenon_value> values;
-  const auto add = [&](std::string_view key, const tenon_json& node) {
-    keywords.push_back({key.data(), static_cast<int64_t>(key.size())});
-    tenon_value value{};
-    value.tag = TENON_VALUE_JSON;
-    value.as.json = const_cast<tenon_json*>(&node);
-    values.push_back(value);
-  };
-  if (!setting.is_object()) add("file", setting);
+  Keywords keywords;
+  if (!setting.is_object()) keywords.add("file", setting);
   for (const tenon_json& member :
        setting.is_object() ? setting.children() : std::span<const tenon_json>())
-    add(member.key(), member);
+    keywords.add(member.key(), member);
   BoundArguments bound;
-  bind_arguments(schema, {}, keywords, values, bound);
+  bind_arguments(schema, {}, keywords.names, keywords.values, bound);
   const auto text = [&](size_t index) {
     return std::string(bound.values[index].as.string, bound.values[index].length);
   };
@@ -123,10 +120,7 @@ void load(tenon_module& module, const tenon_json& setting) {
 // ---- "dtype", "frozen" ----
 
 tenon_value bind_setting(const Schema& schema, const tenon_json& setting, BoundArguments& bound) {
-  tenon_value value{};
-  value.tag = TENON_VALUE_JSON;
-  value.as.json = const_cast<tenon_json*>(&setting);
-  return bind_argument(schema, 0, value, bound);
+  return bind_argument(schema, 0, json_value(setting), bound);
 }
 
 void set_dtype(tenon_module& module, const tenon_json& setting) {

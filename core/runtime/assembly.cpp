@@ -4,10 +4,9 @@
 #include "core/autograd/component_history.hpp"
 #include "core/autograd/record.hpp"
 #include "core/autograd/typed.hpp"
-#include "core/dispatch/autograd_interface.hpp"
+#include "core/dispatch/higher_areas.hpp"
 #include "core/dispatch/layer.hpp"
 #include "core/dispatch/plan_cache.hpp"
-#include "core/dispatch/value.hpp"
 #include "core/nn/module.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/table_registrar.hpp"
@@ -27,13 +26,16 @@ constinit const std::array<Layer, kLayerCount> layers{{
     {LayerId::kernel, run_kernel},
 }};
 
-constinit const AutogradInterface autograd_interface{
-    share_with_history, connect_conversion, connect_tangent,       connect_same_data,
-    refresh_components, has_held_history,   refuse_hidden_history, refuse_lost_gradient,
-};
-
-void (*const release_module)(tenon_module*) noexcept = [](tenon_module* module) noexcept {
-  module->release();
+constinit const HigherAreas higher_areas{
+    share_with_history,
+    connect_conversion,
+    connect_tangent,
+    connect_same_data,
+    refresh_components,
+    has_held_history,
+    refuse_hidden_history,
+    refuse_lost_gradient,
+    [](tenon_module* module) noexcept { module->release(); },
 };
 
 // ---- the process's instances: they outlive every static destructor ----
@@ -44,11 +46,7 @@ Registry& Registry::process() {
 }
 
 TypeTable& TypeTable::process() {
-  static TypeTable* const table = [] {
-    auto* made = new TypeTable;
-    set_tensor_type_name([](uint32_t type) { return process().at(type).name; });
-    return made;
-  }();
+  static auto* const table = new TypeTable;
   return *table;
 }
 

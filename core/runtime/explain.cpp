@@ -713,17 +713,6 @@ class ByTypes {
     written_.keyword_words.push_back(word);
   }
 
-  static tenon_value number_value(double number) {
-    tenon_value value{};
-    value.tag = TENON_VALUE_FLOAT;
-    value.as.number = number;
-    return value;
-  }
-  static tenon_value bool_value(bool truth) {
-    tenon_value value = int_value(truth ? 1 : 0);
-    value.tag = TENON_VALUE_BOOL;
-    return value;
-  }
   tenon_value text_value(std::string_view text) {
     const std::string& kept = texts_.emplace_back(text);
     tenon_value value{};
@@ -743,7 +732,7 @@ class ByTypes {
     int64_t integer = 0;
     double number = 0;
     if (reads(word, integer)) return int_value(integer);
-    if (reads(word, number)) return number_value(number);
+    if (reads(word, number)) return float_value(number);
     if (word == "None") return tenon_value{};
     if (word == "True" || word == "False") return bool_value(word == "True");
     if (word.size() >= 2 && word.front() == '\'' && word.back() == '\'')
@@ -753,7 +742,7 @@ class ByTypes {
     if (word.find(',') != std::string::npos) return list_value(word);
     // What a schema calls its kinds; and what is assumed.
     if (word == "Scalar" || word == "Number" || word == "int") return int_value(1);
-    if (word == "float") return number_value(1);
+    if (word == "float") return float_value(1);
     if (word == "bool") return bool_value(false);
     if (parameter != nullptr) {
       const TypeKind kind = parameter->type.kind;
@@ -773,7 +762,7 @@ class ByTypes {
     }
     switch (type.kind) {
       case TypeKind::floating:
-        return number_value(1);
+        return float_value(1);
       case TypeKind::boolean:
         return bool_value(false);
       case TypeKind::string:

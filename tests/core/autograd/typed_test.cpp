@@ -6,7 +6,7 @@
 
 #include "core/autograd/dual.hpp"
 #include "core/autograd/engine.hpp"
-#include "core/dispatch/autograd_interface.hpp"
+#include "core/dispatch/higher_areas.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/types.hpp"
 #include "tests/core/autograd/support.hpp"

@@ -7,8 +7,11 @@
 
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
+#include "core/dispatch/types.hpp"
+#include "tests/core/dispatch/plugin.hpp"
 
 using namespace tenon::core;
+using test::Plugin;
 
 namespace {
 
@@ -41,13 +44,8 @@ tenon_value json_value(const tenon_json* node) {
 }
 constexpr tenon_value kNone{};
 
-// A plain tensor and one of another type; only their views are looked at.
+// Only its view is looked at.
 tenon_tensor_view plain{};
-tenon_tensor_view scalar_tensor = [] {
-  tenon_tensor_view view{};
-  view.type = 7;
-  return view;
-}();
 const tenon_value x = tensor(plain);
 
 struct Keyword {
@@ -55,8 +53,8 @@ struct Keyword {
   tenon_value value;
 };
 
-void bind(const Schema& schema, const std::vector<tenon_value>& positional,
-          const std::vector<Keyword>& keywords, BoundArguments& bound) {
+void bind_values(const Schema& schema, const std::vector<tenon_value>& positional,
+                 const std::vector<Keyword>& keywords, BoundArguments& bound) {
   std::vector<tenon_string> names;
   std::vector<tenon_value> values;
   for (const Keyword& keyword : keywords) {
@@ -70,7 +68,7 @@ std::string fault(std::string_view schema, const std::vector<tenon_value>& posit
                   const std::vector<Keyword>& keywords = {}, tenon_status kind = TENON_ERROR_TYPE) {
   BoundArguments bound;
   try {
-    bind(parse_schema(schema), positional, keywords, bound);
+    bind_values(parse_schema(schema), positional, keywords, bound);
   } catch (const Error& error) {
     CHECK(error.kind == kind);
     return error.message;
@@ -87,15 +85,15 @@ TEST_SUITE("arguments") {
   TEST_CASE("positional, keyword and default values fall into place") {
     const Schema schema = parse_schema(kAdd);
     BoundArguments bound;
-    bind(schema, {x, integer(2)}, {}, bound);
+    bind_values(schema, {x, integer(2)}, {}, bound);
     CHECK(bound.values[0].as.tensor == x.as.tensor);
     CHECK(bound.values[1].as.integer == 2);
     CHECK(bound.values[2].as.integer == 1);
     CHECK(bound.values[3].tag == TENON_VALUE_NONE);
-    bind(schema, {}, {{"alpha", number(0.5)}, {"other", x}, {"input", x}}, bound);
+    bind_values(schema, {}, {{"alpha", number(0.5)}, {"other", x}, {"input", x}}, bound);
     CHECK(bound.values[1].tag == TENON_VALUE_TENSOR);
     CHECK(bound.values[2].as.number == 0.5);
-    bind(parse_schema("f() -> ()"), {}, {}, bound);
+    bind_values(parse_schema("f() -> ()"), {}, {}, bound);
   }
 
   TEST_CASE("values convert where Python would") {
@@ -104,10 +102,10 @@ TEST_SUITE("arguments") {
         "f(float a, int b, int[2] c, int[] d, float[] e, dtype f, Tensor[] g, Scalar[] h, bool[] "
         "i, float[2] j) -> ()");
     const std::vector<int64_t> pair = {3, 4};
-    bind(schema,
-         {integer(2), boolean(true), integer(3), integer(5), integers(pair), text("f32"), x,
-          integer(1), boolean(true), integer(7)},
-         {}, bound);
+    bind_values(schema,
+                {integer(2), boolean(true), integer(3), integer(5), integers(pair), text("f32"), x,
+                 integer(1), boolean(true), integer(7)},
+                {}, bound);
     CHECK(bound.values[0].tag == TENON_VALUE_FLOAT);
     CHECK(bound.values[0].as.number == 2.0);
     CHECK(bound.values[1].as.integer == 1);
@@ -127,15 +125,15 @@ TEST_SUITE("arguments") {
     CHECK(bound.values[2].as.integers[0] == 3);
 
     // An empty list has no element type.
-    bind(parse_schema("f(Tensor[] a, str[] b, float[] c) -> ()"),
-         {integers({}), integers({}), integers({})}, {}, bound);
+    bind_values(parse_schema("f(Tensor[] a, str[] b, float[] c) -> ()"),
+                {integers({}), integers({}), integers({})}, {}, bound);
     CHECK(bound.values[0].tag == TENON_VALUE_TENSOR_LIST);
     CHECK(bound.values[1].tag == TENON_VALUE_STRING_LIST);
     CHECK(bound.values[2].tag == TENON_VALUE_FLOAT_LIST);
 
     const std::vector<int64_t> long_list(1000, 6);
-    bind(parse_schema("f(float[] a, float[] b) -> ()"), {integers(long_list), integers(long_list)},
-         {}, bound);
+    bind_values(parse_schema("f(float[] a, float[] b) -> ()"),
+                {integers(long_list), integers(long_list)}, {}, bound);
     CHECK(bound.values[0].as.numbers[999] == 6.0);
     CHECK(bound.values[1].as.numbers[0] == 6.0);
   }
@@ -143,12 +141,13 @@ TEST_SUITE("arguments") {
   TEST_CASE("arrays of a document become lists") {
     const Json document = parse_json(R"([[3, 3], [1, 2.5], ["a", "b"], [true, false], [], 4])");
     BoundArguments bound;
-    bind(parse_schema("f(int[2] a, float[] b, str[] c, bool[] d, Tensor[] e, int g, any h, "
-                      "Scalar[] i) -> ()"),
-         {json_value(document->at(0)), json_value(document->at(1)), json_value(document->at(2)),
-          json_value(document->at(3)), json_value(document->at(4)), json_value(document->at(5)),
-          json_value(document->at(0)), json_value(document->at(1))},
-         {}, bound);
+    bind_values(
+        parse_schema("f(int[2] a, float[] b, str[] c, bool[] d, Tensor[] e, int g, any h, "
+                     "Scalar[] i) -> ()"),
+        {json_value(document->at(0)), json_value(document->at(1)), json_value(document->at(2)),
+         json_value(document->at(3)), json_value(document->at(4)), json_value(document->at(5)),
+         json_value(document->at(0)), json_value(document->at(1))},
+        {}, bound);
     CHECK(bound.values[0].as.integers[1] == 3);
     CHECK(bound.values[1].as.numbers[1] == 2.5);
     CHECK(std::string_view(bound.values[2].as.strings[1].data, 1) == "b");
@@ -158,8 +157,8 @@ TEST_SUITE("arguments") {
     CHECK(bound.values[6].tag == TENON_VALUE_INT_LIST);
     CHECK(bound.values[6].as.integers[1] == 3);
     BoundArguments others;
-    bind(parse_schema("f(any a, any b) -> ()"),
-         {json_value(document->at(5)), json_value(document->at(2))}, {}, others);
+    bind_values(parse_schema("f(any a, any b) -> ()"),
+                {json_value(document->at(5)), json_value(document->at(2))}, {}, others);
     CHECK(others.values[0].as.integer == 4);
     CHECK(others.values[1].tag == TENON_VALUE_JSON);
     CHECK(bound.values[7].tag == TENON_VALUE_FLOAT_LIST);
@@ -202,15 +201,17 @@ TEST_SUITE("arguments") {
   }
 
   TEST_CASE("other tensor types are called by their name") {
-    CHECK(value_type_text(tensor(scalar_tensor)) == "Tensor");
-    set_tensor_type_name(
-        [](uint32_t type) { return std::string(type == 7 ? "ScalarTensor" : "?"); });
-    CHECK(value_type_text(tensor(scalar_tensor)) == "ScalarTensor");
+    Plugin plugin{"arguments", {}, {}};
+    plugin.type("ArgumentType");
+    plugin.commit(TypeTable::process());
+    tenon_tensor_view typed{};
+    typed.type = TypeTable::process().find("ArgumentType")->id;
+    const tenon_value other = tensor(typed);
+    CHECK(value_type_text(other) == "ArgumentType");
     CHECK(value_type_text(x) == "Tensor");
     const Schema mean = parse_schema("mean(Tensor input) -> Tensor");
-    CHECK_THROWS_WITH(throw_argument_type(mean, 0, 0, value_type_text(tensor(scalar_tensor))),
-                      "mean(): argument 'input' (position 1) must be Tensor, not ScalarTensor");
-    set_tensor_type_name(nullptr);
+    CHECK_THROWS_WITH(throw_argument_type(mean, 0, 0, value_type_text(other)),
+                      "mean(): argument 'input' (position 1) must be Tensor, not ArgumentType");
   }
 
   TEST_CASE("missing arguments are listed as Python lists them") {

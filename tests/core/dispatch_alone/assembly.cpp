@@ -1,13 +1,12 @@
 // What runtime/assembly.cpp defines, for a program whose last area is dispatch: the layers of a
-// call, a stand-in for autograd, and the process's tables.
+// call, a stand-in for the areas above, and the process's tables.
 #include "tests/core/dispatch_alone/assembly.hpp"
 
-#include "core/dispatch/autograd_interface.hpp"
+#include "core/dispatch/higher_areas.hpp"
 #include "core/dispatch/layer.hpp"
 #include "core/dispatch/plan_cache.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/types.hpp"
-#include "core/dispatch/value.hpp"
 
 namespace tenon::core {
 
@@ -35,8 +34,8 @@ constinit const std::array<Layer, kLayerCount> layers{{
     {LayerId::kernel, run_kernel},
 }};
 
-// No tensor of this program has a history or a tangent that could be lost.
-constinit const AutogradInterface autograd_interface{
+// No tensor of this program has a history or a tangent that could be lost, and there are no modules.
+constinit const HigherAreas higher_areas{
     .share_with_history = [](Tensor& tensor) { return make_detached(tensor); },
     .connect_conversion = [](TensorRef result, Tensor&, const char*) { return result; },
     .connect_tangent = [](TensorRef result, Tensor&) { return result; },
@@ -45,10 +44,8 @@ constinit const AutogradInterface autograd_interface{
     .has_held_history = [](const Tensor&) { return false; },
     .refuse_hidden_history = [](const CallFrame&, const Override&) {},
     .refuse_lost_gradient = [](const CallFrame&, tenon_value*) {},
+    .release_module = [](tenon_module*) noexcept {},
 };
-
-// Nor are there modules.
-void (*const release_module)(tenon_module*) noexcept = [](tenon_module*) noexcept {};
 
 Registry& Registry::process() {
   static auto* const registry = new Registry;

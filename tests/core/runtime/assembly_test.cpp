@@ -1,6 +1,6 @@
 // The process's runtime: one of each, in the order of their identifiers.
 #include "core/autograd/component_history.hpp"
-#include "core/dispatch/autograd_interface.hpp"
+#include "core/dispatch/higher_areas.hpp"
 #include "core/dispatch/layer.hpp"
 #include "core/dispatch/plan_cache.hpp"
 #include "core/runtime/runtime.hpp"
@@ -39,15 +39,15 @@ TEST_SUITE("runtime/assembly") {
     CHECK(TypeTable::process().at(0).is_plain());
   }
 
-  TEST_CASE("autograd answers all that dispatch asks") {
-    CHECK((autograd_interface.share_with_history != nullptr));
-    CHECK((autograd_interface.connect_conversion != nullptr));
-    CHECK((autograd_interface.connect_tangent != nullptr));
-    CHECK((autograd_interface.connect_same_data != nullptr));
-    CHECK((autograd_interface.refresh_components == refresh_components));
-    CHECK((autograd_interface.has_held_history == has_held_history));
-    CHECK((autograd_interface.refuse_hidden_history != nullptr));
-    CHECK((autograd_interface.refuse_lost_gradient != nullptr));
-    CHECK((release_module != nullptr));
+  TEST_CASE("the areas above dispatch answer all that it asks") {
+    CHECK((higher_areas.share_with_history != nullptr));
+    CHECK((higher_areas.connect_conversion != nullptr));
+    CHECK((higher_areas.connect_tangent != nullptr));
+    CHECK((higher_areas.connect_same_data != nullptr));
+    CHECK((higher_areas.refresh_components == refresh_components));
+    CHECK((higher_areas.has_held_history == has_held_history));
+    CHECK((higher_areas.refuse_hidden_history != nullptr));
+    CHECK((higher_areas.refuse_lost_gradient != nullptr));
+    CHECK((higher_areas.release_module != nullptr));
   }
 }

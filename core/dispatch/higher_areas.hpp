@@ -1,4 +1,5 @@
-// What dispatch asks of autograd about histories and tangents of typed tensors.
+// What dispatch asks of the areas above it: of autograd about histories and tangents of typed tensors,
+// of nn about modules in values.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@ struct CallFrame;
 struct Override;
 struct TensorType;
 
-struct AutogradInterface {
+struct HigherAreas {
+  // ---- autograd ----
   // Another handle of the same tensor with its history.
   TensorRef (*share_with_history)(Tensor& tensor);
   // What a conversion made of `from`: gradients continue to `from` where the result has no
@@ -34,10 +36,14 @@ struct AutogradInterface {
   // After an override or handler has answered a call that needs gradients: a result without a
   // history gets one that refuses, so that it is not taken for a constant. Throws for tangents.
   void (*refuse_lost_gradient)(const CallFrame& frame, tenon_value* results);
+
+  // ---- nn ----
+  // Gives a reference back.
+  void (*release_module)(tenon_module* module) noexcept;
 };
 
 // Defined by runtime/assembly.cpp, beside the list of layers.
-extern const AutogradInterface autograd_interface;
+extern const HigherAreas higher_areas;
 
 // Names of nodes of conversions: pointers to them are compared.
 inline constexpr char kToTensorNode[] = "ToTensorBackward0";
