@@ -74,4 +74,6 @@ PluginManager& plugin_manager() {
   return *manager;
 }
 
+Runtime process_runtime() { return {process_tables(), plugin_manager()}; }
+
 }  // namespace tenon::core

@@ -30,8 +30,8 @@ struct DeclaredOp {
 
 // That of the table where the op is registered, which is never freed; parsed again elsewhere. Null
 // when it cannot be parsed.
-std::shared_ptr<const Schema> schema_of(const OpFacts& op) {
-  if (const tenon_op* registered = Registry::process().find(op.name())) {
+std::shared_ptr<const Schema> schema_of(const Registry& registry, const OpFacts& op) {
+  if (const tenon_op* registered = registry.find(op.name())) {
     const Implementation* active = registered->implementation.load(std::memory_order_acquire);
     if (active != nullptr && op.schema == active->descriptor.schema)
       return {std::shared_ptr<const Schema>(), &active->schema};
@@ -61,16 +61,17 @@ std::string standing_of(PluginManager& manager, ItemKind kind, std::string_view 
   return provider_standing_text(ProviderStanding::Failed);
 }
 
-void put_providers(JsonBuilder& document, ItemKind kind, std::string_view name) {
+void put_providers(JsonBuilder& document, const Runtime& runtime, ItemKind kind,
+                   std::string_view name) {
   document.key("providers").begin_array();
-  for (const ProviderListing& provider : plugin_manager().providers(kind, name)) {
+  for (const ProviderListing& provider : runtime.manager.providers(kind, name)) {
     document.begin_object()
         .member("plugin", provider.plugin)
         .member("standing", provider_standing_text(provider.standing));
     if (!provider.reason.empty()) document.member("reason", provider.reason);
     if (provider.may_decline) document.member("may_decline", true);
     if (kind == ItemKind::Op && provider.may_decline) {
-      const std::string declined = Registry::process().reason_declined(name, provider.plugin);
+      const std::string declined = runtime.tables.ops.reason_declined(name, provider.plugin);
       if (!declined.empty()) document.member("declined", declined);
     }
     document.end_object();
@@ -80,15 +81,17 @@ void put_providers(JsonBuilder& document, ItemKind kind, std::string_view name) 
 
 // Everything that usable plugins declare, sorted by name, then plugin.
 struct Inventory {
-  PluginManager& manager = plugin_manager();
-  std::vector<PluginListing> plugins = manager.list();
+  explicit Inventory(const Runtime& of) : runtime(of), plugins(of.manager.list()) {}
+
+  const Runtime& runtime;
+  std::vector<PluginListing> plugins;
 
   std::vector<DeclaredOp> ops() const {
     std::vector<DeclaredOp> list;
     for (const PluginListing& plugin : plugins) {
       if (!is_visible(plugin)) continue;
       for (const OpFacts& op : plugin.facts->ops) {
-        if (std::shared_ptr<const Schema> schema = schema_of(op))
+        if (std::shared_ptr<const Schema> schema = schema_of(runtime.tables.ops, op))
           list.push_back({&op, &plugin, std::move(schema)});
       }
     }
@@ -104,7 +107,7 @@ struct Inventory {
     for (DeclaredOp& op : ops()) {
       if (list.empty() || list.back().schema->name != op.schema->name) {
         list.push_back(std::move(op));
-      } else if (standing_of(manager, ItemKind::Op, op.schema->name, op.plugin->id) ==
+      } else if (standing_of(runtime.manager, ItemKind::Op, op.schema->name, op.plugin->id) ==
                  provider_standing_text(ProviderStanding::Chosen)) {
         list.back() = std::move(op);
       }
@@ -321,7 +324,7 @@ void put_retired(JsonBuilder& document, const RetiredPlugin& retired) {
 }
 
 // Of its code, which lives; and whether it could be unmapped, read from the file as it is.
-void put_life(JsonBuilder& document, const PluginListing& plugin) {
+void put_life(JsonBuilder& document, const Runtime& runtime, const PluginListing& plugin) {
   if (plugin.generation != 0) document.member("generation", plugin.generation);
   if (plugin.state == PluginState::Active) put_holders(document, plugin.holders);
   if (plugin.facts == nullptr) return;
@@ -335,7 +338,7 @@ void put_life(JsonBuilder& document, const PluginListing& plugin) {
   } catch (const Error&) {  // it is gone: the listing is of what was read
   }
   document.key("retired").begin_array();
-  for (const RetiredPlugin& retired : plugin_manager().retired()) {
+  for (const RetiredPlugin& retired : runtime.manager.retired()) {
     if (retired.id == plugin.id) put_retired(document, retired);
   }
   document.end_array();
@@ -399,7 +402,7 @@ size_t find_plugin(const Inventory& inventory, std::string_view id) {
                   [](const PluginListing& plugin) { return std::string_view(plugin.id); });
 }
 
-Json describe_runtime() {
+Json describe_runtime(const Runtime& runtime, std::string_view) {
   JsonBuilder document;
   document.begin_object();
   document.member("version", format_text("{}.{}.{}", TENON_VERSION_MAJOR, TENON_VERSION_MINOR,
@@ -407,7 +410,7 @@ Json describe_runtime() {
   document.key("abi").begin_array().value(TENON_ABI_MAJOR).value(TENON_ABI_MINOR).end_array();
   document.member("isa", isa_text(machine_isa())).member("threads", thread_count());
   document.key("folders").begin_array();
-  for (const SearchFolder& folder : plugin_manager().folders()) {
+  for (const SearchFolder& folder : runtime.manager.folders()) {
     document.begin_object()
         .member("path", folder.path)
         .member("origin", plugin_origin_text(folder.origin))
@@ -417,8 +420,8 @@ Json describe_runtime() {
   return document.finish();
 }
 
-Json describe_overridable(std::string_view name_space) {
-  const Inventory inventory;
+Json describe_overridable(const Runtime& runtime, std::string_view name_space) {
+  const Inventory inventory(runtime);
   std::map<std::string, std::vector<std::string>> namespaces;
   for (const DeclaredOp& op : inventory.standing_ops()) {
     if (!ignored_reason(op).empty()) continue;
@@ -444,29 +447,38 @@ Json describe_overridable(std::string_view name_space) {
   return document.finish();
 }
 
-template <class List, class Put>
-Json array_of(const List& list, Put&& put) {
+// An object for each item, but for those that `take` leaves out.
+template <class List, class Put, class Take>
+Json objects_of(const List& list, Put&& put, Take&& take) {
   JsonBuilder document;
   document.begin_array();
-  for (const auto& item : list) put(document, item);
+  for (const auto& item : list) {
+    if (!take(item)) continue;
+    document.begin_object();
+    put(document, item);
+    document.end_object();
+  }
   return document.end_array().finish();
 }
-
-Json describe_plugins() {
-  return array_of(Inventory().plugins, [](JsonBuilder& document, const PluginListing& plugin) {
-    document.begin_object();
-    put_plugin(document, plugin, false);
-    document.end_object();
-  });
+template <class List, class Put>
+Json objects_of(const List& list, Put&& put) {
+  return objects_of(list, put, [](const auto&) { return true; });
 }
 
-Json describe_plugin(std::string_view name) {
-  const Inventory inventory;
+Json describe_plugins(const Runtime& runtime, std::string_view) {
+  return objects_of(Inventory(runtime).plugins,
+                    [](JsonBuilder& document, const PluginListing& plugin) {
+                      put_plugin(document, plugin, false);
+                    });
+}
+
+Json describe_plugin(const Runtime& runtime, std::string_view name) {
+  const Inventory inventory(runtime);
   JsonBuilder document;
   document.begin_object();
   const PluginListing& plugin = inventory.plugins[find_plugin(inventory, name)];
   put_plugin(document, plugin, true);
-  put_life(document, plugin);
+  put_life(document, runtime, plugin);
   return document.end_object().finish();
 }
 
@@ -476,19 +488,19 @@ struct DeclaredFacts {
 };
 
 // Of a plugin by its id, or by its file, which need not be in a folder that is searched.
-DeclaredFacts declared_facts(std::string_view name) {
+DeclaredFacts declared_facts(const Runtime& runtime, std::string_view name) {
   if (is_plugin_path(name)) {
     const std::string path(name);
     return {read_facts_file(path).facts, path};
   }
-  const Inventory inventory;
+  const Inventory inventory(runtime);
   const PluginListing& plugin = inventory.plugins[find_plugin(inventory, name)];
   if (plugin.facts == nullptr) throw Error(TENON_ERROR_PLUGIN, plugin.reason);
   return {plugin.facts, plugin.path};
 }
 
-Json describe_declarations(std::string_view name) {
-  const DeclaredFacts declared = declared_facts(name);
+Json describe_declarations(const Runtime& runtime, std::string_view name) {
+  const DeclaredFacts declared = declared_facts(runtime, name);
   JsonBuilder document;
   document.begin_object();
   put_declarations(document, *declared.facts, declared.path);
@@ -496,14 +508,14 @@ Json describe_declarations(std::string_view name) {
 }
 
 // Of two plugins, each by id or file: a JSON array of the old one and the new.
-Json describe_compatibility(std::string_view pair) {
+Json describe_compatibility(const Runtime& runtime, std::string_view pair) {
   const Json names = parse_json(pair);
   if (!names->is_array() || names->size() != 2) {
     throw Error(TENON_ERROR_ARGUMENT, "expected a JSON array of the old plugin and the new, not {}",
                 pair);
   }
-  const DeclaredFacts before = declared_facts(names->at(0)->as_string());
-  const DeclaredFacts now = declared_facts(names->at(1)->as_string());
+  const DeclaredFacts before = declared_facts(runtime, names->at(0)->as_string());
+  const DeclaredFacts now = declared_facts(runtime, names->at(1)->as_string());
   const std::vector<CompatibilityChange> changes = compare_plugins(*before.facts, *now.facts);
   JsonBuilder document;
   document.begin_object();
@@ -532,17 +544,14 @@ Json describe_compatibility(std::string_view pair) {
   return document.end_array().end_object().finish();
 }
 
-Json describe_ops(std::string_view name) {
-  return array_of(Inventory().ops(), [&](JsonBuilder& document, const DeclaredOp& op) {
-    if (!name.empty() && op.schema->namespace_name() != name) return;
-    document.begin_object();
-    put_op(document, op);
-    document.end_object();
+Json describe_ops(const Runtime& runtime, std::string_view name) {
+  return objects_of(Inventory(runtime).ops(), put_op, [&](const DeclaredOp& op) {
+    return name.empty() || op.schema->namespace_name() == name;
   });
 }
 
-Json describe_op(std::string_view name) {
-  const Inventory inventory;
+Json describe_op(const Runtime& runtime, std::string_view name) {
+  const Inventory inventory(runtime);
   const std::vector<DeclaredOp> ops = inventory.standing_ops();
   const DeclaredOp& op = ops[find_one(ops, name, "op", [](const DeclaredOp& declared) {
     return std::string_view(declared.schema->name);
@@ -551,39 +560,33 @@ Json describe_op(std::string_view name) {
   document.begin_object();
   put_op(document, op);
   document.member("standing",
-                  standing_of(inventory.manager, ItemKind::Op, op.schema->name, op.plugin->id));
+                  standing_of(runtime.manager, ItemKind::Op, op.schema->name, op.plugin->id));
   const std::string reason = ignored_reason(op);
   document.member("overridable", reason.empty());
   if (!reason.empty()) document.member("reason", reason);
-  put_providers(document, ItemKind::Op, op.schema->name);
+  put_providers(document, runtime, ItemKind::Op, op.schema->name);
   put_parts(document, *op.schema);
   return document.end_object().finish();
 }
 
-Json describe_ignored() {
-  const Inventory inventory;
-  return array_of(inventory.standing_ops(), [](JsonBuilder& document, const DeclaredOp& op) {
-    const std::string reason = ignored_reason(op);
-    if (reason.empty()) return;
-    document.begin_object()
-        .member("name", op.schema->name)
+Json describe_ignored(const Runtime& runtime, std::string_view) {
+  const Inventory inventory(runtime);
+  const auto put = [](JsonBuilder& document, const DeclaredOp& op) {
+    document.member("name", op.schema->name)
         .member("provider", op.plugin->id)
-        .member("reason", reason)
-        .end_object();
-  });
+        .member("reason", ignored_reason(op));
+  };
+  return objects_of(inventory.standing_ops(), put,
+                    [](const DeclaredOp& op) { return !ignored_reason(op).empty(); });
 }
 
-Json describe_modules() {
-  const Inventory inventory;
-  return array_of(inventory.modules(), [](JsonBuilder& document, const DeclaredModule& module) {
-    document.begin_object();
-    put_module(document, module);
-    document.end_object();
-  });
+Json describe_modules(const Runtime& runtime, std::string_view) {
+  const Inventory inventory(runtime);
+  return objects_of(inventory.modules(), put_module);
 }
 
-Json describe_module(std::string_view name) {
-  const Inventory inventory;
+Json describe_module(const Runtime& runtime, std::string_view name) {
+  const Inventory inventory(runtime);
   const std::vector<DeclaredModule> modules = inventory.modules();
   const DeclaredModule& module =
       modules[find_one(modules, name, "module",
@@ -591,57 +594,59 @@ Json describe_module(std::string_view name) {
   JsonBuilder document;
   document.begin_object();
   put_module(document, module);
-  put_providers(document, ItemKind::Module, module.facts->name());
+  put_providers(document, runtime, ItemKind::Module, module.facts->name());
   put_parsed(document, module.facts->schema);
   put_forward(document, *module.facts);
   return document.end_object().finish();
 }
 
-Json describe_coverage_of(std::string_view type) {
-  const Inventory inventory;
+Json describe_coverage_of(const Runtime& runtime, std::string_view type) {
+  const Inventory inventory(runtime);
   std::vector<std::string> ops;
   for (const DeclaredOp& op : inventory.standing_ops()) {
     if (ignored_reason(op).empty()) ops.push_back(op.schema->name);
   }
-  return describe_coverage(type, ops);
+  return describe_coverage(runtime.tables.types, type, ops);
 }
 
 // sdk/share/tenon/documents.md has the shape of each.
 struct Listing {
   std::string_view kind;
-  Json (*make)(std::string_view name);
+  Json (*make)(const Runtime& runtime, std::string_view name);
 };
 constexpr Listing kListings[] = {
-    {"runtime", [](std::string_view) { return describe_runtime(); }},
-    {"plugins", [](std::string_view) { return describe_plugins(); }},
+    {"runtime", describe_runtime},
+    {"plugins", describe_plugins},
     {"plugin", describe_plugin},
     {"ops", describe_ops},
     {"op", describe_op},
     {"declarations", describe_declarations},
     {"compatibility", describe_compatibility},
-    {"lock", [](std::string_view) { return lock_document(plugin_manager().lock()); }},
+    {"lock", [](const Runtime& runtime,
+                std::string_view) { return lock_document(runtime.manager.lock()); }},
     {"overridable", describe_overridable},
-    {"ignored", [](std::string_view) { return describe_ignored(); }},
-    {"types", [](std::string_view) { return describe_types(); }},
+    {"ignored", describe_ignored},
+    {"types", [](const Runtime& runtime, std::string_view) { return describe_types(runtime); }},
     {"type", describe_type},
     {"coverage", describe_coverage_of},
-    {"why", [](std::string_view call) { return explain_call(call); }},
-    {"ambiguities", [](std::string_view) { return describe_ambiguities(); }},
-    {"modules", [](std::string_view) { return describe_modules(); }},
+    {"why", [](const Runtime&, std::string_view call) { return explain_call(call); }},
+    {"ambiguities",
+     [](const Runtime& runtime, std::string_view) { return describe_ambiguities(runtime); }},
+    {"modules", describe_modules},
     {"module", describe_module},
-    {"live", [](std::string_view) { return describe_live(); }},
+    {"live", [](const Runtime&, std::string_view) { return describe_live(); }},
 };
 
 }  // namespace
 
-Json describe(std::string_view what, std::string_view name) {
+Json describe(const Runtime& runtime, std::string_view what, std::string_view name) {
   Words kinds;
   for (const Listing& listing : kListings) {
-    if (listing.kind == what) return listing.make(name);
+    if (listing.kind == what) return listing.make(runtime, name);
     kinds.push_back(listing.kind);
   }
-  throw Error(TENON_ERROR_ARGUMENT, "there is no listing {}; there are {}", quote(what),
-              word_list(kinds, "and"));
+  throw Error(TENON_ERROR_ARGUMENT, "unknown listing {}; expected {}", quote(what),
+              word_list(kinds, "or"));
 }
 
 Json retired_document(const RetiredPlugin& retired) {
@@ -650,8 +655,8 @@ Json retired_document(const RetiredPlugin& retired) {
   return document.finish();
 }
 
-std::vector<std::string> overridable_ops(PluginManager& manager) {
-  const Inventory inventory{manager};
+std::vector<std::string> overridable_ops(const Runtime& runtime) {
+  const Inventory inventory(runtime);
   std::vector<std::string> names;
   for (const DeclaredOp& op : inventory.standing_ops()) {
     if (ignored_reason(op).empty()) names.push_back(op.schema->name);
@@ -659,8 +664,8 @@ std::vector<std::string> overridable_ops(PluginManager& manager) {
   return names;
 }
 
-std::string describe_signature(std::string_view name) {
-  const Inventory inventory;
+std::string describe_signature(const Runtime& runtime, std::string_view name) {
+  const Inventory inventory(runtime);
   const std::vector<DeclaredOp> ops = inventory.standing_ops();
   return signature_text(*ops[find_one(ops, name, "op", [](const DeclaredOp& declared) {
                            return std::string_view(declared.schema->name);

@@ -22,9 +22,9 @@ struct DeclaredType {
   int64_t overrides = 0;
 };
 
-std::vector<DeclaredType> declared_types() {
+std::vector<DeclaredType> declared_types(const Runtime& runtime) {
   std::vector<DeclaredType> types;
-  const std::vector<PluginListing> plugins = plugin_manager().list();
+  const std::vector<PluginListing> plugins = runtime.manager.list();
   const auto stands = [](const PluginListing& plugin) {
     return plugin.facts != nullptr && plugin.state != PluginState::Shadowed &&
            plugin.state != PluginState::Failed;
@@ -62,10 +62,10 @@ void put_type(JsonBuilder& document, const DeclaredType& type) {
 
 }  // namespace
 
-Json describe_types() {
+Json describe_types(const Runtime& runtime) {
   JsonBuilder document;
   document.begin_array();
-  for (const DeclaredType& type : declared_types()) {
+  for (const DeclaredType& type : declared_types(runtime)) {
     document.begin_object();
     put_type(document, type);
     document.end_object();
@@ -74,15 +74,15 @@ Json describe_types() {
   return document.finish();
 }
 
-Json describe_type(std::string_view name) {
-  const std::vector<DeclaredType> types = declared_types();
+Json describe_type(const Runtime& runtime, std::string_view name) {
+  const std::vector<DeclaredType> types = declared_types(runtime);
   Words names;
   for (const DeclaredType& type : types) names.push_back(type.facts.type);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     throw Error(TENON_ERROR_VALUE, "no tensor type is named {}{}", quote(name),
                 suggestion(name, names));
   }
-  const TensorType& loaded = TypeTable::process().require(name);
+  const TensorType& loaded = runtime.tables.types.require(name);
   // Of several plugins that declare it, the one that provides it.
   const auto found = std::find_if(types.begin(), types.end(), [&](const DeclaredType& type) {
     return type.facts.type == name && type.provider == loaded.provider;
@@ -91,7 +91,7 @@ Json describe_type(std::string_view name) {
   document.begin_object();
   if (found != types.end()) put_type(document, *found);
   document.key("overrides_in_force").begin_array();
-  for (const Override* entry : TypeTable::process().overrides()) {
+  for (const Override* entry : runtime.tables.types.overrides()) {
     if (!entry->for_type(loaded)) continue;
     document.begin_object()
         .member("op", entry->schema.name)
@@ -132,18 +132,19 @@ Covered cover(const TensorType& type, std::string_view op,
 
 }  // namespace
 
-Json describe_coverage(std::string_view name, const std::vector<std::string>& ops) {
-  const TensorType& type = TypeTable::process().require(name);
+Json describe_coverage(TypeTable& table, std::string_view name,
+                       const std::vector<std::string>& ops) {
+  const TensorType& type = table.require(name);
   // By op, the overrides for one type alone: all operands are of the type.
   std::map<std::string_view, std::map<const TensorType*, std::string>> overrides;
-  for (const Override* entry : TypeTable::process().overrides()) {
+  for (const Override* entry : table.overrides()) {
     if (entry->types.size() == 1 && !entry->is_gradient_override())
       overrides[entry->schema.name].emplace(entry->types.front(), entry->key());
   }
   std::map<std::string_view, int64_t> counts;
   JsonBuilder document;
   document.begin_object().member("type", type.name).member("provider", type.provider);
-  const TypeSettings* settings = TypeTable::process().settings(type.name);
+  const TypeSettings* settings = table.settings(type.name);
   const bool narrowed = settings != nullptr && !settings->covers.empty();
   if (narrowed) {
     document.key("covers").begin_array();
@@ -165,20 +166,20 @@ Json describe_coverage(std::string_view name, const std::vector<std::string>& op
   return document.finish();
 }
 
-Json describe_ambiguities() {
+Json describe_ambiguities(const Runtime& runtime) {
   // Overrides are known with the types that they are for. One plugin that is refused does not hide
   // what is wrong with others; where it may be refused for its ambiguities, it is listed instead.
-  for (const DeclaredType& type : declared_types()) {
+  for (const DeclaredType& type : declared_types(runtime)) {
     try {
-      static_cast<void>(TypeTable::process().require(type.facts.type));
+      static_cast<void>(runtime.tables.types.require(type.facts.type));
     } catch (const Error& error) {
-      if (plugin_manager().strict()) throw;
+      if (runtime.manager.strict()) throw;
       log(LogLevel::warning, type.provider, error.message);
     }
   }
   JsonBuilder document;
   document.begin_array();
-  for (const Ambiguity& ambiguity : TypeTable::process().ambiguities()) {
+  for (const Ambiguity& ambiguity : runtime.tables.types.ambiguities()) {
     document.begin_object().member("op", ambiguity.first->schema.name).key("types").begin_array();
     for (const TensorType* type : ambiguity.types) document.value(type->name);
     document.end_array().key("overrides").begin_array();

@@ -134,8 +134,9 @@ tenon_status override_find(const char* key, const char* provider, const tenon_ov
                            tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(key, "the key of an override");
+    plugin_manager();
     *entry = reinterpret_cast<const tenon_override*>(
-        &find_override(key, provider == nullptr ? "" : provider));
+        &find_override(TypeTable::process(), key, provider == nullptr ? "" : provider));
   });
 }
 const char* override_provider(const tenon_override* entry) {

@@ -6,8 +6,6 @@
 
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/types.hpp"
-#include "core/runtime/runtime.hpp"
 
 namespace tenon::core {
 
@@ -40,7 +38,8 @@ std::set<std::string, std::less<>> handled_ops(const TensorType& type, const Typ
 }  // namespace
 
 std::vector<std::string> partial_type_warnings(const RegistrationRequest& items,
-                                               const TypeTable& table, PluginManager& manager) {
+                                               const Runtime& runtime) {
+  const TypeTable& table = runtime.tables.types;
   std::vector<const TensorType*> types;
   for (const tenon_type_descriptor* descriptor : items.types) {
     const TensorType* type = table.find(descriptor->name);
@@ -48,8 +47,8 @@ std::vector<std::string> partial_type_warnings(const RegistrationRequest& items,
   }
   std::vector<std::string> warnings;
   if (types.empty()) return warnings;
-  const std::vector<std::string> ops = overridable_ops(manager);
-  const std::vector<PluginListing> plugins = manager.list();
+  const std::vector<std::string> ops = overridable_ops(runtime);
+  const std::vector<PluginListing> plugins = runtime.manager.list();
   for (const TensorType* type : types) {
     const auto handled = handled_ops(*type, table, plugins);
     const TypeSettings* settings = table.settings(type->name);

@@ -4,14 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "core/dispatch/types.hpp"
-#include "core/plugin/plugin_manager.hpp"
+#include "core/runtime/runtime.hpp"
 
 namespace tenon::core {
 
 // One line for each type among these, just registered, that answers for some ops alone and is not
 // marked partial: "type ScalarTensor handles 2 of 187 overridable ops; ...". Counts from facts.
 std::vector<std::string> partial_type_warnings(const RegistrationRequest& items,
-                                               const TypeTable& table, PluginManager& manager);
+                                               const Runtime& runtime);
 
 }  // namespace tenon::core

@@ -13,22 +13,21 @@
 
 namespace tenon::core {
 
-const Override& find_override(std::string_view key, std::string_view provider) {
+const Override& find_override(TypeTable& types, std::string_view key, std::string_view provider) {
   const std::string pattern = canonical_pattern(std::string(key));
   const size_t bracket = pattern.find('[');
-  plugin_manager();
   if (bracket != pattern.npos) {
     for (const std::string& type :
          type_names(std::string_view(pattern).substr(bracket + 1, pattern.size() - bracket - 2)))
-      static_cast<void>(TypeTable::process().require(type));
+      static_cast<void>(types.require(type));
   }
-  if (const Override* entry = TypeTable::process().find_override(pattern, provider)) return *entry;
-  if (const Override* other = TypeTable::process().find_override(pattern, "")) {
+  if (const Override* entry = types.find_override(pattern, provider)) return *entry;
+  if (const Override* other = types.find_override(pattern, "")) {
     throw Error(TENON_ERROR_VALUE, "no override {} is registered by plugin {}; there is one by {}",
                 quote(pattern), quote(provider), quote(other->provider));
   }
   std::vector<std::string> keys;
-  for (const Override* entry : TypeTable::process().overrides()) keys.push_back(entry->key());
+  for (const Override* entry : types.overrides()) keys.push_back(entry->key());
   const Words candidates(keys.begin(), keys.end());
   throw Error(TENON_ERROR_VALUE,
               "no override {} is registered{}{}; `tenon types` and `tenon show TYPE` list them",
@@ -40,14 +39,16 @@ const Override& find_override(std::string_view key, std::string_view provider) {
 
 void refresh_active_rules(std::string_view op) { refresh_active_rules(process_tables(), op); }
 
-void apply_config(const tenon_json& config) { plugin_manager().apply(policy_of(config)); }
+void apply_config(PluginManager& manager, const tenon_json& config) {
+  manager.apply(policy_of(config));
+}
 
-void apply_config_lazily(const tenon_json& config) {
+void apply_config_lazily(PluginManager& manager, const tenon_json& config) {
   PluginPolicy policy = policy_of(config);
   for (PluginPolicy::Plugin& plugin : policy.plugins) {
     if (plugin.mode == LoadMode::Eager) plugin.mode = LoadMode::Lazy;
   }
-  plugin_manager().apply(policy);
+  manager.apply(policy);
 }
 
 }  // namespace tenon::core

@@ -86,13 +86,13 @@ tenon_status describe_slot(const char* what, const char* name, tenon_json** docu
   return guarded(error, [&] {
     plugin_manager().retired();  // lets go what can go, which within a call nothing can
     const OuterCall running;     // reads implementations
-    *document = describe(what, name == nullptr ? "" : name).give();
+    *document = describe(process_runtime(), what, name == nullptr ? "" : name).give();
   });
 }
 tenon_status op_signature(const char* name, tenon_value* text, tenon_error** error) {
   return guarded(error, [&] {
     const OuterCall running;
-    *text = make_string(describe_signature(name));
+    *text = make_string(describe_signature(process_runtime(), name));
   });
 }
 tenon_status plugin_path_add(const char* folder, tenon_error** error) {
@@ -140,13 +140,13 @@ tenon_status config_schema_slot(const tenon_json* sections, tenon_json** schema,
 tenon_status config_apply(const tenon_json* config, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(config, "the config");
-    apply_config(*config);
+    apply_config(plugin_manager(), *config);
   });
 }
 tenon_status config_apply_lazily(const tenon_json* config, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(config, "the config");
-    apply_config_lazily(*config);
+    apply_config_lazily(plugin_manager(), *config);
   });
 }
 

@@ -51,7 +51,7 @@ void TableRegistrar::commit(const RegistrationRequest& items) {
   for (const std::string& note : notes) log(LogLevel::info, items.provider, note);
   for (const std::string& warning : warnings) log(LogLevel::warning, items.provider, warning);
   if (!log_enabled(LogLevel::warning)) return;
-  for (const std::string& warning : partial_type_warnings(items, tables_.types, *manager_))
+  for (const std::string& warning : partial_type_warnings(items, {tables_, *manager_}))
     log(LogLevel::warning, items.provider, warning);
 }
 

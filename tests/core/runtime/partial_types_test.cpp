@@ -24,8 +24,7 @@ std::string warned(World& world, const std::function<void(tenon_type_descriptor&
   const RegistrationRequest items{"part", nullptr, nullptr, {}, {}, {&type}, {&entry}};
   world.registrar.commit(items);
   std::string text;
-  for (const std::string& line : partial_type_warnings(items, world.types, *world.manager))
-    text += line;
+  for (const std::string& line : partial_type_warnings(items, world.runtime())) text += line;
   return text;
 }
 
@@ -35,7 +34,7 @@ TEST_SUITE("runtime/partial_types") {
   TEST_CASE("ops are counted that other plugins declare, and those with an override of a file") {
     World world;
     world.folder.add("plain");
-    const size_t all = overridable_ops(*world.manager).size();
+    const size_t all = overridable_ops(world.runtime()).size();
     REQUIRE(all > 0);
     // Overrides count by the facts of files; this one's plugin has none.
     CHECK(contains(warned(world), "type Part handles 0 of " + std::to_string(all) +

@@ -19,6 +19,8 @@ struct World {
     manager = std::make_unique<PluginManager>(host_table(), registrar, environment);
     registrar.connect(*manager);
   }
+  Runtime runtime() { return {{ops, types, modules, &plans}, *manager}; }
+
   TemporaryFolder folder;
   Registry ops;
   TypeTable types;
