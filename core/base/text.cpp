@@ -346,10 +346,10 @@ std::string caret_lines(std::string_view source, size_t offset) {
   return format_text("\n  {}\n  {}^", line, std::string(lead, ' '));
 }
 
-std::string_view trim_spaces(std::string_view text) {
-  const size_t begin = text.find_first_not_of(' ');
+std::string_view trim_spaces(std::string_view text, std::string_view blanks) {
+  const size_t begin = text.find_first_not_of(blanks);
   if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
 Words comma_words(std::string_view text) {

@@ -59,8 +59,8 @@ bool is_utf8(std::string_view text);
 // and two spaces. Long lines are cut to a window; control characters print as spaces.
 std::string caret_lines(std::string_view source, size_t offset);
 
-// Without the spaces at both ends.
-std::string_view trim_spaces(std::string_view text);
+// Without the spaces, or other blanks, at both ends.
+std::string_view trim_spaces(std::string_view text, std::string_view blanks = " ");
 // "A, B ,C" as A, B and C; what is empty is left out.
 Words comma_words(std::string_view text);
 

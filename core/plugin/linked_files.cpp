@@ -28,12 +28,8 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& path, std::string problem,
                          std::string remedy = "fix the file, or install what it links") {
-  PluginFailure failure;
-  failure.stage = PluginStage::Open;
-  failure.path = path;
-  failure.problem = std::move(problem);
-  failure.remedy = std::move(remedy);
-  throw PluginError(failure);
+  throw PluginError(
+      make_failure(PluginStage::Open, "", path, std::move(problem), std::move(remedy)));
 }
 
 // The loader of this process, which is the one that will open the file.
@@ -110,12 +106,7 @@ Output run_loader(const std::string& loader, const SealedFile& copy, const std::
   return output;
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\n";
-  const size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
+std::string_view trimmed(std::string_view text) { return trim_spaces(text, " \t\n"); }
 
 }  // namespace
 

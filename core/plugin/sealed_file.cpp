@@ -19,12 +19,8 @@ namespace tenon::core {
 namespace {
 
 [[noreturn]] void refuse(const std::string& path, std::string problem, std::string remedy) {
-  PluginFailure failure;
-  failure.stage = PluginStage::Read;
-  failure.path = path;
-  failure.problem = std::move(problem);
-  failure.remedy = std::move(remedy);
-  throw PluginError(failure);
+  throw PluginError(
+      make_failure(PluginStage::Read, "", path, std::move(problem), std::move(remedy)));
 }
 
 int open_memory(const std::string& path) {
