@@ -125,15 +125,15 @@ void list_children(const tenon_module& module, int64_t* count, tenon_value* item
   items->length = static_cast<uint32_t>(present);
   items->as.modules = modules;
 }
-tenon_status module_walk(tenon_module* module, int32_t what, int32_t recurse, int64_t* count,
+tenon_status module_walk(tenon_module* module, int32_t kind, int32_t recurse, int64_t* count,
                          tenon_value* names, tenon_value* items, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(module, "the module");
-    const bool duplicates = (what & TENON_WALK_DUPLICATES) != 0;
-    what &= ~TENON_WALK_DUPLICATES;
+    const bool duplicates = (kind & TENON_WALK_DUPLICATES) != 0;
+    const int32_t what = kind & ~TENON_WALK_DUPLICATES;
     if (what < 0 || what > 3)
       throw Error(TENON_ERROR_ARGUMENT,
-                  "walks are of parameters, buffers, children or modules (0 to 3), not {}", what);
+                  "walks are of parameters, buffers, children or modules (0 to 3), not {}", kind);
     // Containers ask for it at each call.
     if (names == nullptr && what == 2 && recurse == 0 && duplicates) {
       list_children(*module, count, items);
