@@ -54,7 +54,10 @@ TensorRef replace_component(const TensorType& type, Tensor& plain,
   const TensorType& owner = *type.payload_owner;
   const PayloadRef payload = new_payload(owner, operands);
   if (payload == nullptr || !owner.keeps_one_tensor())
-    throw Error(TENON_ERROR_TYPE, "a payload of {} cannot be made from another", owner.name);
+    throw Error(TENON_ERROR_TYPE,
+                "a payload of {} cannot be made from another; give the type a copy function, or "
+                "from_tensor",
+                owner.name);
   Tensor*& place = owner.component(*payload, 0);
   if (place != nullptr) place->release();
   place = TensorRef(&plain).give();

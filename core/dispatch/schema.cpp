@@ -365,7 +365,8 @@ class Parser {
     const bool possible = type.kind != TypeKind::tensor_or_scalar && type.kind != TypeKind::dtype &&
                           type.kind != TypeKind::json && type.kind != TypeKind::any;
     if (!possible)
-      fail(begin, format_text("there are no lists of {}", quote(kind_name(type.kind))));
+      fail(begin, format_text("a list of {} is not a type; drop the brackets",
+                              quote(kind_name(type.kind))));
     type.list = true;
     if (is_digit(peek())) {
       const size_t digits = at_;
@@ -378,14 +379,15 @@ class Parser {
       if (type.kind == TypeKind::tensor) fail(digits, "lists of Tensors have no fixed length");
     }
     expect(']', "']'");
-    if (peek() == '[') fail(at_, "there are no lists of lists");
+    if (peek() == '[') fail(at_, "a list of lists is not a type; use one list");
   }
 
   void parse_dictionary(SchemaType& type) {
     const size_t begin = at_;
     expect('{', "'{'");
     if (type.kind != TypeKind::module)
-      fail(begin, format_text("there are no dictionaries of {}", quote(kind_name(type.kind))));
+      fail(begin, format_text("a dictionary of {} is not a type; dictionaries are of modules",
+                              quote(kind_name(type.kind))));
     type.list = type.dictionary = true;
     expect('}', "'}'");
   }
@@ -495,7 +497,7 @@ class Parser {
       std::vector<Literal> items;
       if (!take(']')) {
         do {
-          if (peek() == '[') fail(at_, "there are no lists of lists");
+          if (peek() == '[') fail(at_, "a list of lists is not a type; use one list");
           items.push_back(parse_literal());
           if (items.size() > kLongestDefault) fail(begin, "the default has too many elements");
         } while (take(','));

@@ -123,7 +123,8 @@ tenon_value copy_value(const tenon_value& value) {
       return make_tensor_list(std::move(tensors));
     }
     default:
-      throw Error(TENON_ERROR_TYPE, "a module cannot be kept as a value");
+      throw Error(TENON_ERROR_TYPE,
+                  "a module cannot be copied as a value; register it as a child of a module");
   }
   return copy;
 }

@@ -12,8 +12,8 @@ void check_constant_rank(const char* op, const Tensor& given, const Tensor& pseu
   const Tensor limit = a.abs().amax({-2, -1}) * std::sqrt(epsilon_of(a));
   if (!rest.gt(limit).any().item<bool>()) return;
   throw tenon::ValueError(std::string(op) +
-                          "(): there is no derivative where singular values that are not 0 count "
-                          "as 0; lower the limits");
+                          "(): singular values that are not 0 count as 0, which has no "
+                          "derivative; lower the limits");
 }
 }  // namespace
 

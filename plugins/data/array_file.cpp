@@ -63,7 +63,7 @@ Tensor read_member(const File& file, const ZipMember& member) {
   std::string list;
   for (const std::string& each : present)
     list += (list.empty() ? "" : ", ") + tenon::data::quoted(each);
-  throw tenon::ValueError(std::string(path) + ": there is no array " + tenon::data::quoted(name) +
+  throw tenon::ValueError(std::string(path) + ": no array is named " + tenon::data::quoted(name) +
                           tenon::suggestion(name, present) + "; the file has " +
                           (list.empty() ? "none" : list));
 }

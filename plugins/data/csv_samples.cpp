@@ -399,13 +399,13 @@ CsvSamples read_csv_samples(Bytes text, const CsvRequest& request) {
   const char delimiter =
       request.delimiter != 0 ? request.delimiter : tenon::data::find_delimiter(text, request.point);
   CsvCursor cursor(text, delimiter, request.point);
-  if (!cursor.next_row()) throw Fault("there are no rows");
+  if (!cursor.next_row()) throw Fault("the file is empty, expected rows");
   const bool header = request.header ? *request.header : is_header(cursor);
   std::vector<std::string> names;
   if (header) {
     names = tenon::data::read_header(cursor);
     for (const std::string& name : names) check_utf8(name, "1");
-    if (!cursor.next_row()) throw Fault("there are no rows below the header");
+    if (!cursor.next_row()) throw Fault("no row is below the header");
   }
   const auto width = header ? static_cast<int64_t>(names.size()) : CsvCursor(cursor).count_cells();
   tenon::data::check_columns(width, cursor.row_line());

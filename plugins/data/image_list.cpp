@@ -122,10 +122,11 @@ std::vector<Row> rows_of(const File& file, const std::string& text, bool with_ta
       throw tenon::data::Fault(tenon::data::quoted(name) + " is not a .png file", line);
     check_utf8(target, line);
     if (with_targets && target.empty())
-      throw tenon::data::Fault("there is no target beside " + tenon::data::quoted(name), line);
+      throw tenon::data::Fault(
+          "the cell beside " + tenon::data::quoted(name) + " is empty, expected a target", line);
     rows.push_back({folder / name, target, file.path() + ":" + line});
   }
-  if (rows.empty()) throw tenon::data::Fault("there are no images");
+  if (rows.empty()) throw tenon::data::Fault("the list is empty, expected at least one image");
   return rows;
 }
 

@@ -58,7 +58,7 @@ struct FitNormalize {
   static std::tuple<Tensor, Tensor> forward(const Tensor& input, tenon::IntList dim) {
     const tenon::DType dtype = input.dtype() == tenon::f64 ? tenon::f64 : tenon::f32;
     const Tensor whole = tenon::contiguous_as(input, dtype);
-    if (dim.empty()) throw tenon::ValueError("dim must name a dimension at least");
+    if (dim.empty()) throw tenon::ValueError("dim is empty, expected at least one dimension");
     if (input.dim() == 0) throw tenon::ValueError("input must have a dimension of samples");
     uint32_t reduced = 0;
     for (const int64_t d : dim) reduced |= 1u << input.wrap_dimension(d);
@@ -87,7 +87,8 @@ struct FitNormalize {
     });
     for (size_t i = 0; i < size; ++i) {
       if (counts[i] == 0)
-        throw tenon::ValueError("there is no number to take mean " + std::to_string(i) + " of");
+        throw tenon::ValueError("mean " + std::to_string(i) +
+                                " has no numbers to be taken of, expected at least one");
       sums[i] /= counts[i];
     }
     each([&](size_t at, double value) { squares[at] += (value - sums[at]) * (value - sums[at]); });

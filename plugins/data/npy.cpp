@@ -37,8 +37,8 @@ std::pair<Tensor, Tensor> split_table(const Tensor& table, int64_t column, std::
   const int64_t width = table.dim() == 2 ? table.shape()[1] : 0;
   const int64_t at = column < 0 ? column + width : column;
   if (at < 0 || at >= width || width < 2)
-    throw tenon::ValueError(std::string(path) + ": there is no column " + std::to_string(column) +
-                            " for the targets beside one for inputs; the array has " +
+    throw tenon::ValueError(std::string(path) + ": column " + std::to_string(column) +
+                            " for the targets is not beside one for inputs; the array has " +
                             (table.dim() == 2 ? std::to_string(width) + " columns"
                                               : std::to_string(table.dim()) + " dimensions"));
   const int64_t rows = table.shape()[0];

@@ -34,7 +34,7 @@ Counts part_sizes(int64_t count, double validation_part, double test_part) {
   };
   check("validation", validation_part);
   check("test", test_part);
-  if (count < 1) throw tenon::ValueError("there are no samples to split");
+  if (count < 1) throw tenon::ValueError("found no samples to split, expected at least one");
   const auto of = [&](double fraction) {
     return static_cast<int64_t>(std::llround(fraction * static_cast<double>(count)));
   };

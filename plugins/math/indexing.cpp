@@ -532,8 +532,8 @@ struct ScatterReduce {
       const bool include_self = c["include_self"_arg];
       if (reduce == Reduce::prod) {
         throw RuntimeError(
-            "scatter_reduce(): there is no derivative of reduce 'prod': use sum, mean, "
-            "amax or amin");
+            "scatter_reduce(): reduce is 'prod', which has no derivative; use sum, mean, amax or "
+            "amin");
       }
       const NoGrad scope;
       own = include_self ? ones(reduced.unnamed.shape(), boolean) : reduced.unnamed;

@@ -15,7 +15,8 @@ struct Pairs {
       throw tenon::ValueError(std::string(op) + "(): 'output' and 'target' must have one shape");
     guessed = output.to_vector<double>();
     actual = target.to_vector<double>();
-    if (actual.empty()) throw tenon::ValueError(std::string(op) + "(): there are no samples");
+    if (actual.empty())
+      throw tenon::ValueError(std::string(op) + "(): found no samples, expected at least one");
   }
   template <class Term>
   double mean(Term term) const {

@@ -61,7 +61,7 @@ void check_class_weight(const char* op, const Tensor& weight, int64_t classes);
 inline void check_constant_weight(const char* op, bool differentiated) {
   if (differentiated) {
     throw tenon::NotImplementedError(std::string(op) +
-                                     "(): there is no derivative for 'weight'; detach it");
+                                     "(): 'weight' requires grad, expected a constant; detach it");
   }
 }
 

@@ -33,7 +33,7 @@ struct Parallel : ModuleOf<Parallel> {
                               std::string(reduce) + "'");
     }
     if (branches.size() == 0)
-      throw tenon::ValueError("Parallel: there are no branches to run; give it at least one");
+      throw tenon::ValueError("Parallel(): it has no branches to run, expected at least one");
     for (const auto& [name, module] : branches) register_child(name, module);
   }
   Tensor forward(const Tensor& input) const {

@@ -18,7 +18,7 @@ struct Sequential : ModuleOf<Sequential> {
   Tensor forward(const Tensor& input) const {
     const std::vector<Module> layers = module().children(false);  // shared ones too, each time
     if (layers.empty())
-      throw tenon::ValueError("Sequential(): there are no layers to run; give it at least one");
+      throw tenon::ValueError("Sequential(): it has no layers to run, expected at least one");
     Tensor value = input;
     for (const Module& layer : layers) value = layer(value);
     return value;

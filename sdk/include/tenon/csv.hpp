@@ -288,7 +288,7 @@ inline void check_columns(int64_t count, int64_t line) {
 // The names in the header, which is the cursor's next row. No name may be there twice; several may
 // be empty.
 inline std::vector<std::string> read_header(CsvCursor& cursor) {
-  if (!cursor.next_row()) throw Fault("there is no header");
+  if (!cursor.next_row()) throw Fault("the file is empty, expected a header");
   CsvCursor ahead(cursor);
   int64_t count = 0, bytes = 0;
   do {
@@ -359,7 +359,7 @@ class CsvNumbers {
   CsvTable read() {
     if (header_) table_.names = read_header(cursor_);
     if (!cursor_.next_row())
-      throw Fault(header_ ? "there are no rows below the header" : "there are no rows");
+      throw Fault(header_ ? "no row is below the header" : "the file is empty, expected rows");
     table_.columns =
         header_ ? static_cast<int64_t>(table_.names.size()) : CsvCursor(cursor_).count_cells();
     const auto cells = static_cast<size_t>(cursor_.most_rows(table_.columns) * table_.columns);

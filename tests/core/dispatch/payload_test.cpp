@@ -263,7 +263,7 @@ TEST_SUITE("dispatch/payload") {
       CHECK(old->references.load() == 2);
       CHECK(plain->references.load() == 2);
       CHECK(has(refusal([&] { replace_component(boxed, *plain, {}); }, TENON_ERROR_TYPE),
-                "a payload of Boxed cannot be made from another"));
+                "a payload of Boxed cannot be made from another; give the type a copy"));
     }
     CHECK(live == 0);
   }

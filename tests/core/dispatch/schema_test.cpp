@@ -227,8 +227,8 @@ TEST_SUITE("schema") {
               .starts_with("schema error at column 16: the keyword-only parameter 'out' is written "
                            "'Tensor(a!)? out=None'"));
     CHECK(fault("f(int?[] x)").find("an optional list is written") != std::string::npos);
-    CHECK(fault("f(json[] x)").find("there are no lists of 'json'") != std::string::npos);
-    CHECK(fault("f(int[][] x)").find("no lists of lists") != std::string::npos);
+    CHECK(fault("f(json[] x)").find("a list of 'json' is not a type") != std::string::npos);
+    CHECK(fault("f(int[][] x)").find("a list of lists is not a type") != std::string::npos);
     CHECK(fault("f(int[0] x)").find("a fixed list length is from 1 to 32") != std::string::npos);
     CHECK(fault("f(int[99999999999] x)").find("a fixed list length") != std::string::npos);
     CHECK(fault("f(int|float x)").find("the only union of types is 'Tensor|Scalar'") !=

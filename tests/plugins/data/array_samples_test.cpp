@@ -186,7 +186,7 @@ TEST_SUITE("data") {
     check_close(std::get<0>(samples), tensors()[0], 0);
     check_close(std::get<1>(samples), tensors()[1], 0);
     CHECK(refusal_of("npz", [&] { tenon::data::npz(file.path, "input"); }) ==
-          "samples_test.bin: there is no array 'input' (did you mean 'inputs'?); the file has "
+          "samples_test.bin: no array is named 'input' (did you mean 'inputs'?); the file has "
           "'inputs', 'targets', 'empty'");
     CHECK(refusal_of("npz", [&] { tenon::data::npz(file.path, "empty"); }) ==
           "samples_test.bin: 'empty' has the shape [0, 5], which holds no samples");

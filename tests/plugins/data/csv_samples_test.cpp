@@ -225,8 +225,8 @@ TEST_SUITE("data") {
           "2: the row has 2 columns, the header names 3: give the header one name for each column");
     CHECK(refused("a,a\n1,2\n") ==
           "1:3: the header has the name 'a' twice, for column 0 and column 1: rename one");
-    CHECK(refused("a,y\n") == " there are no rows below the header");
-    CHECK(refused("") == " there are no rows");
+    CHECK(refused("a,y\n") == " no row is below the header");
+    CHECK(refused("") == " the file is empty, expected rows");
     CHECK(refused("y\n1\n") == " no column is left for the inputs");
     CHECK(refused("a,y\n1,caf\xe9\n") == "2:3: 'caf?' is not UTF-8: convert the file to UTF-8");
     CHECK(refused("a\xff,y\n1,2\n") == "1: 'a?' is not UTF-8: convert the file to UTF-8");

@@ -82,8 +82,8 @@ TEST_SUITE("data") {
     CHECK(refused("1,2\n3,\"4\n") == "csv_test.csv:2:3: a quote is not closed");
     CHECK(refused("1,2\n3,4x\n") == "csv_test.csv:2:3: column 1: '4x' is not a number");
     CHECK(refused("1,2\n3,0x10\n") == "csv_test.csv:2:3: column 1: '0x10' is not a number");
-    CHECK(refused("") == "csv_test.csv: there are no rows");
-    CHECK(refused("a,b\n", true) == "csv_test.csv: there are no rows below the header");
+    CHECK(refused("") == "csv_test.csv: the file is empty, expected rows");
+    CHECK(refused("a,b\n", true) == "csv_test.csv: no row is below the header");
     CHECK(refused("\"a,b\n1,2\n", true) == "csv_test.csv:1:1: a quote is not closed");
     CHECK(refused("1,\"2\"3\n") ==
           "csv_test.csv:1:3: text follows the closing quote of '2': write a quote within quotes "

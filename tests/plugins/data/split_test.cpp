@@ -105,7 +105,8 @@ TEST_SUITE("data") {
           "test must be a fraction from 0 to less than 1, got 1.000000");
     CHECK(refusal_of("split", [] { split(10, -0.5, 0); }) ==
           "validation must be a fraction from 0 to less than 1, got -0.500000");
-    CHECK(refusal_of("split", [] { split(0); }) == "there are no samples to split");
+    CHECK(refusal_of("split", [] { split(0); }) ==
+          "found no samples to split, expected at least one");
     CHECK(refusal_of("split", [] { split(2, 0.5, 0.5); }) ==
           "validation 1 and test 1 of 2 samples leave none for training");
     CHECK(refusal_of("stratified_split", [] {
@@ -145,7 +146,7 @@ TEST_SUITE("data") {
     check_values(std::get<0>(tenon::data::fit_normalize(tenon::tensor({1, 2, 6}))), {1}, {3});
     CHECK(refusal_of("fit_normalize", [&] {
             tenon::data::fit_normalize(tenon::tensor({{1.0, nan}}));
-          }) == "there is no number to take mean 1 of");
+          }) == "mean 1 has no numbers to be taken of, expected at least one");
     CHECK(refusal_of("fit_normalize", [&] { tenon::data::fit_normalize(tenon::tensor(1.0)); }) ==
           "input must have a dimension of samples");
   }

@@ -80,7 +80,7 @@ TEST_SUITE("nn") {
     CHECK(model.named_parameters()[2].first == "1.weight");
     const Module empty = from_json(R"({"type": "Sequential", "layers": []})");
     CHECK(refusal([&] { empty(x); }) ==
-          "Sequential(): there are no layers to run; give it at least one\n  in Sequential at line "
+          "Sequential(): it has no layers to run, expected at least one\n  in Sequential at line "
           "1, "
           "column 1");
     CHECK(empty.text() == "Sequential()");
