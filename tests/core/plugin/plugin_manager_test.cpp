@@ -1,4 +1,4 @@
-// Lazy loading, states, conflicts, policies and threads.
+// States, conflicts, policies, versions and forks.
 #include "core/plugin/plugin_manager.hpp"
 
 #include <algorithm>
@@ -13,43 +13,12 @@
 #include <sys/wait.h>
 
 #include "core/plugin/sha256.hpp"
-#include "tests/core/plugin/support.hpp"
+#include "tests/core/plugin/managed_folder.hpp"
 
 using namespace tenon::core;
 using namespace tenon::core::test;
 
 namespace {
-
-// A manager over one throwaway folder.
-struct World {
-  explicit World(bool autoload = true) {
-    SearchEnvironment environment;
-    environment.autoload = autoload;
-    environment.plugin_path = folder.path();
-    manager = std::make_unique<PluginManager>(host.table(), registrar, environment);
-    FakeHost::find_op = [this](std::string_view name) {
-      if (!manager->ensure_op(name)) throw Error(TENON_ERROR_VALUE, "no such op");
-    };
-  }
-  ~World() {
-    FakeHost::find_op = [](std::string_view) {};
-  }
-
-  PluginListing listing(const std::string& id) const {
-    for (PluginListing& one : manager->list()) {
-      if (one.id == id && one.state != PluginState::Shadowed) return std::move(one);
-    }
-    FAIL("no plugin " << id);
-    return {};
-  }
-  PluginState state(const std::string& id) const { return listing(id).state; }
-  bool has(const std::string& name) const { return registrar.names.contains(name); }
-
-  TemporaryFolder folder;
-  FakeHost host;
-  FakeRegistrar registrar;
-  std::unique_ptr<PluginManager> manager;
-};
 
 PluginPolicy policy_with(const PluginPolicy::Plugin& plugin) {
   PluginPolicy policy;
@@ -96,226 +65,8 @@ std::string message_of(const std::function<void()>& body) {
 }  // namespace
 
 TEST_SUITE("plugin manager") {
-  TEST_CASE("what runs the calls that a plugin declines is loaded when it is asked for") {
-    World world;
-    for (const char* id : {"ranked_small", "ranked_general"})
-      world.folder.add(std::string("ranked/") + id, std::string(id) + ".so");
-    CHECK(world.manager->ensure_op("ranked.who"));
-    CHECK(world.has("ranked_small:ranked.who"));
-    CHECK(world.state("ranked_general") == PluginState::Indexed);
-    CHECK_FALSE(world.manager->ensure_next_op("ranked.alone", "ranked_small"));
-    CHECK(world.manager->ensure_next_op("ranked.who", "ranked_small"));
-    CHECK(world.has("ranked_general:ranked.who"));
-    CHECK(world.has("ranked_general:ranked.scale"));
-    CHECK_FALSE(world.manager->ensure_next_op("ranked.who", "ranked_general"));
-    const auto providers = world.manager->providers(ItemKind::Op, "ranked.who");
-    REQUIRE(providers.size() == 2);
-    CHECK(providers[0].standing == ProviderStanding::Next);
-    CHECK_FALSE(providers[0].may_decline);
-    CHECK(providers[1].standing == ProviderStanding::Chosen);
-    CHECK(providers[1].may_decline);
-    const PluginLock lock = world.manager->lock();
-    CHECK(lock.ops.at("ranked.who") == "ranked_small, ranked_general");
-    CHECK(lock.ops.at("ranked.alone") == "ranked_small");
-  }
-
-  TEST_CASE("what is loaded for another of its ops registers nothing that is not its turn") {
-    World world;
-    for (const char* id : {"ranked_small", "ranked_general"})
-      world.folder.add(std::string("ranked/") + id, std::string(id) + ".so");
-    world.manager->load("ranked_general");
-    CHECK_FALSE(world.has("ranked_general:ranked.who"));
-    CHECK(world.manager->ensure_op("ranked.who"));
-    CHECK(world.has("ranked_small:ranked.who"));
-    CHECK(world.manager->ensure_next_op("ranked.who", "ranked_small"));
-    CHECK(world.has("ranked_general:ranked.who"));
-    // Gone, it leaves what it declined to none; first gone, it leaves all to the next.
-    world.manager->unload("ranked_general", UnloadChoice::Force);
-    CHECK_FALSE(world.manager->ensure_next_op("ranked.who", "ranked_small"));
-    world.manager->load("ranked_general");
-    world.manager->unload("ranked_small", UnloadChoice::Force);
-    CHECK(world.has("ranked_general:ranked.who"));
-    CHECK(world.manager->providers(ItemKind::Op, "ranked.who")[0].standing ==
-          ProviderStanding::Chosen);
-  }
-
-  TEST_CASE("listing runs nothing, the first use loads, the second finds it there") {
-    World world;
-    world.folder.add("slow");
-    world.folder.add("plain");
-    REQUIRE(world.manager->list().size() == 2);
-    CHECK(world.state("slow") == PluginState::Indexed);
-    CHECK(world.listing("slow").facts->ops.size() == 2);
-    CHECK(FakeHost::lines().empty());
-    CHECK(world.manager->ensure_op("slow.second"));
-    CHECK(world.state("slow") == PluginState::Active);
-    CHECK(world.state("plain") == PluginState::Indexed);
-    CHECK(world.registrar.names ==
-          std::set<std::string>{"slow:slow.first", "slow:slow.second", "slow:Slow"});
-    CHECK(world.manager->ensure_op("slow.first"));
-    CHECK(world.manager->ensure_module("Slow"));
-    world.manager->load("slow");
-    CHECK(world.registrar.commits == 1);
-    CHECK(FakeHost::lines() == std::vector<std::string>{"slow: init"});
-    world.manager->shutdown();
-    world.manager->shutdown();
-    CHECK(FakeHost::lines() == std::vector<std::string>{"slow: init", "slow: shutdown"});
-  }
-
-  TEST_CASE("modules load their plugin as ops do, unknown names load none") {
-    World world;
-    world.folder.add("slow");
-    CHECK(!world.manager->ensure_op("Slow"));
-    CHECK(!world.manager->ensure_module("slow.first"));
-    CHECK(!world.manager->ensure_op("slow.third"));
-    CHECK(world.state("slow") == PluginState::Indexed);
-    CHECK(world.manager->ensure_module("Slow"));
-    CHECK(world.state("slow") == PluginState::Active);
-    CHECK(world.manager->declared_names(ItemKind::Op) ==
-          std::vector<std::string>{"slow.first", "slow.second"});
-    CHECK(world.manager->declared_names(ItemKind::Module) == std::vector<std::string>{"Slow"});
-  }
-
-  TEST_CASE("concurrent first uses load once") {
-    World world;
-    world.folder.add("slow");
-    std::atomic<int> found{0};
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 8; ++i) {
-      threads.emplace_back([&, i] {
-        if (world.manager->ensure_op(i % 2 == 0 ? "slow.first" : "slow.second")) ++found;
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    CHECK(found == 8);
-    CHECK(world.registrar.commits == 1);
-    CHECK(FakeHost::lines() == std::vector<std::string>{"slow: init"});
-  }
-
-  TEST_CASE("a plugin may use another's op in its init, which loads that one first") {
-    World world;
-    world.folder.add("slow");
-    world.folder.add("needs_slow");
-    CHECK(world.manager->ensure_op("needs_slow.op"));
-    CHECK(world.state("slow") == PluginState::Active);
-    CHECK(world.registrar.commits == 2);
-  }
-
-  TEST_CASE("plugins whose inits need each other get an error, from one thread or from two") {
-    for (int round = 0; round < 10; ++round) {
-      World world;
-      world.folder.add("needs_left");
-      world.folder.add("needs_right");
-      std::atomic<int> refused{0};
-      const auto use = [&](const char* name) {
-        try {
-          world.manager->ensure_op(name);
-        } catch (const PluginError& error) {
-          CHECK(contains(error.message, "while it is being loaded"));
-          ++refused;
-        }
-      };
-      std::thread left([&] { use("needs_left.op"); });
-      std::thread right([&] { use("needs_right.op"); });
-      left.join();
-      right.join();
-      CHECK(refused == 2);
-      CHECK(world.registrar.names.empty());
-      CHECK(world.state("needs_left") == PluginState::Failed);
-    }
-  }
-
-  TEST_CASE("a load that fails is reported each time, listed, and registers nothing") {
-    World world;
-    world.folder.add("init_fails");
-    for (int i = 0; i < 2; ++i) {
-      const PluginFailure failure = failure_of([&] { world.manager->ensure_op("init_fails.op"); });
-      CHECK(failure.stage == PluginStage::Init);
-      CHECK(failure.asked_by == "op 'init_fails.op'");
-    }
-    CHECK(world.state("init_fails") == PluginState::Failed);
-    CHECK(contains(world.listing("init_fails").reason, "cannot reach the device"));
-    CHECK(world.listing("init_fails").failure->stage == PluginStage::Init);
-    CHECK(world.registrar.names.empty());
-    // Its code has run: it is not tried again, and other loads do not make its failure forgotten.
-    world.folder.add("plain");
-    world.manager->load(world.folder / "plain.so");
-    CHECK(world.state("init_fails") == PluginState::Failed);
-    failure_of([&] { world.manager->load("init_fails"); });
-  }
-
-  TEST_CASE("every fixture that is broken fails at its stage, whole and listed") {
-    const struct {
-      std::string name;
-      PluginStage stage;
-    } cases[] = {{"bad_checksum", PluginStage::Read},   {"bad_json", PluginStage::Read},
-                 {"no_facts", PluginStage::Read},       {"abi_major", PluginStage::Version},
-                 {"abi_minor", PluginStage::Version},   {"missing_symbol", PluginStage::Open},
-                 {"no_entry", PluginStage::Symbol},     {"entry_fails", PluginStage::Init},
-                 {"entry_throws", PluginStage::Init},   {"init_throws", PluginStage::Init},
-                 {"undeclared", PluginStage::Register}, {"bad_descriptor", PluginStage::Register}};
-    World world;
-    for (const auto& each : cases) world.folder.add(each.name);
-    for (const auto& each : cases) {
-      CAPTURE(each.name);
-      const PluginFailure by_id = failure_of([&] { world.manager->load(each.name, "a test"); });
-      CHECK(by_id.stage == each.stage);
-      CHECK(by_id.asked_by == "a test");
-      const PluginFailure by_path =
-          failure_of([&] { world.manager->load(world.folder / (each.name + ".so")); });
-      CHECK(by_path.stage == each.stage);
-    }
-    for (const PluginListing& listing : world.manager->list()) {
-      CHECK(listing.state == PluginState::Failed);
-      CHECK(!listing.reason.empty());
-    }
-    CHECK(world.registrar.names.empty());
-  }
-
-  TEST_CASE("a plugin that is not found is reported with all places that were searched") {
-    World world;
-    world.folder.add("plain");
-    const PluginFailure failure =
-        failure_of([&] { world.manager->load("plian", "config 'x.json'"); });
-    CHECK(failure.stage == PluginStage::Find);
-    CHECK(contains(failure.problem, "did you mean 'plain'?"));
-    CHECK(contains(failure.problem, "'" + world.folder.path() + "' (1 plugin file)"));
-    CHECK(contains(failure.text(), "asked for by config 'x.json'"));
-    CHECK(failure_of([&] { world.manager->load("/no/such/file.so"); }).stage == PluginStage::Find);
-    // A plugin that is installed meanwhile is found.
-    world.folder.add("slow");
-    world.manager->load("slow");
-    CHECK(world.state("slow") == PluginState::Active);
-  }
-
-  TEST_CASE("a plugin loads by its path, and by another path of the same bytes") {
-    World world;
-    const TemporaryFolder other;
-    const std::string path = other.add("plain", "anything.so");
-    world.manager->load(path);
-    CHECK(world.state("plain") == PluginState::Active);
-    CHECK(world.listing("plain").path == path);
-    world.manager->load(other.add("plain", "copy.so"));
-    CHECK(world.registrar.commits == 1);
-    write_file(other / "changed.so", read_file(fixture("plain")) + "more");
-    const PluginFailure failure = failure_of([&] { world.manager->load(other / "changed.so"); });
-    CHECK(failure.stage == PluginStage::Register);
-    CHECK(contains(failure.problem, path));
-  }
-
-  TEST_CASE("a file that is named stands for its id until then loaded from a folder") {
-    World world;
-    const TemporaryFolder other;
-    world.folder.add("plain");
-    REQUIRE(world.manager->list().size() == 1);
-    const std::string path = other.add("plain");
-    world.manager->load(path);
-    CHECK(world.listing("plain").path == path);
-    CHECK(world.manager->list().size() == 2);
-  }
-
   TEST_CASE("a folder that is added is searched first") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     REQUIRE(world.manager->list().size() == 1);
     const TemporaryFolder other;
@@ -325,36 +76,8 @@ TEST_SUITE("plugin manager") {
     CHECK(world.manager->folders()[0].path == other.path());
   }
 
-  TEST_CASE("a plugin that is built again before its first use is read again") {
-    World world;
-    const std::string path = world.folder.add("plain");
-    REQUIRE(world.manager->list().size() == 1);
-    std::filesystem::remove(path);
-    write_file(path, read_file(fixture("plain")) + "more");
-    CHECK(world.manager->ensure_op("plain.add_one"));
-    World second;
-    const std::string replaced = second.folder.add("plain");
-    REQUIRE(second.manager->list().size() == 1);
-    std::filesystem::remove(replaced);
-    std::filesystem::copy_file(fixture("slow"), replaced);
-    const PluginFailure failure = failure_of([&] { second.manager->ensure_op("plain.add_one"); });
-    CHECK(contains(failure.problem, "another plugin by now"));
-    CHECK(failure.found == "'slow'");
-  }
-
-  TEST_CASE("what the table refuses leaves nothing behind") {
-    World world;
-    world.folder.add("slow");
-    world.registrar.refused = "slow";
-    const PluginFailure failure = failure_of([&] { world.manager->ensure_op("slow.first"); });
-    CHECK(failure.stage == PluginStage::Register);
-    CHECK(contains(failure.problem, "the table is full"));
-    CHECK(world.state("slow") == PluginState::Failed);
-    CHECK(FakeHost::lines() == std::vector<std::string>{"slow: init", "slow: shutdown"});
-  }
-
   TEST_CASE("conflicts: an op with two providers is an error that names both, in any order") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     world.folder.add("duplicate");
     const std::string message = message_of([&] { world.manager->ensure_op("plain.add_one"); });
@@ -372,7 +95,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("conflicts: a plugin that is asked for by name outranks one that is in a folder") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     world.folder.add("duplicate");
     world.manager->load("duplicate");
@@ -390,7 +113,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("conflicts: being named does not rank what gives a name another meaning") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     const PluginFailure failure = failure_of([&] { world.manager->load(fixture("other_schema")); });
     CHECK(failure.stage == PluginStage::Register);
@@ -410,7 +133,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("conflicts: one that comes late cannot replace what is registered") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     CHECK(world.manager->ensure_op("plain.add_one"));
     const PluginFailure failure = failure_of([&] { world.manager->load(fixture("duplicate")); });
@@ -419,7 +142,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("conflicts: being asked for later gives a loaded plugin what was contested") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     world.folder.add("duplicate");
     CHECK(world.manager->ensure_op("duplicate.own"));
@@ -430,7 +153,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("policy: prefer decides a conflict, disable removes a provider") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     world.folder.add("duplicate");
     world.manager->apply(preferences({{"plain.*", "plain"}}, {}));
@@ -439,7 +162,7 @@ TEST_SUITE("plugin manager") {
     CHECK(world.registrar.names ==
           std::set<std::string>{"duplicate:duplicate.own", "plain:plain.add_one"});
 
-    World second;
+    ManagedFolder second;
     second.folder.add("plain");
     second.folder.add("duplicate");
     second.manager->apply(preferences({}, {{"*.add_*", "plain"}}));
@@ -459,7 +182,7 @@ TEST_SUITE("plugin manager") {
     for (const Case& one :
          {Case{DuplicateChoice::First, "plain", "first in the list of config 'test.json'"},
           Case{DuplicateChoice::Last, "duplicate", "last in the list of config 'test.json'"}}) {
-      World world;
+      ManagedFolder world;
       world.folder.add("plain");
       world.folder.add("duplicate");
       PluginPolicy policy = preferences({}, {});
@@ -479,7 +202,7 @@ TEST_SUITE("plugin manager") {
 
   TEST_CASE(
       "F-303 F-304 every conflict is reported at once, with both providers and what differs") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     world.folder.add("duplicate");
     world.folder.add("other_schema");
@@ -522,7 +245,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("F-307 while a warning of a scan waits for its reader, other threads use plugins") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     SearchEnvironment environment;
     environment.plugin_path = world.folder.path();
@@ -565,7 +288,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("policy: a preference that matches nothing is refused, with the name that was meant") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     const auto refused = [&](const PluginPolicy& policy) {
       const auto failures = world.manager->check(policy);
@@ -582,7 +305,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("policy: the error for an op that is disabled everywhere says so") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     world.manager->apply(preferences({}, {{"plain.add_one", ""}}));
     CHECK(contains(message_of([&] { world.manager->ensure_op("plain.add_one"); }),
@@ -592,7 +315,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("policy: a preferred plugin that fails is not silently replaced") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     world.folder.add("duplicate");
     world.registrar.refused = "duplicate";
@@ -604,7 +327,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("policy: eager loads now, never loads not, options reach init") {
-    World world;
+    ManagedFolder world;
     world.folder.add("slow");
     world.folder.add("plain");
     PluginPolicy policy = policy_with({"slow", LoadMode::Eager, "", "", parse_json("{\"a\":1}")});
@@ -620,14 +343,14 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("policy: plugins are named by path, and folders come from it") {
-    World world;
+    ManagedFolder world;
     const TemporaryFolder other;
     const std::string path = other.add("plain");
     world.manager->apply(policy_with({path, LoadMode::Lazy, "1.2", "", {}}));
     CHECK(world.state("plain") == PluginState::Indexed);
     CHECK(world.manager->ensure_op("plain.add_one"));
 
-    World second;
+    ManagedFolder second;
     PluginPolicy folders;
     folders.search_paths = {other.path()};
     second.manager->apply(folders);
@@ -635,7 +358,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("policy: a plugin that is not required may be missing, and nothing else") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     const auto optional = [](const std::string& name, LoadMode mode = LoadMode::Lazy) {
       PluginPolicy policy = policy_with({name, mode, "", "", {}});
@@ -655,13 +378,13 @@ TEST_SUITE("plugin manager") {
 
     PluginPolicy version = optional("plain");
     version.plugins[0].version = ">=9";
-    World second;
+    ManagedFolder second;
     second.folder.add("plain");
     CHECK(failure_of([&] { second.manager->apply(version); }).stage == PluginStage::Version);
   }
 
   TEST_CASE("policy: a name beside a path is checked, and no plugin is listed by both") {
-    World world;
+    ManagedFolder world;
     const std::string path = world.folder.add("plain");
     PluginPolicy both = policy_with({path, LoadMode::Lazy, "", "", {}});
     both.plugins[0].id = "other";
@@ -669,7 +392,7 @@ TEST_SUITE("plugin manager") {
           "the file at this path is plugin 'plain'");
     both.plugins[0].id = "plain";
     world.manager->apply(both);
-    World second;
+    ManagedFolder second;
     PluginPolicy twice;
     twice.plugins = listed({second.folder.add("plain"), "plain"});
     CHECK(failure_of([&] { second.manager->apply(twice); }).problem ==
@@ -677,7 +400,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("without autoload of folders only plugins that are named are used") {
-    World world(false);
+    ManagedFolder world(false);
     const std::string path = world.folder.add("plain");
     CHECK(world.state("plain") == PluginState::Excluded);
     CHECK(contains(world.listing("plain").reason, "loading from folders is switched off"));
@@ -692,7 +415,7 @@ TEST_SUITE("plugin manager") {
     SUBCASE("by a load of its file") { world.manager->load(path); }
     CHECK(world.manager->ensure_op("plain.add_one"));
 
-    World second;
+    ManagedFolder second;
     second.folder.add("plain");
     PluginPolicy off;
     off.autoload = false;
@@ -702,7 +425,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("policy: expected and found version and hash are named") {
-    World world;
+    ManagedFolder world;
     const std::string path = world.folder.add("plain");
     const PluginFailure version = failure_of([&] {
       world.manager->apply(policy_with({"plain", LoadMode::Lazy, ">=2", "", {}}));
@@ -725,7 +448,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("policy: a file that changes after its hash was checked is not opened") {
-    World world;
+    ManagedFolder world;
     const std::string path = world.folder.add("plain");
     world.manager->apply(policy_with({"plain", LoadMode::Lazy, "", sha256_file(path), {}}));
     std::filesystem::remove(path);
@@ -736,7 +459,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("policy: swaps of a pinned plugin's file never run a constructor of other bytes") {
-    World world;
+    ManagedFolder world;
     const std::string approved = read_file(fixture("constructed/constructed_approved"));
     const std::string foreign = read_file(fixture("constructed/constructed_foreign"));
     const std::string path = world.folder / "constructed.so";
@@ -776,7 +499,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("policy: of a pinned plugin a private copy is mapped, with the libraries beside it") {
-    World world;
+    ManagedFolder world;
     const std::string path = world.folder.add("beside");
     std::filesystem::copy_file(std::string(TENON_FIXTURES) + "/libbeside_library.so",
                                world.folder / "libbeside_library.so");
@@ -790,13 +513,13 @@ TEST_SUITE("plugin manager") {
 
   TEST_CASE(
       "policy: what is loaded and not locked is refused, and locked names keep their plugin") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     PluginPolicy frozen = policy_with({"plain", LoadMode::Lazy, "", "", {}});
     auto lock = std::make_shared<PluginLock>(world.manager->lock());
     CHECK(lock->ops.at("plain.add_one") == "plain");
     frozen.lock = lock;
-    World other;
+    ManagedFolder other;
     other.folder.add("plain");
     other.folder.add("slow");
     other.manager->load("slow");
@@ -819,7 +542,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("policy: all faults are reported at once, and then nothing has changed") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     world.folder.add("duplicate");
     world.folder.add("abi_major");
@@ -847,7 +570,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("policy: what comes too late for a loaded plugin is refused") {
-    World world;
+    ManagedFolder world;
     world.folder.add("slow");
     world.manager->load("slow");
     const auto refused = [&](const PluginPolicy& policy) {
@@ -865,7 +588,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("listings are sorted, name origins, and show losers with their reason") {
-    World world;
+    ManagedFolder world;
     const TemporaryFolder other;
     world.folder.add("plain");
     world.folder.add("duplicate", "a_first_file.so");
@@ -883,19 +606,11 @@ TEST_SUITE("plugin manager") {
     CHECK(contains(loser.reason, other.path()));
   }
 
-  TEST_CASE("the first use of one of a thousand ops registers all of them") {
-    World world;
-    world.folder.add("thousand");
-    REQUIRE(world.manager->list().size() == 1);
-    CHECK(world.manager->ensure_op("thousand.op500"));
-    CHECK(world.registrar.names.size() == 1000);
-  }
-
 // The thread sanitizer allows no threads after a fork; the address sanitizer's own allocator may be
 // locked by a thread that the child does not have.
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
   TEST_CASE("the child of a fork waits for no thread that it does not have") {
-    World world;
+    ManagedFolder world;
     world.folder.add("slow");
     const auto forked = [](const std::function<bool()>& in_child) {
       const pid_t child = fork();
@@ -935,7 +650,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("a plugin that registers more while the process forks stays active in the child") {
-    World world;
+    ManagedFolder world;
     world.folder.add("plain");
     world.folder.add("duplicate");
     world.manager->apply(preferences({{"plain.add_one", "duplicate"}}, {}));
@@ -970,7 +685,7 @@ TEST_SUITE("plugin manager") {
   TEST_CASE("versions: two that a config names are there side by side, the first with the id") {
     for (const bool newer_first : {true, false}) {
       CAPTURE(newer_first);
-      World world;
+      ManagedFolder world;
       write_file(world.folder / "a.so", cube("1.2.0", {"cube.solve", "cube.old"}));
       write_file(world.folder / "b.so", cube("1.3.0", {"cube.solve", "cube.new"}));
       CHECK(world.manager->list()[1].state == PluginState::Shadowed);
@@ -1010,7 +725,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("versions: the id alone is the first file whose version is not named") {
-    World world;
+    ManagedFolder world;
     for (const char* version : {"1.1.0", "1.2.0", "1.3.0"})
       write_file(world.folder / (std::string(version) + ".so"), cube(version, {"cube.solve"}));
     PluginPolicy policy;
@@ -1026,7 +741,7 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("versions: one that is missing, and one that comes too late, are refused by name") {
-    World world;
+    ManagedFolder world;
     write_file(world.folder / "a.so", cube("1.2.0", {"cube.solve"}));
     PluginFailure failure = failure_of([&] { world.manager->load("cube@1.4.0"); });
     CHECK(failure.plugin == "cube@1.4.0");

@@ -1,0 +1,208 @@
+// Gradients, hooks and graphs as plugins reach them.
+#include <cstring>
+
+#include "core/dispatch/thread_state.hpp"
+#include "tests/core/autograd/support.hpp"
+#include "tests/core/runtime/slot_support.hpp"
+
+using namespace tenon::core;
+using namespace tenon::core::test;
+
+namespace {
+
+const tenon_host& slots() { return group<add_autograd_slots>(); }
+
+// Twice the leaf.
+TensorRef doubled(const TensorRef& input) {
+  TensorRef result = scaled(*input, 2);
+  compute(*result, {input.get()},
+          [](std::span<Tensor* const> gradients) { return Answer{scaled(*gradients[0], 2)}; });
+  return result;
+}
+
+struct Asked {
+  TensorRef gradient;
+  std::string message;
+};
+// The gradient of the sum of `root` with regard to `input`.
+Asked gradient(const TensorRef& root, const TensorRef& input, int32_t allow_unused,
+               tenon_status expected) {
+  tenon_tensor* const roots[] = {root.get()};
+  const TensorRef ones = scaled(*root, 0);
+  for (int64_t i = 0; i < ones->view.count; ++i) static_cast<float*>(ones->view.data)[i] = 1;
+  tenon_tensor* const seeds[] = {ones.get()};
+  tenon_tensor* const inputs[] = {input.get()};
+  tenon_tensor* results[1] = {};
+  Asked asked;
+  asked.message = message_of_slot(expected, [&](tenon_error** error) {
+    return slots().gradients(roots, seeds, 1, inputs, 1, 1, 0, allow_unused, results, error);
+  });
+  asked.gradient = TensorRef::take(results[0]);
+  return asked;
+}
+
+int destroyed = 0;
+void count_destroyed(void*) { ++destroyed; }
+tenon_status keep(void*, tenon_tensor* const*, int64_t, tenon_tensor* const*, int64_t,
+                  tenon_tensor**, tenon_error**) {
+  return TENON_OK;
+}
+
+}  // namespace
+
+TEST_SUITE("runtime/autograd_slots") {
+  TEST_CASE("an input that nothing leads to is refused, null, or zeros, as asked") {
+    provide_core_ops();
+    const TensorRef x = leaf({1, 2}), unused = leaf({3});
+    const TensorRef y = doubled(x);
+    CHECK(read(*gradient(y, x, 0, TENON_OK).gradient) == std::vector<float>{2, 2});
+    CHECK(gradient(y, unused, 0, TENON_ERROR_GRAPH).message != "");
+    CHECK_FALSE(gradient(y, unused, 1, TENON_OK).gradient);
+    CHECK(read(*gradient(y, unused, 2, TENON_OK).gradient) == std::vector<float>{0});
+  }
+
+  TEST_CASE("a leaf has no node, a result has, and no tensor is neither") {
+    const TensorRef x = leaf({1});
+    const TensorRef y = doubled(x);
+    CHECK(slots().tensor_is_leaf(x.get()) == 1);
+    CHECK(slots().tensor_is_leaf(y.get()) == 0);
+    CHECK(slots().tensor_node_name(x.get()) == nullptr);
+    CHECK(std::string(slots().tensor_node_name(y.get())) == "RuleBackward0");
+    CHECK(slots().tensor_requires_grad(y.get()) == 1);
+    CHECK(slots().tensor_requires_grad(nullptr) == 0);
+    CHECK(slots().tensor_grad(nullptr) == nullptr);
+    CHECK(slots().tensor_node(x.get()) == nullptr);
+    tenon_tensor* detached = nullptr;
+    CHECK(slots().tensor_detach(y.get(), &detached, nullptr) == TENON_OK);
+    const TensorRef owner = TensorRef::take(detached);
+    CHECK(slots().tensor_is_leaf(detached) == 1);
+    CHECK(slots().tensor_requires_grad(detached) == 0);
+  }
+
+  TEST_CASE("a node is read as far as the caller knows its struct, and outlives its tensor") {
+    const TensorRef x = leaf({1});
+    tenon_node* node = nullptr;
+    {
+      const TensorRef y = doubled(x);
+      node = slots().tensor_node(y.get());
+    }
+    REQUIRE(node != nullptr);
+    tenon_node_info info{};
+    info.size = sizeof info;
+    slots().node_read(node, &info);
+    CHECK(info.size == sizeof info);
+    CHECK(info.edges == 1);
+    CHECK(info.outputs == 1);
+    CHECK(std::string(info.name) == "RuleBackward0");
+    CHECK(info.op == nullptr);
+    CHECK(info.released == 0);
+    // What an older caller does not have is left alone.
+    tenon_node_info older;
+    std::memset(&older, 0x5a, sizeof older);
+    older.size = offsetof(tenon_node_info, name);
+    slots().node_read(node, &older);
+    CHECK(older.size == offsetof(tenon_node_info, name));
+    CHECK(older.edges == 1);
+    CHECK(reinterpret_cast<const unsigned char*>(&older.name)[0] == 0x5a);
+    uint32_t output = 7;
+    CHECK(slots().node_edge(node, 1, &output) == nullptr);
+    CHECK(slots().node_edge(node, -1, &output) == nullptr);
+    CHECK(output == 7);
+    tenon_node* next = slots().node_edge(node, 0, &output);
+    CHECK(next != nullptr);
+    CHECK(output == 0);
+    CHECK(slots().node_edge(next, 0, nullptr) == nullptr);
+    slots().node_release(next);
+    slots().node_release(node);
+    slots().node_release(nullptr);
+  }
+
+  TEST_CASE("the state of a hook is destroyed once, whichever of handle and tensor goes last") {
+    for (const bool handle_first : {false, true}) {
+      destroyed = 0;
+      tenon_hook* hook = nullptr;
+      TensorRef x = leaf({1});
+      CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
+              return slots().tensor_add_hook(x.get(), TENON_HOOK_TENSOR, keep, nullptr,
+                                             count_destroyed, &hook, error);
+            }) == "");
+      CHECK(slots().hook_id(hook) != 0);
+      CHECK(slots().backward_reaches(hook) == 0);
+      slots().hook_retain(hook);
+      slots().hook_release(hook);
+      if (handle_first) slots().hook_release(hook);
+      CHECK(destroyed == 0);
+      x = TensorRef();
+      if (!handle_first) slots().hook_release(hook);
+      CHECK(destroyed == 1);
+    }
+    slots().hook_release(nullptr);
+    slots().hook_remove(nullptr);
+    CHECK(slots().hook_id(nullptr) == 0);
+  }
+
+  TEST_CASE("a hook that is refused has its state destroyed, and gives no handle") {
+    destroyed = 0;
+    tenon_hook* hook = nullptr;
+    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
+            return slots().tensor_add_hook(nullptr, TENON_HOOK_TENSOR, keep, nullptr,
+                                           count_destroyed, &hook, error);
+          }) == "the tensor is null");
+    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
+            return slots().node_add_hook(nullptr, TENON_HOOK_TENSOR, keep, nullptr, count_destroyed,
+                                         &hook, error);
+          }) == "the node is null");
+    CHECK(hook == nullptr);
+    CHECK(destroyed == 2);
+  }
+
+  TEST_CASE("modes of the thread return what they were") {
+    CHECK(slots().grad_mode() == 1);
+    CHECK(slots().grad_mode_set(0) == 1);
+    CHECK(slots().grad_mode() == 0);
+    CHECK(slots().grad_mode_set(1) == 0);
+    CHECK(slots().strict_gradients_set(1) == 0);
+    CHECK(slots().strict_gradients_set(0) == 1);
+    CHECK(slots().backward_id() == 0);
+  }
+
+  TEST_CASE("a dual gives what it was made of, a plain tensor is its own primal") {
+    const TensorRef x = floats({1}), t = floats({3});
+    tenon_tensor *dual = nullptr, *primal = nullptr, *tangent = nullptr;
+    REQUIRE(slots().dual_level_enter(nullptr) == TENON_OK);
+    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
+            return slots().dual_make(x.get(), nullptr, &dual, error);
+          }) == "the tangent is null");
+    REQUIRE(slots().dual_make(x.get(), t.get(), &dual, nullptr) == TENON_OK);
+    const TensorRef made = TensorRef::take(dual);
+    REQUIRE(slots().dual_unpack(dual, &primal, &tangent, nullptr) == TENON_OK);
+    const TensorRef own_primal = TensorRef::take(primal), own_tangent = TensorRef::take(tangent);
+    CHECK(read(*own_primal) == std::vector<float>{1});
+    CHECK(read(*own_tangent) == std::vector<float>{3});
+    REQUIRE(slots().dual_unpack(x.get(), &primal, &tangent, nullptr) == TENON_OK);
+    const TensorRef same = TensorRef::take(primal);
+    CHECK(primal == x.get());
+    CHECK(tangent == nullptr);
+    CHECK(slots().dual_level_exit(nullptr) == TENON_OK);
+    CHECK(message_of_slot(TENON_ERROR_RUNTIME, [&](tenon_error** error) {
+            return slots().dual_level_exit(error);
+          }) != "");
+  }
+
+  TEST_CASE("only what can have a gradient may require one") {
+    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
+            return slots().tensor_set_requires_grad(nullptr, 1, error);
+          }) == "the tensor is null");
+    const TensorRef x = floats({1});
+    CHECK(slots().tensor_set_requires_grad(x.get(), 1, nullptr) == TENON_OK);
+    CHECK(x->requires_grad());
+    const TensorRef wrong = floats({1, 2});
+    CHECK(message_of_slot(TENON_ERROR_VALUE, [&](tenon_error** error) {
+            return slots().tensor_set_grad(x.get(), wrong.get(), error);
+          }) != "");
+    const TensorRef right = floats({5});
+    CHECK(slots().tensor_set_grad(x.get(), right.get(), nullptr) == TENON_OK);
+    const TensorRef kept = TensorRef::take(slots().tensor_grad(x.get()));
+    CHECK(kept.get() == right.get());
+  }
+}

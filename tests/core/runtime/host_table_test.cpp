@@ -1,0 +1,89 @@
+// The whole table, and the refusals that its groups share.
+#include <vector>
+
+#include "core/runtime/runtime.hpp"
+#include "core/runtime/slots.hpp"
+#include "tests/core/dispatch/plugin.hpp"
+#include "tests/core/dispatch/support.hpp"
+
+using namespace tenon::core;
+using namespace tenon::core::test;
+
+TEST_SUITE("runtime/host_table") {
+  TEST_CASE("the table says what it is, and has no slot without a function") {
+    const tenon_host& host = host_table();
+    CHECK(&host == &host_table());
+    CHECK(host.magic == TENON_HOST_MAGIC);
+    CHECK(host.size == sizeof(tenon_host));
+    CHECK(host.abi_major == TENON_ABI_MAJOR);
+    CHECK(host.abi_minor == TENON_ABI_MINOR);
+    using Function = void (*)();
+    const auto* slots = reinterpret_cast<const Function*>(reinterpret_cast<const char*>(&host) +
+                                                          offsetof(tenon_host, error_set));
+    const size_t count = (sizeof(tenon_host) - offsetof(tenon_host, error_set)) / sizeof(Function);
+    CHECK(count > 100);
+    for (size_t i = 0; i < count; ++i) {
+      CAPTURE(i);
+      CHECK((slots[i] != nullptr));
+    }
+  }
+
+  TEST_CASE("groups do not share slots: each fills its own, and together they fill all") {
+    tenon_host all{};
+    size_t filled = 0;
+    const auto count_of = [](const tenon_host& host) {
+      const auto* words = reinterpret_cast<void* const*>(&host);
+      size_t count = 0;
+      for (size_t i = offsetof(tenon_host, error_set) / sizeof(void*);
+           i < sizeof(tenon_host) / sizeof(void*); ++i)
+        count += words[i] != nullptr ? 1 : 0;
+      return count;
+    };
+    for (auto* add : {add_autograd_slots, add_context_slots, add_json_slots, add_mode_slots,
+                      add_module_hook_slots, add_module_slots, add_op_slots, add_runtime_slots,
+                      add_tensor_slots, add_type_slots, add_value_slots}) {
+      tenon_host one{};
+      add(one);
+      filled += count_of(one);
+      add(all);
+    }
+    CHECK(filled == count_of(all));
+    CHECK(filled == count_of(host_table()));
+  }
+
+  TEST_CASE("a rank outside of what tensors have is refused, at both ends") {
+    const int64_t sizes[TENON_MAX_RANK] = {};
+    CHECK(shape_of(sizes, 0).empty());
+    CHECK(shape_of(sizes, TENON_MAX_RANK).size() == TENON_MAX_RANK);
+    for (const int64_t rank : {int64_t{-1}, int64_t{TENON_MAX_RANK + 1}, INT64_MIN, INT64_MAX}) {
+      CHECK(has(refusal([&] { static_cast<void>(shape_of(sizes, rank)); }, TENON_ERROR_VALUE),
+                "dimensions, not " + std::to_string(rank)));
+    }
+  }
+
+  TEST_CASE("a list of tensors has no negative length") {
+    CHECK(tensors_of(nullptr, 0).empty());
+    CHECK(refusal([] { static_cast<void>(tensors_of(nullptr, -1)); }, TENON_ERROR_ARGUMENT) ==
+          "a list has a negative length");
+  }
+
+  TEST_CASE("no tensor, and one without data, are refused where data is needed") {
+    const TensorRef tensor = floats({1, 2});
+    CHECK_NOTHROW(require_data(tensor.get(), "the source"));
+    CHECK(refusal([] { require_data(nullptr, "the source"); }, TENON_ERROR_ARGUMENT) ==
+          "the source is null");
+    Plugin plugin{"host_table", {}, {}};
+    plugin.type("HostLike");
+    plugin.commit(TypeTable::process());
+    const int64_t shape[] = {2};
+    const TensorRef like =
+        make_dataless(TENON_F32, shape, TypeTable::process().find("HostLike")->id);
+    CHECK(refusal([&] { require_data(like.get(), "the source"); }, TENON_ERROR_TYPE) ==
+          "the source must be Tensor, not HostLike, which has no data; convert it first");
+    CHECK(has(refusal([&] { require_gradients(like.get()); }, TENON_ERROR_TYPE),
+              "must be Tensor, not HostLike, which has neither a conversion to Tensor"));
+    CHECK_NOTHROW(require_gradients(tensor.get()));
+    CHECK(refusal([] { require_gradients(nullptr); }, TENON_ERROR_ARGUMENT) ==
+          "the tensor is null");
+  }
+}

@@ -1,0 +1,163 @@
+// Tensor types and their objects as plugins make them. The ids are of the process's table.
+#include "core/dispatch/types.hpp"
+#include "tests/core/dispatch/plugin.hpp"
+#include "tests/core/runtime/slot_support.hpp"
+
+using namespace tenon::core;
+using namespace tenon::core::test;
+
+namespace {
+
+const tenon_host& slots() { return group<add_type_slots>(); }
+
+struct Note {
+  int64_t number;
+};
+int live = 0;
+void destroy(void*) { --live; }
+tenon_status make_note(void*, tenon_tensor* const*, int64_t, void* payload, tenon_error**) {
+  ++live;
+  static_cast<Note*>(payload)->number = 100;
+  return TENON_OK;
+}
+
+// A subclass of Tensor with a default payload, one of it, one whose payload has no default, and a
+// tensor-like.
+const TypeTable& types() {
+  static const TypeTable& table = []() -> const TypeTable& {
+    Plugin plugin{"type_slots", {}, {}};
+    tenon_type_descriptor& noted = plugin.type("SlotNoted", "Tensor");
+    noted.payload_size = sizeof(Note);
+    noted.metadata = TENON_METADATA_MERGE;
+    noted.merge = make_note;
+    noted.destroy = destroy;
+    plugin.type("SlotChild", "SlotNoted");
+    tenon_type_descriptor& told = plugin.type("SlotTold", "Tensor");
+    told.payload_size = sizeof(Note);
+    told.metadata = TENON_METADATA_DROP;
+    told.destroy = destroy;
+    plugin.type("SlotLike").payload_size = sizeof(Note);
+    plugin.types.back().destroy = destroy;
+    plugin.commit(TypeTable::process());
+    return TypeTable::process();
+  }();
+  return table;
+}
+uint32_t id(const char* name) { return types().find(name)->id; }
+
+TensorRef wrapped(const char* name, Tensor* tensor, void** payload = nullptr) {
+  tenon_tensor* made = nullptr;
+  CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
+          return slots().typed_wrap(id(name), tensor, payload, &made, error);
+        }) == "");
+  return TensorRef::take(made);
+}
+int64_t number_of(const Tensor& tensor) {
+  return static_cast<const Note*>(slots().typed_payload(&tensor))->number;
+}
+
+}  // namespace
+
+TEST_SUITE("runtime/type_slots") {
+  TEST_CASE("types are known by id and name, and unknown ids are of no type") {
+    CHECK(std::string(slots().type_name(id("SlotChild"))) == "SlotChild");
+    CHECK(std::string(slots().type_name(UINT32_MAX)).empty());
+    CHECK(slots().type_is(id("SlotChild"), id("SlotNoted")) == 1);
+    CHECK(slots().type_is(id("SlotChild"), 0) == 1);
+    CHECK(slots().type_is(id("SlotNoted"), id("SlotChild")) == 0);
+    CHECK(slots().type_is(id("SlotLike"), 0) == 0);
+    CHECK(slots().type_is(UINT32_MAX, 0) == 0);
+    CHECK(slots().type_is(0, UINT32_MAX) == 0);
+    uint32_t found = 7;
+    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
+            return slots().type_find(nullptr, &found, error);
+          }) == "the name of the type is null");
+    CHECK(found == 7);
+  }
+
+  TEST_CASE("a subclass of Tensor wraps a tensor, a tensor-like is created: not the reverse") {
+    const TensorRef plain = floats({1, 2});
+    tenon_tensor* made = nullptr;
+    const int64_t shape[] = {2};
+    void* payload = nullptr;
+    CHECK(message_of_slot(TENON_ERROR_TYPE, [&](tenon_error** error) {
+            return slots().typed_create(id("SlotNoted"), TENON_F32, 1, shape, &payload, &made,
+                                        error);
+          }) == "SlotNoted derives from Tensor, which has data; wrap a tensor instead");
+    for (const uint32_t type : {uint32_t{0}, id("SlotLike")}) {
+      CHECK(has(message_of_slot(TENON_ERROR_TYPE,
+                                [&](tenon_error** error) {
+                                  return slots().typed_wrap(type, plain.get(), &payload, &made,
+                                                            error);
+                                }),
+                "does not derive from Tensor and cannot share a tensor's data"));
+    }
+    CHECK(made == nullptr);
+    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
+            return slots().typed_create(id("SlotLike"), TENON_F32, 1, nullptr, &payload, &made,
+                                        error);
+          }) == "the shape is null");
+  }
+
+  TEST_CASE("the caller constructs the payload in its place, and it is destroyed with the object") {
+    live = 0;
+    {
+      const TensorRef plain = floats({1, 2});
+      void* place = nullptr;
+      const TensorRef object = wrapped("SlotNoted", plain.get(), &place);
+      REQUIRE(place != nullptr);
+      ++live;
+      static_cast<Note*>(place)->number = 5;
+      CHECK(slots().typed_payload(object.get()) == place);
+      CHECK(object->view.data == plain->view.data);
+      const int64_t shape[] = {3};
+      tenon_tensor* like = nullptr;
+      REQUIRE(slots().typed_create(id("SlotLike"), TENON_F32, 1, shape, &place, &like, nullptr) ==
+              TENON_OK);
+      ++live;
+      const TensorRef owner = TensorRef::take(like);
+      CHECK(like->has_flag(TENON_TENSOR_SHAPE_ONLY));
+      CHECK(live == 2);
+    }
+    CHECK(live == 0);
+    CHECK(slots().typed_payload(nullptr) == nullptr);
+    CHECK(slots().typed_payload(floats({1}).get()) == nullptr);
+  }
+
+  TEST_CASE("without a place the payload is that of the tensor, or a default one, or refused") {
+    live = 0;
+    {
+      const TensorRef plain = floats({1, 2});
+      const TensorRef first = wrapped("SlotNoted", plain.get());
+      CHECK(number_of(*first) == 100);
+      static_cast<Note*>(slots().typed_payload(first.get()))->number = 6;
+      const TensorRef child = wrapped("SlotChild", first.get());
+      CHECK(slots().typed_payload(child.get()) == slots().typed_payload(first.get()));
+      CHECK(live == 1);
+      tenon_tensor* made = nullptr;
+      CHECK(has(message_of_slot(TENON_ERROR_TYPE,
+                                [&](tenon_error** error) {
+                                  return slots().typed_wrap(id("SlotTold"), plain.get(), nullptr,
+                                                            &made, error);
+                                }),
+                "SlotTold has the payload of SlotTold, which cannot be made from nothing"));
+      CHECK(made == nullptr);
+    }
+    CHECK(live == 0);
+  }
+
+  TEST_CASE("a plain tensor is its own plain form, a subclass shares its data with it") {
+    const TensorRef plain = floats({1, 2});
+    tenon_tensor* made = nullptr;
+    REQUIRE(slots().tensor_to_plain(plain.get(), &made, nullptr) == TENON_OK);
+    CHECK(TensorRef::take(made).get() == plain.get());
+    const TensorRef object = wrapped("SlotNoted", plain.get());
+    REQUIRE(slots().tensor_to_plain(object.get(), &made, nullptr) == TENON_OK);
+    const TensorRef back = TensorRef::take(made);
+    CHECK_FALSE(back->typed());
+    CHECK(back->view.data == plain->view.data);
+    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
+            return slots().tensor_to_plain(nullptr, &made, error);
+          }) == "the tensor is null");
+  }
+}
