@@ -35,35 +35,20 @@ inline tenon_value tensor_value(Tensor* tensor) {
   return value;
 }
 inline tenon_value int_value(int64_t number) {
-  tenon_value value{};
-  value.tag = TENON_VALUE_INT;
-  value.as.integer = number;
-  return value;
+  return {.tag = TENON_VALUE_INT, .length = 0, .as = {.integer = number}};
 }
 inline tenon_value bool_value(bool truth) {
-  tenon_value value{};
-  value.tag = TENON_VALUE_BOOL;
-  value.as.integer = truth ? 1 : 0;
-  return value;
+  return {.tag = TENON_VALUE_BOOL, .length = 0, .as = {.integer = truth ? 1 : 0}};
 }
 inline tenon_value float_value(double number) {
-  tenon_value value{};
-  value.tag = TENON_VALUE_FLOAT;
-  value.as.number = number;
-  return value;
+  return {.tag = TENON_VALUE_FLOAT, .length = 0, .as = {.number = number}};
 }
 inline tenon_value dtype_value(tenon_dtype dtype) {
-  tenon_value value{};
-  value.tag = TENON_VALUE_DTYPE;
-  value.as.integer = dtype;
-  return value;
+  return {.tag = TENON_VALUE_DTYPE, .length = 0, .as = {.integer = dtype}};
 }
 // Borrows the document.
 inline tenon_value json_value(const tenon_json& document) {
-  tenon_value value{};
-  value.tag = TENON_VALUE_JSON;
-  value.as.json = const_cast<tenon_json*>(&document);
-  return value;
+  return {.tag = TENON_VALUE_JSON, .length = 0, .as = {.json = const_cast<tenon_json*>(&document)}};
 }
 // Borrows the numbers.
 inline tenon_value int_list_value(std::span<const int64_t> numbers) {

@@ -35,18 +35,8 @@ inline std::vector<float> read(const Tensor& tensor) {
   return {data, data + dense->view.count};
 }
 
-inline tenon_value number(double value) {
-  tenon_value made{};
-  made.tag = TENON_VALUE_FLOAT;
-  made.as.number = value;
-  return made;
-}
-inline tenon_value integer(int64_t value) {
-  tenon_value made{};
-  made.tag = TENON_VALUE_INT;
-  made.as.integer = value;
-  return made;
-}
+inline tenon_value number(double value) { return float_value(value); }
+inline tenon_value integer(int64_t value) { return int_value(value); }
 
 // What a call left: its status, the fields of the error, its results released at the end.
 struct Outcome {

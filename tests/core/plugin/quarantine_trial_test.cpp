@@ -1,6 +1,8 @@
 // Trials whose program is a script of the test: what it is given, and what is read from its end.
-#include <csignal>
+#include <chrono>
+#include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <sys/stat.h>
@@ -29,12 +31,17 @@ class Trial {
   }
   std::string state() const { return folder_ / "state"; }
   // Whose number the script has written to the file `child`. A killed process is a zombie until the one
-  // that has taken it over waits for it.
+  // that has taken it over waits for it; before that its end may take a moment.
   bool has_killed_its_child() const {
     const std::string number = read_file(folder_ / "child");
     REQUIRE(std::atoi(number.c_str()) > 0);
-    const std::string status = read_file("/proc/" + number.substr(0, number.find('\n')) + "/stat");
-    return status.empty() || contains(status, ") Z") || contains(status, ") X");
+    const std::string stat = "/proc/" + number.substr(0, number.find('\n')) + "/stat";
+    for (int look = 0; look < 1000; ++look) {
+      const std::string status = read_file(stat);
+      if (status.empty() || contains(status, ") Z") || contains(status, ") X")) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
   }
 
  private:
@@ -87,7 +94,7 @@ TEST_SUITE("plugin/quarantine_trial") {
 
   TEST_CASE("one that does not end is killed when its time is over, with what it has started") {
     const Trial trial("sleep 600 & echo $! >\"$(dirname \"$0\")/child\"; wait");
-    const TrialEnd end = trial.run(0.5);
+    const TrialEnd end = trial.run(3);
     CHECK_FALSE(end.finished);
     CHECK_FALSE(std::filesystem::exists(trial.state()));
     CHECK(trial.has_killed_its_child());

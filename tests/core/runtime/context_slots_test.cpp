@@ -1,20 +1,12 @@
 // What rules and forwards may ask of their context, and what is refused.
-#include "core/runtime/slots.hpp"
-#include "tests/core/dispatch/support.hpp"
+#include "tests/core/runtime/slot_support.hpp"
 
 using namespace tenon::core;
 using namespace tenon::core::test;
 
 namespace {
 
-const tenon_host& slots() {
-  static const tenon_host host = [] {
-    tenon_host made{};
-    add_context_slots(made);
-    return made;
-  }();
-  return host;
-}
+const tenon_host& slots() { return group<add_context_slots>(); }
 
 tenon_status nothing(void*, tenon_context*, const tenon_value*, tenon_value*, tenon_error**) {
   return TENON_OK;
