@@ -107,7 +107,7 @@ void ModuleHooks::clear() noexcept {
 }
 
 ModuleHooks& ModuleHooks::of_all() {
-  static ModuleHooks* const all = new ModuleHooks;
+  static auto* const all = new ModuleHooks;
   static const auto* const held = new HeldAcrossFork(all->mutex_);
   (void)held;
   return *all;
@@ -233,6 +233,7 @@ void gather(const std::vector<TensorRef>& all, const std::vector<size_t>& places
 }
 std::vector<tenon_value> values_of(const std::vector<TensorRef>& tensors) {
   std::vector<tenon_value> values;
+  values.reserve(tensors.size());
   for (const TensorRef& tensor : tensors) values.push_back(tensor_value(tensor.get()));
   return values;
 }
@@ -470,6 +471,7 @@ class Owned {
 template <class Items, class Make>
 auto list_of(const Items& items, Make&& make) {
   std::vector<std::decay_t<decltype(make(*items.begin()))>> list;
+  list.reserve(items.size());
   for (const auto& item : items) list.push_back(make(item));
   return list;
 }

@@ -25,7 +25,7 @@ class Table {
     std::string rows, text;
     char number[32];
     const tenon::Draws draws{7, 0};
-    for (int64_t i = 0; i < 1000 * columns; ++i) {
+    for (int64_t i = 0; i < int64_t{1000} * columns; ++i) {
       std::snprintf(number, sizeof(number), format, draws.uniform(i) * 200 - 100);
       rows += number;
       rows += i % columns == columns - 1 ? '\n' : ',';
