@@ -92,7 +92,7 @@ void record_run(const Json& config, const TuneOptions& options, CallRecorder& re
 std::function<double()> clock_of(const TuneOptions& options) {
   if (!options.clock.empty()) {
     return [op = tenon::Op(options.clock)] {
-      const tenon::Value time = op.call<tenon::Value>();
+      const auto time = op.call<tenon::Value>();
       if (!time.is_number())
         throw tenon::TypeError(format_text(
             "--clock: {} returns something else than a number; name an op without arguments that "

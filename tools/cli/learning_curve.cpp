@@ -80,7 +80,7 @@ double x_of(const Axis& axis, double value) { return kLeft + axis.part(value) * 
 std::string xml_text(const std::string& text) { return markup_text(tenon::printable(text)); }
 
 std::string place(double x, double y) {
-  return format_text(" x=\"{}\" y=\"{}\"", fixed(x, 1), fixed(y, 1));
+  return format_text(R"( x="{}" y="{}")", fixed(x, 1), fixed(y, 1));
 }
 
 std::string line_element(const char* style, double x1, double y1, double x2, double y2) {

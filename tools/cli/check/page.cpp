@@ -52,8 +52,7 @@ std::string cell(const CheckedItem& item, const std::string& stage) {
     if (finding.stage == stage) kinds.push_back(finding.kind);
   }
   if (!kinds.empty())
-    return format_text("<td class=\"fault\" title=\"{0}\">{0}</td>",
-                       markup_text(join(kinds, ", ")));
+    return format_text(R"(<td class="fault" title="{0}">{0}</td>)", markup_text(join(kinds, ", ")));
   if (std::find(item.stages.begin(), item.stages.end(), stage) == item.stages.end())
     return "<td></td>";
   return "<td class=\"ok\">&#10003;</td>";

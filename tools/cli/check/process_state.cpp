@@ -26,8 +26,6 @@
 #include "format.hpp"
 #include "text.hpp"
 
-extern char** environ;
-
 namespace cli {
 
 namespace {

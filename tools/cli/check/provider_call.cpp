@@ -236,6 +236,7 @@ void ProviderCall::call(const std::vector<Tensor>& given, std::vector<Tensor>& r
     results.pop_back();
     outcome.others.push_back(without_folders(text_of(piece.other), check_.settings.folder));
   }
+  taken.reserve(taken.size() + results.size());
   for (const Tensor& result : results) taken.push_back(plain(result));
   for (size_t t = 0; t < given.size(); ++t) {
     if (parameter_of(t).mutates) taken.push_back(plain(given[t]));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/gradcheck_report.hpp>
@@ -118,7 +119,7 @@ class SampleCall {
   std::vector<tenon::Value> with(const std::string& keyword, const tenon::Tensor& tensor) const;
 
  private:
-  explicit SampleCall(const Sample& sample) : sample_(sample) {}
+  explicit SampleCall(Sample sample) : sample_(std::move(sample)) {}
   // Adds the sample's arguments to those of a call.
   void gather(SampleArguments& arguments, const std::vector<tenon::Tensor>& given,
               uint64_t draw) const;

@@ -117,7 +117,7 @@ TensorSpec read_tensor(const std::string& place, const Json& document) {
   // Integers count from 0, so that they can be indices.
   spec.low = document["low"].number(tenon::is_differentiable(spec.dtype) ? -1 : 0);
   spec.high = document["high"].number(tenon::is_differentiable(spec.dtype) ? 1 : 2);
-  if (!(spec.low <= spec.high)) refuse_sample(place, "\"low\" is above \"high\"");
+  if (!(spec.low <= spec.high)) refuse_sample(place, R"("low" is above "high")");
   spec.requires_grad = document["requires_grad"].as_bool(true);
   return spec;
 }
@@ -134,7 +134,7 @@ std::string read_file_name(const std::string& place, const Json& document) {
 TextSpec read_text(const std::string& place, const Json& document) {
   if (document.is_text()) return {document.text(), false};
   if (!document.is_object() || document.size() != 1 || !document["file"].is_text())
-    refuse_sample(place, "not a text, or a file such as {\"file\": \"table.csv\"}");
+    refuse_sample(place, R"(not a text, or a file such as {"file": "table.csv"})");
   return {read_file_name(place, document["file"]), true};
 }
 
@@ -206,6 +206,7 @@ using ReadOther = std::function<bool(const std::string& key, const std::string& 
 Sample read_sample(const std::string& place, const Json& object,
                    const std::vector<DeclaredType>& parameters, int depth, const ReadOther& other) {
   std::vector<std::string> names;
+  names.reserve(parameters.size());
   for (const DeclaredType& parameter : parameters) names.push_back(parameter.name);
   Sample sample;
   for (int64_t k = 0; k < object.size(); ++k) {

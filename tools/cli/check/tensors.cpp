@@ -40,6 +40,7 @@ std::vector<char> bytes_of(const Tensor& given) {
 }
 std::vector<std::vector<char>> bytes_of(const std::vector<Tensor>& tensors) {
   std::vector<std::vector<char>> list;
+  list.reserve(tensors.size());
   for (const Tensor& tensor : tensors) list.push_back(bytes_of(tensor));
   return list;
 }
@@ -79,6 +80,7 @@ Tensor converted(const Tensor& tensor, tenon::DType dtype) {
 
 std::vector<Tensor> copied(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> copies;
+  copies.reserve(tensors.size());
   for (const Tensor& tensor : tensors) copies.push_back(copied(tensor));
   return copies;
 }

@@ -196,7 +196,7 @@ void compare_here(const WorkerOptions& options, Speaker& speaker) {
   // Each op has one provider, also those that are not looked at.
   if (!open_providers(options, shared_ops(declarations, "", options.against), speaker)) return;
   const CheckSettings settings{options.seed, options.options, options.folder};
-  for (size_t i = static_cast<size_t>(options.first); i < shared.size(); ++i) {
+  for (auto i = static_cast<size_t>(options.first); i < shared.size(); ++i) {
     const auto index = static_cast<int64_t>(i);
     speaker.item("begin", index);
     if (options.record)
@@ -226,7 +226,7 @@ void check_targets_here(const WorkerOptions& options,
   const std::vector<CheckTarget> targets =
       check_targets(tenon::describe("declarations", options.plugin), options.item);
   const CheckSettings settings{options.seed, options.options, options.folder};
-  for (size_t i = static_cast<size_t>(options.first); i < targets.size(); ++i) {
+  for (auto i = static_cast<size_t>(options.first); i < targets.size(); ++i) {
     const auto index = static_cast<int64_t>(i);
     speaker.item("begin", index);
     const CheckTarget& target = targets[i];

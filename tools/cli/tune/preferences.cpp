@@ -15,7 +15,9 @@ using tenon::Json;
 
 std::string text_of(const OperandClasses& classes) {
   std::vector<std::string> texts;
-  for (const auto& [parameter, text] : classes) texts.push_back(parameter + " " + text);
+  texts.reserve(classes.size());
+  for (const auto& [parameter, text] : classes)
+    texts.emplace_back(parameter).append(" ").append(text);
   return join(texts, ", ");
 }
 
@@ -108,6 +110,7 @@ std::vector<CallClass> classify(const std::vector<MeasuredCall>& calls, double l
   for (const MeasuredCall& call : calls)
     groups[{call.call->op, text_of(call.call->classes)}].push_back(&call);
   std::vector<CallClass> classes;
+  classes.reserve(groups.size());
   for (const auto& [key, members] : groups) classes.push_back(class_of(members, least_gain));
   return classes;
 }
