@@ -83,7 +83,7 @@ TEST_SUITE("environment") {
     char name[] = "/tmp/tenon-environment-XXXXXX";
     REQUIRE(mkdtemp(name) != nullptr);
     const std::string copy = std::string(name) + "/program";
-    fs::copy_file("/proc/self/exe", copy);
+    fs::copy_file(fs::read_symlink("/proc/self/exe"), copy);
     const auto run = [&] {
       const std::string command =
           "TENON_TEST_WORD=word '" + copy + "' --no-skip -tc='elevated child' >/dev/null 2>&1";
@@ -106,7 +106,7 @@ TEST_SUITE("environment") {
     REQUIRE(mkdtemp(name) != nullptr);
     REQUIRE(chmod(name, 0755) == 0);
     const std::string copy = std::string(name) + "/program";
-    fs::copy_file("/proc/self/exe", copy);
+    fs::copy_file(fs::read_symlink("/proc/self/exe"), copy);
     REQUIRE(chmod(copy.c_str(), 0755) == 0);
     const auto run = [&] {
       const std::string command =
