@@ -205,7 +205,8 @@ int check_plugin(const CheckOptions& options) {
   if (options.json) {
     print_json(report_json(report));
   } else {
-    print(item_text(report.items.front(), false));
+    const CheckedItem& plugin = report.items.front();
+    print(item_text(plugin, !plugin.notes.empty()));
     print(summary_text(report));
   }
   return report.faulty() ? kFault : kFine;

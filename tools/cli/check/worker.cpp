@@ -116,23 +116,29 @@ void start_threads() {
   tenon::set_thread_count(count);
 }
 
-// Another plugin may rank above it elsewhere: here it provides all that it declares.
-void prefer_plugin(const std::string& plugin) {
+// The ops that the plugin declares and other plugins provide, too.
+std::vector<std::string> also_provided(const std::string& plugin) {
   std::map<std::string, int> providers;
   const tenon::Json all = tenon::describe("ops");
   for (int64_t i = 0; i < all.size(); ++i) ++providers[all[i]["name"].text()];
   const tenon::Json declared = tenon::describe("declarations", plugin);
-  tenon::JsonObject prefer;
+  std::vector<std::string> names;
   for (int64_t i = 0; i < declared["ops"].size(); ++i) {
     const std::string name = declared["ops"][i]["name"].text();
-    if (providers[name] > 1) prefer.set(name, declared["id"].text());
+    if (providers[name] > 1) names.push_back(name);
   }
+  return names;
+}
+
+// Another plugin may rank above it elsewhere: here it provides all that it declares.
+void prefer_plugin(const std::string& plugin) {
+  const std::string id = tenon::describe("declarations", plugin)["id"].text();
+  const std::vector<std::string> names = also_provided(plugin);
+  tenon::JsonObject prefer;
+  for (const std::string& name : names) prefer.set(name, id);
   const tenon::Json ops = tenon::JsonObject().set("prefer", prefer.json()).json();
   tenon::apply_config(tenon::JsonObject().set("ops", ops).json());
-  for (int64_t i = 0; i < declared["ops"].size(); ++i) {
-    const std::string name = declared["ops"][i]["name"].text();
-    if (providers[name] > 1) require_provider(name, declared["id"].text());
-  }
+  for (const std::string& name : names) require_provider(name, id);
 }
 
 bool open_plugin(const WorkerOptions& options, Speaker& speaker) {
@@ -167,11 +173,23 @@ std::string holders_of(const Json& report) {
   return join(kinds, ", ");
 }
 
+// The host loads the next provider of what an unloaded plugin provided: code of others, whose faults are
+// not those of this plugin.
+void disable_shared(const std::string& plugin) {
+  const std::vector<std::string> names = also_provided(plugin);
+  if (names.empty()) return;
+  tenon::JsonArray list;
+  for (const std::string& name : names) list.add(name);
+  const tenon::Json ops = tenon::JsonObject().set("disable", list.json()).json();
+  tenon::apply_config(tenon::JsonObject().set("ops", ops).json());
+}
+
 // Its shutdown runs, and its destructors where the file can be unmapped. That it stays, for its types
 // or for what else holds it, is not a fault.
 void unload_plugin(const WorkerOptions& options, Speaker& speaker) {
   constexpr int64_t most_ms = 2000;
   speaker.stage("unload");
+  disable_shared(options.plugin);
   const ProcessState before = ProcessState::now();
   try {
     const Json report = tenon::unload(options.plugin, tenon::Unload::wait, most_ms);
