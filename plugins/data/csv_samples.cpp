@@ -254,10 +254,11 @@ class SampleReader {
   void take_room(int64_t position, const CategoryCodes& codes, std::string_view text) {
     category_room_ -= kCategoryBytes + 2 * static_cast<int64_t>(text.size());
     if (category_room_ >= 0) return;
-    refuse(position,
-           std::to_string(codes.values().size()) +
-               " different values of text take more memory than is allowed for a file of " +
-               std::to_string(text_bytes_) + " bytes: drop the column");
+    refuse(position, "with its " + std::to_string(codes.values().size()) +
+                         " and those of the columns before, different values of text take more "
+                         "memory than is allowed for a file of " +
+                         std::to_string(text_bytes_) +
+                         " bytes: drop columns of text, or write their values as numbers");
   }
 
   void take_missing(int64_t position, Column& column, Sink& sink, std::string_view text) {

@@ -429,6 +429,9 @@ TEST_SUITE("check") {
     CHECK(findings(report)["planted_types"] == "ok");
     CHECK(item(report, "planted_types")["notes"][0].text() ==
           "it is not unloaded: still held by tensor type");
+    const Outcome shown =
+        run_program("check " TENON_FIXTURES "/planted/planted_types.so --op PlantedUnmade");
+    CHECK(contains(shown.out, "note: it is not unloaded: still held by tensor type"));
   }
 
   TEST_CASE("nn's Fold is called, with the inputs of its sample") {

@@ -279,7 +279,7 @@ TEST_SUITE("data") {
     const std::string problem = refused(table(100000), R"("categories": "a")");
     CHECK(problem.find("column 'a': ") != std::string::npos);
     CHECK(problem.find(" different values of text take more memory than is allowed for a file of "
-                       "888894 bytes: drop the column") != std::string::npos);
+                       "888894 bytes: drop columns of text") != std::string::npos);
   }
 
   TEST_CASE("data.csv writes any names and values into what was fitted") {

@@ -110,11 +110,15 @@ std::vector<std::vector<size_t>> counted_from_end(const std::vector<int64_t>& di
 // A list may be of counts, as that of `tile`, which no number of dimensions bounds.
 bool counts_something_else(OpCheck& check, const Sample& sample, size_t at, int64_t rank) {
   if (sample.values[at].kind != SampleValue::Kind::integers) return false;
-  std::vector<int64_t> beyond = sample.values[at].integers;
-  beyond[0] = rank + 1;
-  const Sample other = with_integers(sample, at, beyond);
-  const SampleCall call = check.call_of(other);
-  return check.attempt(other, call, call.tensors).has_value();
+  const std::vector<int64_t>& given = sample.values[at].integers;
+  for (size_t i = 0; i < given.size(); ++i) {
+    std::vector<int64_t> beyond = given;
+    beyond[i] = rank + static_cast<int64_t>(given.size()) + 1;
+    const Sample other = with_integers(sample, at, beyond);
+    const SampleCall call = check.call_of(other);
+    if (check.attempt(other, call, call.tensors)) return true;
+  }
+  return false;
 }
 
 void check_dimensions_of(OpCheck& check, const Sample& sample, const SampleCall& call, size_t at) {
@@ -125,8 +129,9 @@ void check_dimensions_of(OpCheck& check, const Sample& sample, const SampleCall&
   if (!expected) return;
   for (const std::vector<size_t>& choice : choices) {
     std::string breach;
-    // Some ops count the dimensions of their result, which has one more.
-    for (const int64_t rank : {call.tensors[0].dim(), call.tensors[0].dim() + 1}) {
+    // Some ops count the dimensions of their result, which has as many more as they add.
+    const auto most = call.tensors[0].dim() + static_cast<int64_t>(dimensions.size());
+    for (int64_t rank = call.tensors[0].dim(); rank <= most; ++rank) {
       std::vector<int64_t> counted = dimensions;
       for (const size_t i : choice) counted[i] -= rank;
       const Sample other = with_integers(sample, at, counted);
