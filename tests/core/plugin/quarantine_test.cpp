@@ -59,7 +59,7 @@ struct World {
       ::signal(SIGABRT, SIG_DFL);
       try {
         if (op != nullptr)
-          manager()->ensure(ItemKind::Op, op);
+          manager()->ensure_op(op);
         else
           manager()->load("crashes");
       } catch (const Error&) {
