@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "core/base/error.hpp"
-#include "core/plugin/own_file.hpp"
 #include "core/plugin/quarantine.hpp"
 #include "tests/core/plugin/support.hpp"
 
@@ -140,11 +139,10 @@ TEST_SUITE("plugin/quarantine_trial") {
     CHECK(std::filesystem::exists(folder.path()));
   }
 
-  TEST_CASE("the program that runs trials is looked for beside this library") {
+  TEST_CASE("the program that runs trials is the command line, where it is found") {
     const std::string program = trial_program();
     if (program.empty()) return;
     CHECK(std::filesystem::path(program).filename() == "tenon");
-    CHECK(program.starts_with(
-        std::filesystem::path(own_file()).parent_path().parent_path().string()));
+    CHECK(std::filesystem::is_regular_file(program));
   }
 }

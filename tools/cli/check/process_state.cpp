@@ -288,9 +288,9 @@ uint64_t other_mode(uint64_t mode) {
       other = found;
       tenon::kernel::set_floating_mode(mode);
     }
-    // Each thread is to take one: a moment for the others to begin.
+    // Each thread is to take one: a moment for the others to begin, on a busy machine, too.
     arrived += static_cast<int>(end - begin);
-    const auto until = Clock::now() + std::chrono::microseconds(200);
+    const auto until = Clock::now() + std::chrono::milliseconds(5);
     while (arrived < most && Clock::now() < until) std::this_thread::yield();
   });
   tenon::set_thread_count(count);

@@ -175,13 +175,21 @@ std::string holders_of(const Json& report) {
 
 // The host loads the next provider of what an unloaded plugin provided: code of others, whose faults are
 // not those of this plugin.
-void disable_shared(const std::string& plugin) {
+void disable_others(const std::string& plugin) {
+  const std::string id = tenon::describe("declarations", plugin)["id"].text();
   const std::vector<std::string> names = also_provided(plugin);
-  if (names.empty()) return;
-  tenon::JsonArray list;
-  for (const std::string& name : names) list.add(name);
-  const tenon::Json ops = tenon::JsonObject().set("disable", list.json()).json();
-  tenon::apply_config(tenon::JsonObject().set("ops", ops).json());
+  const Json all = tenon::describe("ops");
+  for (int64_t i = 0; i < all.size(); ++i) {
+    const std::string name = all[i]["name"].text(), provider = all[i]["provider"].text();
+    if (provider == id || std::find(names.begin(), names.end(), name) == names.end()) continue;
+    const Json entry = tenon::JsonObject().set("op", name).set("plugin", provider).json();
+    const Json list = tenon::JsonArray().add(entry).json();
+    const Json ops = tenon::JsonObject().set("disable", list).json();
+    try {
+      tenon::apply_config(tenon::JsonObject().set("ops", ops).json());
+    } catch (const tenon::PluginError&) {  // it is loaded already
+    }
+  }
 }
 
 // Its shutdown runs, and its destructors where the file can be unmapped. That it stays, for its types
@@ -189,7 +197,7 @@ void disable_shared(const std::string& plugin) {
 void unload_plugin(const WorkerOptions& options, Speaker& speaker) {
   constexpr int64_t most_ms = 2000;
   speaker.stage("unload");
-  disable_shared(options.plugin);
+  disable_others(options.plugin);
   const ProcessState before = ProcessState::now();
   try {
     const Json report = tenon::unload(options.plugin, tenon::Unload::wait, most_ms);
