@@ -447,11 +447,14 @@ struct CompiledReduction {
       Kernel::merge(reinterpret_cast<Total*>(totals)[i], reinterpret_cast<const Total*>(others)[i]);
     }
   }
+  // Vectors of two registers where there is no wider one: as many lanes as v3 has, so that rounding adds up
+  // no further.
+  static constexpr int narrowest = Kernel::wide ? 32 : 16;
   static constexpr KernelTable baseline{sizeof(typename Kernel::In),
                                         sizeof(Total),
                                         Kernel::ordered,
-                                        run_baseline<RowsOf<Kernel, 16>>,
-                                        run_baseline<ColumnsOf<Kernel, 16>>,
+                                        run_baseline<RowsOf<Kernel, narrowest>>,
+                                        run_baseline<ColumnsOf<Kernel, narrowest>>,
                                         clear,
                                         merge};
 
