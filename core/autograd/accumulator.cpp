@@ -31,7 +31,7 @@ void Accumulator::release_leaf(GraphNode* node) noexcept {
 }
 
 void Accumulator::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>&,
-                        BackwardCall call) {
+                        const BackwardCall& call) {
   if (gradients[0] != nullptr) accumulate_grad(*leaf_, gradients[0], call.create_graph);
 }
 

@@ -28,7 +28,7 @@ class Accumulator final : public Node {
     info_.type = leaf_->view.type;
   }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-             BackwardCall call) override;
+             const BackwardCall& call) override;
 
  private:
   explicit Accumulator(Tensor* leaf);

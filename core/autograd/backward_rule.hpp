@@ -16,7 +16,7 @@ namespace tenon::core {
 class BackwardRule final : public RuleState {
  public:
   // `once`: the rule itself must not be recorded.
-  BackwardRule(OpNode& node, BackwardCall call, bool once, std::span<Tensor* const> given,
+  BackwardRule(OpNode& node, const BackwardCall& call, bool once, std::span<Tensor* const> given,
                std::vector<TensorRef>& zeros)
       : node_(node),
         call_(call),
@@ -55,7 +55,7 @@ class BackwardRule final : public RuleState {
   Tensor* unpack(const SavedTensor& saved, int64_t index = 0);
 
   OpNode& node_;
-  BackwardCall call_;
+  const BackwardCall& call_;
   bool create_graph_;
   bool taken_ = false;
   std::span<Tensor* const> given_;

@@ -110,7 +110,7 @@ class ComponentsNode final : public Node {
   }
 
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-             BackwardCall call) override {
+             const BackwardCall& call) override {
     answer.resize(edge_count_);
     Tensor* gradient = gradients[0];
     if (gradient == nullptr) return;
@@ -141,7 +141,8 @@ class ComponentsNode final : public Node {
   }
 
   // The type's to_tensor, run and differentiated once more.
-  void through_conversion(Tensor& gradient, std::vector<TensorRef>& answer, BackwardCall call) {
+  void through_conversion(Tensor& gradient, std::vector<TensorRef>& answer,
+                          const BackwardCall& call) {
     if (version_of(*held_) != version_) {
       throw Error(TENON_ERROR_INPLACE,
                   "one of the variables needed for gradient computation has been modified by an "

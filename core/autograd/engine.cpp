@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <queue>
 #include <string>
 #include <unordered_map>
 
@@ -29,9 +28,12 @@ namespace tenon::core {
 
 namespace {
 
-// Most runs are small: they allocate nothing for what they know of their nodes.
+// Most runs are small: they allocate nothing for what they know of their nodes. Those of large ones
+// double, since what is moved is read from memory.
+using Doubling = boost::container::small_vector_options_t<
+    boost::container::growth_factor<boost::container::growth_factor_100>>;
 template <class T>
-using RunVector = boost::container::small_vector<T, 4>;
+using RunVector = boost::container::small_vector<T, 4, void, Doubling>;
 
 // What a run knows of a node.
 struct Visit {
@@ -211,10 +213,8 @@ class Run final : public EngineRun {
     }
     try {
       while (!ready_.empty()) {
-        const uint32_t next = ready_.top().visit;
-        ready_.pop();
         stop_if_interrupted();
-        step(next);
+        step(take_ready());
       }
       const UninterruptedGuard all_or_none;
       while (first_leaf_ != 0) {
@@ -244,6 +244,7 @@ class Run final : public EngineRun {
     TensorRef seed;
   };
   struct Ready {
+    Ready(uint64_t of_node, uint32_t at) : sequence(of_node), visit(at) {}
     uint64_t sequence;
     uint32_t visit;
     bool operator<(const Ready& other) const { return sequence < other.sequence; }
@@ -254,8 +255,9 @@ class Run final : public EngineRun {
     for (const Capture& capture : captures_) asked_.push_back(capture.node);
     std::sort(asked_.begin(), asked_.end());
     struct Frame {
+      explicit Frame(uint32_t at) : visit(at) {}
       uint32_t visit;
-      uint32_t edge;
+      uint32_t edge = 0;
     };
     RunVector<Frame> stack;
     const auto enter = [&](Node* node) -> uint32_t {
@@ -266,7 +268,7 @@ class Run final : public EngineRun {
         gradients_.resize(gradients_.size() + node->outputs().size());
         visit.captured = std::binary_search(asked_.begin(), asked_.end(), node);
         visit.needed = accumulate_all_ || visit.captured;
-        stack.push_back({index, 0});
+        stack.emplace_back(index);
       }
       return index;
     };
@@ -311,7 +313,14 @@ class Run final : public EngineRun {
   void enqueue(uint32_t index) {
     if (visits_[index].queued) return;
     visits_[index].queued = true;
-    ready_.push({visits_[index].node->sequence(), index});
+    ready_.emplace_back(visits_[index].node->sequence(), index);
+    if (ready_.size() > 1) std::push_heap(ready_.begin(), ready_.end());
+  }
+  uint32_t take_ready() {
+    if (ready_.size() > 1) std::pop_heap(ready_.begin(), ready_.end());
+    const uint32_t visit = ready_.back().visit;
+    ready_.pop_back();
+    return visit;
   }
 
   // All gradients of a node have come: keep those that were asked for, run it, send its answers on.
@@ -436,7 +445,7 @@ class Run final : public EngineRun {
   Visits visits_;
   VisitMap map_;
   RunVector<Tensor*> gradients_;
-  std::priority_queue<Ready, RunVector<Ready>> ready_;
+  RunVector<Ready> ready_;  // a heap: of the nodes that can run, the one recorded last comes first
   std::vector<TensorRef> answer_;
   struct Undo {
     std::shared_ptr<RetainedGrad> box;

@@ -22,7 +22,7 @@ IntrusivePtr<ErrorNode> ErrorNode::create(const Implementation& implementation, 
   return node;
 }
 
-void ErrorNode::apply(std::span<Tensor* const>, std::vector<TensorRef>&, BackwardCall) {
+void ErrorNode::apply(std::span<Tensor* const>, std::vector<TensorRef>&, const BackwardCall&) {
   Error error = reason_(*implementation_, detail_);
   error.op = implementation_->schema.name;
   error.provider = implementation_->provider;

@@ -30,7 +30,7 @@ class ErrorNode final : public Node {
   const char* name() const override { return implementation_->node_name.c_str(); }
   const Implementation* implementation() const override { return implementation_; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-             BackwardCall call) override;
+             const BackwardCall& call) override;
 
  private:
   ~ErrorNode() override { let_go(*implementation_); }

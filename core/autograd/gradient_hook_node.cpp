@@ -24,7 +24,7 @@ class GradientHookNode final : public Node {
   // PyTorch's name of it, which users look for in messages.
   const char* name() const override { return "BackwardHookFunctionBackward"; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-             BackwardCall) override {
+             const BackwardCall&) override {
     for (size_t i = 0; i < gradients.size(); ++i) {
       answer.push_back(gradients[i] != nullptr
                            ? TensorRef(gradients[i])

@@ -62,7 +62,7 @@ class Node : public GraphNode {
   // Turns the gradients of the outputs (null: none) into those of the edges. `answer` is empty at
   // entry. Throws.
   virtual void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-                     BackwardCall call) = 0;
+                     const BackwardCall& call) = 0;
   // Frees what was saved; a later apply throws GraphError.
   virtual void release_saved() {}
   virtual bool released() const { return false; }

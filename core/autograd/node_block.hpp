@@ -68,12 +68,16 @@ inline Node::Node(const NodeBlock& block)
   output_count_ = static_cast<uint16_t>(block.outputs_.size());
   auto* shape = block.array<int64_t>(block.shapes_at_);
   for (size_t i = 0; i < block.outputs_.size(); ++i) {
-    outputs_[i] = {};
-    if (block.outputs_[i] == nullptr) continue;
-    const tenon_tensor_view& view = block.outputs_[i]->view;
-    for (size_t d = 0; d < view.rank; ++d) shape[d] = view.shape[d];
-    outputs_[i] = {shape, view.dtype, view.rank, dtype_differentiable(view.dtype), view.type};
-    shape += view.rank;
+    const Tensor* const output = block.outputs_[i];
+    if (output == nullptr) {
+      outputs_[i] = {};
+      continue;
+    }
+    const tenon_tensor_view& view = output->view;
+    const uint8_t rank = view.rank;
+    for (size_t d = 0; d < rank; ++d) shape[d] = view.shape[d];
+    outputs_[i] = {shape, view.dtype, rank, dtype_differentiable(view.dtype), view.type};
+    shape += rank;
   }
 }
 

@@ -69,10 +69,11 @@ void copy_characters(tenon_string* strings, uint32_t count) {
 // In `create`, which runs for every recorded call.
 [[gnu::always_inline]] inline void OpNode::copy_arguments(const tenon_value* arguments,
                                                           char* memory) {
-  for (size_t i = 0; i < argument_count_; ++i) {
+  tenon_value* const own = arguments_;
+  for (size_t i = 0, count = argument_count_; i < count; ++i) {
     const tenon_value& value = arguments[i];
     const uint32_t bit = 1u << value.tag;
-    arguments_[i] = (bit & (kPlainTags | kCopiedTags)) != 0 ? value : tenon_value{};
+    own[i] = (bit & (kPlainTags | kCopiedTags)) != 0 ? value : tenon_value{};
     if ((bit & kCopiedTags) == 0 || value.length == 0) continue;
     const size_t size = copied_bytes(value);
     if (value.tag == TENON_VALUE_STRING_LIST) [[unlikely]] {
@@ -81,7 +82,7 @@ void copy_characters(tenon_string* strings, uint32_t count) {
     } else {
       std::memcpy(memory, value.as.pointer, size);
     }
-    arguments_[i].as.pointer = memory;
+    own[i].as.pointer = memory;
     memory += NodeBlock::aligned(size);
   }
 }
@@ -235,7 +236,7 @@ void OpNode::detach_saved(const Storage& storage) {
 }
 
 void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-                   BackwardCall call) {
+                   const BackwardCall& call) {
   const Use use(*this);
   if (!use.begun()) fail_released(name());
   if ((implementation_->flags & TENON_OP_ZERO_GRADIENT) != 0) return answer.resize(edge_count_);

@@ -34,7 +34,7 @@ class OpNode final : public Node {
   const char* name() const override { return implementation_->node_name.c_str(); }
   const Implementation* implementation() const override { return implementation_; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-             BackwardCall call) override;
+             const BackwardCall& call) override;
   void release_saved() override;
   void detach_saved(const Storage& storage) override;
   bool released() const override {

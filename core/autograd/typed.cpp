@@ -74,7 +74,7 @@ class ConversionNode final : public Node {
   }
   const char* name() const override { return name_; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-             BackwardCall) override {
+             const BackwardCall&) override {
     answer.emplace_back(gradients[0]);
   }
 

@@ -43,7 +43,7 @@ class ViewNode final : public Node {
   }
   const char* name() const override { return "AsStridedBackward0"; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-             BackwardCall) override {
+             const BackwardCall&) override {
     if (gradients[0] == nullptr) {
       answer.emplace_back();
       return;
@@ -102,7 +102,7 @@ class CopySlicesNode final : public Node {
   }
   void detach_saved(const Storage& storage) override { change_.node->detach_saved(storage); }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-             BackwardCall call) override {
+             const BackwardCall& call) override {
     if (gradients[0] == nullptr) {
       answer.resize(edge_count_);
       return;

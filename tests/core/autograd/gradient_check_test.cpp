@@ -19,7 +19,7 @@ class TwoEdges final : public Node {
  public:
   explicit TwoEdges(const NodeBlock& block) : Node(block) { tensor_slots_ = 1; }
   const char* name() const override { return "TwoEdges"; }
-  void apply(std::span<Tensor* const>, std::vector<TensorRef>&, BackwardCall) override {}
+  void apply(std::span<Tensor* const>, std::vector<TensorRef>&, const BackwardCall&) override {}
 };
 
 NodeRef node_of(const Tensor& output) {

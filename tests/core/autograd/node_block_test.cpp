@@ -18,7 +18,7 @@ class PlainNode final : public Node {
  public:
   PlainNode(const NodeBlock& block, int* destroyed) : Node(block), destroyed_(destroyed) {}
   const char* name() const override { return "Plain"; }
-  void apply(std::span<Tensor* const>, std::vector<TensorRef>&, BackwardCall) override {}
+  void apply(std::span<Tensor* const>, std::vector<TensorRef>&, const BackwardCall&) override {}
 
  private:
   ~PlainNode() override { ++*destroyed_; }

@@ -14,7 +14,7 @@ class Slots final : public Node {
  public:
   Slots(const NodeBlock& block, uint64_t mask) : Node(block) { tensor_slots_ = mask; }
   const char* name() const override { return "Slots"; }
-  void apply(std::span<Tensor* const>, Answer&, BackwardCall) override {}
+  void apply(std::span<Tensor* const>, Answer&, const BackwardCall&) override {}
 };
 IntrusivePtr<Slots> slots(uint64_t mask = ~uint64_t{0}) {
   return NodeBlock(sizeof(Slots), 1, {}).make<Slots>(mask);

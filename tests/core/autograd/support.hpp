@@ -23,7 +23,7 @@ class RuleNode final : public Node {
   using Rule = std::function<Answer(std::span<Tensor* const>)>;
   RuleNode(const NodeBlock& block, Rule rule) : Node(block), rule_(std::move(rule)) {}
   const char* name() const override { return "RuleBackward0"; }
-  void apply(std::span<Tensor* const> gradients, Answer& answer, BackwardCall) override {
+  void apply(std::span<Tensor* const> gradients, Answer& answer, const BackwardCall&) override {
     answer = rule_(gradients);
   }
   void release_saved() override { released_ = true; }
