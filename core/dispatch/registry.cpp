@@ -7,6 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/dispatch/layer.hpp"
+#include "core/dispatch/running_calls.hpp"
 
 namespace tenon::core {
 
@@ -18,14 +19,11 @@ Registry::Registry() : snapshot_(new Snapshot) {}
 Registry::~Registry() { delete snapshot_.load(); }
 
 const tenon_op* Registry::find(std::string_view name) const {
-  // Readers announce themselves, so that a writer frees a snapshot only when no thread can be
-  // reading it.
-  readers_.fetch_add(1, std::memory_order_seq_cst);
-  const Snapshot* snapshot = snapshot_.load(std::memory_order_seq_cst);
+  // A writer frees a snapshot only when no thread can be reading it.
+  const OuterCall reading;
+  const Snapshot* snapshot = snapshot_.load(std::memory_order_acquire);
   const auto found = snapshot->ops.find(name);
-  const tenon_op* op = found == snapshot->ops.end() ? nullptr : found->second;
-  readers_.fetch_sub(1, std::memory_order_seq_cst);
-  return op;
+  return found == snapshot->ops.end() ? nullptr : found->second;
 }
 
 const tenon_op* Registry::require(std::string_view name) const {
@@ -44,8 +42,8 @@ void Registry::set_finder(std::function<void(std::string_view)> finder) {
 
 void Registry::publish(std::unique_ptr<Snapshot> next) {
   const Snapshot* old = snapshot_.exchange(next.release(), std::memory_order_seq_cst);
-  retired_.emplace_back(old);
-  if (readers_.load(std::memory_order_seq_cst) == 0) retired_.clear();
+  retired_.push_back({std::unique_ptr<const Snapshot>(old), mark_running_calls()});
+  std::erase_if(retired_, [](const Retired& retired) { return have_ended(retired.mark); });
 }
 
 void Registry::set_next_finder(std::function<bool(std::string_view, const std::string&)> finder) {

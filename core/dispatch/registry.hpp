@@ -83,10 +83,13 @@ class Registry {
                               const std::string& provider, PluginCode* code);
 
   std::atomic<const Snapshot*> snapshot_;
-  mutable std::atomic<int64_t> readers_{0};
   mutable std::mutex writers_;
   const HeldAcrossFork held_{writers_};
-  std::vector<std::unique_ptr<const Snapshot>> retired_;
+  struct Retired {
+    std::unique_ptr<const Snapshot> snapshot;
+    uint64_t mark;  // of running_calls.hpp: freed when the calls that were running have ended
+  };
+  std::vector<Retired> retired_;
   std::vector<std::unique_ptr<tenon_op>> ops_;
   struct Owned {
     std::unique_ptr<Implementation> implementation;

@@ -103,9 +103,7 @@ class CallingThreads {
 
 }  // namespace
 
-void join_running_calls() noexcept {
-  if (!thread_state.own.joined) CallingThreads::process().join(thread_state.own);
-}
+void join_calling_threads() noexcept { CallingThreads::process().join(thread_state.own); }
 
 uint64_t mark_running_calls() { return CallingThreads::process().mark(); }
 bool have_ended(uint64_t mark) { return CallingThreads::process().have_ended(mark); }

@@ -15,7 +15,11 @@ namespace tenon::core {
 
 // Adds this thread to those that are looked at; before its first call. The slow path of the stack
 // check, which a thread's first call takes, does it.
-void join_running_calls() noexcept;
+void join_calling_threads() noexcept;
+inline void join_running_calls() noexcept {
+  if (!thread_state.own.joined) [[unlikely]]
+    join_calling_threads();
+}
 
 // A moment, after what running calls may still use was withdrawn. Any thread.
 uint64_t mark_running_calls();
