@@ -81,13 +81,45 @@ tenon_loop find_loop(const Implementation& implementation, tenon_dtype dtype) {
              : implementation.elementwise.loops[isa * TENON_COMPUTED_DTYPE_COUNT + dtype];
 }
 
+struct ElementwiseCall {
+  const Implementation& implementation;
+  const tenon_value* arguments;
+  size_t count = 0;  // of operands
+  bool condition = false;
+  tenon_dtype compute = TENON_DTYPE_NONE;  // of the loop: f32 where the result is f16 or bf16
+  tenon_dtype result = TENON_DTYPE_NONE;
+  bool biased = false;       // u64 operands, compared in the order that i64 gives them
+  Tensor* target = nullptr;  // borrowed: `out` or the operand changed in place
+  bool in_place = false;
+
+  const tenon_value& operand(size_t i) const {
+    return arguments[implementation.operand_parameters[i]];
+  }
+  bool compares() const { return implementation.elementwise.promotion == TENON_PROMOTE_COMPARE; }
+  // What the loop writes.
+  tenon_dtype written() const {
+    if (implementation.elementwise.promotion == TENON_PROMOTE_MAGNITUDE) return real_dtype(compute);
+    return compares() ? tenon_dtype{TENON_BOOL} : compute;
+  }
+  tenon_dtype dtype_of_input(size_t i) const {
+    return condition && i == 0 ? tenon_dtype{TENON_BOOL} : compute;
+  }
+};
+
+ElementwiseCall make_call(const Implementation& implementation, const tenon_value* arguments) {
+  ElementwiseCall call{implementation, arguments};
+  call.count = implementation.operand_parameters.size();
+  call.condition = implementation.elementwise.promotion == TENON_PROMOTE_CONDITION;
+  return call;
+}
+
 // The dtype of mixed operands: tensors with dimensions first; 0-dim tensors, then numbers, only
 // where they are of a higher category (bool, integer, floating, complex). A floating dtype stays
 // that of the parts when it becomes complex.
-tenon_dtype common_dtype_of(const tenon_value* const* operands, size_t count) {
+tenon_dtype common_dtype_of(const ElementwiseCall& call, size_t first) {
   tenon_dtype by_rank[3] = {TENON_DTYPE_NONE, TENON_DTYPE_NONE, TENON_DTYPE_NONE};
-  for (size_t i = 0; i < count; ++i) {
-    const tenon_value& value = *operands[i];
+  for (size_t i = first; i < call.count; ++i) {
+    const tenon_value& value = call.operand(i);
     if (value.tag == TENON_VALUE_TENSOR) {
       const Tensor& tensor = *value.as.tensor;
       tenon_dtype& dtype = by_rank[tensor.view.rank == 0 ? 1 : 0];
@@ -302,38 +334,6 @@ void run_space(const Space& space, char* const* bases, tenon_loop loop,
       [&](int64_t begin, int64_t end) { run_rows(space, bases, loop, parameters, begin, end); });
 }
 
-struct ElementwiseCall {
-  const Implementation& implementation;
-  const tenon_value* arguments;
-  const tenon_value* operands[kMaxOperands - 1];
-  size_t count = 0;
-  bool condition = false;
-  tenon_dtype compute = TENON_DTYPE_NONE;  // of the loop: f32 where the result is f16 or bf16
-  tenon_dtype result = TENON_DTYPE_NONE;
-  bool biased = false;       // u64 operands, compared in the order that i64 gives them
-  Tensor* target = nullptr;  // borrowed: `out` or the operand changed in place
-  bool in_place = false;
-
-  bool compares() const { return implementation.elementwise.promotion == TENON_PROMOTE_COMPARE; }
-  // What the loop writes.
-  tenon_dtype written() const {
-    if (implementation.elementwise.promotion == TENON_PROMOTE_MAGNITUDE) return real_dtype(compute);
-    return compares() ? tenon_dtype{TENON_BOOL} : compute;
-  }
-  tenon_dtype dtype_of_input(size_t i) const {
-    return condition && i == 0 ? tenon_dtype{TENON_BOOL} : compute;
-  }
-};
-
-ElementwiseCall make_call(const Implementation& implementation, const tenon_value* arguments) {
-  ElementwiseCall call{implementation, arguments, {}};
-  call.count = implementation.operand_parameters.size();
-  for (size_t i = 0; i < call.count; ++i)
-    call.operands[i] = &arguments[implementation.operand_parameters[i]];
-  call.condition = implementation.elementwise.promotion == TENON_PROMOTE_CONDITION;
-  return call;
-}
-
 // A number is never cut to an integer dtype that cannot hold it.
 void check_number(const ElementwiseCall& call, const tenon_value& value, tenon_dtype dtype) {
   const bool number = value.tag >= TENON_VALUE_BOOL && value.tag <= TENON_VALUE_FLOAT;
@@ -347,7 +347,7 @@ void check_number(const ElementwiseCall& call, const tenon_value& value, tenon_d
 tenon_dtype widest_integer(const ElementwiseCall& call) {
   tenon_dtype widest = TENON_BOOL;
   for (size_t i = 0; i < call.count; ++i) {
-    const tenon_value& value = *call.operands[i];
+    const tenon_value& value = call.operand(i);
     if (value.tag == TENON_VALUE_TENSOR)
       widest = common_dtype(widest == TENON_BOOL ? tenon_dtype{TENON_DTYPE_NONE} : widest,
                             value.as.tensor->view.dtype);
@@ -355,7 +355,7 @@ tenon_dtype widest_integer(const ElementwiseCall& call) {
   if (widest == TENON_U16 || widest == TENON_U32) return TENON_I64;
   if (widest == TENON_U64) return widest;
   for (size_t i = 0; i < call.count; ++i) {
-    const tenon_value& value = *call.operands[i];
+    const tenon_value& value = call.operand(i);
     if (value.tag == TENON_VALUE_INT && (widest == TENON_BOOL || !number_fits(value, widest)))
       widest = TENON_I64;
   }
@@ -366,12 +366,12 @@ void choose_dtypes(ElementwiseCall& call) {
   const Implementation& implementation = call.implementation;
   const uint32_t promotion = implementation.elementwise.promotion;
   const size_t first = call.condition ? 1 : 0;
-  tenon_dtype common = common_dtype_of(call.operands + first, call.count - first);
+  tenon_dtype common = common_dtype_of(call, first);
   if (common == TENON_DTYPE_NONE) common = TENON_F32;
   const bool whole = !dtype_differentiable(common);
   if (promotion == TENON_PROMOTE_COMPARE && whole) common = widest_integer(call);
   if (promotion == TENON_PROMOTE_FLOAT && whole) common = TENON_F32;
-  for (size_t i = first; i < call.count; ++i) check_number(call, *call.operands[i], common);
+  for (size_t i = first; i < call.count; ++i) check_number(call, call.operand(i), common);
   // A parameter such as alpha takes part only by refusing to lose its fraction.
   for (const uint8_t index : implementation.scalar_parameters) {
     const tenon_value& value = call.arguments[index];
@@ -424,8 +424,8 @@ TensorRef biased_copy(const Tensor& tensor) {
 Sizes result_shape(const ElementwiseCall& call) {
   Sizes shape{};
   for (size_t i = 0; i < call.count; ++i) {
-    if (call.operands[i]->tag != TENON_VALUE_TENSOR) continue;
-    const Tensor& tensor = *call.operands[i]->as.tensor;
+    if (call.operand(i).tag != TENON_VALUE_TENSOR) continue;
+    const Tensor& tensor = *call.operand(i).as.tensor;
     if (tensor.has_flag(TENON_TENSOR_SHAPE_ONLY)) {
       throw Error(TENON_ERROR_RUNTIME,
                   "{}: an operand has a shape but no data: it was saved as shape(...) alone",
@@ -444,7 +444,7 @@ Sizes result_shape(const ElementwiseCall& call) {
 void read_operands(const ElementwiseCall& call, Operands& operands) {
   operands.shape = result_shape(call);
   for (size_t i = 0; i < call.count; ++i) {
-    const tenon_value& value = *call.operands[i];
+    const tenon_value& value = call.operand(i);
     const tenon_dtype expected = call.dtype_of_input(i);
     if (value.tag != TENON_VALUE_TENSOR) {
       tenon_value number = value;
@@ -586,7 +586,7 @@ void run_streamed(tenon_loop loop, char* const* data, const int64_t* strides, in
 inline const Tensor* dense_model(const ElementwiseCall& call) {
   const Tensor* model = nullptr;
   for (size_t i = 0; i < call.count; ++i) {
-    const tenon_value& value = *call.operands[i];
+    const tenon_value& value = call.operand(i);
     if (value.tag != TENON_VALUE_TENSOR) continue;
     const Tensor* tensor = value.as.tensor;
     if ((tensor->view.flags & (TENON_TENSOR_CONTIGUOUS | TENON_TENSOR_SHAPE_ONLY)) !=
@@ -615,7 +615,7 @@ inline bool fits_dense(const ElementwiseCall& call, const Tensor& model) {
       !same_shape(target.shape(), model.shape()))
     return false;
   for (size_t i = 0; i < call.count; ++i) {
-    const tenon_value& value = *call.operands[i];
+    const tenon_value& value = call.operand(i);
     if (value.tag == TENON_VALUE_TENSOR && value.as.tensor->storage == target.storage &&
         value.as.tensor->view.data != target.view.data)
       return false;
@@ -633,7 +633,7 @@ struct DenseOperands {
 inline void place_operands(const ElementwiseCall& call, tenon_dtype dtype, DenseOperands& dense) {
   const int64_t size = dtype_bytes(dtype);
   for (size_t i = 0; i < call.count; ++i) {
-    const tenon_value& value = *call.operands[i];
+    const tenon_value& value = call.operand(i);
     if (value.tag == TENON_VALUE_TENSOR) {
       dense.data[i + 1] = static_cast<char*>(value.as.tensor->view.data);
       dense.strides[i + 1] = size;
@@ -720,7 +720,7 @@ inline void find_target(ElementwiseCall& call) {
       call.arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
     call.target = call.arguments[implementation.out_parameter].as.tensor;
   } else if (implementation.mutates) {
-    call.target = call.operands[0]->as.tensor;
+    call.target = call.operand(0).as.tensor;
     call.in_place = true;
   }
 }

@@ -16,12 +16,13 @@ constexpr bool dtype_valid(tenon_dtype dtype) {
   return dtype > TENON_DTYPE_NONE && dtype < TENON_DTYPE_COUNT;
 }
 
+// At namespace scope: a table inside of the function is copied to the stack by each call.
+#define TENON_BYTES(name, code, bytes, ...) bytes,
+inline constexpr int8_t kDtypeBytes[] = {0, TENON_DTYPES(TENON_BYTES)};
+#undef TENON_BYTES
 // 0 for a dtype that does not exist.
 constexpr int64_t dtype_bytes(tenon_dtype dtype) {
-#define TENON_BYTES(name, code, bytes, ...) bytes,
-  constexpr int8_t sizes[] = {0, TENON_DTYPES(TENON_BYTES)};
-#undef TENON_BYTES
-  return dtype < TENON_DTYPE_COUNT ? sizes[dtype] : 0;
+  return dtype < TENON_DTYPE_COUNT ? kDtypeBytes[dtype] : 0;
 }
 
 constexpr DtypeCategory dtype_category(tenon_dtype dtype) {

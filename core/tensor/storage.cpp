@@ -45,6 +45,10 @@ Storage* wrap_mapping(void* data, int64_t bytes) {
 
 char* following_data(Storage* storage) { return reinterpret_cast<char*>(storage) + kHeaderBytes; }
 
+[[noreturn, gnu::cold, gnu::noinline]] void fail_negative(int64_t bytes) {
+  throw Error(TENON_ERROR_MEMORY, "cannot allocate {} bytes: the size is negative", bytes);
+}
+
 [[gnu::cold, gnu::noinline]] Storage* create_lazy(int64_t bytes) {
   void* data = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -70,9 +74,8 @@ uint32_t Storage::number() noexcept {
 }
 
 Storage* Storage::create(int64_t bytes) {
-  if (bytes < 0) {
-    throw Error(TENON_ERROR_MEMORY, "cannot allocate {} bytes: the size is negative", bytes);
-  }
+  if (bytes < 0) [[unlikely]]
+    fail_negative(bytes);
   if (bytes < kLargeBytes) [[likely]] {
     auto* storage = new (allocate(kHeaderBytes + bytes)) Storage;
     storage->data = following_data(storage);

@@ -57,7 +57,7 @@ Tensor* make_object(tenon_dtype dtype, size_t rank, uint32_t flags) {
   view.dtype = dtype;
   view.rank = static_cast<uint8_t>(rank);
   view.device = 0;
-  std::fill(std::begin(view.reserved), std::end(view.reserved), uint8_t{0});
+  std::memset(view.reserved, 0, sizeof view.reserved);  // of std::fill GCC makes a call
   return tensor;
 }
 
@@ -147,11 +147,11 @@ TensorRef make_empty(tenon_dtype dtype, Shape shape) {
     dtype_check(dtype);
     element_count(shape);
   }
-  auto tensor =
-      TensorRef::take(make_object(dtype, shape.size(), TENON_TENSOR_CONTIGUOUS | creation_flags));
+  Tensor* const made = make_object(dtype, shape.size(), TENON_TENSOR_CONTIGUOUS | creation_flags);
+  TensorRef tensor = TensorRef::take(made);
   // Count, shape and strides in one pass; element_count reports a wrong size afterwards.
-  int64_t* sizes = mutable_shape(tensor.get());
-  int64_t* strides = mutable_strides(tensor.get());
+  int64_t* sizes = mutable_shape(made);
+  int64_t* strides = mutable_strides(made);
   int64_t count = 1;
   uint64_t stride = 1;
   bool unusual = false;
@@ -166,10 +166,11 @@ TensorRef make_empty(tenon_dtype dtype, Shape shape) {
   if (unusual) [[unlikely]]
     count = element_count(shape);
   const int64_t bytes = checked_bytes(dtype, count, shape);
-  tensor->view.count = count;
-  tensor->storage = Storage::create(bytes);
+  Storage* const storage = Storage::create(bytes);
+  made->view.count = count;
+  made->storage = storage;
   if (count != 0) [[likely]]
-    tensor->view.data = tensor->storage->data;
+    made->view.data = storage->data;
   return tensor;
 }
 
