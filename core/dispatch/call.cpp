@@ -116,6 +116,14 @@ tenon_status enter_layers(Call&& call) noexcept {
   return enter_layers({implementation, bound.values, results, error, flags, &written});
 }
 
+// A value that was just written field by field, as callers do: one load of all fields would wait until
+// the stores are through.
+[[gnu::always_inline]] inline void copy_by_field(const tenon_value& from, tenon_value& to) {
+  to.tag = from.tag;
+  to.length = from.length;
+  to.as = from.as;
+}
+
 // In schema order, fewer than all or in need of converting: trailing parameters take their
 // defaults, and those behind '*', which typed wrappers pass by position too, go by name.
 [[gnu::noinline]] tenon_status call_completed(const Implementation& implementation,
@@ -125,7 +133,7 @@ tenon_status enter_layers(Call&& call) noexcept {
   if (given < implementation.parameter_count &&
       given >= static_cast<uint32_t>(implementation.schema.required_count)) {
     tenon_value filled[kMaxParameters];
-    for (uint32_t i = 0; i < given; ++i) filled[i] = written.positional[i];
+    for (uint32_t i = 0; i < given; ++i) copy_by_field(written.positional[i], filled[i]);
     for (uint32_t i = given; i < implementation.parameter_count; ++i)
       filled[i] = implementation.schema.parameters[i].default_value.value;
     uint32_t flags = thread_state.call_flags;

@@ -49,10 +49,10 @@ void fill_view(tenon_call& view, const Call& call, WrittenCall& room) {
   if (!written.filled && written.positional.size() <= most) return;
   view.keywords = room.names;
   view.keyword_values = room.values;
-  view.keyword_count = 0;
+  size_t count = 0;
   const auto put = [&](const tenon_string& name, const tenon_value& value) {
-    room.names[view.keyword_count] = name;
-    room.values[view.keyword_count++] = value;
+    room.names[count] = name;
+    room.values[count++] = value;
   };
   for (size_t i = most; i < written.positional.size(); ++i) {
     const std::string& name = schema.parameters[i].name;
@@ -63,6 +63,7 @@ void fill_view(tenon_call& view, const Call& call, WrittenCall& room) {
     const int64_t i = schema.find({name.data, static_cast<size_t>(name.length)});
     if (given(static_cast<size_t>(i))) put(name, written.keyword_values[k]);
   }
+  view.keyword_count = static_cast<int64_t>(count);
 }
 
 Rewritten::Rewritten(const Call& call, const tenon_value* arguments) {

@@ -12,7 +12,7 @@ struct DispatchChain;
 struct CallFrame {
   explicit CallFrame(Call& running) : call(running) {}
 
-  tenon_call view{};  // what the handler is handed: the address of this
+  tenon_call view;  // what the handler is handed: the address of this; filled by who hands it
   Call& call;
   const Plan* plan = nullptr;
   const DispatchChain* chain = nullptr;  // null: a mode

@@ -156,6 +156,11 @@ tenon_status run_override(CallFrame& frame) noexcept {
   frame.view.op = call.implementation.op;
   frame.view.arguments = own;
   frame.view.argument_count = static_cast<int64_t>(entry.schema.parameters.size());
+  frame.view.positional = nullptr;
+  frame.view.positional_count = 0;
+  frame.view.keywords = nullptr;
+  frame.view.keyword_values = nullptr;
+  frame.view.keyword_count = 0;
   return entry.descriptor.run(entry.descriptor.self, &frame.view, call.results, call.error);
 }
 

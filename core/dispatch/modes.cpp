@@ -114,6 +114,7 @@ bool ask_modes(Call call, std::span<const uint32_t> types, bool below,
     ModeEntry* outer = mode->outer;
     if (!mode->left.load()) {
       CallFrame frame(call);
+      frame.view.type = 0;
       frame.view.types = types.data();
       frame.view.type_count = static_cast<int64_t>(types.size());
       status = ask_mode(*mode, frame);

@@ -319,6 +319,8 @@ void give_result(R&& result, tenon_value* slot) {
     give_text(result, slot);
   } else if constexpr (std::is_same_v<T, Value>) {
     *slot = result.give();
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    *slot = Argument(result).value();
   } else {
     give_copy(Argument(result).value(), slot);
   }
