@@ -371,12 +371,12 @@ void* allocate_listed(int64_t bytes) {
 
 void release_listed(FreeBlock* block, int64_t bytes) noexcept {
   const size_t index = class_of(bytes);
-  ThreadCache& cache = *thread_cache;
   if (!open_thread()) {
     block->next = nullptr;
     give_shared(index, block);
     return;
   }
+  ThreadCache& cache = *thread_cache;  // only now: a thread may begin with this
   if (cache.room[index] == 0) {
     // Keep the half that was released last, it is still in the processor's cache.
     const uint32_t kept = class_limit(index) / 2;
