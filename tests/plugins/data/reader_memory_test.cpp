@@ -89,6 +89,19 @@ TEST_SUITE("data") {
     check_csv(text, R"("categories": "a")", Outcome::Refused, 2 * kMany * sizeof(float), kNamed);
   }
 
+  TEST_CASE("wide tables of text take no more") {
+    if (!kCanMeasureMemory) return;
+    for (const size_t columns : {size_t{200}, size_t{20000}}) {
+      CAPTURE(columns);
+      std::string text;
+      const size_t cells = columns == 200 ? 60000 : 20000;
+      for (size_t i = 0; i < cells; ++i)
+        text += "v" + std::to_string(i) + ((i + 1) % columns == 0 ? ",1\n" : ",");
+      check_csv(text, R"("header": false, "categories": "auto")", Outcome::Taken,
+                (cells + cells / columns) * sizeof(float), "u,1\nv,1\n");
+    }
+  }
+
   TEST_CASE("cells that are quotes alone take no more") {
     if (!kCanMeasureMemory) return;
     const std::string text = "a,y\n\"" + std::string(16 * kMiB, '"') + "\",1\n";
