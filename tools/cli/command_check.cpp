@@ -35,7 +35,7 @@ std::string absolute_plugin(const std::string& id_or_path) {
   return path ? std::filesystem::absolute(id_or_path).string() : id_or_path;
 }
 void make_absolute(const char* variable) {
-  const char* const folders = std::getenv(variable);
+  const char* const folders = secure_getenv(variable);
   if (folders == nullptr) return;
   std::string changed;
   for (std::string_view rest = folders; !rest.empty();) {

@@ -107,7 +107,7 @@ class Values {
     return "";
   }
 
-  // Views of inputs and parameters are tracked as such; memory that the instance goes on to use is not.
+  // Views of inputs and parameters are tracked as such; memory that the instance uses again is not.
   std::string of_memory() const {
     const tenon::NoGrad off;
     const std::vector<Tensor> given = copied(forward_.tensors), other = copied(forward_.tensors);
