@@ -18,6 +18,7 @@
 
 #include "core/base/environment.hpp"
 #include "core/base/error.hpp"
+#include "core/base/memory_use.hpp"
 
 namespace tenon::core {
 
@@ -91,12 +92,13 @@ std::mutex& shared_lock(size_t index) { return shared_locks[index % kSharedLocks
 // Never destroyed: tensors in static storage may be released after any destructor here would have
 // run.
 constinit FreeBlock* shared_lists[kClassCount] = {};
-constinit std::atomic<int64_t> shared_mid_bytes{0};
+constinit std::atomic<int64_t> shared_mid_bytes{0}, shared_small_bytes{0};
 
 struct Region {
   std::mutex mutex;
   char* next = nullptr;
   int64_t left = 0;
+  int64_t carved = 0;  // bytes of all blocks so far
 };
 constinit Region region;
 
@@ -125,6 +127,7 @@ FreeBlock* carve(int64_t bytes, uint32_t most, uint32_t* carved) noexcept {
   block->next = nullptr;
   region.next += count * bytes;
   region.left -= count * bytes;
+  region.carved += count * bytes;
   *carved = static_cast<uint32_t>(count);
   return head;
 }
@@ -141,7 +144,7 @@ FreeBlock* take_shared(size_t index, uint32_t most, uint32_t* taken) noexcept {
   list = last->next;
   last->next = nullptr;
   *taken = count;
-  if (index >= kFirstMid) shared_mid_bytes -= class_bytes(index) * count;
+  (index >= kFirstMid ? shared_mid_bytes : shared_small_bytes) -= class_bytes(index) * count;
   return head;
 }
 
@@ -163,7 +166,7 @@ void give_shared(size_t index, FreeBlock* head) noexcept {
   const std::lock_guard lock(shared_lock(index));
   last->next = list;
   list = head;
-  if (index >= kFirstMid) shared_mid_bytes += class_bytes(index) * count;
+  (index >= kFirstMid ? shared_mid_bytes : shared_small_bytes) += class_bytes(index) * count;
 }
 
 void free_chain(FreeBlock* head) noexcept {
@@ -371,12 +374,12 @@ void* allocate_listed(int64_t bytes) {
 
 void release_listed(FreeBlock* block, int64_t bytes) noexcept {
   const size_t index = class_of(bytes);
-  ThreadCache& cache = *thread_cache;
   if (!open_thread()) {
     block->next = nullptr;
     give_shared(index, block);
     return;
   }
+  ThreadCache& cache = *thread_cache;  // only now: a thread may begin with this
   if (cache.room[index] == 0) {
     // Keep the half that was released last, it is still in the processor's cache.
     const uint32_t kept = class_limit(index) / 2;
@@ -441,6 +444,19 @@ void hold_allocator(bool hold) noexcept {
 int64_t cached_bytes() noexcept {
   if constexpr (!allocation::kCaching) return 0;
   return allocation::large_store().kept_bytes();
+}
+
+int64_t small_bytes_in_use() noexcept {
+  using namespace allocation;
+  int64_t bytes = -shared_small_bytes.load();
+  {
+    const std::lock_guard lock(region.mutex);
+    bytes += region.carved;
+  }
+  if (cache_state != CacheState::open) return bytes;
+  for (size_t index = 0; index < kFirstMid; ++index)
+    bytes -= class_bytes(index) * (class_limit(index) - thread_cache->room[index]);
+  return bytes;
 }
 
 }  // namespace tenon::core

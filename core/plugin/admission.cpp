@@ -5,6 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
+#include "core/plugin/absolute_path.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/plugin/sha256.hpp"
 #include "core/plugin/version_range.hpp"

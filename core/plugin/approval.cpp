@@ -8,6 +8,7 @@
 #include "core/base/format.hpp"
 #include "core/base/input_file.hpp"
 #include "core/base/text.hpp"
+#include "core/plugin/absolute_path.hpp"
 
 namespace tenon::core {
 

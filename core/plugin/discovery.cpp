@@ -10,6 +10,7 @@
 #include "core/base/environment.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
+#include "core/plugin/absolute_path.hpp"
 #include "core/plugin/own_file.hpp"
 #include "core/plugin/quarantine.hpp"
 
@@ -210,13 +211,6 @@ std::string searched_text(std::span<const SearchFolder> folders) {
   }
   if (words.empty()) return "no folder was searched";
   return format_text("looked in: {}", join(words, ", "));
-}
-
-std::string absolute_path(const std::string& path) {
-  std::error_code fault;
-  auto absolute = std::filesystem::absolute(path, fault).lexically_normal();
-  if (!absolute.has_filename()) absolute = absolute.parent_path();
-  return fault ? path : absolute.string();
 }
 
 std::vector<SearchFolder> search_folders(std::span<const std::string> configured,

@@ -88,7 +88,4 @@ Discovery discover_plugins(std::span<const std::string> files, std::vector<Searc
 // its path leads.
 void require_trusted(const PathTrust& trust, const std::string& path, const FileStamp& stamp);
 
-// An absolute path without dots, where there is a current folder to make it from.
-std::string absolute_path(const std::string& path);
-
 }  // namespace tenon::core

@@ -475,13 +475,15 @@ void ElfFile::walk_notes(std::string_view segment, uint64_t alignment,
     }
     constexpr std::string_view owner(TENON_FACTS_OWNER, sizeof TENON_FACTS_OWNER);
     if (note.n_type == TENON_FACTS_TYPE && segment.substr(name, note.n_namesz) == owner) {
-      if (++note_count_ > TENON_FACTS_MAX_COUNT) {
-        refuse("it declares too much", "split the plugin",
-               format_text("at most {} facts", TENON_FACTS_MAX_COUNT), "more");
-      }
-      take(check_note(segment.substr(descriptor, note.n_descsz)));
+      // Counted to the end of the segment: the refusal says how many there are.
+      if (++note_count_ <= TENON_FACTS_MAX_COUNT)
+        take(check_note(segment.substr(descriptor, note.n_descsz)));
     }
     at = std::min(aligned(end), size);
+  }
+  if (note_count_ > TENON_FACTS_MAX_COUNT) {
+    refuse("it declares too much", "split the plugin",
+           format_text("at most {} facts", TENON_FACTS_MAX_COUNT), std::to_string(note_count_));
   }
 }
 

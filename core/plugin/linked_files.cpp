@@ -18,7 +18,7 @@
 #include "core/base/environment.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/plugin/discovery.hpp"
+#include "core/plugin/absolute_path.hpp"
 #include "core/plugin/elf_notes.hpp"
 #include "core/plugin/failure.hpp"
 

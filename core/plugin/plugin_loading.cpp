@@ -4,6 +4,7 @@
 
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
+#include "core/plugin/absolute_path.hpp"
 #include "core/plugin/plugin_load.hpp"
 #include "core/plugin/plugin_session.hpp"
 

@@ -7,6 +7,7 @@
 
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
+#include "core/plugin/absolute_path.hpp"
 #include "core/plugin/admission.hpp"
 #include "core/plugin/plugin_session.hpp"
 #include "core/plugin/policy_check.hpp"

@@ -5,8 +5,10 @@
 #include <string>
 
 #include "core/autograd/leak_tracking.hpp"
+#include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
+#include "core/base/memory_use.hpp"
 #include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/elementwise.hpp"
@@ -609,6 +611,14 @@ Json describe_coverage_of(const Runtime& runtime, std::string_view type) {
   return describe_coverage(runtime.tables.types, type, ops);
 }
 
+Json describe_memory() {
+  JsonBuilder document;
+  document.begin_object()
+      .member("small_in_use", small_bytes_in_use())
+      .member("large_kept", cached_bytes());
+  return document.end_object().finish();
+}
+
 // sdk/share/tenon/documents.md has the shape of each.
 struct Listing {
   std::string_view kind;
@@ -635,6 +645,7 @@ constexpr Listing kListings[] = {
     {"modules", describe_modules},
     {"module", describe_module},
     {"live", [](const Runtime&, std::string_view) { return describe_live(); }},
+    {"memory", [](const Runtime&, std::string_view) { return describe_memory(); }},
 };
 
 }  // namespace

@@ -23,6 +23,11 @@ namespace {
 
 constexpr int64_t kLengthBytes = 8;
 constexpr int64_t kMostHeader = 100'000'000;  // the reference reader's own bound
+// What an empty tensor takes beside its name, and what all may take beyond their data: a header of some
+// 50 bytes for each would become many times its size.
+constexpr int64_t kTensorBytes = 480;
+constexpr int64_t kTensorRoom = int64_t{16} << 20;
+
 // ---- writing ----
 
 [[noreturn]] void refuse(const std::string& path, const std::string& reason) {
@@ -202,15 +207,25 @@ void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
 
 namespace {
 
+void check_count(size_t count, int64_t data_bytes, const std::string& path) {
+  const int64_t most = (data_bytes + kTensorRoom) / kTensorBytes;
+  if (static_cast<int64_t>(count) > most)
+    fail(path, format_text("it has {} tensors, at most {} are read of a file with {} bytes of "
+                           "data; join small tensors to fewer",
+                           count, most, data_bytes));
+}
+
 // `tensor_of(entry, position)` makes the tensor whose data is there in the file.
 template <class TensorOf>
 TensorFile read_tensors(const InputFile& file, const std::string& path, TensorOf&& tensor_of) {
   const std::shared_ptr<const std::string> text = read_header(file, path);
   const auto data_start = kLengthBytes + static_cast<int64_t>(text->size());
   FileHeader header = parse_header(text, file.size() - data_start, path);
+  check_count(header.size(), file.size() - data_start, path);
   TensorFile result;
   result.path = path;
   result.metadata = header.take_metadata();
+  result.tensors.reserve(header.size());
   for (size_t i = 0; i < header.size(); ++i) {
     FileHeader::Tensor entry = header.tensor(i);
     TensorRef tensor = tensor_of(entry, data_start + entry.begin);

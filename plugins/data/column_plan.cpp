@@ -37,8 +37,7 @@ bool is_header(CsvCursor cursor) {
 
 namespace {
 
-void use_part(ColumnPlan& plan, const CsvRequest& request) {
-  const std::vector<int64_t> columns = request.part.resolve(plan.names, plan.width());
+void use_part(ColumnPlan& plan, const std::vector<int64_t>& columns) {
   if (columns.size() > 1)
     throw Fault("part names " + std::to_string(columns.size()) + " columns: name one");
   plan.use(columns, Column::Use::part);
@@ -50,7 +49,7 @@ void plan_by_request(ColumnPlan& plan, const CsvRequest& request) {
   };
   plan.targets = resolve(request.targets);
   plan.use(plan.targets, Column::Use::target);
-  use_part(plan, request);
+  use_part(plan, resolve(request.part));
   const std::vector<int64_t> dropped = resolve(request.drop);
   for (const int64_t column : dropped) {
     if (plan.at(column).use != Column::Use::skipped)
@@ -132,11 +131,13 @@ void plan_by_fitted(ColumnPlan& plan, const CsvRequest& request) {
   };
   if (request.with_targets) add(targets, plan.targets, Column::Use::target);
   add(fitted["inputs"], plan.inputs, Column::Use::input);
+  std::vector<int64_t> parts;
   try {
-    use_part(plan, request);
+    parts = request.part.resolve(plan.names, plan.width());
   } catch (const Fault&) {
     return;  // a text to predict from need not have it
   }
+  use_part(plan, parts);
 }
 
 }  // namespace

@@ -40,10 +40,15 @@ MissingRule::MissingRule(const tenon::Argument& value) {
 
 namespace {
 
-// Different values of text may take as much memory as the text, and this: some ten thousand in any
-// file. Each is there twice, as a key and in the order of its code.
-constexpr int64_t kCategoryRoom = int64_t{3} << 20;
+// Different values of text may take as much memory as the text, and this. Each is there twice, as a key
+// and in the order of its code. The columns of a wide table take their part of it.
+constexpr int64_t kCategoryRoom = int64_t{12} << 20;
+constexpr int64_t kLeastCategoryRoom = int64_t{3} << 20;
 constexpr int64_t kCategoryBytes = 160;
+constexpr int64_t kColumnBytes = 160;
+int64_t category_room(int64_t text_bytes, int64_t columns) {
+  return text_bytes + std::max(kCategoryRoom - columns * kColumnBytes, kLeastCategoryRoom);
+}
 
 std::string json_text(tenon::JsonValue value) {
   const std::string list = tenon::JsonArray().add(std::move(value)).json().dump();
@@ -88,7 +93,7 @@ class SampleReader {
                bool header)
       : text_(std::move(text)),
         text_bytes_(text_.size()),
-        category_room_(text_bytes_ + kCategoryRoom),
+        category_room_(category_room(text_bytes_, plan.width())),
         cursor_(std::move(cursor)),
         plan_(std::move(plan)),
         request_(request),
@@ -171,8 +176,8 @@ class SampleReader {
   }
 
   void cell(int64_t position, Sink& sink) {
+    if (sink.kind == Kind::skipped) return cursor_.skip_cell();
     const std::string_view text = cursor_.take_cell().text;
-    if (sink.kind == Kind::skipped) return;
     if (sink.kind == Kind::part) return take_part(position, text);
     Column& column = plan_.at(position);
     if (has_no_value(column, text)) return take_missing(position, column, sink, text);

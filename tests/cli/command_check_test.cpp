@@ -86,7 +86,7 @@ TEST_SUITE("check") {
     }
   }
 
-  TEST_CASE("a check without modules makes no folder") {
+  TEST_CASE("a check without modules needs no folder") {
     CHECK(run_program("check math --op abs", "TMPDIR=/nowhere").code == 0);
     CHECK(contains(run_program("check nn --op Linear", "TMPDIR=/nowhere").error,
                    "cannot find a folder for temporary files"));

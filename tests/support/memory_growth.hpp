@@ -34,23 +34,36 @@ inline std::size_t peak_bytes() {
   return 0;
 }
 
-// By how much a child grows while it runs the body. Errors of the body are results like any other.
-inline std::size_t growth_of(const std::function<void()>& body) {
+// The peak is that of now. Without this an earlier peak hides all that stays below it.
+inline bool reset_peak() {
+  std::ofstream file("/proc/self/clear_refs");
+  file << "5" << std::flush;
+  return file.good() && peak_bytes() != 0;
+}
+
+// Refused: it ends with an error that is not std::bad_alloc.
+enum class Outcome { Taken, Refused };
+
+// By how much a child grows while it runs the body, which has to end as expected.
+inline std::size_t growth_of(const std::function<void()>& body, Outcome expected = Outcome::Taken) {
+  constexpr int kNoPeak = 1, kNoMemory = 2, kTaken = 3, kRefused = 4;
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
     ::malloc_trim(0);
-    std::ofstream("/proc/self/clear_refs") << "5";  // the peak is that of now
+    if (!reset_peak()) ::_exit(kNoPeak);
     const std::size_t before = peak_bytes();
+    int outcome = kTaken;
     try {
       body();
     } catch (const std::bad_alloc&) {
-      ::_exit(2);
+      ::_exit(kNoMemory);
     } catch (const std::exception&) {
+      outcome = kRefused;
     }
     const std::size_t growth = peak_bytes() - before;
-    ::_exit(::write(ends[1], &growth, sizeof growth) == sizeof growth ? 0 : 1);
+    ::_exit(::write(ends[1], &growth, sizeof growth) == sizeof growth ? outcome : 0);
   }
   ::close(ends[1]);
   std::size_t growth = 0;
@@ -58,7 +71,9 @@ inline std::size_t growth_of(const std::function<void()>& body) {
   ::close(ends[0]);
   int status = 0;
   ::waitpid(child, &status, 0);
-  CHECK(status == 0);
+  REQUIRE(WIFEXITED(status));
+  REQUIRE(WEXITSTATUS(status) != kNoPeak);  // the kernel does not reset the peak
+  CHECK(WEXITSTATUS(status) == (expected == Outcome::Taken ? kTaken : kRefused));
   return growth;
 }
 

@@ -1,8 +1,11 @@
 // tenon check: a plugin tried out in a child process, op by op.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <optional>
+#include <string_view>
 
 #include <tenon/runtime.hpp>
 
@@ -26,6 +29,26 @@ namespace {
 
 using tenon::Json;
 
+// The child has another current folder.
+std::string absolute_plugin(const std::string& id_or_path) {
+  const bool path = id_or_path.find('/') != id_or_path.npos || id_or_path.ends_with(".so");
+  return path ? std::filesystem::absolute(id_or_path).string() : id_or_path;
+}
+void make_absolute(const char* variable) {
+  const char* const folders = secure_getenv(variable);
+  if (folders == nullptr) return;
+  std::string changed;
+  for (std::string_view rest = folders; !rest.empty();) {
+    const std::string folder(rest.substr(0, rest.find(':')));
+    if (!folder.empty()) changed += std::filesystem::absolute(folder).string();
+    rest.remove_prefix(folder.size());
+    if (rest.empty()) break;
+    changed += ':';
+    rest.remove_prefix(1);
+  }
+  setenv(variable, changed.c_str(), 1);
+}
+
 std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t first,
                                           const std::string& folder) {
   std::vector<std::string> list;
@@ -39,9 +62,10 @@ std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t f
     list.push_back(path);
   }
   for (const std::string& word :
-       {std::string("--threads"), std::string("1"), std::string("check-worker"), options.plugin,
-        std::string("--first"), std::to_string(first), std::string("--memory"),
-        std::to_string(options.memory), std::string("--seed"), std::to_string(options.seed)}) {
+       {std::string("--threads"), std::string("1"), std::string("check-worker"),
+        absolute_plugin(options.plugin), std::string("--first"), std::to_string(first),
+        std::string("--memory"), std::to_string(options.memory), std::string("--seed"),
+        std::to_string(options.seed)}) {
     list.push_back(word);
   }
   if (!folder.empty()) {
@@ -58,7 +82,7 @@ std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t f
   }
   for (const std::string& provider : options.against) {
     list.push_back("--against");
-    list.push_back(provider);
+    list.push_back(absolute_plugin(provider));
   }
   return list;
 }
@@ -72,7 +96,7 @@ void find_empty(const Json& declarations, CheckReport& report) {
       {"empty", "open", "the plugin provides no op, module, type or override", ""});
 }
 
-// A folder where the check needs one, gone when it ends, by a signal, too.
+// A folder for the files of the check, gone when it ends, by a signal, too.
 class CheckedFolder {
  public:
   explicit CheckedFolder(bool needed)
@@ -83,9 +107,15 @@ class CheckedFolder {
         }) {
     // Only now, so that no signal ends the program between the two.
     const std::lock_guard lock(reporting);
-    if (needed) folder_.emplace();
+    try {
+      folder_.emplace();
+    } catch (const tenon::IOError&) {  // then files that are left are not seen
+      if (needed) throw;
+    }
   }
-  std::string path() const { return folder_ ? folder_->path() : ""; }
+  std::string path() const {
+    return folder_ ? std::filesystem::absolute(folder_->path()).string() : "";
+  }
 
   // Held for good by what ends the program: what fails since the folder goes is not reported.
   std::mutex reporting;
@@ -191,6 +221,7 @@ int check_plugin(const CheckOptions& options) {
   report.plugin = declarations["id"].text();
   report.version = declarations["version"].text();
   report.path = declarations["path"].text();
+  for (const char* variable : {"TENON_PLUGIN_PATH", "LD_LIBRARY_PATH"}) make_absolute(variable);
   // Modules and objects are saved, samples may name files, and recorded calls are kept.
   CheckedFolder folder(compares ||
                        std::any_of(targets.begin(), targets.end(), [](const CheckTarget& target) {

@@ -1,7 +1,9 @@
 // Modules that are one op: each is a line of a table.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
 
 #include "common.hpp"
 
@@ -20,9 +22,16 @@ std::array<tenon_string, Count + 1> parameter_names(std::string_view schema) {
   return names;
 }
 
+// A tensor that is converted with the module, in the place of an attribute.
+struct Converted {
+  std::string_view name;
+  const Tensor& tensor;
+};
+
 // Calls Definition::op with the inputs, and with the attributes as keywords of the same names.
 template <class Definition, class... Inputs>
-Tensor apply_op(const ModuleOf<Definition>& self, const Inputs&... inputs) {
+Tensor apply_op_with(const ModuleOf<Definition>& self, std::initializer_list<Converted> converted,
+                     const Inputs&... inputs) {
   constexpr auto count =
       static_cast<size_t>(tenon::detail::count_schema(Definition::schema, false).parameters);
   static const tenon::Op op(Definition::op);
@@ -34,12 +43,28 @@ Tensor apply_op(const ModuleOf<Definition>& self, const Inputs&... inputs) {
     tenon::detail::check(tenon::host().op_call, op.handle(), given.data(),
                          static_cast<int64_t>(given.size()), results);
   } else {
+    const tenon_value* attributes = tenon::host().module_attributes(self.handle());
+    std::array<tenon_value, count> values;
+    if (converted.size() > 0) {
+      std::copy_n(attributes, count, values.begin());
+      for (size_t i = 0; i < count; ++i) {
+        for (const Converted& other : converted) {
+          if (other.tensor.defined() &&
+              std::string_view(names[i].data, names[i].length) == other.name)
+            values[i] = tenon::Argument(other.tensor).value();
+        }
+      }
+      attributes = values.data();
+    }
     tenon::detail::check(tenon::host().op_call_keywords, op.handle(), given.data(),
-                         static_cast<int64_t>(given.size()), names.data(),
-                         tenon::host().module_attributes(self.handle()),
+                         static_cast<int64_t>(given.size()), names.data(), attributes,
                          static_cast<int64_t>(count), results);
   }
   return tenon::Value(results[0]).tensor();
+}
+template <class Definition, class... Inputs>
+Tensor apply_op(const ModuleOf<Definition>& self, const Inputs&... inputs) {
+  return apply_op_with(self, {}, inputs...);
 }
 
 }  // namespace nn

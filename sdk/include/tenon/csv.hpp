@@ -111,18 +111,9 @@ class CsvCursor {
   }
 
   // The next cell; its text is valid until the next call.
-  CsvCell take_cell() {
-    while (at_ != end_ && is_space(*at_)) ++at_;
-    cell_ = at_;
-    cell_line_ = line_;
-    cell_line_start_ = line_start_;
-    if (at_ != end_ && *at_ == '"') return {take_quoted(), true};
-    while (at_ != end_ && *at_ != delimiter_ && *at_ != '\n') ++at_;
-    const char* last = at_;
-    if (last != cell_ && last[-1] == '\r' && at_ != end_ && *at_ == '\n') --last;
-    while (last != cell_ && is_space(last[-1])) --last;
-    return {std::string_view(cell_, static_cast<size_t>(last - cell_)), false};
-  }
+  CsvCell take_cell() { return take(true); }
+  // The same without a look at its text, which may be of any length.
+  void skip_cell() { take(false); }
 
   // After a cell: whether another one follows in the row.
   bool more_cells() {
@@ -139,7 +130,7 @@ class CsvCursor {
   int64_t count_cells() {
     int64_t count = 0;
     do {
-      take_cell();
+      skip_cell();
       ++count;
     } while (more_cells());
     return count;
@@ -189,7 +180,20 @@ class CsvCursor {
     return false;
   }
 
-  std::string_view take_quoted() {
+  CsvCell take(bool keep) {
+    while (at_ != end_ && is_space(*at_)) ++at_;
+    cell_ = at_;
+    cell_line_ = line_;
+    cell_line_start_ = line_start_;
+    if (at_ != end_ && *at_ == '"') return {take_quoted(keep), true};
+    while (at_ != end_ && *at_ != delimiter_ && *at_ != '\n') ++at_;
+    const char* last = at_;
+    if (last != cell_ && last[-1] == '\r' && at_ != end_ && *at_ == '\n') --last;
+    while (last != cell_ && is_space(last[-1])) --last;
+    return {std::string_view(cell_, static_cast<size_t>(last - cell_)), false};
+  }
+
+  std::string_view take_quoted(bool keep) {
     const char* first = ++at_;
     unquoted_.clear();
     bool doubled = false;
@@ -199,7 +203,7 @@ class CsvCursor {
       if (quote == nullptr) throw Fault("a quote is not closed", place());
       count_lines(at_, quote);
       doubled = doubled || (end_ - quote >= 2 && quote[1] == '"');
-      if (doubled) {
+      if (doubled && keep) {
         if (static_cast<int64_t>(unquoted_.size()) + (quote - at_) > kCsvMostQuotedBytes) {
           throw Fault("a cell with quotes in it has more than " +
                           std::to_string(kCsvMostQuotedBytes) +
@@ -211,11 +215,12 @@ class CsvCursor {
       at_ = quote + 1;
       if (at_ == end_ || *at_ != '"') {
         const std::string_view plain(first, static_cast<size_t>(quote - first));
-        const std::string_view text = doubled ? std::string_view(unquoted_) : plain;
+        const std::string_view text = doubled && keep ? std::string_view(unquoted_) : plain;
         check_closed(text);
         return text;
       }
-      unquoted_ += *at_++;
+      if (keep) unquoted_ += *at_;
+      ++at_;
     }
   }
   void check_closed(std::string_view text) {

@@ -62,6 +62,14 @@ TEST_SUITE("allocator") {
     }
   }
 
+  TEST_CASE("the first that a thread does may be the release of a block") {
+    for (const int64_t size : {int64_t{100}, int64_t{3000}, int64_t{100000}, 5 * kMebibyte}) {
+      CAPTURE(size);
+      void* block = allocate(size);
+      std::thread([&] { release(block, size); }).join();
+    }
+  }
+
   TEST_CASE("releasing null does nothing") {
     release(nullptr, 64);
     release(nullptr, 16 * kMebibyte);

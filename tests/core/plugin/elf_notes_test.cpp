@@ -97,9 +97,11 @@ TEST_SUITE("elf notes") {
   TEST_CASE("a file with more facts than a plugin may declare is refused") {
     std::vector<std::string> payloads(TENON_FACTS_MAX_COUNT, "{}");
     CHECK(payloads_in(make_elf(payloads)).size() == TENON_FACTS_MAX_COUNT);
-    payloads.push_back("{}");
+    for (int i = 0; i < 3; ++i) payloads.push_back("{}");
     const PluginFailure failure = refusal(make_elf(payloads));
     CHECK(failure.problem == "it declares too much");
+    CHECK(failure.expected == "at most 16384 facts");
+    CHECK(failure.found == "16387");
     CHECK(failure.remedy == "split the plugin");
   }
 

@@ -156,6 +156,13 @@ TEST_SUITE("runtime/describe") {
     CHECK(texts(document->get("folders"), "path") == Texts{list.folder.path()});
   }
 
+  TEST_CASE("memory that is in use is listed in bytes") {
+    Listed list({});
+    const Json document = list("memory");
+    CHECK(document->get("small_in_use").as_int() >= 0);
+    CHECK(document->get("large_kept").as_int() >= 0);
+  }
+
   TEST_CASE("what is not a listing is refused with those that there are") {
     Listed list({});
     const std::string message = list.refused("opps");

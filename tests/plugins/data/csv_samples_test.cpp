@@ -294,9 +294,37 @@ TEST_SUITE("data") {
     CHECK(samples.fitted["targets"][0]["column"].integer() == 2);  // it has no name
   }
 
+  TEST_CASE("data.csv reads past a long cell of a column that is dropped") {
+    std::string quotes(3 << 20, '"');  // a cell of as many quotes, each written twice
+    const std::string text = "a,b,y\n1,\"" + quotes + "\",3\n4,\"say \"\"b\"\"\",6\n";
+    const Samples samples = read(text, R"("drop": "b")");
+    check_values(samples.inputs, {2, 1}, {1, 4});
+    check_values(samples.targets, {2}, {3, 6});
+    CHECK(refused(text, R"("categories": "b")").find("a cell with quotes in it has more than") !=
+          std::string::npos);
+  }
+
+  TEST_CASE("data.csv codes wide tables of text in a small file") {
+    std::string text;
+    constexpr int columns = 200, rows = 250;
+    for (int row = 0; row < rows; ++row) {
+      for (int column = 0; column < columns; ++column)
+        text += "v" + std::to_string(row * columns + column) + ",";
+      text += "1\n";
+    }
+    const Samples samples = read(text, R"("header": false, "categories": "auto")");
+    CHECK(samples.inputs.sizes() == std::vector<int64_t>{rows, columns});
+    CHECK(samples.fitted["inputs"][0]["categories"].size() == rows);
+  }
+
   TEST_CASE("data.csv takes one column for the parts") {
     CHECK(refused("x,y,a,b\n1,2,train,test\n", R"("part": ["a", "b"], "targets": "y")") ==
           " part names 2 columns: name one");
+    const Samples first = read("x,y,a,b\n1,2,train,test\n", R"("inputs": "x", "targets": "y")");
+    CHECK(refused("x,y,a,b\n1,2,train,test\n", fitted(first) + R"(, "part": ["a", "b"])") ==
+          " part names 2 columns: name one");
+    // A text to predict from has none.
+    CHECK(read("x,y\n1,2\n", fitted(first) + R"(, "part": "a")").parts.numel() == 0);
   }
 
   TEST_CASE("data.csv reads gzipped files and refuses broken ones") {

@@ -165,6 +165,35 @@ TEST_SUITE("nn") {
     CHECK(from_json(R"({"type": "ReLU"})").text() == "ReLU()");
   }
 
+  TEST_CASE("weights of losses are converted with the module, and are not part of its state") {
+    const Tensor weight = tenon::tensor({1, 2, 4}, tenon::f32);
+    const Tensor scores = tenon::tensor({{0.5, -1, 2}, {1, 0.25, -0.5}}, tenon::f64);
+    const Tensor classes = tenon::tensor({2, 0}, tenon::i64);
+    const Tensor truth = tenon::tensor({{0, 1, 1}, {1, 0, 1}}, tenon::f64);
+    const auto check = [&](const Module& loss, const Tensor& input, const Tensor& target) {
+      CAPTURE(loss.text());
+      const Tensor before =
+          loss(input.to(tenon::f32), target.dtype() == tenon::f64 ? target.to(tenon::f32) : target);
+      CHECK(before.dtype() == tenon::f32);
+      loss.to(tenon::f64);
+      const Tensor after = loss(input, target);
+      CHECK(after.dtype() == tenon::f64);
+      CHECK(after.item<double>() == doctest::Approx(before.item<double>()));
+      for (const auto& [name, buffer] : loss.named_buffers()) {
+        CAPTURE(name);
+        CHECK(buffer.dtype() == tenon::f64);
+      }
+      CHECK(loss.state().empty());
+    };
+    check(Module::create("CrossEntropyLoss", arg("weight") = weight), scores, classes);
+    check(Module::create("NLLLoss", arg("weight") = weight), scores, classes);
+    check(Module::create("BCELoss", arg("weight") = weight), tenon::sigmoid(scores), truth);
+    check(Module::create("BCEWithLogitsLoss", arg("weight") = weight, arg("pos_weight") = weight),
+          scores, truth);
+    CHECK(weight.dtype() == tenon::f32);
+    CHECK(Module::create("BCELoss").named_buffers().empty());
+  }
+
   TEST_CASE("Dropout follows the training flag") {
     Module drop = Module::create("Dropout", arg("p") = 0.5);
     const Tensor x = tenon::ones({1000});

@@ -47,21 +47,41 @@ Outcome run(const Caller& caller, bool differentiate) {
 
 // How a call beside others differs from the one alone; empty: not at all.
 std::string compared(const Caller& caller, const Outcome& alone, bool differentiate) {
-  try {
-    const Outcome beside = run(caller, differentiate);
-    std::string what = difference(alone.results, beside.results, kExact);
-    if (!what.empty())
-      return format_text("once alone and once beside other calls, the result{}", what);
-    what = difference(alone.gradients, beside.gradients, kExact);
-    if (!what.empty())
-      return format_text("once alone and once beside other calls, the gradient{}", what);
-    return "";
-  } catch (const std::exception& error) {
-    return format_text("beside other calls it fails: {}", error.what());
-  }
+  const Outcome beside = run(caller, differentiate);
+  std::string what = difference(alone.results, beside.results, kExact);
+  if (!what.empty())
+    return format_text("once alone and once beside other calls, the result{}", what);
+  what = difference(alone.gradients, beside.gradients, kExact);
+  if (!what.empty())
+    return format_text("once alone and once beside other calls, the gradient{}", what);
+  return "";
 }
 
 }  // namespace
+
+std::string breach_together(size_t threads, int rounds,
+                            const std::function<std::string(size_t)>& once) {
+  std::string breach;
+  std::atomic<bool> failed{false};
+  std::barrier start(static_cast<std::ptrdiff_t>(threads));
+  std::vector<std::thread> running;
+  for (size_t i = 0; i < threads; ++i) {
+    running.emplace_back([&, i] {
+      start.arrive_and_wait();
+      for (int round = 0; round < rounds && !failed; ++round) {
+        std::string what;
+        try {
+          what = once(i);
+        } catch (const std::exception& error) {
+          what = format_text("beside other calls it fails: {}", error.what());
+        }
+        if (!what.empty() && !failed.exchange(true)) breach = std::move(what);
+      }
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  return breach;
+}
 
 std::string difference_together(const std::vector<Caller>& callers, int rounds,
                                 bool differentiate) {
@@ -71,21 +91,8 @@ std::string difference_together(const std::vector<Caller>& callers, int rounds,
   } catch (const tenon::Error&) {  // some inputs are refused
     return "";
   }
-  std::string breach;
-  std::atomic<bool> failed{false};
-  std::barrier start(static_cast<std::ptrdiff_t>(callers.size()));
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < callers.size(); ++i) {
-    threads.emplace_back([&, i] {
-      start.arrive_and_wait();
-      for (int round = 0; round < rounds && !failed; ++round) {
-        std::string what = compared(callers[i], alone[i], differentiate);
-        if (!what.empty() && !failed.exchange(true)) breach = std::move(what);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return breach;
+  return breach_together(callers.size(), rounds,
+                         [&](size_t i) { return compared(callers[i], alone[i], differentiate); });
 }
 
 }  // namespace cli

@@ -1,6 +1,8 @@
 // Several threads that call with different inputs at once.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,11 @@
 namespace cli {
 
 inline constexpr size_t kCallers = 4;
+
+// Runs `once` many times on each of several threads, which begin together, and gives it the number of
+// the thread. The first breach that it returns, or the error that it throws; empty: none.
+std::string breach_together(size_t threads, int rounds,
+                            const std::function<std::string(size_t)>& once);
 
 // One thread: what it calls, and with what.
 struct Caller {

@@ -15,6 +15,8 @@ constexpr std::array kKinds{
     // ---- the process ----
     Kind{"open", "the plugin opens",
          "fix the problem above; `tenon show` prints the plugin's state"},
+    Kind{"unload", "the plugin is unloaded, or refused with a reason",
+         "have shutdown return, and throw nothing"},
     Kind{"crash", "the process survives the call",
          "run the sample under a debugger: `gdb --args tenon check ... --in-process`"},
     Kind{"exit", "the process ends when the checker ends it",
@@ -28,6 +30,8 @@ constexpr std::array kKinds{
     Kind{"descriptor", "open descriptors stay as they are",
          "close what is opened, and nothing else"},
     Kind{"folder", "the current folder stays", "use absolute paths, or openat"},
+    Kind{"file", "a call leaves no file behind but those that its arguments name",
+         "remove what is created, or write to a path that the caller gives"},
     Kind{"locale", "the locale stays",
          "use std::from_chars, or newlocale and uselocale around the call"},
     Kind{"environment", "the environment stays", "pass settings as arguments"},
@@ -46,7 +50,7 @@ constexpr std::array kKinds{
     Kind{"child-process", "a call waits for the processes that it starts",
          "end and wait for the process"},
     Kind{"thread-count", "the number of threads stays", "leave set_thread_count to the program"},
-    Kind{"gradient-mode", "recording stays on or off", "use a NoGrad scope"},
+    Kind{"recording", "recording stays on or off", "use a NoGrad scope"},
     Kind{"output", "stdout belongs to the program", "write to the host's log"},
     Kind{"generator", "the random seed stays the program's",
          "draw with reserve_draws; leave seed_generator to the program"},
@@ -167,6 +171,11 @@ constexpr std::array kKinds{
     Kind{"module", "the module can be made, called and saved", "fix what the message names"},
     Kind{"state", "saved and loaded, a module computes the same",
          "register every tensor that forward reads as a parameter or buffer"},
+    Kind{"eval-state", "in eval mode a call leaves parameters and buffers as they are",
+         "change state in training mode alone; or give the definition `samples` whose check says "
+         "\"mutation\": false"},
+    Kind{"instances", "instances of a module do not disturb each other",
+         "keep state in members, parameters and buffers of the module, not in static memory"},
     Kind{"unreached-parameter", "every parameter gets a gradient",
          "use the parameter in forward by ops that carry gradients"},
     // ---- types and overrides ----
@@ -189,6 +198,16 @@ constexpr std::array kKinds{
     Kind{"no-answer", "an override answers for some operands of its types",
          "answer, or remove the override: the next one and the handler are asked without it"},
 };
+
+constexpr bool have_distinct_names() {
+  for (size_t i = 0; i < kKinds.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      if (kKinds[i].name == kKinds[k].name) return false;
+    }
+  }
+  return true;
+}
+static_assert(have_distinct_names());
 
 const Kind* kind_of(std::string_view name) {
   const auto* found = std::find_if(kKinds.begin(), kKinds.end(),

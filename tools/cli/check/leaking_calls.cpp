@@ -8,6 +8,7 @@
 
 #include <tenon/autograd.hpp>
 #include <tenon/graph.hpp>
+#include <tenon/runtime.hpp>
 
 #include "format.hpp"
 #include "tensors.hpp"
@@ -19,6 +20,7 @@ using tenon::Tensor;
 namespace {
 
 constexpr int kCalls = 12;
+constexpr int64_t kLeast = int64_t{8} * kCalls;  // of a leak
 
 void call_alone(const SampleCall& call, const std::vector<Tensor>&) {
   const tenon::NoGrad off;
@@ -92,16 +94,17 @@ Use used_bytes() {
   const struct mallinfo2 info = mallinfo2();
   int64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
-  return {static_cast<int64_t>(info.uordblks + info.hblkhd), pages * sysconf(_SC_PAGESIZE)};
+  const int64_t small = tenon::describe("memory")["small_in_use"].integer();
+  return {static_cast<int64_t>(info.uordblks + info.hblkhd) + small, pages * sysconf(_SC_PAGESIZE)};
 }
 
 // Bytes by which `kCalls` calls let the process grow; the least of several rounds, since tables
 // grow now and then. Of mapped memory at least a page for each call counts: less is the allocator's.
-int64_t growth(const SampleCall& call, const std::vector<Tensor>& parameters, const Usage& usage) {
+int64_t growth(const std::function<void()>& once) {
   const auto round = [&] {
     for (int i = 0; i < kCalls; ++i) {
       try {
-        usage.call(call, parameters);
+        once();
       } catch (const tenon::Error&) {
       }
     }
@@ -138,12 +141,19 @@ const Usage kForwardMode{"with tangents", call_dual};
 std::string leak_of(const SampleCall& call, const std::vector<Tensor>& parameters,
                     const std::vector<Usage>& usages) {
   for (const Usage& usage : usages) {
-    const int64_t bytes = growth(call, parameters, usage);
-    if (bytes >= int64_t{8} * kCalls)
+    const int64_t bytes = growth([&] { usage.call(call, parameters); });
+    if (bytes >= kLeast)
       return format_text("{} calls {} leave {} bytes behind each", kCalls, usage.name,
                          bytes / kCalls);
   }
   return "";
+}
+
+std::string leak_of(const std::function<void()>& once, const char* name) {
+  const int64_t bytes = growth(once);
+  return bytes < kLeast
+             ? ""
+             : format_text("{} {} leave {} bytes behind each", kCalls, name, bytes / kCalls);
 }
 
 }  // namespace cli

@@ -1,6 +1,7 @@
 // Memory that grows with every call.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,5 +21,8 @@ extern const Usage kWithoutGradients, kDroppedGraph, kWithBackward, kForwardMode
 // empty: none does.
 std::string leak_of(const SampleCall& call, const std::vector<tenon::Tensor>& parameters,
                     const std::vector<Usage>& usages);
+
+// The same of anything that can be done again and again; `name`: "conversions".
+std::string leak_of(const std::function<void()>& once, const char* name);
 
 }  // namespace cli

@@ -87,6 +87,8 @@ void check_override(const std::string& key, const CheckSettings& settings,
     if (check.calls.empty()) return;
     check.run_stage("results", [&] { check_override_results(check); });
     if (check.found.empty()) check.run_stage("gradient", [&] { check_override_gradients(check); });
+    if (check.found.empty()) check.run_stage("threads", [&] { check_override_threads(check); });
+    if (check.found.empty()) check.run_stage("leaks", [&] { check_override_leaks(check); });
     listener.samples(static_cast<int64_t>(check.calls.size()));
   } catch (const tenon::Error& error) {
     listener.skip(error.what());

@@ -57,5 +57,7 @@ std::vector<tenon::Tensor> converted_operands(const std::vector<tenon::Tensor>& 
 void find_answers(OverrideCheck& check);
 void check_override_results(OverrideCheck& check);
 void check_override_gradients(OverrideCheck& check);
+void check_override_threads(OverrideCheck& check);
+void check_override_leaks(OverrideCheck& check);
 
 }  // namespace cli

@@ -45,6 +45,19 @@ std::vector<std::string> names_in(const char* folder) {
   std::sort(list.begin(), list.end());
   return list;
 }
+std::vector<std::string>& watched_folders() {
+  static auto* const folders = new std::vector<std::string>;
+  return *folders;
+}
+std::vector<std::string> files_now() {
+  std::vector<std::string> list;
+  for (const std::string& folder : watched_folders()) {
+    for (const std::string& name : names_in(folder.c_str()))
+      list.push_back(format_text("{}/{}", folder, name));
+  }
+  std::sort(list.begin(), list.end());
+  return list;
+}
 // Of all threads; those that ended and were not waited for among them.
 std::vector<std::string> children_now() {
   std::vector<std::string> list;
@@ -81,6 +94,10 @@ std::vector<std::string> without(const std::vector<std::string>& list,
 
 }  // namespace
 
+void ProcessState::watch_files(std::vector<std::string> folders) {
+  watched_folders() = std::move(folders);
+}
+
 ProcessState ProcessState::now() {
   ProcessState state;
   for (const std::string& name : names_in("/proc/self/fd")) {
@@ -111,6 +128,7 @@ ProcessState ProcessState::now() {
   state.priority_ = getpriority(PRIO_PROCESS, 0);
   state.threads_ = names_in("/proc/self/task");
   state.children_ = children_now();
+  state.files_ = files_now();
   state.thread_count_ = tenon::host().thread_count();
   state.recording_ = tenon::host().grad_mode();
   return state;
@@ -130,6 +148,17 @@ void ProcessState::compare_descriptors(const ProcessState& now, const Report& re
     if (std::none_of(now.descriptors_.begin(), now.descriptors_.end(), same))
       report("descriptor",
              format_text("descriptor {} is closed: {}", descriptor.number, descriptor.target));
+  }
+}
+
+void ProcessState::remove_files(const ProcessState& now, const Report& report) const {
+  for (const std::string& file : without(now.files_, files_)) {
+    const std::filesystem::path path = file;
+    const bool current = path.parent_path() == folder_;
+    report("file", format_text("'{}' is left in the {}", path.filename().string(),
+                               current ? "current folder" : "folder for temporary files"));
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
   }
 }
 
@@ -241,8 +270,8 @@ void ProcessState::restore_host(const ProcessState& now, const Report& report) c
     tenon::host().thread_count_set(thread_count_);
   }
   if (now.recording_ != recording_) {
-    report("gradient-mode", now.recording_ != 0 ? "recording of gradients is on, and was off"
-                                                : "recording of gradients is off, and was on");
+    report("recording", now.recording_ != 0 ? "recording of gradients is on, and was off"
+                                            : "recording of gradients is off, and was on");
     tenon::host().grad_mode_set(recording_);
   }
 }
@@ -254,6 +283,7 @@ void ProcessState::restore(const Report& report) const {
     report("folder", format_text("the current folder is {}, and was {}", now.folder_, folder_));
     if (chdir(folder_.c_str()) != 0) return;
   }
+  remove_files(now, report);
   restore_locales(now, report);
   if (now.environment_ != environment_)
     report("environment", format_text("the environment has {} for {}",

@@ -21,6 +21,8 @@ class ProcessState {
   // Gets the kind and the message of a difference.
   using Report = std::function<void(const std::string&, const std::string&)>;
 
+  // New files in these folders, which are this process's alone, are differences from now on.
+  static void watch_files(std::vector<std::string> folders);
   static ProcessState now();
   // Reports each difference to the state now, and undoes it where that is
   // possible: a later comparison begins from the old state.
@@ -34,6 +36,7 @@ class ProcessState {
   static constexpr int kSignals = 65;
 
   void compare_descriptors(const ProcessState& now, const Report& report) const;
+  void remove_files(const ProcessState& now, const Report& report) const;
   void restore_locales(const ProcessState& now, const Report& report) const;
   void restore_signals(const ProcessState& now, const Report& report) const;
   void restore_arithmetic(const ProcessState& now, const Report& report) const;
@@ -59,7 +62,7 @@ class ProcessState {
   long created_timers_ = 0;
   cpu_set_t processors_{};
   int priority_ = 0;
-  std::vector<std::string> threads_, children_;
+  std::vector<std::string> threads_, children_, files_;
   int thread_count_ = 0, recording_ = 0;
 };
 

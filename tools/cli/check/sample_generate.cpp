@@ -187,6 +187,23 @@ class Odometer {
 
 constexpr int kMostTries = 1500;  // for each base shape
 
+// Lists of one and of three tensors in place of two.
+void add_lengths(const Sample& first, const std::vector<DeclaredType>& parameters,
+                 const std::function<bool(const Sample&)>& accepts, std::vector<Sample>& samples) {
+  for (const size_t length : {size_t{3}, size_t{1}}) {
+    Sample sample = first;
+    bool changed = false;
+    for (SampleValue& value : sample.values) {
+      const auto type = std::find_if(parameters.begin(), parameters.end(),
+                                     [&](const auto& entry) { return entry.name == value.name; });
+      if (value.kind != Kind::tensors || type == parameters.end() || type->length > 0) continue;
+      value.tensors.resize(length, value.tensors[0]);
+      changed = true;
+    }
+    if (changed && accepts(sample)) samples.push_back(std::move(sample));
+  }
+}
+
 }  // namespace
 
 Generated generate_samples(const std::vector<DeclaredType>& parameters,
@@ -241,8 +258,9 @@ Generated generate_samples(const std::vector<DeclaredType>& parameters,
         refusal);
     return generated;
   }
-  // Each option in turn, once away from its default.
+  // Each option in turn, once away from its default; then all of them.
   const Sample first = generated.samples[0];
+  Sample together = first;
   for (const DeclaredType* option : options) {
     if (option->is_out() || option->base == "dtype") continue;
     for (const SampleValue& value : choices(*option, first_base, texts)) {
@@ -255,10 +273,14 @@ Generated generate_samples(const std::vector<DeclaredType>& parameters,
       Sample sample = first;
       sample.values.push_back(value);
       if (!accepts(sample)) continue;
+      together.values.push_back(value);
       generated.samples.push_back(std::move(sample));
       break;
     }
   }
+  if (together.values.size() > first.values.size() + 1 && accepts(together))
+    generated.samples.push_back(std::move(together));
+  add_lengths(first, parameters, accepts, generated.samples);
   return generated;
 }
 

@@ -1,4 +1,6 @@
 // Stage "conversion" of types: to a Tensor and back; the text form.
+#include <algorithm>
+
 #include <tenon/type.hpp>
 
 #include "format.hpp"
@@ -19,11 +21,46 @@ void check_back(TypeCheck& check, const ObjectSource& source, const Tensor& obje
   } catch (const tenon::Error&) {  // it declines
     return;
   }
-  const std::string what = difference(plain, plain_of(copy), kSingle);
+  const Tensor converted = plain_of(copy);
+  const std::string what = difference(plain, converted, kSingle);
   if (!what.empty())
     check.find("round-trip",
                format_text("once of the object and once of clone(object), the conversion{}", what),
                source);
+  else if (converted.defined() && has_data(converted) && has_data(plain) &&
+           shares_storage(plain, converted))
+    check.find("round-trip", "clone(object) is in the memory of the object", source);
+}
+
+// Made of other tensors with the same numbers: the same object.
+void check_made_of(TypeCheck& check, const ObjectSource& source, const Tensor& plain) {
+  const SampleCall call = source.call(check.settings.seed);
+  const bool tensors = std::any_of(call.tensors.begin(), call.tensors.end(), [](const Tensor& t) {
+    return t.defined() && t.dtype() == tenon::f64;
+  });
+  if (!tensors) return;
+  const auto compare = [&](const char* how, const std::vector<Tensor>& given,
+                           const Tolerance& tolerance) {
+    Tensor object;
+    try {
+      object = source.make(call, given);
+    } catch (const tenon::Error&) {  // its maker takes the others alone
+      return;
+    }
+    if (tenon::type_name(object) != check.type) return;
+    const Tensor converted = plain_of(object);
+    std::string what = difference(plain, converted, tolerance);
+    if (what.empty() && object.dim() > 0 && object.dtype() != converted.dtype())
+      what = format_text(" is {}, and the object {}", shape_text(converted), shape_text(object));
+    if (!what.empty())
+      check.find("conversion", format_text("made of {}, the conversion{}", how, what), source);
+  };
+  std::vector<Tensor> strided;
+  for (const Tensor& tensor : call.tensors)
+    strided.push_back(tensor.defined() ? kLayouts[0].make(tensor) : tensor);
+  if (source.arguments.layouts)
+    compare("contiguous tensors and of others with the same elements", strided, kExact);
+  if (source.arguments.precision) compare("f64 and of f32", in_single(call.tensors), kOtherDtype);
 }
 
 }  // namespace
@@ -50,6 +87,7 @@ void check_conversion(TypeCheck& check, const ObjectSource& source) {
           source);
     if (const std::string what = difference(plain, plain_of(object), kExact); !what.empty())
       check.find("conversion", format_text("converted twice, the object{}", what), source);
+    check_made_of(check, source, plain);
     check_back(check, source, object, plain);
   } catch (const tenon::Error& error) {
     check.find("conversion", error.what(), source);

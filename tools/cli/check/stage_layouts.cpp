@@ -67,6 +67,36 @@ void check_single(OpCheck& check, const Sample& sample) {
   }
 }
 
+// One parameter in f32, the others in f64. Which dtype comes of that is the op's choice, and whether it
+// takes both; numbers are not.
+void check_mixed(OpCheck& check, const Sample& sample) {
+  const SampleCall call = check.call_of(sample);
+  const std::vector<Tensor> single = in_single(call.tensors);
+  if (check.mutates(sample)) return;
+  for (size_t v = 0; v < sample.values.size(); ++v) {
+    std::vector<Tensor> mixed = copied(call.tensors), rounded = copied(call.tensors);
+    bool changed = false, others = false;
+    for (size_t t = 0; t < single.size(); ++t) {
+      if (!single[t].defined() || single[t].dtype() == call.tensors[t].dtype()) continue;
+      const bool chosen = call.places[t].value == v;
+      (chosen ? changed : others) = true;
+      if (!chosen) continue;
+      mixed[t] = copied(single[t]);
+      rounded[t] = converted(single[t], tenon::f64);
+    }
+    if (!changed || !others) continue;
+    const auto expected = check.attempt(sample, call, rounded);
+    const auto found = check.attempt(sample, call, mixed);
+    if (!expected || !found) continue;
+    const std::string what = difference(*expected, *found, kOtherDtype);
+    if (what.empty()) continue;
+    return check.find("precision",
+                      format_text("once where all operands are f64 and once where '{}' is f32, {}",
+                                  sample.values[v].name, what),
+                      &sample);
+  }
+}
+
 void check_out(OpCheck& check, const Sample& sample, const DeclaredType& parameter) {
   const SampleCall call = check.call_of(sample);
   const auto expected = check.attempt(sample, call, call.tensors);
@@ -140,7 +170,10 @@ void check_layouts(OpCheck& check) {
       for (const Tensor& tensor : call.tensors) strided.push_back(kLayouts[0].make(tensor));
       check.attempt(sample, call, strided);
     }
-    if (sample.precision && !check.random) check_single(check, sample);
+    if (sample.precision && !check.random) {
+      check_single(check, sample);
+      if (sample.deterministic) check_mixed(check, sample);
+    }
     for (const DeclaredType& type : check.op.parameters) {
       if (!type.is_out()) continue;
       check_out(check, sample, type);

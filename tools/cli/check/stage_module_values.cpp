@@ -1,5 +1,6 @@
 // Stage "values" of modules: in eval mode equal calls have equal results, whatever the strides of the
-// inputs, their number, and whether gradients are recorded; inputs stay as they are.
+// inputs, their number, whether gradients are recorded, and what other instances do; inputs, parameters
+// and buffers stay as they are, and a result is the caller's.
 #include <algorithm>
 
 #include <tenon/autograd.hpp>
@@ -18,6 +19,7 @@ class Values {
  public:
   Values(ModuleCheck& check, const ModuleCall& call)
       : check_(check),
+        call_(call),
         report_(call.report()),
         made_(check.make(call.attributes)),
         forward_(evaluated(), call.inputs, check.settings.seed) {}
@@ -28,6 +30,9 @@ class Values {
     find("nondeterminism", differs("called twice", outputs(copied(forward_.tensors))));
     if (!check_.found.empty() || draws()) return;
     find("undeclared-mutation", of_inputs());
+    if (report_.mutation) find("eval-state", of_state());
+    find("shared-result", of_memory());
+    find("instances", of_instances());
     find("layout", of_layouts());
     find("gradient-mode", of_recording());
     find("size", of_copies());
@@ -72,6 +77,80 @@ class Values {
                            name);
     }
     return "";
+  }
+
+  std::vector<std::pair<std::string, Tensor>> state() const {
+    std::vector<std::pair<std::string, Tensor>> list;
+    for (const auto& [name, tensor] : made_.named_parameters())
+      list.emplace_back(format_text("the parameter '{}'", name), tensor);
+    for (const auto& [name, tensor] : made_.named_buffers())
+      list.emplace_back(format_text("the buffer '{}'", name), tensor);
+    list.erase(std::remove_if(list.begin(), list.end(),
+                              [](const auto& entry) {
+                                return !entry.second.defined() || !has_data(entry.second);
+                              }),
+               list.end());
+    return list;
+  }
+
+  // What a loop over batches of a test set must not change.
+  std::string of_state() const {
+    std::vector<std::vector<char>> before;
+    for (const auto& [name, tensor] : state()) before.push_back(bytes_of(tensor));
+    outputs(copied(forward_.tensors));
+    const auto after = state();
+    if (after.size() != before.size()) return "a call adds or removes parameters or buffers";
+    for (size_t i = 0; i < after.size(); ++i) {
+      if (bytes_of(after[i].second) != before[i])
+        return format_text("a call in eval mode changes {}", after[i].first);
+    }
+    return "";
+  }
+
+  // Views of inputs and parameters are tracked as such; memory that the instance uses again is not.
+  std::string of_memory() const {
+    const tenon::NoGrad off;
+    const std::vector<Tensor> given = copied(forward_.tensors), other = copied(forward_.tensors);
+    const std::vector<Tensor> first = tensors_of(forward_(given)),
+                              second = tensors_of(forward_(other));
+    std::string own;
+    for (const Tensor& result : first) {
+      if (!result.defined() || !has_data(result)) continue;
+      for (size_t t = 0; t < given.size(); ++t) {
+        if (given[t].defined() && shares_storage(result, given[t]))
+          own = format_text("the argument '{}'", forward_.name_of(t));
+      }
+      for (const auto& [name, tensor] : state()) {
+        if (!shares_storage(result, tensor)) continue;
+        if (name.find("buffer") != name.npos)
+          return format_text("a result shares the memory of {}: what changes it changes the module",
+                             name);
+        own = name;
+      }
+      if (!own.empty()) {
+        check_.listener.note(format_text("a result shares the memory of {}", own));
+        return "";
+      }
+      for (const Tensor& later : second) {
+        if (later.defined() && has_data(later) && shares_storage(result, later))
+          return "a second call returns memory that the first result uses";
+      }
+    }
+    return "";
+  }
+
+  std::string of_instances() const {
+    const tenon::Module other = check_.make(call_.attributes, 1);
+    const SampleCall call = check_.call_of(other, call_, 1);
+    for (const bool training : {true, false}) {
+      other.train(training);
+      try {
+        call(call.tensors);
+      } catch (const tenon::Error&) {  // it refuses these inputs
+      }
+    }
+    return differs("once before and once after another instance was made and called",
+                   outputs(copied(forward_.tensors)));
   }
 
   std::string of_layouts() const {
@@ -137,6 +216,7 @@ class Values {
   }
 
   ModuleCheck& check_;
+  const ModuleCall& call_;
   const Sample report_;
   const tenon::Module made_;
   const SampleCall forward_;

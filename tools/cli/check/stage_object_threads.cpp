@@ -1,11 +1,9 @@
 // Stage "threads" of types: several threads use one object at once.
-#include <atomic>
-#include <barrier>
 #include <string>
-#include <thread>
 
 #include <tenon/type.hpp>
 
+#include "calls_together.hpp"
 #include "format.hpp"
 #include "type_check.hpp"
 
@@ -15,7 +13,6 @@ using tenon::Tensor;
 
 namespace {
 
-constexpr std::ptrdiff_t kUsers = 4;
 constexpr int kRounds = 50;
 
 struct Seen {
@@ -40,28 +37,11 @@ std::string difference_between(const Seen& alone, const Seen& beside) {
 void share(TypeCheck& check, const ObjectSource& source) {
   const Tensor object = check.make(source);
   const Seen alone = look_at(object);
-  std::string breach;
-  std::atomic<bool> failed{false};
-  std::barrier start(kUsers);
-  std::vector<std::thread> threads;
-  for (std::ptrdiff_t user = 0; user < kUsers; ++user) {
-    threads.emplace_back([&] {
-      start.arrive_and_wait();
-      for (int round = 0; round < kRounds && !failed; ++round) {
-        std::string what;
-        try {
-          what = difference_between(alone, look_at(object));
-        } catch (const std::exception& error) {
-          what = format_text(" fails: {}", error.what());
-        }
-        if (!what.empty() && !failed.exchange(true)) breach = what;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  if (!breach.empty())
-    check.find("threads",
-               format_text("once alone and once beside other uses, the object{}", breach), source);
+  const std::string breach = breach_together(kCallers, kRounds, [&](size_t) {
+    const std::string what = difference_between(alone, look_at(object));
+    return what.empty() ? what : format_text("once alone and once beside other uses, it{}", what);
+  });
+  if (!breach.empty()) check.find("threads", breach, source);
 }
 
 }  // namespace

@@ -63,12 +63,13 @@ RecordedOperands record(const OverrideCheck& check, const AnsweredCall& answered
   return recorded;
 }
 
-// Gradients of the leaves; `any`: whether a result requires grad at all.
+// Gradients of the leaves, and results; `any`: whether a result requires grad at all.
 std::vector<Tensor> gradients_of(const SampleCall& call, const std::vector<Tensor>& operands,
-                                 const std::vector<Tensor>& leaves, bool& any) {
+                                 const std::vector<Tensor>& leaves, bool& any,
+                                 std::vector<Tensor>& results) {
   std::vector<Tensor> roots;
   tenon::GradientOptions options;
-  const std::vector<Tensor> results = readable(tensors_of(call(operands)));
+  results = readable(tensors_of(call(operands)));
   for (size_t r = 0; r < results.size(); ++r) {
     if (!results[r].defined() || !results[r].requires_grad()) continue;
     roots.push_back(results[r]);
@@ -86,13 +87,13 @@ void check_gradient(OverrideCheck& check, const AnsweredCall& answered) {
   const tenon::EnableGrad scope;
   check.listener.trying(report);
   RecordedOperands recorded;
-  std::vector<Tensor> expected;
+  std::vector<Tensor> expected, expected_results, found_results;
   bool any = false;
   try {
     recorded = record(check, answered, call);
     const std::vector<Tensor> converted = converted_operands(recorded.operands);
     if (recorded.leaves.empty() || converted.empty()) return;
-    expected = gradients_of(call, converted, recorded.leaves, any);
+    expected = gradients_of(call, converted, recorded.leaves, any, expected_results);
   } catch (const tenon::Error&) {  // a finding of the op, or of a type
     return;
   }
@@ -101,7 +102,17 @@ void check_gradient(OverrideCheck& check, const AnsweredCall& answered) {
   try {
     bool differentiable = false;
     const std::vector<Tensor> found =
-        gradients_of(call, recorded.operands, recorded.leaves, differentiable);
+        gradients_of(call, recorded.operands, recorded.leaves, differentiable, found_results);
+    // A number where the op returns a tensor was compared with recording off.
+    const bool alike = found_results.size() == expected_results.size();
+    if (const std::string what = difference(found_results, expected_results, kOtherDtype);
+        alike && !what.empty())
+      check.find(
+          "gradient-mode",
+          format_text("on {}, while gradients are recorded, once by the override and once by "
+                      "the op on the converted operands, the result{}",
+                      order, what),
+          &report);
     if (!differentiable)
       return check.listener.note(
           format_text("on {} its result does not require grad, that of the op does", order));

@@ -1,4 +1,7 @@
-// Stage "results" of overrides: what the op gives for the converted operands; operands stay.
+// Stage "results" of overrides: what the op gives for the converted operands, each time, in new memory;
+// operands stay.
+#include <algorithm>
+
 #include <tenon/type.hpp>
 
 #include "format.hpp"
@@ -29,6 +32,44 @@ std::vector<Piece> plain_pieces(std::vector<Value> values) {
   return pieces;
 }
 
+// In what memory an operand or a result is; undefined where each conversion makes new memory.
+Tensor memory_of(const Tensor& tensor) {
+  if (!tensor.defined() || has_data(tensor)) return tensor;
+  const Tensor plain = plain_of(tensor);
+  return plain.defined() && has_data(plain) && shares_storage(plain, plain_of(tensor)) ? plain
+                                                                                       : Tensor();
+}
+
+// Names the operand whose memory a result is in; empty: none.
+std::string shared_operand(const AnsweredCall& answered, const SampleCall& call,
+                           const std::vector<Tensor>& operands,
+                           const std::vector<Tensor>& results) {
+  for (size_t t = 0; t < operands.size(); ++t) {
+    for (const Tensor& result : results) {
+      if (!operands[t].defined() || !result.defined()) continue;
+      const Tensor own = memory_of(operands[t]), other = memory_of(result);
+      const bool shares = own.defined() && other.defined() && has_data(own) && has_data(other) &&
+                          shares_storage(own, other);
+      if (result.is_same(operands[t]) || shares)
+        return answered.sample.values[call.places[t].value].name;
+    }
+  }
+  return "";
+}
+
+// "f32, that of the op f64": a result with fewer digits; empty: none.
+std::string lost_digits(const std::vector<Piece>& results, const std::vector<Piece>& expected) {
+  for (size_t r = 0; r < std::min(results.size(), expected.size()); ++r) {
+    const Tensor &found = results[r].tensor, &other = expected[r].tensor;
+    if (!found.defined() || !other.defined()) continue;
+    if (!tenon::is_floating(found.dtype()) || !tenon::is_floating(other.dtype())) continue;
+    if (tenon::element_size(found.dtype()) < tenon::element_size(other.dtype()))
+      return format_text("{}, that of the op {}", tenon::dtype_text(found.dtype()),
+                         tenon::dtype_text(other.dtype()));
+  }
+  return "";
+}
+
 void check_result(OverrideCheck& check, const AnsweredCall& answered) {
   const Sample report = answered.report();
   const std::string order = order_text(answered.operands);
@@ -39,14 +80,21 @@ void check_result(OverrideCheck& check, const AnsweredCall& answered) {
   const std::vector<Tensor> converted = converted_operands(check.operands_of(answered, call));
   const auto before = bytes_of(operands);
   std::vector<Piece> results;
+  std::vector<Tensor> raw;
   try {
-    results = plain_pieces(call(operands));
+    std::vector<Value> values = call(operands);
+    raw = tensors_of(values);
+    results = plain_pieces(std::move(values));
   } catch (const tenon::Error& error) {  // it has answered before
     check.find("override-result",
                format_text("on {} it answers once, and is refused then: {}", order, error.what()),
                &report);
     return;
   }
+  const bool declares_alias =
+      std::any_of(check.op.returns.begin(), check.op.returns.end(),
+                  [](const DeclaredType& type) { return !type.alias.empty(); });
+  const std::string shared = shared_operand(answered, call, operands, raw);
   const auto after = bytes_of(operands);
   for (size_t t = 0; t < operands.size(); ++t) {
     const std::string& name = answered.sample.values[call.places[t].value].name;
@@ -55,12 +103,31 @@ void check_result(OverrideCheck& check, const AnsweredCall& answered) {
                format_text("the override changes '{}', which the op declares without '!'", name),
                &report);
   }
+  if (check.found.empty()) {
+    const std::string what =
+        difference(results, plain_pieces(call(check.operands_of(answered, call))), kExact);
+    if (!what.empty() && answered.sample.deterministic)
+      check.find("nondeterminism",
+                 format_text("called twice on {} with the same operands, {}", order, what),
+                 &report);
+  }
   if (converted.size() < operands.size())
     return check.listener.note("results are not compared: an operand has no conversion to Tensor");
   try {
     const std::vector<Piece> expected = plain_pieces(call(copied(converted)));
     if (!difference(expected, plain_pieces(call(copied(converted), 2)), kExact).empty())
       return check.listener.note("results are not compared: the op draws at random");
+    const std::string lost = lost_digits(results, expected);
+    if (!lost.empty())
+      check.find("override-result", format_text("on {} the result is {}", order, lost), &report);
+    const std::vector<Tensor> given = copied(converted);
+    if (!shared.empty() && !declares_alias &&
+        shared_operand(answered, call, given, tensors_of(call(given))).empty())
+      check.find("undeclared-alias",
+                 format_text("on {} the result is in the memory of the operand '{}'; that of the "
+                             "op is in new memory",
+                             order, shared),
+                 &report);
     const std::string what = difference(results, expected, kOtherDtype);
     if (!what.empty())
       check.find("override-result",

@@ -20,27 +20,36 @@ namespace {
 
 enum class Law { none, copies, even };
 
+// Which operands are copied, along which dimension.
+struct Along {
+  // The dimension that a product sums over, as in mm and as in linear; or none of these.
+  enum class Inner { none, crossed, both_last };
+  bool all, last;
+  Inner inner = Inner::none;
+};
+
 constexpr std::array<int64_t, 3> kCounts = {11, 23, 173};
 constexpr int64_t kMany = 40000;  // elements: several chunks of any parallel_for
 constexpr int32_t kThreads = 4;
 
-// Calls with copies of tensors along their first or last dimension.
+// Calls with copies of tensors along a dimension.
 class Copies {
  public:
-  Copies(OpCheck& check, const Sample& sample, bool all, bool last, bool single)
+  Copies(OpCheck& check, const Sample& sample, const Along& along, bool single)
       : check_(check),
         sample_(sample),
         call_(check.call_of(sample)),
         tensors_(single ? in_single(call_.tensors) : call_.tensors),
-        all_(all),
-        last_(last),
+        along_(along),
         tolerance_(single ? kSingle : kExact) {}
 
   bool applies() const {
-    if (tensors_.empty() || (!all_ && tensors_.size() == 1)) return false;
+    if (tensors_.empty() || (!along_.all && tensors_.size() == 1)) return false;
+    if (is_inner() && tensors_.size() < 2) return false;
     for (size_t t = 0; t < tensors_.size(); ++t) {
       if (is_copied(t) && (!tensors_[t].defined() || tensors_[t].dim() == 0)) return false;
-      if (is_copied(t) && last_ && tensors_[t].dim() == 1) return false;  // as the first
+      if (is_inner() && t < 2 && tensors_[t].dim() < 2) return false;
+      if (is_copied(t) && along_.last && tensors_[t].dim() == 1) return false;  // as the first
     }
     return true;
   }
@@ -49,7 +58,8 @@ class Copies {
   std::optional<std::vector<Tensor>> run(int64_t count) {
     std::vector<Tensor> given = copied(tensors_);
     for (size_t t = 0; t < given.size(); ++t) {
-      if (is_copied(t) && count != 1) given[t] = tiled(given[t], place(given[t]), count);
+      if (is_copied(t) && count != 1)
+        given[t] = tiled(given[t], is_inner() ? place(t) : place(given[t]), count);
     }
     const auto pieces = check_.attempt(sample_, call_, given);
     if (!pieces) return std::nullopt;
@@ -88,8 +98,12 @@ class Copies {
   }
 
  private:
-  bool is_copied(size_t t) const { return all_ || t == 0; }
-  int64_t place(const Tensor& tensor) const { return last_ ? tensor.dim() - 1 : 0; }
+  bool is_inner() const { return along_.inner != Along::Inner::none; }
+  bool is_copied(size_t t) const { return is_inner() ? t < 2 : along_.all || t == 0; }
+  int64_t place(const Tensor& tensor) const { return along_.last ? tensor.dim() - 1 : 0; }
+  int64_t place(size_t t) const {
+    return tensors_[t].dim() - 1 - (t == 1 && along_.inner == Along::Inner::crossed ? 1 : 0);
+  }
   std::string uneven(int64_t count, const Tensor& one, const Tensor& two,
                      const Tensor& many) const {
     if (one.sizes() != many.sizes() || one.sizes() != two.sizes())
@@ -110,7 +124,7 @@ class Copies {
   const Sample& sample_;
   SampleCall call_;
   std::vector<Tensor> tensors_;
-  bool all_, last_;
+  Along along_;
   Tolerance tolerance_;
 };
 
@@ -121,9 +135,9 @@ int64_t elements_of(const std::vector<Tensor>& tensors) {
 }
 
 // True where some law holds, so that the sizes were looked at.
-bool check_copies(OpCheck& check, const Sample& sample, bool all, bool last, bool single,
+bool check_copies(OpCheck& check, const Sample& sample, const Along& along, bool single,
                   bool many) {
-  Copies copies(check, sample, all, last, single);
+  Copies copies(check, sample, along, single);
   if (!copies.applies()) return false;
   const auto one = copies.run(1), two = copies.run(2), three = copies.run(3);
   if (!one || !two || !three || one->empty() || one->size() != two->size()) return false;
@@ -144,7 +158,11 @@ bool check_copies(OpCheck& check, const Sample& sample, bool all, bool last, boo
     check.find("size",
                format_text("once as {} copies of a small call and once in one call of {} copies "
                            "along the {} dimension{}, the result{}",
-                           count, count, last ? "last" : "first", single ? ", in f32" : "", what),
+                           count, count,
+                           along.inner != Along::Inner::none ? "inner"
+                           : along.last                      ? "last"
+                                                             : "first",
+                           single ? ", in f32" : "", what),
                &sample);
     return true;
   }
@@ -165,10 +183,16 @@ void check_sizes(OpCheck& check) {
     check.listener.trying(sample);
     for (const bool last : {false, true}) {
       for (const bool all : {true, false}) {
-        if (!check_copies(check, sample, all, last, false, many)) continue;
+        if (!check_copies(check, sample, {all, last}, false, many)) continue;
         many = false;
-        if (sample.precision) check_copies(check, sample, all, last, true, false);
+        if (sample.precision) check_copies(check, sample, {all, last}, true, false);
         break;
+      }
+    }
+    for (const Along::Inner inner : {Along::Inner::crossed, Along::Inner::both_last}) {
+      for (const bool single : {false, true}) {
+        if (!single || sample.precision)
+          check_copies(check, sample, {true, true, inner}, single, false);
       }
     }
   }

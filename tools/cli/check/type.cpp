@@ -21,6 +21,7 @@ constexpr std::array kStages{Stage{"conversion", check_conversion, kAll},
                              Stage{"gradient", check_object_gradients, kAll},
                              Stage{"files", check_object_files, kAll},
                              Stage{"threads", check_object_threads, 1},
+                             Stage{"leaks", check_object_leaks, 1},
                              Stage{"empty objects", check_empty_objects, 1}};
 
 void run(const Stage& stage, TypeCheck& check) {

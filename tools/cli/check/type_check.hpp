@@ -38,6 +38,7 @@ void check_object_calls(TypeCheck& check, const ObjectSource& source);
 void check_object_gradients(TypeCheck& check, const ObjectSource& source);
 void check_object_files(TypeCheck& check, const ObjectSource& source);
 void check_object_threads(TypeCheck& check, const ObjectSource& source);
+void check_object_leaks(TypeCheck& check, const ObjectSource& source);
 void check_empty_objects(TypeCheck& check, const ObjectSource& source);
 
 }  // namespace cli

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <fcntl.h>
+#include <filesystem>
 #include <map>
 #include <unistd.h>
 
@@ -97,6 +99,17 @@ class Speaker : public CheckListener {
  private:
   const std::function<void(const std::string&)>& say_;
 };
+
+// Empty folders of this process, the current one and that for temporary files: a new file in them is
+// the plugin's.
+void enter_folders(const std::string& folder) {
+  const std::string current = folder + "/.current", temporary = folder + "/.temporary";
+  std::error_code fault;
+  for (const std::string& made : {current, temporary})
+    std::filesystem::create_directory(made, fault);
+  if (fault || chdir(current.c_str()) != 0 || setenv("TMPDIR", temporary.c_str(), 1) != 0) return;
+  ProcessState::watch_files({current, temporary});
+}
 
 void limit(int resource, int64_t bytes) {
   const rlimit limits{static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
@@ -203,8 +216,10 @@ void unload_plugin(const WorkerOptions& options, Speaker& speaker) {
     const Json report = tenon::unload(options.plugin, tenon::Unload::wait, most_ms);
     if (report["state"].text() == "draining")
       speaker.note(format_text("it is not unloaded: still held by {}", holders_of(report)));
-  } catch (const tenon::Error& error) {  // other plugins need it
+  } catch (const tenon::PluginError& error) {  // other plugins need it
     speaker.note(format_text("it is not unloaded: {}", error.what()));
+  } catch (const tenon::Error& error) {
+    speaker.finding({"unload", "unload", error.what(), ""});
   }
   before.restore([&](const std::string& kind, const std::string& message) {
     speaker.finding({kind, "unload", message, ""});
@@ -285,6 +300,7 @@ int run_check_worker(const WorkerOptions& given) {
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   WorkerOptions options = given;
   options.own_output = true;
+  if (!options.folder.empty()) enter_folders(options.folder);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   // Sanitizers reserve address space by the terabyte.
   if (options.memory > 0) limit(RLIMIT_AS, options.memory << 20);

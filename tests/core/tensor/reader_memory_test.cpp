@@ -1,0 +1,123 @@
+// What readers of tensor files take at most: twice the file, and 16 MiB.
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include "core/base/error.hpp"
+#include "core/tensor/file.hpp"
+#include "tests/support/memory_growth.hpp"
+
+using namespace tenon::core;
+using tenon_test::growth_of;
+using tenon_test::kCanMeasureMemory;
+using tenon_test::kMiB;
+using tenon_test::Outcome;
+
+namespace {
+
+constexpr size_t kLargest = 100'000'000;  // of the headers that are read
+
+// For the length of a scope.
+class Written {
+ public:
+  explicit Written(const std::string& header, size_t data = 0) {
+    std::ofstream file(path, std::ios::binary);
+    const auto length = static_cast<uint64_t>(header.size());
+    file.write(reinterpret_cast<const char*>(&length), sizeof length);
+    file << header << std::string(data, '\0');
+  }
+  ~Written() { std::filesystem::remove(path); }
+  const std::string path = (std::filesystem::temp_directory_path() /
+                            ("reader_memory_" + std::to_string(::getpid()) + ".safetensors"))
+                               .string();
+};
+
+void check_bound(const Written& file, Outcome expected) {
+  const size_t bytes = std::filesystem::file_size(file.path);
+  const auto check = [&](const std::function<void()>& read, Outcome outcome) {
+    CHECK(growth_of(read, outcome) / kMiB <= 2 * bytes / kMiB + 16);
+  };
+  check([&] { load_tensors(file.path); }, expected);
+  check([&] { map_tensors(file.path); }, expected);
+}
+void check_metadata_bound(const Written& file, Outcome expected) {
+  const size_t bytes = std::filesystem::file_size(file.path);
+  CHECK(growth_of([&] { load_metadata(file.path); }, expected) / kMiB <= 2 * bytes / kMiB + 16);
+}
+
+// `count` tensors of `bytes` bytes each.
+std::string tensors(size_t count, size_t bytes) {
+  std::string header = "{";
+  for (size_t i = 0; i < count; ++i) {
+    header += (i == 0 ? "\"" : ",\"") + std::to_string(i) + R"(":{"dtype":"U8","shape":[)" +
+              std::to_string(bytes) + R"(],"data_offsets":[)" + std::to_string(i * bytes) + "," +
+              std::to_string((i + 1) * bytes) + "]}";
+  }
+  return header + "}";
+}
+std::string filled(const std::string& begin, const std::string& part, const std::string& end) {
+  std::string header = begin;
+  header.reserve(kLargest);
+  while (header.size() + part.size() + end.size() <= kLargest) header += part;
+  return header + end;
+}
+
+}  // namespace
+
+TEST_SUITE("reader memory") {
+  TEST_CASE("a header of 100 MB takes no more, whatever it has") {
+    if (!kCanMeasureMemory) return;
+    for (const auto& [begin, part, end] :
+         {std::tuple{R"({"a":{"shape":[0)", ",0", "]}}"},
+          {"", "[", ""},
+          {"{\"a\":[0", ",{}", "]}"},
+          {R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})",
+           R"(,"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})", "}"}}) {
+      CAPTURE(begin);
+      const Written file(filled(begin, part, end));
+      check_bound(file, Outcome::Refused);
+    }
+  }
+
+  TEST_CASE("as many empty tensors as a header of 100 MB has are refused, with how many are read") {
+    if (!kCanMeasureMemory) return;
+    const Written file(tensors(1'500'000, 0));
+    check_bound(file, Outcome::Refused);
+    check_metadata_bound(file, Outcome::Taken);
+    try {
+      load_tensors(file.path);
+      FAIL("it is not refused");
+    } catch (const Error& error) {
+      CHECK(error.kind == TENON_ERROR_VALUE);
+      CHECK(error.message.find(
+                "it has 1500000 tensors, at most 34952 are read of a file with 0 bytes "
+                "of data; join small tensors to fewer") != std::string::npos);
+    }
+  }
+
+  TEST_CASE("as many tensors as are read take no more, with data and without") {
+    if (!kCanMeasureMemory) return;
+    for (const auto& [count, bytes] :
+         {std::pair<size_t, size_t>{34'000, 0}, {34'000, 1}, {100'000, 400}}) {
+      CAPTURE(count);
+      CAPTURE(bytes);
+      const Written file(tensors(count, bytes), count * bytes);
+      check_bound(file, Outcome::Taken);
+    }
+  }
+
+  TEST_CASE("metadata of 100 MB takes no more") {
+    if (!kCanMeasureMemory) return;
+    std::string pairs = R"({"__metadata__":{"":"")";
+    for (size_t i = 0; pairs.size() < kLargest - 30; ++i)
+      pairs += ",\"" + std::to_string(i) + R"(":"")";
+    const Written file(pairs + "}}");
+    check_bound(file, Outcome::Taken);
+    check_metadata_bound(file, Outcome::Taken);
+  }
+}
