@@ -7,6 +7,7 @@
 
 #include "common.hpp"
 #include "depthwise.hpp"
+#include "direct_convolution.hpp"
 #include "shared_ops/convolution_tail.hpp"
 #include "unfolding.hpp"
 
@@ -156,7 +157,24 @@ void convolve_by_products(const Convolution& k, const Tensor& x, const Tensor& w
   });
 }
 
-// The kernels: each a product with the unfolded input, but for depthwise ones.
+template <class T>
+void convolve_directly(const Convolution& k, const Tensor& x, const Tensor& w, const T* bias,
+                       const Tail<T>& tail, const Tensor& result) {
+  std::vector<T> terms;
+  const Tail<T> whole = with_bias(tail, bias, k.features, terms);
+  const DirectConvolution<T> direct(k, kernel::elements<const T>(w));
+  tenon::parallel_for(0, k.batch, grain(k), [&](int64_t begin, int64_t end) {
+    std::vector<T> scratch(static_cast<size_t>(direct.scratch()));
+    for (int64_t n = begin; n < end; ++n) {
+      const int64_t at = n * k.features * k.positions();
+      direct.run(kernel::elements<const T>(x) + n * k.channels * k.input_plane(), whole.from(0, at),
+                 kernel::elements<T>(result) + at, scratch.data());
+    }
+  });
+}
+
+// The kernels: each a product with the unfolded input, but for depthwise ones and those of few products
+// for each element.
 struct Unfolding {
   static Tensor convolve(const Convolution& k, const Tensor& input, const Tensor& weight,
                          const Tensor& bias) {
@@ -180,6 +198,8 @@ struct Unfolding {
       const Tail<T> all{elements(factor), elements(term), elements(addend), tail.relu};
       if (is_depthwise(k))
         convolve_depthwise<T>(k, x, w, b, all, result);
+      else if (DirectConvolution<T>::takes(k))
+        convolve_directly<T>(k, x, w, elements(b), all, result);
       else
         convolve_by_products<T>(k, x, w, elements(b), all, result);
     });
