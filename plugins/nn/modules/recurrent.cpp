@@ -29,11 +29,8 @@ State lstm_step(const Tensor& gates, const Tensor& hidden_gates, const State& st
   return {std::move(hidden), std::move(cell)};
 }
 State gru_step(const Tensor& gates, const Tensor& hidden_gates, const State& state) {
-  const std::vector<Tensor> own = tenon::chunk(gates, 3, 1);
-  const std::vector<Tensor> before = tenon::chunk(hidden_gates, 3, 1);
-  const Tensor reset = (own[0] + before[0]).sigmoid(), update = (own[1] + before[1]).sigmoid();
-  const Tensor fresh = (own[2] + reset * before[2]).tanh();
-  return {fresh + update * (state.hidden - fresh), {}};
+  static const tenon::Op step("nn.functional.gru_step");
+  return {step.call<Tensor>(gates, hidden_gates, state.hidden), {}};
 }
 
 template <class Definition>

@@ -151,6 +151,9 @@ std::vector<Case> layers() {
                                         {2, 1}, {1, 2}, {1, 1}, 2);
        },
        {leaf({2, 4, 3}), leaf({2, 1, 3, 2}, 2), leaf({2}, 3), leaf({2}, 4)}},
+      {"gru_step",
+       [](List in) { return functional::gru_step(in[0], in[1], in[2]); },
+       {leaf({2, 9}), leaf({2, 9}, 2), leaf({2, 3}, 3)}},
       {"lstm_step",
        [](List in) {
          const auto [hidden, cell] = functional::lstm_step(in[0], in[1], in[2]);
