@@ -94,6 +94,36 @@ TEST_SUITE("nn/joined_convolution") {
     CHECK(joints(half, x.to(f16)) == 0);
   }
 
+  TEST_CASE("Sequential runs a large batch in blocks through convolutions and pools") {
+    Draw draw(3);
+    const int32_t threads = thread_count();
+    set_thread_count(1);  // blocks are larger for more
+    for (int round = 0; round < 12; ++round) {
+      CAPTURE(round);
+      const int64_t features = draw.between(1, 20);
+      const std::string text = std::to_string(features);
+      const Module module = made(
+          R"({"type": "Sequential", "layers": [{"type": "Conv2d", "in_channels": 2, "kernel_size": 3,
+          "out_channels": )" +
+          text + (draw.chance(50) ? R"(}, {"type": "BatchNorm2d", "num_features": )" + text : "") +
+          R"(}, "ReLU", {"type": "MaxPool2d", "kernel_size": 2}, {"type": "Conv2d", "in_channels": )" +
+          text + R"(, "out_channels": 3, "kernel_size": 2}, "ReLU", {"type": "Conv2d",
+          "in_channels": 3, "out_channels": 2, "kernel_size": 1}, "Flatten"]})");
+      const Tensor x = rand({draw.between(40, 90), 2, 40, 37});
+      check_close(without_gradients(module, x), module(x).detach(), 1e-4);
+      const NoGrad no_grad;
+      const int64_t calls = count("conv2d_tail", [&] { module(x); });
+      CHECK((calls == 2 || calls >= 4));  // once, or in two blocks or more
+      CHECK((features < 8 || calls >= 4));
+      Hook hook = module.child("2").register_forward_hook(
+          [](const Module&, const Tensor&, const Tensor&) {});
+      const int64_t seen = count("max_pool2d", [&] { module(x); });
+      hook.remove();
+      CHECK(seen == 1);  // whole
+    }
+    set_thread_count(threads);
+  }
+
   TEST_CASE("a Graph joins additions, and keeps what others read") {
     const Module block = graph(
         node("a", convolution) + ", " + node("n", batch_norm_2d) + R"(, "r": {"op": "relu_"}, )" +
