@@ -244,7 +244,7 @@ int64_t pieces_of(const Convolution& k) {
   return std::clamp<int64_t>(k.multiply_adds() / onednn::kPieceProducts, 1, k.batch);
 }
 // Blocks of features into which the samples of a small batch are cut, so that one image has work for
-// several threads. Each reads the image.
+// several threads, and each block's weights stay in a cache. Each reads the image.
 int64_t feature_blocks(const Convolution& k) {
   if (k.groups != 1 || k.batch >= onednn::kManySamples) return 1;
   int64_t blocks = std::min(k.features / onednn::kBlockFeatures,
@@ -345,10 +345,12 @@ struct Primitives {
       const Tensor memory =
           tenon::empty_tensor({std::max(plan->scratch_bytes(), last->scratch_bytes())}, tenon::u8);
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t piece = i / blocks, first = i % blocks * block.features;
+        // All pieces of one block of features, then the next: weights are larger than images.
+        const int64_t piece = i % pieces.count(), place = i / pieces.count(),
+                      first = place * block.features;
         const bool full = pieces.of(piece) == pieces.each;
         const int64_t at = pieces.begin(piece), element = (at * k.features + first) * k.positions();
-        const Tensor& weights = (full ? packed : packed_last)[static_cast<size_t>(i % blocks)];
+        const Tensor& weights = (full ? packed : packed_last)[static_cast<size_t>(place)];
         (full ? plan : last)
             ->run(images + at * k.channels * k.input_plane(),
                   packed_images.defined()
