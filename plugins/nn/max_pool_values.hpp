@@ -175,13 +175,15 @@ class PoolSquares {
     const int64_t width = windows->in[2], count = windows->out[2], in = windows->in_size(),
                   out = windows->out_size();
     for (int64_t y = 0; y < windows->out[1]; ++y) {
-      for (int64_t x = 0; x < count; x += N) {
-        const int64_t top = 2 * (y * width + x), at = y * count + x;
-        // What a vector has beyond its row is overwritten by the rows behind it.
+      for (int64_t next = 0; next < count; next += N) {
+        // The last vector of a row overlaps the one before; what a longer one than the row has beyond it
+        // is overwritten by the rows behind.
+        const int64_t x = count < N ? 0 : std::min(next, count - N);
+        const int64_t top = 2 * x + 2 * y * width, at = y * count + x;
         if (top + width + 2 * N <= in && at + N <= out)
           take(plane + top, plane + top + width, values + at);
         else
-          take_some(plane + top, width, values + at, std::min<int64_t>(N, count - x));
+          take_some(plane + top, plane + top + width, values + at, std::min<int64_t>(N, count));
       }
     }
   }
@@ -205,14 +207,13 @@ class PoolSquares {
     kernel::take_better<true>(best, odd);
     __builtin_memcpy(to, &best, sizeof(V));
   }
-  TENON_INLINE static void take_some(const T* upper, int64_t width, T* to, int64_t count) {
-    for (int64_t k = 0; k < count; ++k) {
-      T best = upper[2 * k], right = upper[2 * k + 1];
-      kernel::take_better<true>(best, upper[width + 2 * k]);
-      kernel::take_better<true>(right, upper[width + 2 * k + 1]);
-      kernel::take_better<true>(best, right);
-      to[k] = best;
-    }
+  // At the end of the plane.
+  TENON_INLINE static void take_some(const T* upper, const T* lower, T* to, int64_t count) {
+    T above[2 * N] = {}, below[2 * N] = {}, best[N];
+    std::copy_n(upper, 2 * count, above);
+    std::copy_n(lower, 2 * count, below);
+    take(above, below, best);
+    std::copy_n(best, count, to);
   }
 };
 
