@@ -9,6 +9,7 @@
 #include "core/dispatch/running_calls.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/nn/create.hpp"
+#include "core/nn/hooks.hpp"
 #include "core/nn/module_call.hpp"
 #include "core/nn/module_text.hpp"
 #include "core/nn/state.hpp"
@@ -125,10 +126,22 @@ void list_children(const tenon_module& module, int64_t* count, tenon_value* item
   items->length = static_cast<uint32_t>(present);
   items->as.modules = modules;
 }
+bool runs_hooks(const tenon_module& module) {
+  if (!may_have_hooks(module.hooks)) return false;
+  for (const int32_t kind :
+       {TENON_HOOK_FORWARD_PRE, TENON_HOOK_FORWARD, TENON_HOOK_BACKWARD_PRE, TENON_HOOK_BACKWARD}) {
+    if (has_hook(module, kind)) return true;
+  }
+  return false;
+}
 tenon_status module_walk(tenon_module* module, int32_t kind, int32_t recurse, int64_t* count,
                          tenon_value* names, tenon_value* items, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(module, "the module");
+    if (kind == TENON_WALK_HOOKS) {
+      *count = runs_hooks(*module) ? 1 : 0;
+      return;
+    }
     const bool duplicates = (kind & TENON_WALK_DUPLICATES) != 0;
     const int32_t what = kind & ~TENON_WALK_DUPLICATES;
     if (what < 0 || what > 3)

@@ -3,6 +3,7 @@
 
 #include "packed_weights.hpp"
 #include "thresholds.hpp"
+#include "unpacking.hpp"
 
 namespace {
 
@@ -20,6 +21,11 @@ Dims spatial(const Convolution& k, const int64_t* values) {
 Dims with_spatial(Dims front, const Convolution& k, const int64_t* values) {
   front.insert(front.end(), values + 3 - k.dimensions, values + 3);
   return front;
+}
+int64_t product_of(const Dims& dims, size_t first) {
+  int64_t product = 1;
+  for (size_t d = first; d < dims.size(); ++d) product *= dims[d];
+  return product;
 }
 Description row_major(const Dims& dims) {
   const auto strides = kernel::row_major_strides({dims.data(), static_cast<int64_t>(dims.size())});
@@ -99,14 +105,15 @@ class ConvolutionPlan : public onednn::Plan {
            shared_scratch_bytes();
   }
   // Images and outputs as tensors have them; the weight, which the task reads or writes, packed.
-  // `bias` may be null.
-  void run(const float* images, const char* weights, const float* bias, const float* outputs,
-           Scratch scratch) const {
+  // `bias` may be null, and so may `packed_images`, the same images packed already. The tail is that of
+  // the task output.
+  void run(const float* images, const char* packed_images, const char* weights, const float* bias,
+           const float* outputs, const Tail<float>& tail, Scratch scratch) const {
     const auto place = [&](const Side& side, const float* plain) {
       return side.is_plain() ? reinterpret_cast<const char*>(plain)
                              : scratch.take(side.packed_bytes());
     };
-    const char* const image_at = place(image, images);
+    const char* const image_at = packed_images != nullptr ? packed_images : place(image, images);
     const char* const output_at = place(output, outputs);
     char* const shared = scratch.take(shared_scratch_bytes());
     const auto pack = [&](const Side& side, const float* plain, const char* packed) {
@@ -115,7 +122,7 @@ class ConvolutionPlan : public onednn::Plan {
     const auto unpack = [&](const Side& side, const char* packed, const float* plain) {
       if (!side.is_plain()) side.run(packed, const_cast<float*>(plain), shared);
     };
-    if (task_ != Task::input) pack(image, images, image_at);
+    if (task_ != Task::input && packed_images == nullptr) pack(image, images, image_at);
     if (task_ != Task::output) pack(output, outputs, output_at);
     const bool forward = task_ == Task::output;
     std::unordered_map<int, dnnl::memory> arguments = {
@@ -127,7 +134,7 @@ class ConvolutionPlan : public onednn::Plan {
          onednn::memory_at(output.packed(), output_at)}};
     if (bias != nullptr) arguments.emplace(DNNL_ARG_BIAS, onednn::memory_at(bias_, bias));
     onednn::execute(primitive_, scratchpad_, shared, std::move(arguments));
-    if (task_ == Task::output) unpack(output, output_at, outputs);
+    if (forward) finish(tail, output_at, const_cast<float*>(outputs), unpack);
     if (task_ == Task::input) unpack(image, image_at, images);
   }
 
@@ -139,11 +146,43 @@ class ConvolutionPlan : public onednn::Plan {
         weight(row_major(problem.weight), packed_weight, direction(task != Task::weight)),
         output(row_major(problem.output), packed_output, direction(task != Task::output)),
         task_(task),
+        block_(block_of(packed_output, problem.output)),
+        samples_(problem.output[0]),
+        features_(problem.output[1]),
+        positions_(product_of(problem.output, 2)),
         bias_(row_major(problem.bias)),
         scratchpad_(made.scratchpad_desc()),
         primitive_(std::move(primitive)) {}
   static Side::Direction direction(bool in) {
     return in ? Side::Direction::in : Side::Direction::out;
+  }
+  // Channels of a block where the packed output has whole blocks of images, which unpacking.hpp reads;
+  // otherwise 0.
+  static int64_t block_of(const Description& packed, const Dims& dims) {
+    using Tag = dnnl::memory::format_tag;
+    if (dims.size() != 4) return 0;
+    for (const auto& [block, tag] : {std::pair{16, Tag::aBcd16b}, std::pair{8, Tag::aBcd8b}}) {
+      if (dims[1] % block == 0 && packed == Description(dims, dnnl::memory::data_type::f32, tag))
+        return block;
+    }
+    return 0;
+  }
+  // The output where it belongs, with its tail.
+  template <class Unpack>
+  void finish(const Tail<float>& tail, const char* packed, float* outputs,
+              const Unpack& unpack) const {
+    const auto* const blocks = reinterpret_cast<const float*>(packed);
+    if (tail.is_empty() || block_ == 0) {
+      unpack(output, packed, outputs);
+      for (int64_t n = 0; n < samples_; ++n) {
+        const int64_t at = n * features_ * positions_;
+        apply_tail(tail.from(0, at), outputs + at, features_, positions_);
+      }
+    } else if (block_ == 16) {
+      onednn::unpack<16>(blocks, tail, outputs, samples_, features_, positions_);
+    } else {
+      onednn::unpack<8>(blocks, tail, outputs, samples_, features_, positions_);
+    }
   }
   // One block for what runs one after the other.
   int64_t shared_scratch_bytes() const {
@@ -156,6 +195,7 @@ class ConvolutionPlan : public onednn::Plan {
 
  private:
   const Task task_;
+  const int64_t block_, samples_, features_, positions_;
   const Description bias_, scratchpad_;
   const dnnl::primitive primitive_;
 };
@@ -204,7 +244,7 @@ int64_t pieces_of(const Convolution& k) {
   return std::clamp<int64_t>(k.multiply_adds() / onednn::kPieceProducts, 1, k.batch);
 }
 // Blocks of features into which the samples of a small batch are cut, so that one image has work for
-// several threads. Each reads the image.
+// several threads, and each block's weights stay in a cache. Each reads the image.
 int64_t feature_blocks(const Convolution& k) {
   if (k.groups != 1 || k.batch >= onednn::kManySamples) return 1;
   int64_t blocks = std::min(k.features / onednn::kBlockFeatures,
@@ -222,17 +262,23 @@ int64_t sums_of(const Convolution& k) {
 struct Primitives {
   static Tensor convolve(const Convolution& k, const Tensor& input, const Tensor& weight,
                          const Tensor& bias) {
+    const Tensor none;
+    return convolve(k, input, weight, bias, {none, none, none, false});
+  }
+  static Tensor convolve(const Convolution& k, const Tensor& input, const Tensor& weight,
+                         const Tensor& bias, const TailOperands& tail) {
     const Tensor result = tenon::empty_tensor(k.output_shape());
-    const Tensor x = whole(input), b = bias.defined() ? whole(bias) : bias;
-    const float* shift = b.defined() ? b.data<const float>() : nullptr;
-    each_piece(Task::output, k, weight, shift, x.data<const float>(), result.data<float>());
+    const Tensor x = whole(input), b = whole_or_none(bias), factor = whole_or_none(tail.factor),
+                 term = whole_or_none(tail.term), addend = whole_or_none(tail.addend);
+    each_piece(Task::output, k, weight, elements(b), x.data<const float>(), result.data<float>(),
+               {elements(factor), elements(term), elements(addend), tail.relu});
     return result;
   }
   static Tensor input_gradient(const Convolution& k, const Tensor& weight,
                                const Tensor& grad_output) {
     const Tensor result = tenon::empty_tensor(k.input_shape());
     const Tensor g = whole(grad_output);
-    each_piece(Task::input, k, weight, nullptr, result.data<float>(), g.data<const float>());
+    each_piece(Task::input, k, weight, nullptr, result.data<float>(), g.data<const float>(), {});
     return result;
   }
   static Tensor weight_gradient(const Convolution& k, const Tensor& input,
@@ -249,9 +295,9 @@ struct Primitives {
       const OneOpenmpThread serial;
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = pieces.begin(i);
-        plan->run(x.data<const float>() + at * k.channels * k.input_plane(),
+        plan->run(x.data<const float>() + at * k.channels * k.input_plane(), nullptr,
                   reinterpret_cast<const char*>(first + i * (bytes / 4)), nullptr,
-                  g.data<const float>() + at * k.features * k.positions(),
+                  g.data<const float>() + at * k.features * k.positions(), {},
                   Scratch(plan->scratch_bytes()));
       }
     });
@@ -271,10 +317,16 @@ struct Primitives {
 
  private:
   static Tensor whole(const Tensor& tensor) { return tenon::contiguous_as(tensor, tenon::f32); }
+  static Tensor whole_or_none(const Tensor& tensor) {
+    return tensor.defined() ? whole(tensor) : tensor;
+  }
+  static const float* elements(const Tensor& tensor) {
+    return tensor.defined() ? tensor.data<const float>() : nullptr;
+  }
 
   // The pieces of a task that reads weights.
   static void each_piece(Task task, const Convolution& k, const Tensor& weight, const float* bias,
-                         const float* images, const float* outputs) {
+                         const float* images, const float* outputs, const Tail<float>& tail) {
     const int64_t blocks = task == Task::output ? feature_blocks(k) : 1;
     Convolution block = k;
     block.features /= blocks;
@@ -286,22 +338,48 @@ struct Primitives {
     const std::vector<Tensor> packed_last = last->weight.packed() == plan->weight.packed()
                                                 ? packed
                                                 : pack(*last, block, weight, blocks);
+    // What all blocks of features read.
+    const Tensor packed_images = blocks > 1 ? pack_images(*plan, block, images) : Tensor();
     tenon::parallel_for(0, pieces.count() * blocks, 1, [&](int64_t begin, int64_t end) {
       const OneOpenmpThread serial;
       const Tensor memory =
           tenon::empty_tensor({std::max(plan->scratch_bytes(), last->scratch_bytes())}, tenon::u8);
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t piece = i / blocks, first = i % blocks * block.features;
+        // All pieces of one block of features, then the next: weights are larger than images.
+        const int64_t piece = i % pieces.count(), place = i / pieces.count(),
+                      first = place * block.features;
         const bool full = pieces.of(piece) == pieces.each;
-        const int64_t at = pieces.begin(piece);
-        const Tensor& weights = (full ? packed : packed_last)[static_cast<size_t>(i % blocks)];
+        const int64_t at = pieces.begin(piece), element = (at * k.features + first) * k.positions();
+        const Tensor& weights = (full ? packed : packed_last)[static_cast<size_t>(place)];
         (full ? plan : last)
             ->run(images + at * k.channels * k.input_plane(),
+                  packed_images.defined()
+                      ? bytes_at(packed_images, piece * plan->image.packed_bytes())
+                      : nullptr,
                   static_cast<const char*>(weights.view_record().data),
-                  bias == nullptr ? bias : bias + first,
-                  outputs + (at * k.features + first) * k.positions(), Scratch(memory));
+                  bias == nullptr ? bias : bias + first, outputs + element,
+                  tail.from(first, element), Scratch(memory));
       }
     });
+  }
+  // Of a batch that is cut into samples.
+  static Tensor pack_images(const ConvolutionPlan& plan, const Convolution& k,
+                            const float* images) {
+    const Side& side = plan.image;
+    if (side.is_plain()) return {};
+    const Tensor packed = tenon::empty_tensor({k.batch, side.packed_bytes()}, tenon::u8);
+    tenon::parallel_for(0, k.batch, 1, [&](int64_t begin, int64_t end) {
+      const OneOpenmpThread serial;
+      const Tensor scratch = tenon::empty_tensor({side.scratch_bytes()}, tenon::u8);
+      for (int64_t n = begin; n < end; ++n) {
+        side.run(images + n * k.channels * k.input_plane(),
+                 bytes_at(packed, n * side.packed_bytes()), bytes_at(scratch, 0));
+      }
+    });
+    return packed;
+  }
+  static char* bytes_at(const Tensor& memory, int64_t offset) {
+    return static_cast<char*>(memory.view_record().data) + offset;
   }
   static std::vector<Tensor> pack(const ConvolutionPlan& plan, const Convolution& block,
                                   const Tensor& weight, int64_t blocks) {
@@ -381,6 +459,21 @@ struct Conv2d : Conv2dDeclaration, Forward<Conv2d> {
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 8, 14, 14]}, "weight": {"shape": [8, 8, 3, 3]}, "bias": {"shape": [8]}, "check": {"fast_mode": true}}])";
 };
+struct Conv2dTail : ConvTailRules<Conv2dTail, Primitives> {
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 8, 14, 14]}, "weight": {"shape": [16, 8, 3, 3]}, "bias": {"shape": [16]},
+           "factor": {"shape": [16]}, "term": {"shape": [16]}, "addend": {"shape": [2, 16, 12, 12]}, "relu": true,
+           "check": {"fast_mode": true}}])";
+  static const char* declines(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                              const Tensor& factor, const Tensor& term, const Tensor& addend,
+                              bool relu, IntList stride, const Argument& padding, IntList dilation,
+                              int64_t groups) {
+    if (input.dtype() != tenon::f32) return not_f32;
+    const nn::Convolution k = conv(name, input, weight, bias, stride, padding, dilation, groups);
+    TailOperands{factor, term, addend, relu}.check(k, input);
+    return onednn::declined_convolution(k, Task::output);
+  }
+};
 struct Conv2dInput : Conv2dInputDeclaration, Input<Conv2dInput> {
   static constexpr auto samples =
       R"([{"input_size": [2, 8, 14, 14], "weight": {"shape": [8, 8, 3, 3]}, "grad_output": {"shape": [2, 8, 12, 12]}, "check": {"fast_mode": true}}])";
@@ -407,6 +500,7 @@ TENON_OP(Conv1d)
 TENON_OP(Conv1dInput)
 TENON_OP(Conv1dWeight)
 TENON_OP(Conv2d)
+TENON_OP(Conv2dTail)
 TENON_OP(Conv2dInput)
 TENON_OP(Conv2dWeight)
 TENON_OP(Conv3d)

@@ -32,9 +32,9 @@ const char* declined_convolution(const nn::Convolution& k, Task task);
 
 // Multiplications of a piece of a batch, the least that a thread is given.
 inline constexpr int64_t kPieceProducts = int64_t{4} << 20;
-// Samples of a batch that is cut into samples alone, and features of a block of a smaller one: with 64,
-// packing the image for each block takes 4 %.
-inline constexpr int64_t kManySamples = 8;
+// Samples of a batch that is cut into samples alone, and features of a block of a smaller one: the weights
+// of 64 stay in a second-level cache over all samples. All images of the smaller one are packed at once.
+inline constexpr int64_t kManySamples = 33;
 inline constexpr int64_t kBlockFeatures = 64;
 // Products that each weight's gradient has in a piece: adding up the pieces' sums takes less than 5 %.
 inline constexpr int64_t kSumProducts = 768;

@@ -7,6 +7,8 @@
 
 #include "common.hpp"
 #include "depthwise.hpp"
+#include "direct_convolution.hpp"
+#include "shared_ops/convolution_tail.hpp"
 #include "unfolding.hpp"
 
 namespace {
@@ -49,28 +51,27 @@ int64_t depthwise_grain(const Convolution& k, int64_t planes) {
   return 1 + 131072 / std::max<int64_t>(1, planes * k.depth() * k.positions());
 }
 
+template <class T>
 void convolve_depthwise(const Convolution& k, const Tensor& x, const Tensor& w, const Tensor& b,
-                        const Tensor& result) {
+                        const Tail<T>& tail, const Tensor& result) {
   const bool unit_stride = has_unit_stride(k.patches);
-  visit_floating(x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    tenon::parallel_for(
-        0, k.batch * k.features, depthwise_grain(k, 1), [&](int64_t begin, int64_t end) {
-          std::vector<T> scratch(static_cast<size_t>(unit_stride ? Bands(k.patches).scratch() : 0));
-          for (int64_t i = begin; i < end; ++i) {
-            const int64_t feature = i % k.features, image = i / k.group_features();
-            const T *const from = kernel::elements<const T>(x) + image * k.input_plane(),
-                           *const weights = kernel::elements<const T>(w) + feature * k.depth();
-            T* const to = kernel::elements<T>(result) + i * k.positions();
-            std::fill_n(to, k.positions(),
-                        b.defined() ? kernel::elements<const T>(b)[feature] : T{0});
-            if (unit_stride)
-              kernel::run<DepthwiseBands<T>>(from, weights, to, &k.patches, scratch.data());
-            else
-              kernel::run<DepthwiseRows<T>>(from, weights, to, &k.patches, scratch.data());
-          }
-        });
-  });
+  tenon::parallel_for(
+      0, k.batch * k.features, depthwise_grain(k, 1), [&](int64_t begin, int64_t end) {
+        std::vector<T> scratch(static_cast<size_t>(unit_stride ? Bands(k.patches).scratch() : 0));
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t feature = i % k.features, image = i / k.group_features();
+          const T *const from = kernel::elements<const T>(x) + image * k.input_plane(),
+                         *const weights = kernel::elements<const T>(w) + feature * k.depth();
+          T* const to = kernel::elements<T>(result) + i * k.positions();
+          std::fill_n(to, k.positions(),
+                      b.defined() ? kernel::elements<const T>(b)[feature] : T{0});
+          if (unit_stride)
+            kernel::run<DepthwiseBands<T>>(from, weights, to, &k.patches, scratch.data());
+          else
+            kernel::run<DepthwiseRows<T>>(from, weights, to, &k.patches, scratch.data());
+          apply_tail(tail.from(feature, i * k.positions()), to, 1, k.positions());
+        }
+      });
 }
 
 // The gradient for the input as the convolution of the outputs' with turned kernels.
@@ -122,39 +123,85 @@ void weight_gradient_depthwise(const Convolution& k, const Tensor& x, const Tens
   });
 }
 
-// The kernels: each a product with the unfolded input, but for depthwise ones.
+// The tail of a convolution with a bias, if `bias` is not null: one factor and one term.
+template <class T>
+Tail<T> with_bias(const Tail<T>& tail, const T* bias, int64_t features, std::vector<T>& terms) {
+  if (bias == nullptr) return tail;
+  terms.resize(static_cast<size_t>(features));
+  for (int64_t f = 0; f < features; ++f)
+    terms[static_cast<size_t>(f)] = bias[f] * tail.factor_of(f) + tail.term_of(f);
+  return {tail.factor, terms.data(), tail.addend, tail.relu};
+}
+
+// Each sample's products, then their bias and tail while they are in the cache.
+template <class T>
+void convolve_by_products(const Convolution& k, const Tensor& x, const Tensor& w, const T* bias,
+                          const Tail<T>& tail, const Tensor& result) {
+  std::vector<T> terms;
+  const Tail<T> whole = with_bias(tail, bias, k.features, terms);
+  tenon::parallel_for(0, k.batch, grain(k), [&](int64_t begin, int64_t end) {
+    const tenon::NoGrad no_grad;  // recording is each thread's own matter
+    Tensor columns;
+    if (!k.is_pointwise())
+      columns = tenon::empty_tensor({k.depth(), k.positions()}, result.dtype());
+    for (int64_t n = begin; n < end; ++n) {
+      for (int64_t g = 0; g < k.groups; ++g) {
+        const int64_t first = n * k.features + g * k.group_features();
+        tenon::mm(matrix(w, k.group_features(), k.depth(), g * k.group_features() * k.depth()),
+                  unfolded<T>(k, x, n, g, columns),
+                  matrix(result, k.group_features(), k.positions(), first * k.positions()));
+      }
+      const int64_t at = n * k.features * k.positions();
+      apply_tail(whole.from(0, at), kernel::elements<T>(result) + at, k.features, k.positions());
+    }
+  });
+}
+
+template <class T>
+void convolve_directly(const Convolution& k, const Tensor& x, const Tensor& w, const T* bias,
+                       const Tail<T>& tail, const Tensor& result) {
+  std::vector<T> terms;
+  const Tail<T> whole = with_bias(tail, bias, k.features, terms);
+  const DirectConvolution<T> direct(k, kernel::elements<const T>(w));
+  tenon::parallel_for(0, k.batch, grain(k), [&](int64_t begin, int64_t end) {
+    std::vector<T> scratch(static_cast<size_t>(direct.scratch()));
+    for (int64_t n = begin; n < end; ++n) {
+      const int64_t at = n * k.features * k.positions();
+      direct.run(kernel::elements<const T>(x) + n * k.channels * k.input_plane(), whole.from(0, at),
+                 kernel::elements<T>(result) + at, scratch.data());
+    }
+  });
+}
+
+// The kernels: each a product with the unfolded input, but for depthwise ones and those of few products
+// for each element.
 struct Unfolding {
   static Tensor convolve(const Convolution& k, const Tensor& input, const Tensor& weight,
                          const Tensor& bias) {
+    const Tensor none;
+    return convolve(k, input, weight, bias, {none, none, none, false});
+  }
+  // The tail's operands are of the input's dtype.
+  static Tensor convolve(const Convolution& k, const Tensor& input, const Tensor& weight,
+                         const Tensor& bias, const TailOperands& tail) {
     Tensor result = tenon::empty_tensor(k.output_shape(), input.dtype());
     if (result.numel() == 0) return result;
-    const Tensor x = dense(input), w = dense(weight), b = bias.defined() ? dense(bias) : bias;
-    if (is_depthwise(k)) {
-      convolve_depthwise(k, x, w, b, result);
-      return result;
-    }
+    const auto dense_or_none = [](const Tensor& x) { return x.defined() ? dense(x) : x; };
+    const Tensor x = dense(input), w = dense(weight), b = dense_or_none(bias);
+    const Tensor factor = dense_or_none(tail.factor), term = dense_or_none(tail.term),
+                 addend = dense_or_none(tail.addend);
     visit_floating(input.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      tenon::parallel_for(0, k.batch, grain(k), [&](int64_t begin, int64_t end) {
-        const tenon::NoGrad no_grad;  // recording is each thread's own matter
-        Tensor columns;
-        if (!k.is_pointwise())
-          columns = tenon::empty_tensor({k.depth(), k.positions()}, input.dtype());
-        for (int64_t n = begin; n < end; ++n) {
-          for (int64_t g = 0; g < k.groups; ++g) {
-            const int64_t first = n * k.features + g * k.group_features();
-            tenon::mm(matrix(w, k.group_features(), k.depth(), g * k.group_features() * k.depth()),
-                      unfolded<T>(k, x, n, g, columns),
-                      matrix(result, k.group_features(), k.positions(), first * k.positions()));
-          }
-          if (!b.defined()) continue;
-          const T* shift = kernel::elements<const T>(b);
-          T* plane = kernel::elements<T>(result) + n * k.features * k.positions();
-          for (int64_t f = 0; f < k.features; ++f, plane += k.positions()) {
-            for (int64_t i = 0; i < k.positions(); ++i) plane[i] += shift[f];
-          }
-        }
-      });
+      const auto elements = [](const Tensor& t) {
+        return t.defined() ? kernel::elements<const T>(t) : nullptr;
+      };
+      const Tail<T> all{elements(factor), elements(term), elements(addend), tail.relu};
+      if (is_depthwise(k))
+        convolve_depthwise<T>(k, x, w, b, all, result);
+      else if (DirectConvolution<T>::takes(k))
+        convolve_directly<T>(k, x, w, elements(b), all, result);
+      else
+        convolve_by_products<T>(k, x, w, elements(b), all, result);
     });
     return result;
   }
@@ -316,6 +363,15 @@ struct Conv1d : Conv1dDeclaration, ConvRules<Conv1d, Unfolding> {};
 struct Conv1dInput : Conv1dInputDeclaration, ConvInputRules<Conv1dInput, Unfolding> {};
 struct Conv1dWeight : Conv1dWeightDeclaration, ConvWeightRules<Conv1dWeight, Unfolding> {};
 struct Conv2d : Conv2dDeclaration, ConvRules<Conv2d, Unfolding> {};
+struct Conv2dTail : ConvTailRules<Conv2dTail, Unfolding> {
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 2, 4, 3]}, "weight": {"shape": [3, 2, 2, 2]}, "bias": {"shape": [3]},
+           "factor": {"shape": [3]}, "term": {"shape": [3]}, "addend": {"shape": [2, 3, 3, 2]}},
+          {"input": {"shape": [2, 2, 4, 4]}, "weight": {"shape": [2, 2, 3, 3]}, "factor": {"shape": [2]},
+           "term": {"shape": [2]}, "relu": true, "padding": 1},
+          {"input": {"shape": [2, 4, 4]}, "weight": {"shape": [2, 1, 2, 2]}, "stride": 2, "padding": 1, "groups": 2,
+           "bias": {"shape": [2]}, "addend": {"shape": [2, 3, 3]}, "relu": true}])";
+};
 struct Conv2dInput : Conv2dInputDeclaration, ConvInputRules<Conv2dInput, Unfolding> {};
 struct Conv2dWeight : Conv2dWeightDeclaration, ConvWeightRules<Conv2dWeight, Unfolding> {};
 struct Conv3d : Conv3dDeclaration, ConvRules<Conv3d, Unfolding> {};
@@ -372,6 +428,7 @@ TENON_OP(Conv1dInput)
 TENON_OP(Conv1dWeight)
 TENON_OP(ConvTranspose1d)
 TENON_OP(Conv2d)
+TENON_OP(Conv2dTail)
 TENON_OP(Conv2dInput)
 TENON_OP(Conv2dWeight)
 TENON_OP(ConvTranspose2d)

@@ -11,7 +11,7 @@ using namespace nn;
 
 // One row: dot products with the rows of the weight, which is read once. A general product would
 // spend as long on arranging its operands.
-template <class T>
+template <class T, int Bytes>  // of a register
 struct OneRow {
   TENON_INLINE static void run(const T* x, const T* weight, const T* bias, T* y, int64_t outputs,
                                int64_t n) {
@@ -26,7 +26,7 @@ struct OneRow {
   TENON_INLINE static void dots(const T* x, const T* matrix, const T* bias, T* y, int64_t r,
                                 int64_t n) {
     const T* weight = matrix + r * n;
-    using V = kernel::Vector<T, kernel::register_bytes>;
+    using V = kernel::Vector<T, Bytes>;
     constexpr auto N = static_cast<int64_t>(sizeof(V) / sizeof(T));
     V lanes[Count] = {}, v, w;
     int64_t i = 0;
@@ -38,7 +38,7 @@ struct OneRow {
       }
     }
     for (int k = 0; k < Count; ++k) {
-      T sum = kernel::add_lanes<T, kernel::register_bytes>(lanes[k]);
+      T sum = kernel::add_lanes<T, Bytes>(lanes[k]);
       for (int64_t j = i; j < n; ++j) sum += x[j] * weight[k * n + j];
       y[r + k] = bias == nullptr ? sum : sum + bias[r + k];
     }
@@ -81,6 +81,16 @@ bool is_one_row(const Tensor& input, const Tensor& weight, const Tensor& bias) {
          weight.is_contiguous() &&
          (!bias.defined() || (bias.numel() == weight.shape()[0] && bias.is_contiguous()));
 }
+template <class Kernel, class T>
+void each_output(const T* x, const T* matrix, const T* added, T* y, int64_t outputs, int64_t n) {
+  // Whole groups of outputs, so that threads change no bit of them.
+  const int64_t groups = (outputs + Kernel::together - 1) / Kernel::together;
+  kernel::for_rows(groups, Kernel::together * n, [&](int64_t begin, int64_t end) {
+    const int64_t from = begin * Kernel::together, to = std::min(outputs, end * Kernel::together);
+    kernel::run<Kernel>(x, matrix + from * n, added == nullptr ? added : added + from, y + from,
+                        to - from, n);
+  });
+}
 Tensor one_row(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   const int64_t outputs = weight.shape()[0], n = weight.shape()[1];
   Shape shape(input.shape());
@@ -88,17 +98,13 @@ Tensor one_row(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   Tensor result = tenon::empty_tensor(shape, input.dtype());
   visit_floating(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    using Kernel = OneRow<T>;
     const T *x = input.data<const T>(), *matrix = kernel::elements<const T>(weight);
     const T* added = bias.defined() ? kernel::elements<const T>(bias) : nullptr;
     T* y = kernel::elements<T>(result);
-    // Whole groups of outputs, so that threads change no bit of them.
-    const int64_t groups = (outputs + Kernel::together - 1) / Kernel::together;
-    kernel::for_rows(groups, Kernel::together * n, [&](int64_t begin, int64_t end) {
-      const int64_t from = begin * Kernel::together, to = std::min(outputs, end * Kernel::together);
-      kernel::run<Kernel>(x, matrix + from * n, added == nullptr ? added : added + from, y + from,
-                          to - from, n);
-    });
+    if (kernel::machine_isa() == TENON_ISA_V4)
+      each_output<OneRow<T, 64>>(x, matrix, added, y, outputs, n);
+    else
+      each_output<OneRow<T, 32>>(x, matrix, added, y, outputs, n);
   });
   return result;
 }

@@ -274,6 +274,14 @@ std::tuple<Tensor, Tensor> largest(const char* op, const Tensor& input, IntList 
   return {std::move(values), std::move(indices)};
 }
 
+// Asks for a plane, of a larger one for its first rows.
+template <class T>
+void fetch_start(const T* plane, int64_t count) {
+  const auto* const bytes = reinterpret_cast<const char*>(plane);
+  const int64_t size = std::min<int64_t>(4096, count * static_cast<int64_t>(sizeof(T)));
+  for (int64_t at = 0; at < size; at += 64) __builtin_prefetch(bytes + at);
+}
+
 // The same without the positions.
 Tensor largest_values(const char* op, const Tensor& input, IntList kernel_size,
                       std::optional<IntList> stride, IntList padding, IntList dilation,
@@ -287,18 +295,32 @@ Tensor largest_values(const char* op, const Tensor& input, IntList kernel_size,
   if (values.numel() == 0) return values;
   const Tensor whole = dense(input);
   const ValueRows layout(windows);
+  const bool squares = PoolSquares<float>::takes(windows);
   const Planes planes(input.shape(), windows.dimensions);
   const int64_t in = windows.in_size(), out = windows.out_size();
   visit_floating(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* from = whole.data<const T>();
     T* to = values.data<T>();
-    kernel::for_rows(planes.planes, windows.work(), [&](int64_t begin, int64_t end) {
-      std::vector<T> scratch(static_cast<size_t>(layout.scratch(windows)));
-      for (int64_t p = begin; p < end; ++p) {
-        kernel::run<PoolValues<T>>(&windows, &layout, from + p * in, to + p * out, scratch.data());
-      }
-    });
+    // The layer before wrote the last planes last: of more than the cache holds, only these are in it.
+    const auto each_plane = [&](const auto& take) {
+      kernel::for_rows(planes.planes, windows.work(), [&](int64_t begin, int64_t end) {
+        std::vector<T> scratch(static_cast<size_t>(squares ? 0 : layout.scratch(windows)));
+        for (int64_t p = end; p-- > begin;) {
+          // Planes come in an order that the processor does not guess.
+          if (p > begin) fetch_start(from + (p - 1) * in, in);
+          take(from + p * in, to + p * out, scratch.data());
+        }
+      });
+    };
+    if (squares) {
+      each_plane(
+          [&](const T* plane, T* best, T*) { kernel::run<PoolSquares<T>>(&windows, plane, best); });
+    } else {
+      each_plane([&](const T* plane, T* best, T* scratch) {
+        kernel::run<PoolValues<T>>(&windows, &layout, plane, best, scratch);
+      });
+    }
   });
   return values;
 }

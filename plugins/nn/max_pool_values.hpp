@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <tenon/kernel/lanes.hpp>
@@ -151,6 +152,68 @@ struct PoolValues {
       }
       if (at == rest) std::copy_n(rest, count - i, to + i);
     }
+  }
+};
+
+// Windows of two by two elements, next to each other and inside of the plane, as most networks have
+// them: two rows become one in registers, without scratch memory.
+template <class T>
+class PoolSquares {
+  using V = kernel::Vector<T, kernel::register_bytes>;
+  static constexpr int N = kernel::register_bytes / static_cast<int>(sizeof(T));
+
+ public:
+  static bool takes(const Windows& w) {
+    bool takes = w.in[0] == 1 && w.kernel[0] == 1 && w.out[0] == 1 && w.padding[0] == 0;
+    for (int d = 1; d < 3; ++d) {
+      takes = takes && w.kernel[d] == 2 && w.stride[d] == 2 && w.dilation[d] == 1 &&
+              w.padding[d] == 0 && 2 * w.out[d] <= w.in[d];
+    }
+    return takes;
+  }
+  TENON_INLINE static void run(const Windows* windows, const T* plane, T* values) {
+    const int64_t width = windows->in[2], count = windows->out[2], in = windows->in_size(),
+                  out = windows->out_size();
+    for (int64_t y = 0; y < windows->out[1]; ++y) {
+      for (int64_t next = 0; next < count; next += N) {
+        // The last vector of a row overlaps the one before; what a longer one than the row has beyond it
+        // is overwritten by the rows behind.
+        const int64_t x = count < N ? 0 : std::min(next, count - N);
+        const int64_t top = 2 * x + 2 * y * width, at = y * count + x;
+        if (top + width + 2 * N <= in && at + N <= out)
+          take(plane + top, plane + top + width, values + at);
+        else
+          take_some(plane + top, plane + top + width, values + at, std::min<int64_t>(N, count));
+      }
+    }
+  }
+
+ private:
+  TENON_INLINE static void take(const T* upper, const T* lower, T* to) {
+    V first, second, other;
+    kernel::detail::load_vector(first, upper);
+    kernel::detail::load_vector(other, lower);
+    kernel::take_better<true>(first, other);
+    kernel::detail::load_vector(second, upper + N);
+    kernel::detail::load_vector(other, lower + N);
+    kernel::take_better<true>(second, other);
+    join(first, second, to, std::make_integer_sequence<int, N>());
+  }
+  template <int... Lane>
+  TENON_INLINE static void join(const V& first, const V& second, T* to,
+                                std::integer_sequence<int, Lane...>) {
+    V best = __builtin_shufflevector(first, second, (2 * Lane)...);
+    const V odd = __builtin_shufflevector(first, second, (2 * Lane + 1)...);
+    kernel::take_better<true>(best, odd);
+    __builtin_memcpy(to, &best, sizeof(V));
+  }
+  // At the end of the plane.
+  TENON_INLINE static void take_some(const T* upper, const T* lower, T* to, int64_t count) {
+    T above[2 * N] = {}, below[2 * N] = {}, best[N];
+    std::copy_n(upper, 2 * count, above);
+    std::copy_n(lower, 2 * count, below);
+    take(above, below, best);
+    std::copy_n(best, count, to);
   }
 };
 

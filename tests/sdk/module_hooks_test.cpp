@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include <tenon/hooked.hpp>
+
 #include "tests/sdk/functions.hpp"
 
 namespace {
@@ -33,6 +35,26 @@ struct Removed {
 }  // namespace
 
 TEST_SUITE("sdk/module_hooks") {
+  TEST_CASE("runs_hooks: those of calls alone, of the module or of all, while they are there") {
+    const Module inner = linear_of(3, 2), outer = around(inner);
+    CHECK_FALSE(runs_hooks(inner));
+    Hook hook = inner.register_forward_hook([](const Module&, const Tensor&, const Tensor&) {});
+    CHECK(runs_hooks(inner));
+    CHECK_FALSE(runs_hooks(outer));
+    hook.remove();
+    CHECK_FALSE(runs_hooks(inner));
+    const Removed backward{inner.register_full_backward_hook(
+        [](const Module&, const std::vector<Tensor>&, const std::vector<Tensor>&) {})};
+    CHECK(runs_hooks(inner));
+    {
+      const Removed of_all{
+          all_modules.register_forward_pre_hook([](const Module&, const Tensor&) {})};
+      CHECK(runs_hooks(outer));
+    }
+    CHECK_FALSE(runs_hooks(outer));
+    CHECK_THROWS_AS(runs_hooks(Module()), ArgumentError);
+  }
+
   TEST_CASE("MOD-19 forward hooks run in order, with prepend, once for each forward") {
     const Module inner = linear_of(3, 2), outer = around(inner);
     const Tensor x = ones({4, 3});

@@ -1,11 +1,12 @@
 // Graph: ops and modules as named nodes.
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <optional>
 
 #include <tenon/runtime.hpp>
 
-#include "common.hpp"
+#include "modules/joined_convolution.hpp"
 
 namespace {
 
@@ -56,6 +57,14 @@ struct Node {
   std::vector<size_t> last_uses;     // values that no later node reads
 };
 
+// A node with a Conv2d and the nodes behind it that run as one op with it; the places of nodes.
+struct Joint {
+  size_t last;
+  std::optional<size_t> norm, activation;  // nodes with a module
+  std::optional<size_t> addend;            // a value
+  bool relu = false;                       // by the activation or by an op
+};
+
 struct Graph : ModuleOf<Graph> {
   static constexpr auto schema = "Graph(json nodes, str[] inputs=['input'], str[] outputs=[])";
   static constexpr bool own_forward_schema = true;
@@ -81,6 +90,7 @@ struct Graph : ModuleOf<Graph> {
     set_forward_schema("forward(" + signature + ") -> " +
                        (outputs_.size() == 1 ? results : "(" + results + ")"));
     find_last_uses();
+    find_joints();
   }
 
   std::vector<Value> forward(const tenon_value* arguments) const {
@@ -91,9 +101,14 @@ struct Graph : ModuleOf<Graph> {
       tenon::host().tensor_retain(given.as.tensor);
       values[i] = Value(given);
     }
-    for (const Node& node : nodes_) {
-      run(node, values);
-      for (const size_t value : node.last_uses) values[value] = Value();
+    const bool joins = joins_ && may_join();
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const size_t last = joins && run_joint(i, values) ? joints_[i]->last : i;
+      if (last == i) run(nodes_[i], values);
+      for (; i <= last; ++i) {
+        for (const size_t value : nodes_[i].last_uses) values[value] = Value();
+      }
+      i = last;
     }
     std::vector<Value> results;
     for (const size_t output : outputs_) {
@@ -265,6 +280,112 @@ struct Graph : ModuleOf<Graph> {
     }
   }
 
+  // ---- convolutions and what follows them ----
+
+  void find_joints() {
+    joints_.resize(nodes_.size());
+    bool any = false;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (!has_module(nodes_[i], "Conv2d") || !reads_one_value(nodes_[i])) continue;
+      joints_[i] = joint_at(i);
+      any = any || joints_[i].has_value();
+    }
+    joins_ = any && joined_by_same_plugins();
+  }
+  std::optional<Joint> joint_at(size_t first) const {
+    Joint joint{first, {}, {}, {}};
+    const auto next = [&]() -> const Node* { return follower(joint.last); };
+    if (const Node* node = next();
+        node != nullptr && has_module(*node, "BatchNorm2d") && reads_one_value(*node)) {
+      joint.norm = ++joint.last;
+    }
+    if (const Node* node = next(); node != nullptr && node->op) {
+      if ((joint.addend = other_addend(*node, nodes_[joint.last].first_result))) ++joint.last;
+    }
+    if (const Node* node = next(); node != nullptr && reads_one_value(*node)) {
+      if (has_module(*node, "ReLU")) {
+        joint.activation = ++joint.last;
+        joint.relu = true;
+      } else if (is_op(*node, "relu", "relu_")) {
+        ++joint.last;
+        joint.relu = true;
+      }
+    }
+    if (joint.last == first) return std::nullopt;
+    return joint;
+  }
+  // The node behind another one, if it alone reads what that one gives.
+  const Node* follower(size_t place) const {
+    if (place + 1 == nodes_.size()) return nullptr;
+    const Node& node = nodes_[place + 1];
+    return ends_with(node, nodes_[place].first_result) ? &node : nullptr;
+  }
+  static bool ends_with(const Node& node, size_t value) {
+    return std::find(node.last_uses.begin(), node.last_uses.end(), value) != node.last_uses.end();
+  }
+  bool has_module(const Node& node, const char* type) const {
+    return !node.op && is_of_type(children_[node.child], type);
+  }
+  static bool is_op(const Node& node, const char* name, const char* in_place) {
+    return node.op && (node.op->name() == name || node.op->name() == in_place);
+  }
+  static bool is_one_value(const Input& input) {
+    return input.keyword.empty() && !input.list && input.values.size() == 1;
+  }
+  static bool reads_one_value(const Node& node) {
+    return node.inputs.size() == 1 && is_one_value(node.inputs[0]);
+  }
+  // What an addition adds to `value`, where both orders give the same and change nothing that is read
+  // later.
+  std::optional<size_t> other_addend(const Node& node, size_t value) const {
+    if (!is_op(node, "add", "add_") || node.inputs.size() != 2) return std::nullopt;
+    for (const Input& input : node.inputs) {
+      if (!is_one_value(input)) return std::nullopt;
+    }
+    const size_t first = node.inputs[0].values[0], second = node.inputs[1].values[0];
+    if (first == second) return std::nullopt;
+    if (first == value) return second;
+    if (node.op->name() == "add_" && !is_own(node, first)) return std::nullopt;
+    return first;
+  }
+  // A new tensor, of which nothing is seen when the node changes it.
+  bool is_own(const Node& reader, size_t value) const {
+    const auto gives = [&](const Node& node) { return node.first_result == value; };
+    const auto giver = std::find_if(nodes_.begin(), nodes_.end(), gives);
+    return giver != nodes_.end() && ends_with(reader, value) &&
+           (has_module(*giver, "Conv2d") || has_module(*giver, "BatchNorm2d"));
+  }
+  // False where the nodes must run one by one.
+  bool run_joint(size_t first, std::vector<Value>& values) const {
+    const std::optional<Joint>& joint = joints_[first];
+    if (!joint) return false;
+    const auto child = [&](std::optional<size_t> node) {
+      return node ? Module(children_[nodes_[*node].child]) : Module();
+    };
+    const auto tensor = [&](size_t value) {
+      return values[value].is_tensor() ? values[value].tensor() : Tensor();
+    };
+    const Node& node = nodes_[first];
+    JoinedConvolution joined{
+        child(first), child(joint->norm), {}, child(joint->activation), joint->relu};
+    if (joint->addend) {
+      joined.addend = tensor(*joint->addend);
+      if (!joined.addend.defined()) return false;
+    }
+    Tensor result;
+    try {
+      result = run_joined(joined, tensor(node.inputs[0].values[0]));
+    } catch (const tenon::Error& cause) {
+      fail(node, cause);
+    }
+    if (!result.defined()) return false;
+    tenon_value given{};
+    given.tag = TENON_VALUE_TENSOR;
+    given.as.tensor = result.give();
+    values[nodes_[joint->last].first_result] = Value(given);
+    return true;
+  }
+
   void run(const Node& node, std::vector<Value>& values) const {
     std::vector<tenon_value> positional, named;
     std::vector<tenon_string> keywords;
@@ -313,10 +434,12 @@ struct Graph : ModuleOf<Graph> {
     try {
       tenon::detail::throw_error(status, error);
     } catch (const tenon::Error& cause) {
-      throw tenon::Error(cause.kind(), std::string(cause.what()) + "\n  at node '" + node.name +
-                                           "'" +
-                                           (node.place.empty() ? "" : " (" + node.place + ")"));
+      fail(node, cause);
     }
+  }
+  [[noreturn]] static void fail(const Node& node, const tenon::Error& cause) {
+    throw tenon::Error(cause.kind(), std::string(cause.what()) + "\n  at node '" + node.name + "'" +
+                                         (node.place.empty() ? "" : " (" + node.place + ")"));
   }
 
   std::vector<std::string> names_;  // of all values: inputs, then results of nodes
@@ -324,6 +447,8 @@ struct Graph : ModuleOf<Graph> {
   std::vector<Node> nodes_;
   std::deque<Child> children_;
   std::vector<size_t> outputs_;
+  std::vector<std::optional<Joint>> joints_;  // of each node
+  bool joins_ = false;
 };
 
 }  // namespace

@@ -29,11 +29,8 @@ State lstm_step(const Tensor& gates, const Tensor& hidden_gates, const State& st
   return {std::move(hidden), std::move(cell)};
 }
 State gru_step(const Tensor& gates, const Tensor& hidden_gates, const State& state) {
-  const std::vector<Tensor> own = tenon::chunk(gates, 3, 1);
-  const std::vector<Tensor> before = tenon::chunk(hidden_gates, 3, 1);
-  const Tensor reset = (own[0] + before[0]).sigmoid(), update = (own[1] + before[1]).sigmoid();
-  const Tensor fresh = (own[2] + reset * before[2]).tanh();
-  return {fresh + update * (state.hidden - fresh), {}};
+  static const tenon::Op step("nn.functional.gru_step");
+  return {step.call<Tensor>(gates, hidden_gates, state.hidden), {}};
 }
 
 template <class Definition>
@@ -145,9 +142,13 @@ struct Recurrent : ModuleOf<Definition> {
   Tensor scan(const Tensor& steps, int64_t index, bool reverse, State& state) const {
     const auto& self = static_cast<const Definition&>(*this);
     const Cell cell = cell_at(index);
-    // The input's share of all steps is one product.
-    const std::vector<Tensor> gates = tenon::unbind(
-        tenon::nn::functional::linear(steps, *cell.input_weight, *cell.input_bias), 0);
+    // The input's share of all steps is one product. With it comes the bias of the hidden state's, where
+    // both are only added.
+    const bool joins = Definition::adds_shares && cell.hidden_bias->defined();
+    const Tensor input_bias = joins ? *cell.input_bias + *cell.hidden_bias : *cell.input_bias,
+                 hidden_bias = joins ? Tensor() : *cell.hidden_bias;
+    const std::vector<Tensor> gates =
+        tenon::unbind(tenon::nn::functional::linear(steps, *cell.input_weight, input_bias), 0);
     // Stored by columns, as a product with few rows reads it: otherwise every step would transpose it.
     // A product with one row reads rows, and so does backward.
     const Tensor& rows = *cell.hidden_weight;
@@ -160,8 +161,7 @@ struct Recurrent : ModuleOf<Definition> {
     std::vector<Tensor> outputs(gates.size());
     for (size_t i = 0; i < gates.size(); ++i) {
       const size_t t = reverse ? gates.size() - 1 - i : i;
-      const Tensor hidden_gates =
-          tenon::nn::functional::linear(state.hidden, weight, *cell.hidden_bias);
+      const Tensor hidden_gates = tenon::nn::functional::linear(state.hidden, weight, hidden_bias);
       state = self.step(gates[t], hidden_gates, state);
       outputs[t] = state.hidden;
     }
@@ -176,7 +176,7 @@ struct Recurrent : ModuleOf<Definition> {
 struct RNN : Recurrent<RNN> {
   static constexpr auto name = "RNN";
   static constexpr int64_t gates = 1;
-  static constexpr bool has_cell = false;
+  static constexpr bool has_cell = false, adds_shares = true;
   static constexpr auto schema =
       "RNN(int input_size, int hidden_size, int num_layers=1, str nonlinearity='tanh', bool "
       "bias=True, bool batch_first=False, float dropout=0, bool bidirectional=False)";
@@ -207,7 +207,7 @@ struct RNN : Recurrent<RNN> {
 struct LSTM : Recurrent<LSTM> {
   static constexpr auto name = "LSTM";
   static constexpr int64_t gates = 4;
-  static constexpr bool has_cell = true;
+  static constexpr bool has_cell = true, adds_shares = true;
   static constexpr auto schema = "LSTM(" NN_RECURRENT_ATTRIBUTES ")";
   static constexpr auto forward_schema =
       "forward(Tensor input, Tensor? hidden=None, Tensor? cell=None) -> (Tensor output, Tensor "
@@ -235,7 +235,7 @@ struct LSTM : Recurrent<LSTM> {
 struct GRU : Recurrent<GRU> {
   static constexpr auto name = "GRU";
   static constexpr int64_t gates = 3;
-  static constexpr bool has_cell = false;
+  static constexpr bool has_cell = false, adds_shares = false;
   static constexpr auto schema = "GRU(" NN_RECURRENT_ATTRIBUTES ")";
   static constexpr auto forward_schema =
       "forward(Tensor input, Tensor? hidden=None) -> (Tensor output, Tensor hidden)";

@@ -1,5 +1,9 @@
 // Sequential: modules one after another.
-#include "common.hpp"
+#include <algorithm>
+
+#include <tenon/hooked.hpp>
+
+#include "modules/joined_convolution.hpp"
 
 namespace {
 
@@ -14,15 +18,122 @@ struct Sequential : ModuleOf<Sequential> {
 
   explicit Sequential(const std::vector<Module>& layers) {
     for (size_t i = 0; i < layers.size(); ++i) register_child(std::to_string(i), layers[i]);
+    const bool convolves = std::any_of(layers.begin(), layers.end(), is_convolution);
+    joins_ = convolves && joined_by_same_plugins();
   }
   Tensor forward(const Tensor& input) const {
     const std::vector<Module> layers = module().children(false);  // shared ones too, each time
     if (layers.empty())
       throw tenon::ValueError("Sequential(): it has no layers to run, expected at least one");
+    return joins_ && may_join() ? run_joining(layers, input)
+                                : run(layers, 0, layers.size(), input, false);
+  }
+
+ private:
+  static bool is_convolution(const Module& layer) { return is_of_type(layer, "Conv2d"); }
+
+  // Layers [begin, end).
+  static Tensor run(const std::vector<Module>& layers, size_t begin, size_t end,
+                    const Tensor& input, bool joins) {
     Tensor value = input;
-    for (const Module& layer : layers) value = layer(value);
+    for (size_t i = begin; i < end; ++i) {
+      if (joins && is_convolution(layers[i])) {
+        size_t last = i;
+        if (const Tensor joined = joined_at(layers, end, last, value); joined.defined()) {
+          value = joined;
+          i = last;
+          continue;
+        }
+      }
+      value = layers[i](value);
+    }
     return value;
   }
+  // Layer `at`, a Conv2d, with those behind it; `at` becomes the last of them. Undefined where there
+  // are none, or it cannot be.
+  static Tensor joined_at(const std::vector<Module>& layers, size_t end, size_t& at,
+                          const Tensor& input) {
+    JoinedConvolution joined;
+    joined.convolution = layers[at];
+    size_t next = at + 1;
+    const auto take = [&](const char* type, Module& follower) {
+      if (next == end || !is_of_type(layers[next], type)) return;
+      follower = layers[next++];
+    };
+    take("BatchNorm2d", joined.norm);
+    take("ReLU", joined.activation);
+    joined.relu = joined.activation.defined();
+    if (next == at + 1) return {};
+    at = next - 1;
+    return run_joined(joined, input);
+  }
+
+  // ---- a batch in blocks ----
+
+  // Of the largest value between layers, what a processor's own cache holds beside weights.
+  static constexpr int64_t kBlockBytes = int64_t{768} << 10;
+
+  static Tensor run_joining(const std::vector<Module>& layers, const Tensor& input) {
+    Tensor value = input;
+    for (size_t i = 0, next; i < layers.size(); i = next) {
+      next = end_of_stretch(layers, i);
+      const int64_t block = next == i ? 0 : samples_of_block(layers[i], value);
+      if (next == i) next = next_convolution(layers, i);
+      value = block == 0 ? run(layers, i, next, value, true)
+                         : run_in_blocks(layers, i, next, value, block);
+    }
+    return value;
+  }
+  static size_t next_convolution(const std::vector<Module>& layers, size_t behind) {
+    const auto from = layers.begin() + static_cast<std::ptrdiff_t>(behind) + 1;
+    return static_cast<size_t>(std::find_if(from, layers.end(), is_convolution) - layers.begin());
+  }
+  // The end of layers [begin, ...), a convolution and a pool among them, each of which computes a sample
+  // from that sample alone, and which no hook sees.
+  static size_t end_of_stretch(const std::vector<Module>& layers, size_t begin) {
+    size_t end = begin;
+    bool pools = false;
+    for (; end < layers.size() && is_convolution(layers[begin]); ++end) {
+      const Module& layer = layers[end];
+      const bool pool = is_of_type(layer, "MaxPool2d");
+      if (!pool && !is_convolution(layer) && !is_of_type(layer, "ReLU") &&
+          !(is_of_type(layer, "BatchNorm2d") && normalizes_by_statistics(layer)))
+        break;
+      if (tenon::runs_hooks(layer)) break;
+      pools = pools || pool;
+    }
+    return pools ? end : begin;
+  }
+  static bool normalizes_by_statistics(const Module& norm) {
+    return !norm.training() && norm.tensor("running_mean").defined();
+  }
+  // Samples whose values stay in the caches from one layer to the next; 0 where the batch has few more.
+  static int64_t samples_of_block(const Module& convolution, const Tensor& input) {
+    if (!input.defined() || input.dim() != 4 || !is_plain(input) || computes_shapes_only())
+      return 0;
+    const int64_t bytes = convolution.attribute<int64_t>("out_channels") * input.shape()[2] *
+                          input.shape()[3] * tenon::element_size(input.dtype());
+    if (bytes <= 0) return 0;
+    const int64_t block = kBlockBytes / bytes * tenon::thread_count();
+    return block == 0 || input.shape()[0] < 2 * block ? 0 : block;
+  }
+  static bool computes_shapes_only() {
+    int64_t* const counts = tenon::host().shapes_only_set(nullptr);
+    tenon::host().shapes_only_set(counts);
+    return counts != nullptr;
+  }
+  static Tensor run_in_blocks(const std::vector<Module>& layers, size_t begin, size_t end,
+                              const Tensor& input, int64_t block) {
+    std::vector<Tensor> results;
+    const int64_t batch = input.shape()[0];
+    for (int64_t first = 0; first < batch; first += block) {
+      const Tensor samples = tenon::narrow(input, 0, first, std::min(block, batch - first));
+      results.push_back(run(layers, begin, end, samples, true));
+    }
+    return tenon::cat(results, 0);
+  }
+
+  bool joins_ = false;
 };
 
 }  // namespace

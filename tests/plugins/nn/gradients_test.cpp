@@ -139,6 +139,21 @@ std::vector<Case> layers() {
          return functional::conv2d_weight(in[0], {2, 1, 2, 2}, in[1], 1, 0, 2, 2);
        },
        {leaf({2, 2, 4, 3}), leaf({2, 2, 2, 1}, 2)}},
+      {"conv2d_tail",
+       [](List in) {
+         return functional::conv2d_tail(in[0], in[1], in[2], in[3], in[4], in[5]);
+       },
+       {leaf({2, 2, 4, 3}), leaf({3, 2, 2, 2}, 2), leaf({3}, 3), leaf({3}, 4), leaf({3}, 5),
+        leaf({2, 3, 3, 2}, 6)}},
+      {"conv2d_tail",
+       [](List in) {
+         return functional::conv2d_tail(in[0], in[1], tenon::none, in[2], in[3], tenon::none, true,
+                                        {2, 1}, {1, 2}, {1, 1}, 2);
+       },
+       {leaf({2, 4, 3}), leaf({2, 1, 3, 2}, 2), leaf({2}, 3), leaf({2}, 4)}},
+      {"gru_step",
+       [](List in) { return functional::gru_step(in[0], in[1], in[2]); },
+       {leaf({2, 9}), leaf({2, 9}, 2), leaf({2, 3}, 3)}},
       {"lstm_step",
        [](List in) {
          const auto [hidden, cell] = functional::lstm_step(in[0], in[1], in[2]);

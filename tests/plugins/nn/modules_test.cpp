@@ -234,6 +234,41 @@ TEST_SUITE("nn") {
                     tenon::ValueError);
   }
 
+  TEST_CASE(
+      "gru_step agrees with its ops, in rows longer than a register, and with its gradients") {
+    for (const int64_t n : {1, 5, 64, 150}) {
+      for (const tenon::DType dtype : {tenon::f64, tenon::f32}) {
+        CAPTURE(n);
+        Tensor gates = numbers({3, 3 * n}, dtype), hidden_gates = numbers({3, 3 * n}, dtype, 2),
+               hidden = numbers({3, n}, dtype, 3);
+        std::vector<Tensor> leaves{gates.requires_grad_(), hidden_gates.requires_grad_(),
+                                   hidden.requires_grad_()};
+        const auto gradients = [&](const Tensor& result) {
+          (result * result).sum().backward();
+          std::vector<Tensor> all{result.detach()};
+          for (Tensor& leaf : leaves) {
+            all.push_back(leaf.grad());
+            leaf.set_grad({});
+          }
+          return all;
+        };
+        const std::vector<Tensor> own = tenon::chunk(gates, 3, 1),
+                                  before = tenon::chunk(hidden_gates, 3, 1);
+        const Tensor reset = (own[0] + before[0]).sigmoid(),
+                     update = (own[1] + before[1]).sigmoid(),
+                     fresh = (own[2] + reset * before[2]).tanh();
+        const std::vector<Tensor> expected = gradients(fresh + update * (hidden - fresh));
+        const std::vector<Tensor> found =
+            gradients(tenon::nn::functional::gru_step(gates, hidden_gates, hidden));
+        for (size_t i = 0; i < found.size(); ++i)
+          check_close(found[i], expected[i], dtype == tenon::f64 ? 1e-13 : 2e-6);
+      }
+    }
+    CHECK_THROWS_AS(tenon::nn::functional::gru_step(tenon::ones({2, 6}), tenon::ones({2, 6}),
+                                                    tenon::ones({2, 3})),
+                    tenon::ValueError);
+  }
+
   TEST_CASE("recurrent modules compute the same with gradients recorded and without") {
     tenon::seed_generator(1);
     for (const std::string type : {"RNN", "LSTM", "GRU"}) {

@@ -403,7 +403,7 @@ typedef struct tenon_host {
    * the module itself first under the name ""; with TENON_WALK_DUPLICATES added, a member that is
    * registered several times comes under each of its names instead of the first. `recurse` 1 goes
    * below children. `names` receives a string list and may be null, `items` a tensor or module
-   * list. Owned. Any thread. */
+   * list. Owned. TENON_WALK_HOOKS lists nothing: *count is 1 where a call runs hooks. Any thread. */
   tenon_status(TENON_CALL* module_walk)(tenon_module* module, int32_t what, int32_t recurse,
                                         int64_t* count, tenon_value* names, tenon_value* items,
                                         tenon_error** error);

@@ -9,8 +9,8 @@
 #include "type.h"
 #include "value.h"
 
-/* A bit of module_walk's `what`: a shared member is listed under each of its names. */
-#define TENON_WALK_DUPLICATES 4
+#define TENON_WALK_DUPLICATES 4 /* of module_walk's `what`: shared members under each name */
+#define TENON_WALK_HOOKS 8      /* alone: whether calls of the module run hooks */
 
 /* Bits of a descriptor's flags. */
 enum {
