@@ -148,42 +148,38 @@ class Propagation {
  private:
   struct Slot {
     uint32_t parameter;
-    uint32_t entry;
     Tensor* operand;  // the caller's; null for none
     TensorRef tangent;
   };
 
   // The arguments without tangents, as they were before the call, and the tangents by slot.
   void read_operands() {
-    for (uint32_t i = 0; i < implementation_.parameter_count; ++i) {
+    for (uint32_t i = 0; i < implementation_.slot_parameters; ++i) {
       const tenon_value& value = call_.arguments[i];
-      plain_[i] = value;
-      const bool slot = i < implementation_.slot_parameters;
-      if (value.tag == TENON_VALUE_TENSOR_LIST) {
-        std::vector<Tensor*>& list = lists_.emplace_back();
-        for (uint32_t k = 0; k < value.length; ++k) {
-          Tensor* tensor = value.as.tensors[k];
-          list.push_back(tensor == nullptr ? nullptr : strip(as_it_was(*tensor)));
-          if (slot) add_slot(i, k, tensor);
-        }
-        plain_[i].as.tensors = list.data();
-        continue;
-      }
-      Tensor* tensor = value.tag == TENON_VALUE_TENSOR ? value.as.tensor : nullptr;
-      if (tensor != nullptr) plain_[i].as.tensor = strip(slot ? as_it_was(*tensor) : *tensor);
-      if (slot) add_slot(i, 0, tensor);
+      const uint32_t count = value.tag == TENON_VALUE_TENSOR_LIST ? value.length : 1;
+      for (uint32_t k = 0; k < count; ++k) add_slot(i, entry(value, k));
     }
     rule_.slots = static_cast<int64_t>(slots_.size());
+    replace_operands(plain_, call_.arguments, [&](Tensor* operand, size_t slot) {
+      const bool original = slot < call_.originals.size() && call_.originals[slot];
+      return strip(original ? *call_.originals[slot] : *operand);
+    });
   }
-  // The operand of the next slot.
-  Tensor& as_it_was(Tensor& operand) const {
-    const size_t slot = slots_.size();
-    const bool original = slot < call_.originals.size() && call_.originals[slot];
-    return original ? *call_.originals[slot] : operand;
-  }
-  void add_slot(uint32_t parameter, uint32_t at, Tensor* operand) {
+  void add_slot(uint32_t parameter, Tensor* operand) {
     slots_.push_back(
-        {parameter, at, operand, TensorRef(operand == nullptr ? nullptr : tangent_of(*operand))});
+        {parameter, operand, TensorRef(operand == nullptr ? nullptr : tangent_of(*operand))});
+  }
+  // Each operand as replace(Tensor*, slot) gives it. The others, which have no slot, are without
+  // tangents in `plain_`.
+  template <class Replace>
+  void replace_operands(ReplacedOperands& replaced, const tenon_value* arguments,
+                        Replace&& replace) {
+    size_t slot = 0;
+    replaced.set(implementation_, arguments, [&](Tensor* operand, uint32_t parameter) {
+      if (parameter >= implementation_.slot_parameters) return strip(*operand);
+      while (slots_[slot].operand == nullptr) ++slot;
+      return replace(operand, slot++);
+    });
   }
   Tensor* strip(Tensor& tensor) {
     if (tangent_of(tensor) == nullptr) return &tensor;
@@ -279,7 +275,7 @@ class Propagation {
       }
     }
     if ((implementation_.flags & TENON_OP_JVP_ONCE) == 0 || !thread_state.grad_enabled) {
-      run_rule(implementation_.descriptor.jvp, plain_, rule_, given, answer_);
+      run_rule(implementation_.descriptor.jvp, plain_.values(), rule_, given, answer_);
       return;
     }
     for (const Slot& slot : slots_) {
@@ -287,7 +283,7 @@ class Propagation {
     }
     {
       const GradModeGuard guard(false);
-      run_rule(implementation_.descriptor.jvp, plain_, rule_, given, answer_);
+      run_rule(implementation_.descriptor.jvp, plain_.values(), rule_, given, answer_);
     }
     if (call_.node != nullptr) call_.node->forbid_differentiation(answer_, jvp_differentiated);
   }
@@ -307,7 +303,7 @@ class Propagation {
     for (const Slot& slot : slots_) tangents.push_back(slot.tangent.get());
     TensorRef answer;
     if (blocks_pay(*like)) answer = compute_blocks(*like, tangents);
-    if (!answer) answer = sum_of_parts(*like, plain_, rule_, tangents);
+    if (!answer) answer = sum_of_parts(*like, plain_.values(), rule_, tangents);
     answer_.push_back(std::move(answer));
   }
 
@@ -361,19 +357,17 @@ class Propagation {
         const auto block = [&](const Tensor& tensor) {
           return blocks.emplace_back(make_alias(tensor, {&count, 1}, {&stride, 1}, at)).get();
         };
-        tenon_value arguments[kMaxParameters];
-        std::copy_n(plain_, implementation_.parameter_count, arguments);
-        for (uint32_t i = 0; i < implementation_.slot_parameters; ++i) {
-          if (arguments[i].tag == TENON_VALUE_TENSOR)
-            arguments[i].as.tensor = block(*arguments[i].as.tensor);
-        }
+        ReplacedOperands arguments;
+        arguments.set(implementation_, plain_.values(), [&](Tensor* operand, uint32_t parameter) {
+          return parameter < implementation_.slot_parameters ? block(*operand) : operand;
+        });
         std::vector<Tensor*> given;
         for (Tensor* tangent : tangents)
           given.push_back(tangent == nullptr ? nullptr : block(*tangent));
         JvpRule rule(call_);
         rule.slots = rule_.slots;
         rule.block = TensorRef(block(like));
-        const TensorRef part = sum_of_parts(*rule.block, arguments, rule, given);
+        const TensorRef part = sum_of_parts(*rule.block, arguments.values(), rule, given);
         if (!part || part->view.dtype != like.view.dtype ||
             !same_shape(part->shape(), rule.block->shape()))
           fits = false;
@@ -397,38 +391,22 @@ class Propagation {
   }
   // `only` beyond the slots: every one.
   void call_with_tangents(size_t only) {
-    tenon_value arguments[kMaxParameters];
-    std::copy_n(plain_, implementation_.parameter_count, arguments);
-    std::vector<std::vector<Tensor*>> lists = lists_;
-    size_t list = 0;
-    for (uint32_t i = 0; i < implementation_.parameter_count; ++i) {
-      if (arguments[i].tag == TENON_VALUE_TENSOR_LIST)
-        arguments[i].as.tensors = lists[list++].data();
-    }
+    ReplacedOperands arguments;
     std::vector<TensorRef> made_here;
-    for (size_t s = 0; s < slots_.size(); ++s) {
-      const Slot& slot = slots_[s];
-      tenon_value& value = arguments[slot.parameter];
-      Tensor* operand = entry(value, slot.entry);
-      const bool chosen = only == s || only >= slots_.size();
-      if (operand == nullptr) continue;
-      Tensor* put = slot.tangent.get();
-      if (!chosen) {
-        if (!is_changed(slot)) continue;
-        put = made_here.emplace_back(core_ops::clone(*operand))
-                  .get();  // the op is going to change it
-      } else if (put == nullptr) {
-        put = made_here.emplace_back(make_zeros(operand->view.dtype, operand->shape())).get();
-      }
-      if (value.tag == TENON_VALUE_TENSOR)
-        value.as.tensor = put;
-      else
-        const_cast<Tensor**>(value.as.tensors)[slot.entry] = put;
-    }
+    replace_operands(arguments, plain_.values(), [&](Tensor* operand, size_t at) {
+      const Slot& slot = slots_[at];
+      const bool chosen = only == at || only >= slots_.size();
+      if (chosen && slot.tangent) return slot.tangent.get();
+      if (chosen)
+        return made_here.emplace_back(make_zeros(operand->view.dtype, operand->shape())).get();
+      // The op is going to change it.
+      if (is_changed(slot)) return made_here.emplace_back(core_ops::clone(*operand)).get();
+      return operand;
+    });
     tenon_value made[kMaxResults] = {};
     tenon_error* error = nullptr;
-    const tenon_status status =
-        call_op(implementation_.op, arguments, implementation_.parameter_count, made, &error);
+    const tenon_status status = call_op(implementation_.op, arguments.values(),
+                                        implementation_.parameter_count, made, &error);
     if (status != TENON_OK) throw_status(status, error);
     size_t at = 0;
     const auto take = [&](Tensor* tensor) {
@@ -544,8 +522,7 @@ class Propagation {
   const DualCall& call_;
   const Implementation& implementation_;
   JvpRule rule_;
-  tenon_value plain_[kMaxParameters];
-  std::vector<std::vector<Tensor*>> lists_;
+  ReplacedOperands plain_;
   std::vector<TensorRef> held_;
   std::vector<Slot> slots_;
   std::vector<TensorRef> answer_;

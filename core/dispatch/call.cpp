@@ -259,6 +259,7 @@ tenon_status redispatch(Call call) noexcept {
       !gather_flags(implementation, call.arguments, call.flags))
     return call_op_filled(op, call.arguments, implementation.parameter_count, call.results,
                           call.error);
+  // NOLINTNEXTLINE(performance-move-const-arg): for the type alone
   return enter_layers(std::move(call));
 }
 

@@ -13,6 +13,7 @@
 #include "core/base/text.hpp"
 #include "core/dispatch/arguments.hpp"
 #include "core/dispatch/core_ops.hpp"
+#include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/nn/module_settings.hpp"
@@ -51,6 +52,8 @@ namespace {
 // Makes the modules of a document, and continues after a fault to find the others.
 class Builder {
  public:
+  Builder(const ModuleTable& types, const Registry& ops) : types_(types), ops_(ops) {}
+
   // Null after a fault.
   ModuleRef build(const tenon_json& document) {
     ModuleRef module;
@@ -114,7 +117,7 @@ class Builder {
       return nullptr;
     }
     const ModuleType* type = nullptr;
-    located(*name, nullptr, [&] { type = &ModuleTable::process().require(name->as_string()); });
+    located(*name, nullptr, [&] { type = &types_.require(name->as_string()); });
     return type;
   }
 
@@ -142,7 +145,8 @@ class Builder {
     if (!module) return module;
     module->place = place_of(document);
     for (const tenon_json* setting : module_settings(*type, document)) {
-      if (!located(*setting, nullptr, [&] { apply_module_setting(*module, *setting); })) return {};
+      if (!located(*setting, nullptr, [&] { apply_module_setting(*module, *setting, ops_); }))
+        return {};
     }
     return module;
   }
@@ -154,12 +158,6 @@ class Builder {
           format_text("{}() got an unexpected keyword argument {}{}", type.short_name(),
                       quote(node.key()), suggestion(node.key(), names)),
           type);
-  }
-
-  static std::string quoted_list(const Words& names) {
-    std::string text;
-    for (const auto& name : names) text += (text.empty() ? "" : ", ") + quote(name);
-    return text;
   }
 
   void fill_defaults(const tenon_json& document, const ModuleType& type, const bool* given,
@@ -242,18 +240,24 @@ class Builder {
     return *indices_.emplace_back(std::make_unique<std::string>(std::to_string(index)));
   }
 
+  const ModuleTable& types_;
+  const Registry& ops_;
   std::vector<std::string> faults_;
   std::vector<std::unique_ptr<std::string>> indices_;
 };
 
 }  // namespace
 
-ModuleRef create_module(const tenon_json& document) {
-  Builder builder;
+ModuleRef create_module(const tenon_json& document, const ModuleTable& types, const Registry& ops) {
+  Builder builder(types, ops);
   ModuleRef module = builder.build(document);
   if (const std::string faults = builder.faults(); !faults.empty())
     throw Error(TENON_ERROR_CONFIG, faults);
   return module;
+}
+
+ModuleRef create_module(const tenon_json& document) {
+  return create_module(document, ModuleTable::process(), Registry::process());
 }
 
 // ---- from another module ----

@@ -9,6 +9,8 @@ struct tenon_json;
 
 namespace tenon::core {
 
+class Registry;
+
 // From attributes by position and name, bound like a call's arguments. Throws TypeError in Python's
 // words.
 ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> positional,
@@ -17,7 +19,9 @@ ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> pos
 
 // From {"type": "Linear", attribute: value, ...}, or the name of a type. An attribute that is a
 // module is such a document itself; settings (module_settings.hpp) may be beside the attributes.
-// Throws a ConfigError that names every fault with its place.
+// Throws a ConfigError that names every fault with its place. Types and init ops are looked up in
+// these tables, the process's by default.
+ModuleRef create_module(const tenon_json& document, const ModuleTable& types, const Registry& ops);
 ModuleRef create_module(const tenon_json& document);
 
 // A copy with its own tensors: what is shared inside of the tree stays shared in the copy. Hooks

@@ -39,14 +39,14 @@ struct InitOp {
   const tenon_op* op = nullptr;
   Keywords keywords;
 
-  explicit InitOp(const tenon_json& choice) {
+  InitOp(const tenon_json& choice, const Registry& ops) {
     const tenon_json* type = choice.is_object() ? choice.find("type") : &choice;
     if (type == nullptr || !type->is_string())
       throw Error(TENON_ERROR_VALUE,
                   "found {}, expected the name of an op, or an object with a \"type\" and the op's "
                   "keywords",
                   dump(choice));
-    op = Registry::process().require(type->as_string());
+    op = ops.require(type->as_string());
     if ((require_implementation(op).mutated_parameters & 1u) == 0)
       throw Error(TENON_ERROR_VALUE,
                   "op '{}' does not change its first argument in place; an init op is one that "
@@ -69,7 +69,7 @@ struct InitOp {
   }
 };
 
-void initialize(tenon_module& module, const tenon_json& setting) {
+void initialize(tenon_module& module, const tenon_json& setting, const Registry& ops) {
   if (!setting.is_object())
     throw Error(TENON_ERROR_VALUE,
                 "\"init\" is an object of init ops by the names of parameters, where '*' stands "
@@ -78,7 +78,7 @@ void initialize(tenon_module& module, const tenon_json& setting) {
   const GradModeGuard no_grad(false);
   const std::vector<WalkItem> parameters = walk(module, Walk::Parameters, {.duplicates = true});
   for (const tenon_json& member : setting.children()) {
-    const InitOp op(member);
+    const InitOp op(member, ops);
     bool found = false;
     for (const WalkItem& item : parameters) {
       if (!matches_pattern(member.key(), item.name)) continue;
@@ -95,7 +95,7 @@ void initialize(tenon_module& module, const tenon_json& setting) {
 
 // ---- "load" ----
 
-void load(tenon_module& module, const tenon_json& setting) {
+void load(tenon_module& module, const tenon_json& setting, const Registry&) {
   static const Schema schema = parse_schema("load(str file, str prefix='', bool strict=True)");
   Keywords keywords;
   if (!setting.is_object()) keywords.add("file", setting);
@@ -123,13 +123,13 @@ tenon_value bind_setting(const Schema& schema, const tenon_json& setting, BoundA
   return bind_argument(schema, 0, json_value(setting), bound);
 }
 
-void set_dtype(tenon_module& module, const tenon_json& setting) {
+void set_dtype(tenon_module& module, const tenon_json& setting, const Registry&) {
   static const Schema schema = parse_schema("module(dtype dtype)");
   BoundArguments bound;
   convert(module, static_cast<tenon_dtype>(bind_setting(schema, setting, bound).as.integer));
 }
 
-void freeze(tenon_module& module, const tenon_json& setting) {
+void freeze(tenon_module& module, const tenon_json& setting, const Registry&) {
   static const Schema schema = parse_schema("module(bool frozen)");
   BoundArguments bound;
   if (bind_setting(schema, setting, bound).as.integer == 0) return;
@@ -139,7 +139,7 @@ void freeze(tenon_module& module, const tenon_json& setting) {
 
 struct Setting {
   std::string_view key;
-  void (*apply)(tenon_module& module, const tenon_json& setting);
+  void (*apply)(tenon_module& module, const tenon_json& setting, const Registry& ops);
 };
 // In the order in which they are applied.
 constexpr std::array<Setting, 4> kSettings{
@@ -164,9 +164,9 @@ std::vector<const tenon_json*> module_settings(const ModuleType& type, const ten
   return settings;
 }
 
-void apply_module_setting(tenon_module& module, const tenon_json& given) {
+void apply_module_setting(tenon_module& module, const tenon_json& given, const Registry& ops) {
   for (const Setting& setting : kSettings) {
-    if (setting.key == given.key()) setting.apply(module, given);
+    if (setting.key == given.key()) setting.apply(module, given, ops);
   }
 }
 

@@ -15,14 +15,16 @@ struct tenon_json;
 
 namespace tenon::core {
 
+class Registry;
+
 // Whether a key of a document of this type is a setting.
 bool is_module_setting(const ModuleType& type, std::string_view key);
 
 // The settings of a document, in the order in which they are applied.
 std::vector<const tenon_json*> module_settings(const ModuleType& type, const tenon_json& document);
 
-// Applies one. Where shapes alone are computed, files are mapped instead of read. Throws what is
-// wrong with it, without its place.
-void apply_module_setting(tenon_module& module, const tenon_json& setting);
+// Applies one, with the init ops of this table. Where shapes alone are computed, files are mapped
+// instead of read. Throws what is wrong with it, without its place.
+void apply_module_setting(tenon_module& module, const tenon_json& setting, const Registry& ops);
 
 }  // namespace tenon::core

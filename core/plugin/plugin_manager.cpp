@@ -16,7 +16,7 @@
 namespace tenon::core {
 
 PluginManager::PluginManager(const tenon_host& host, Registrar& registrar,
-                             SearchEnvironment environment)
+                             const SearchEnvironment& environment)
     : host_(host),
       registrar_(registrar),
       quarantine_(environment.state_folder, environment.trial_program),

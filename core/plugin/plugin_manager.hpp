@@ -53,7 +53,7 @@ struct ProviderListing {
 class PluginManager {
  public:
   PluginManager(const tenon_host& host, Registrar& registrar,
-                SearchEnvironment environment = SearchEnvironment::of_process());
+                const SearchEnvironment& environment = SearchEnvironment::of_process());
   PluginManager(const PluginManager&) = delete;
   PluginManager& operator=(const PluginManager&) = delete;
 

@@ -639,7 +639,7 @@ constexpr Listing kListings[] = {
     {"types", [](const Runtime& runtime, std::string_view) { return describe_types(runtime); }},
     {"type", describe_type},
     {"coverage", describe_coverage_of},
-    {"why", [](const Runtime&, std::string_view call) { return explain_call(call); }},
+    {"why", explain_call},
     {"ambiguities",
      [](const Runtime& runtime, std::string_view) { return describe_ambiguities(runtime); }},
     {"modules", describe_modules},

@@ -58,6 +58,8 @@ bool passes(Refusal& refusal, Check&& check) {
 // The plugins, looked up once.
 class Providers {
  public:
+  explicit Providers(PluginManager& manager) : plugins_(manager.list()) {}
+
   std::string version(std::string_view id) const {
     for (const PluginListing& plugin : plugins_) {
       if (plugin.id == id && plugin.state != PluginState::Shadowed) return plugin.version;
@@ -67,18 +69,22 @@ class Providers {
   const std::vector<PluginListing>& all() const { return plugins_; }
 
  private:
-  std::vector<PluginListing> plugins_ = plugin_manager().list();
+  std::vector<PluginListing> plugins_;
 };
 
 class Explanation {
  public:
-  Explanation(const Implementation& implementation, const Written& call)
-      : implementation_(&implementation), schema_(implementation.schema), call_(call) {}
+  Explanation(const Runtime& runtime, const Implementation& implementation, const Written& call)
+      : runtime_(runtime),
+        implementation_(&implementation),
+        schema_(implementation.schema),
+        call_(call),
+        providers_(runtime.manager) {}
 
   Json make() {
     json_.begin_object().member("op", schema_.name).member("signature", signature_text(schema_));
     put_provider(implementation_->provider);
-    for (const ProviderListing& one : plugin_manager().providers(ItemKind::Op, schema_.name)) {
+    for (const ProviderListing& one : runtime_.manager.providers(ItemKind::Op, schema_.name)) {
       if (one.plugin == implementation_->provider && !one.reason.empty())
         json_.member("ranked", one.reason);
     }
@@ -187,7 +193,7 @@ class Explanation {
     put_modes("modes_below", thread_state.mode_below, false);
     const bool asks = types_.count() > 0 && asks_types(*implementation_);
     if (asks && !attempt([&] {
-          plan_ = make_plan(TypeTable::process(), *implementation_, types_, &rejections_);
+          plan_ = make_plan(runtime_.tables.types, *implementation_, types_, &rejections_);
         })) {
       json_.key("order").begin_array().end_array().key("steps").begin_array().end_array();
       suggestion_ = "register an override for exactly these types";
@@ -196,7 +202,7 @@ class Explanation {
     json_.key("order").begin_array();
     if (plan_) {
       for (const uint32_t type : plan_->dispatching)
-        json_.value(TypeTable::process().at(type).name);
+        json_.value(runtime_.tables.types.at(type).name);
     }
     json_.end_array();
     for (const Layer& layer : layers) {
@@ -272,7 +278,7 @@ class Explanation {
   void put_types() {
     json_.key("types").begin_array();
     for (const TensorType* type : types_) json_.value(type->name);
-    if (types_.plain) json_.value(TypeTable::process().tensor().name);
+    if (types_.plain) json_.value(runtime_.tables.types.tensor().name);
     json_.end_array();
   }
 
@@ -480,7 +486,7 @@ class Explanation {
   std::vector<std::string> nearest_overrides() const {
     std::vector<std::string> related, others;
     if (types_.count() == 0) return related;
-    for (const Override* entry : TypeTable::process().overrides(schema_.name)) {
+    for (const Override* entry : runtime_.tables.types.overrides(schema_.name)) {
       const bool near = std::any_of(entry->types.begin(), entry->types.end(),
                                     [&](const TensorType* other) { return relates(*other); });
       std::vector<std::string>& texts = near ? related : others;
@@ -498,14 +504,14 @@ class Explanation {
   };
   std::vector<Possible> possible() const {
     std::vector<Possible> list;
-    const std::vector<const Override*> active = TypeTable::process().overrides(schema_.name);
+    const std::vector<const Override*> active = runtime_.tables.types.overrides(schema_.name);
     for (const PluginListing& plugin : providers_.all()) {
       if (plugin.facts == nullptr || plugin.state == PluginState::Shadowed) continue;
       for (const OverrideFacts& entry : plugin.facts->overrides) {
         if (schema_name(entry.schema) != schema_.name) continue;
         const std::vector<std::string> names = type_names(entry.types);
         const bool near = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-          const TensorType* type = TypeTable::process().find(name);
+          const TensorType* type = runtime_.tables.types.find(name);
           return type != nullptr && relates(*type);
         });
         const auto known = std::find_if(active.begin(), active.end(), [&](const Override* other) {
@@ -532,7 +538,7 @@ class Explanation {
   void put_next() {
     if (implementation_->descriptor.declines == nullptr) return;
     json_.key("next").begin_array();
-    for (const ProviderListing& provider : plugin_manager().providers(ItemKind::Op, schema_.name)) {
+    for (const ProviderListing& provider : runtime_.manager.providers(ItemKind::Op, schema_.name)) {
       const bool has_declined =
           std::ranges::find(declined_, provider.plugin, &DeclinedCall::provider) != declined_.end();
       if (provider.standing == ProviderStanding::Next && !has_declined &&
@@ -552,7 +558,7 @@ class Explanation {
       if (!reason.empty()) json_.member("reason", reason);
       json_.end_object();
     };
-    for (const ProviderListing& provider : plugin_manager().providers(ItemKind::Op, schema_.name)) {
+    for (const ProviderListing& provider : runtime_.manager.providers(ItemKind::Op, schema_.name)) {
       if (provider.standing == ProviderStanding::Chosen ||
           provider.standing == ProviderStanding::Next)
         continue;
@@ -606,6 +612,7 @@ class Explanation {
     return format_text("register an override {}, or give the type a tenon_function", key);
   }
 
+  const Runtime& runtime_;
   const Implementation* implementation_;  // what the layers so far lead to
   const Schema& schema_;
   const Written& call_;
@@ -631,7 +638,7 @@ class Explanation {
 // Makes values that have the types, and nothing else, from words.
 class ByTypes {
  public:
-  explicit ByTypes(std::string_view text) {
+  ByTypes(const TypeTable& types, std::string_view text) : types_(types) {
     split(text);
     if (words_.empty())
       throw Error(TENON_ERROR_ARGUMENT,
@@ -791,7 +798,7 @@ class ByTypes {
   // An object of the type without anything in it: explanations do not read it.
   Tensor* tensor_of(const std::string& word) {
     const size_t colon = word.find(':');
-    const TensorType& type = TypeTable::process().require(word.substr(0, colon));
+    const TensorType& type = types_.require(word.substr(0, colon));
     tenon_dtype dtype = TENON_F32;
     if (colon != std::string::npos) {
       dtype = dtype_find(std::string_view(word).substr(colon + 1));
@@ -806,6 +813,7 @@ class ByTypes {
     return owned_.emplace_back(std::move(tensor)).get();
   }
 
+  const TypeTable& types_;
   std::vector<std::string> words_;
   Written written_;
   std::list<std::string> texts_;
@@ -832,15 +840,14 @@ Json explain_call(const tenon_op* op, std::span<const tenon_value> positional,
   } else {
     take(positional, keywords, keyword_values);
   }
-  return Explanation(implementation, written).make();
+  return Explanation(process_runtime(), implementation, written).make();
 }
 
-Json explain_call(std::string_view call) {
-  plugin_manager();
-  ByTypes types(call);
+Json explain_call(const Runtime& runtime, std::string_view call) {
+  ByTypes types(runtime.tables.types, call);
   const Implementation& implementation =
-      require_implementation(Registry::process().require(types.op()));
-  return Explanation(implementation, types.written(implementation.schema)).make();
+      require_implementation(runtime.tables.ops.require(types.op()));
+  return Explanation(runtime, implementation, types.written(implementation.schema)).make();
 }
 
 }  // namespace tenon::core

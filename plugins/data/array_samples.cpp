@@ -4,6 +4,7 @@
 
 #include <tenon/file_fault.hpp>
 #include <tenon/json.hpp>
+#include <tenon/kernel/shape.hpp>
 #include <tenon/kernel/view.hpp>
 #include <tenon/kernel/visit.hpp>
 
@@ -11,6 +12,7 @@ namespace data {
 
 using tenon::IntList;
 using tenon::Tensor;
+using tenon::kernel::shape_text;
 
 namespace {
 
@@ -27,11 +29,6 @@ class Place {
   std::string text_;
 };
 
-std::string shape_text(IntList shape) {
-  std::string text = "[";
-  for (const int64_t n : shape) text += (text.size() == 1 ? "" : ", ") + std::to_string(n);
-  return text + "]";
-}
 IntList sample_shape(const Tensor& samples) {
   return {samples.shape().data() + 1, samples.dim() - 1};
 }

@@ -1,6 +1,7 @@
 // index_select, index_add, gather, scatter, scatter_add, scatter_reduce and one_hot.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include <tenon/kernel/complex.hpp>
@@ -449,8 +450,8 @@ struct Reduced {
   int64_t dim;
   Tensor index, part, unnamed;
 
-  Reduced(IntList shape, int64_t along, const Tensor& places, const Tensor& src)
-      : dim(along), index(places), part(src) {
+  Reduced(IntList shape, int64_t along, Tensor places, Tensor src)
+      : dim(along), index(std::move(places)), part(std::move(src)) {
     const NoGrad scope;
     for (int64_t i = 0; i < index.dim(); ++i) part = part.narrow(i, 0, index.shape()[i]);
     unnamed = scatter(ones(shape, boolean), dim, index, false);
@@ -605,7 +606,7 @@ struct OneHot {
     shape.push(num_classes);
     const Tensor result = empty_tensor(shape, i64);
     fill_elements(result, 0);
-    int64_t* to = result.data<int64_t>();
+    auto* to = result.data<int64_t>();
     for (int64_t i = 0; i < classes.numel(); ++i) to[i * num_classes + from[i]] = 1;
     return result;
   }

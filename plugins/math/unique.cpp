@@ -22,7 +22,7 @@ Runs find_runs(const int64_t* order, int64_t count, IntList inverse_shape, const
   Runs runs;
   runs.inverse = empty_tensor(inverse_shape, i64);
   std::vector<int64_t> counts;
-  int64_t* inverse = kernel::elements<int64_t>(runs.inverse);
+  auto* inverse = kernel::elements<int64_t>(runs.inverse);
   for (int64_t i = 0; i < count; ++i) {
     if (i == 0 || !same(i - 1, i)) {
       runs.first.push_back(i);

@@ -102,7 +102,8 @@ void check_arguments(const Tensor& input, const Tensor& grid) {
            shape_text(input) + ", got " + shape_text(grid));
   }
   for (int64_t i = 2; i < input.dim(); ++i) {
-    if (input.shape()[i] == 0) refuse("there is nothing in an image of shape " + shape_text(input));
+    if (input.shape()[i] == 0)
+      refuse("the images of 'input' must not be empty, got shape " + shape_text(input));
   }
 }
 

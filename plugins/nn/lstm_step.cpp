@@ -120,7 +120,8 @@ struct LstmStep {
 
   static std::tuple<Tensor, Tensor> forward(const Tensor& gates, const Tensor& hidden_gates,
                                             const Tensor& cell) {
-    auto [hidden, next] = shape_rule(gates, hidden_gates, cell);
+    Tensor hidden, next;
+    std::tie(hidden, next) = shape_rule(gates, hidden_gates, cell);
     const Tensor a = dense(gates), b = dense(hidden_gates), c = dense(cell);
     const int64_t rows = cell.size(0), n = cell.size(1);
     visit_floating(cell.dtype(), [&](auto zero) {

@@ -35,7 +35,7 @@ Targets::Targets(const char* op, IntList scores, DType dtype, const Tensor& targ
       reduction(parse_reduction(op, reduction_name)),
       smoothing(label_smoothing) {
   const auto refusal = [op] { return std::string(op) + "()"; };
-  if (scores.size() == 0)
+  if (scores.empty())
     throw tenon::ValueError(refusal() + ": 'input' must have a dimension of classes, got shape []");
   if (tenon::is_floating(target.dtype()) || target.dtype() == tenon::boolean) {
     throw tenon::TypeError(refusal() + ": class-index targets must be integers, got " +

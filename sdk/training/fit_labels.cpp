@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <tenon/autograd.hpp>
+#include <tenon/kernel/shape.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/text.hpp>
 #include <tenon/training/dataset.hpp>
@@ -58,13 +59,6 @@ Tensor as_numbers(const Json& model, const Tensor& labels, std::vector<int64_t> 
   return numbers.reshape(shape);
 }
 
-std::string shape_text(const std::vector<int64_t>& sizes) {
-  std::vector<std::string> texts;
-  texts.reserve(sizes.size());
-  for (const int64_t size : sizes) texts.push_back(std::to_string(size));
-  return format_text("[{}]", join(texts, ","));
-}
-
 // Cross entropy of one score is 0 whatever the score is.
 void check_scores(const Json& config, const std::vector<int64_t>& output) {
   const std::string loss = config["loss"]["type"].text();
@@ -89,7 +83,7 @@ void fit_labels(const Json& config, Module& model, Dataset& dataset) {
     throw ValueError(
         format_text("{}: for one sample the model gives a tensor of shape {}; its first size must "
                     "be the number of samples",
-                    config["model"].place(), shape_text(output.sizes())));
+                    config["model"].place(), kernel::shape_text(output.shape())));
   }
   check_scores(config, output.sizes());
   Samples* const parts[] = {&dataset.train, &dataset.validation, &dataset.test};

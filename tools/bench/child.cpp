@@ -21,7 +21,7 @@ ChildResult run_child(const std::vector<std::string>& command,
   variables.push_back(nullptr);
 
   int ends[2];
-  if (pipe(ends) != 0) throw std::runtime_error("no pipe for " + command[0]);
+  if (pipe(ends) != 0) throw std::runtime_error("cannot make a pipe for " + command[0]);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);

@@ -21,7 +21,7 @@ class Folder {
  public:
   Folder() {
     std::string name = (fs::temp_directory_path() / "tenon_bench_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder");
     path_ = name;
   }
   Folder(const Folder&) = delete;

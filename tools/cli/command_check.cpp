@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -52,38 +53,19 @@ void make_absolute(const char* variable) {
 std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t first,
                                           const std::string& folder) {
   std::vector<std::string> list;
-  if (options.no_autoload) list.push_back("--no-autoload");
-  for (const std::string& path : options.trusted) {
-    list.push_back("--trust");
-    list.push_back(path);
-  }
-  for (const std::string& path : options.plugin_paths) {
-    list.push_back("--plugin-path");
-    list.push_back(path);
-  }
-  for (const std::string& word :
-       {std::string("--threads"), std::string("1"), std::string("check-worker"),
-        absolute_plugin(options.plugin), std::string("--first"), std::to_string(first),
-        std::string("--memory"), std::to_string(options.memory), std::string("--seed"),
-        std::to_string(options.seed)}) {
-    list.push_back(word);
-  }
-  if (!folder.empty()) {
-    list.push_back("--folder");
-    list.push_back(folder);
-  }
-  if (!options.options.empty()) {
-    list.push_back("--check");
-    list.push_back(options.options);
-  }
-  if (!options.item.empty()) {
-    list.push_back("--op");
-    list.push_back(options.item);
-  }
-  for (const std::string& provider : options.against) {
-    list.push_back("--against");
-    list.push_back(absolute_plugin(provider));
-  }
+  const auto add = [&](std::initializer_list<std::string> words) {
+    list.insert(list.end(), words);
+  };
+  if (options.no_autoload) add({"--no-autoload"});
+  for (const std::string& path : options.trusted) add({"--trust", path});
+  for (const std::string& path : options.plugin_paths) add({"--plugin-path", path});
+  add({"--threads", "1", "check-worker", absolute_plugin(options.plugin), "--first",
+       std::to_string(first), "--memory", std::to_string(options.memory), "--seed",
+       std::to_string(options.seed)});
+  if (!folder.empty()) add({"--folder", folder});
+  if (!options.options.empty()) add({"--check", options.options});
+  if (!options.item.empty()) add({"--op", options.item});
+  for (const std::string& provider : options.against) add({"--against", absolute_plugin(provider)});
   return list;
 }
 

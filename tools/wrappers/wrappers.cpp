@@ -158,8 +158,10 @@ std::string default_list(const std::string& element, const Words& given) {
     head = "std::vector<double>{";
   }
   std::string items;
-  for (const std::string& item : given)
-    items += (items.empty() ? "" : ", ") + before + default_of(element, item) + behind;
+  for (const std::string& item : given) {
+    if (!items.empty()) items += ", ";
+    items.append(before).append(default_of(element, item)).append(behind);
+  }
   return head + items + "}";
 }
 

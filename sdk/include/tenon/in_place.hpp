@@ -102,7 +102,7 @@ struct InPlaceByCopy<Definition, std::index_sequence<I...>> {
         GradMode::enabled() && (input.requires_grad() || (is_recorded(others.value()) || ...));
     static const Op clone("clone");
     const Tensor before = recorded ? clone.call<Tensor>(input) : input;
-    const Tensor result = op.call<Tensor>(before, others...);
+    const auto result = op.call<Tensor>(before, others...);
     if (result.is_same(input)) return input;
     check_written(InPlaceText<Definition>::schema, "the tensor changed in place", input, result);
     copy.call<Tensor>(input, result);

@@ -2,6 +2,8 @@
 #include "core/nn/create.hpp"
 
 #include "core/autograd/grad.hpp"
+#include "core/base/json.hpp"
+#include "core/dispatch/registry.hpp"
 #include "tests/core/nn/support.hpp"
 
 using namespace tenon::core;
@@ -21,6 +23,22 @@ TEST_SUITE("nn/create") {
                   },
                   TENON_ERROR_TYPE),
               "width"));
+  }
+
+  TEST_CASE("a document names types of the given table, and every fault of it") {
+    const Types types;
+    const Registry ops;
+    const auto made = [&](const char* text) {
+      return create_module(*parse_json(text), types.table, ops);
+    };
+    CHECK(module_text(*made(R"({"type": "Block", "width": 3})")) == "Block(width=3)");
+    CHECK(module_text(*made(R"("Block")")) == "Block(width=2)");
+    const std::string fault = refusal(
+        [&] { made(R"({"type": "Block", "width": "wide", "depth": 1})"); }, TENON_ERROR_CONFIG);
+    CHECK(has(fault, "width"));
+    CHECK(has(fault, "unexpected keyword argument 'depth'"));
+    CHECK(has(refusal([&] { made(R"("Nothing")"); }, TENON_ERROR_CONFIG),
+              "no module type is named 'Nothing'"));
   }
 
   TEST_CASE("a clone has its own tensors, and shares what its original shares") {

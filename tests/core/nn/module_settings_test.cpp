@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "core/base/json.hpp"
+#include "core/dispatch/registry.hpp"
 #include "core/nn/state.hpp"
-#include "core/runtime/runtime.hpp"
 #include "tests/core/nn/support.hpp"
 
 using namespace tenon::core;
@@ -29,29 +29,27 @@ tenon_status look(void*, tenon_context*, const tenon_value* arguments, tenon_val
   results[0] = tensor_value(TensorRef(arguments[0].as.tensor).give());
   return TENON_OK;
 }
-// Settings look ops up in the process's table.
-void provide_ops() {
-  static const bool provided = [] {
+// Init ops of the test's own.
+const Registry& init_ops() {
+  static const auto* const table = [] {
     const tenon_op_descriptor ops[] = {
         descriptor("settings_test.fill_(Tensor(a!) x, float val=1.0) -> Tensor(a!)", fill),
         descriptor("settings_test.look(Tensor x) -> Tensor", look)};
     const tenon_op_descriptor* pointers[] = {&ops[0], &ops[1]};
-    Registry::process().commit("settings_test", pointers);
-    return true;
+    auto* made = new Registry;
+    made->commit("settings_test", pointers);
+    return made;
   }();
-  static_cast<void>(provided);
+  return *table;
 }
 
 // A module with a child, both with a weight of two elements.
 struct Tree {
-  Tree() {
-    provide_ops();
-    register_child(*root, "inner", types.make().get());
-  }
+  Tree() { register_child(*root, "inner", types.make().get()); }
   void apply(const std::string& text) const {
     const Json document = parse_json(text);
     for (const tenon_json* setting : module_settings(*root->type, *document))
-      apply_module_setting(*root, *setting);
+      apply_module_setting(*root, *setting, init_ops());
   }
   std::string fault(const std::string& text, tenon_status kind = TENON_ERROR_VALUE) const {
     return refusal([&] { apply(text); }, kind);
@@ -132,23 +130,23 @@ TEST_SUITE("nn/module_settings") {
     JsonOptions options;
     options.source = folder.path() + "/net.json";
     const Json whole = parse_json(R"({"load": "state.safetensors"})", options);
-    apply_module_setting(*tree.root, *whole->find("load"));
+    apply_module_setting(*tree.root, *whole->find("load"), init_ops());
     CHECK(tree.values("inner.weight") == Floats{8, 2});
     const Types types;
     const ModuleRef alone = types.make();
     const Json part =
         parse_json(R"({"load": {"file": "state.safetensors", "prefix": "inner."}})", options);
-    apply_module_setting(*alone, *part->find("load"));
+    apply_module_setting(*alone, *part->find("load"), init_ops());
     CHECK(read(*find_tensor(*alone, "weight")) == Floats{8, 2});
     // Strict: what the file lacks is an error, and without it is left as it is.
     const ModuleRef bigger = types.make();
     register_parameter(*bigger, "more", floats({5}).get());
-    CHECK(has(
-        refusal([&] { apply_module_setting(*bigger, *part->find("load")); }, TENON_ERROR_RUNTIME),
-        "more"));
+    CHECK(has(refusal([&] { apply_module_setting(*bigger, *part->find("load"), init_ops()); },
+                      TENON_ERROR_RUNTIME),
+              "more"));
     const Json lax = parse_json(
         R"({"load": {"file": "state.safetensors", "prefix": "inner.", "strict": false}})", options);
-    apply_module_setting(*bigger, *lax->find("load"));
+    apply_module_setting(*bigger, *lax->find("load"), init_ops());
     CHECK(read(*find_tensor(*bigger, "more")) == Floats{5});
     CHECK(read(*find_tensor(*bigger, "weight")) == Floats{8, 2});
   }

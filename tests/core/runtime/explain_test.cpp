@@ -5,6 +5,7 @@
 
 #include "core/autograd/grad.hpp"
 #include "core/base/json.hpp"
+#include "core/runtime/runtime.hpp"
 #include "tests/core/dispatch/plugin.hpp"
 #include "tests/core/dispatch/support.hpp"
 
@@ -139,7 +140,7 @@ TEST_SUITE("runtime/explain") {
   }
 
   TEST_CASE("a call by types takes an op first") {
-    CHECK(has(refusal([] { explain_call(std::string_view("  ")); }, TENON_ERROR_ARGUMENT),
+    CHECK(has(refusal([] { explain_call(process_runtime(), "  "); }, TENON_ERROR_ARGUMENT),
               "takes an op and the types of its operands"));
   }
 }

@@ -303,7 +303,7 @@ void compare_calls(const SharedOp& shared, const std::string& plugin, const Chec
     if (!gather_samples(check, shared, &saved.samples)) return;
   } catch (const tenon::Error& error) {
     return listener.skip(
-        format_text("there are no calls of '{}' to compare with: {}", plugin, error.what()));
+        format_text("the calls of '{}' to compare with cannot be read: {}", plugin, error.what()));
   }
   const std::vector<ProviderCase> cases = provider_cases(check);
   if (cases.size() != saved.outcomes.size())

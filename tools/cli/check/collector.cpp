@@ -137,7 +137,7 @@ bool Collector::conclude(const ChildEnd& end) {
   std::string kind = "exit", message;
   if (end.timed_out) {
     kind = "timeout";
-    message = format_text("no end after {} s", short_number(timeout_));
+    message = format_text("it did not end within {} s", short_number(timeout_));
   } else if (end.signal == SIGSYS) {
     kind = "signals-others";
     message = "it was ended for a signal to the processes that watch it, or for tracing them";

@@ -3,11 +3,14 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <unistd.h>
 
 #include <sys/mman.h>
+
+#include "format.hpp"
 
 namespace cli {
 
@@ -88,7 +91,9 @@ Tensor GuardedMemory::copy(const Tensor& tensor, Edge edge, int64_t gap) {
   block.bytes = pages + 2 * page();
   block.written = block.outside = false;
   void* memory = mmap(nullptr, block.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw tenon::MemoryError("no memory for guarded tensors");
+  if (memory == MAP_FAILED)
+    throw tenon::MemoryError(format_text("cannot map {} bytes for a guarded tensor: {}",
+                                         block.bytes, std::strerror(errno)));
   block.whole = static_cast<char*>(memory);
   block_count = index + 1;
   char* const elements = block.whole + page();

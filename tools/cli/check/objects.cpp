@@ -26,12 +26,14 @@ Tensor ObjectSource::make(uint64_t seed) const {
 }
 
 SampleValue ObjectSource::argument(const std::string& name) const {
-  std::string json = arguments.dump();
-  json.insert(1, format_text("\"op\":\"{}\"{}", op, json == "{}" ? "" : ","));
+  tenon::JsonObject json;
+  json.set("op", op);
+  const Json given = Json::parse(arguments.dump());
+  for (int64_t i = 0; i < given.size(); ++i) json.set(given.key(i), given[i]);
   SampleStep step;
   step.op = op;
   step.arguments = std::make_shared<const Sample>(arguments);
-  step.json = json;
+  step.json = json.json().dump();
   SampleValue value;
   value.name = name;
   value.kind = SampleValue::Kind::result;

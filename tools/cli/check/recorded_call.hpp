@@ -92,4 +92,21 @@ class RecordedCall {
   std::vector<size_t> places_;  // of the roots among the results
 };
 
+// Calls body(sample) with each sample whose graph is the same each time. What a rule throws is a
+// finding.
+template <class Body>
+void for_each_graph_sample(OpCheck& check, const Body& body) {
+  if (check.random) return;
+  for (const Sample& sample : check.samples) {
+    if (!sample.deterministic || !sample.gradcheck.check_backward_ad || check.mutates(sample))
+      continue;
+    check.listener.trying(sample);
+    try {
+      body(sample);
+    } catch (const tenon::Error& error) {
+      check.find_failing_rule("failing-gradient", error, sample);
+    }
+  }
+}
+
 }  // namespace cli

@@ -34,10 +34,12 @@ int64_t thread_number() {
 
 std::string file_name_fault(const std::string& name) {
   constexpr size_t longest = 200;
-  if (name.empty() || name.size() > longest) return format_text("not 1 to {} characters", longest);
-  if (name.find('\0') != std::string::npos) return "it has a NUL byte";
+  if (name.empty() || name.size() > longest)
+    return format_text("a file name of {} characters, expected 1 to {}", name.size(), longest);
+  if (name.find('\0') != std::string::npos) return "the name of the file has a NUL byte; remove it";
   for (const fs::path& part : fs::path(name)) {
-    if (part == ".." || part.is_absolute()) return "not a path below the sample's folder";
+    if (part == ".." || part.is_absolute())
+      return format_text("found '{}', expected a path below the sample's folder", name);
   }
   return "";
 }

@@ -1,4 +1,7 @@
 // Samples: how to compare, and what not to expect.
+#include <algorithm>
+#include <iterator>
+
 #include <tenon/text.hpp>
 
 #include "format.hpp"
@@ -11,6 +14,10 @@ using tenon::Json;
 
 void refuse_sample(const std::string& place, const std::string& what) {
   throw tenon::ValueError(format_text("samples{}: {}", place, what));
+}
+
+void refuse_kind(const std::string& place, const Json& document, const std::string& expected) {
+  refuse_sample(place, format_text("found {}, expected {}", document.dump(), expected));
 }
 
 bool is_truth_value(const Json& document) {
@@ -48,11 +55,15 @@ void read_sample_options(const std::string& place, const Json& document, Sample&
                                           {"deterministic", &Sample::deterministic},
                                           {"mutation", &Sample::mutation},
                                           {"leaks", &Sample::leaks}};
-  if (!document.is_object()) refuse_sample(place, "not an object of options");
+  if (!document.is_object()) refuse_kind(place, document, "an object of options");
   std::vector<std::string> names;
   for (const Number& number : numbers) names.emplace_back(number.name);
   for (const Truth& truth : truths) names.emplace_back(truth.name);
   for (const Expectation& expectation : expectations) names.emplace_back(expectation.name);
+  const auto is_number = [&](const std::string& option) {
+    return std::any_of(std::begin(numbers), std::end(numbers),
+                       [&](const Number& number) { return option == number.name; });
+  };
   for (int64_t i = 0; i < document.size(); ++i) {
     const std::string option = document.key(i);
     bool known = false;
@@ -71,9 +82,12 @@ void read_sample_options(const std::string& place, const Json& document, Sample&
       sample.*expectation.member = document[i].as_bool();
       known = true;
     }
-    if (!known)
-      refuse_sample(place, format_text("there is no option '{}' with {}; there are {}", option,
-                                       document[i].dump(), join(names, ", ")));
+    if (known) continue;
+    const std::string at = format_text("{}/{}", place, option);
+    if (std::find(names.begin(), names.end(), option) != names.end())
+      refuse_kind(at, document[i], is_number(option) ? "a number" : "true or false");
+    refuse_sample(at, format_text("unknown option '{}'{}; the options are {}", option,
+                                  tenon::suggestion(option, names), join(names, ", ")));
   }
 }
 

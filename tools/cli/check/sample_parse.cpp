@@ -24,7 +24,7 @@ DType dtype_named(const std::string& place, const std::string& name) {
   if (name == text) return static_cast<DType>(code);
   TENON_DTYPES(TENON_CLI_DTYPE)
 #undef TENON_CLI_DTYPE
-  refuse_sample(place, format_text("unknown dtype '{}'", name));
+  refuse_sample(place, format_text("unknown dtype '{}', expected one such as float32", name));
 }
 
 std::vector<int64_t> read_integers(const Json& document) {
@@ -53,7 +53,7 @@ constexpr int64_t kMostElements = 1 << 20;
 // Nested lists of numbers: their sizes become the shape.
 void read_nested(const std::string& place, const Json& list, size_t depth, TensorSpec& spec) {
   if (depth == TENON_MAX_RANK || list.is_object() || !list.is_container())
-    refuse_sample(place, "not a list of numbers, or of such lists of one length");
+    refuse_kind(place, list, "a list of numbers, or of such lists of one length");
   const int64_t size = list.size();
   if (depth == spec.shape.size()) spec.shape.push_back(size);
   if (size != spec.shape[depth])
@@ -65,7 +65,7 @@ void read_nested(const std::string& place, const Json& list, size_t depth, Tenso
     if (!list[i].is_number()) {
       read_nested(at, list[i], depth + 1, spec);
     } else if (depth + 1 != spec.shape.size()) {
-      refuse_sample(at, "a number where lists are beside it");
+      refuse_kind(at, list[i], "a list, as beside it");
     } else {
       spec.values.push_back(list[i].number());
     }
@@ -74,9 +74,7 @@ void read_nested(const std::string& place, const Json& list, size_t depth, Tenso
 
 TensorSpec read_tensor(const std::string& place, const Json& document) {
   if (!document.is_object())
-    refuse_sample(place,
-                  format_text("a tensor is an object such as {{\"shape\": [2, 3]}}, found {}",
-                              document.dump()));
+    refuse_kind(place, document, R"(a tensor, an object such as {"shape": [2, 3]})");
   const std::vector<std::string> known = {"shape", "dtype",  "low",
                                           "high",  "values", "requires_grad"};
   for (int64_t i = 0; i < document.size(); ++i) {
@@ -91,33 +89,37 @@ TensorSpec read_tensor(const std::string& place, const Json& document) {
   if (const Json values = document["values"]; values.defined()) {
     read_nested(format_text("{}/values", place), values, 0, spec);
     if (spec.values.empty())
-      refuse_sample(format_text("{}/values", place),
-                    "found an empty list, expected at least one number");
+      refuse_kind(format_text("{}/values", place), values, "at least one number");
   }
   if (!document["shape"].defined()) {
-    if (spec.values.empty()) refuse_sample(place, "the tensor has no \"shape\"");
+    if (spec.values.empty()) refuse_kind(place, document, R"(a tensor with a "shape" or "values")");
   } else {
     if (!is_list_of_numbers(document["shape"]))
-      refuse_sample(format_text("{}/shape", place), "not a list of sizes");
+      refuse_kind(format_text("{}/shape", place), document["shape"], "a list of sizes");
     const std::vector<int64_t> shape = read_integers(document["shape"]);
     if (spec.shape.size() > 1 && spec.shape != shape)
-      refuse_sample(format_text("{}/shape", place), "not the shape of the nested \"values\"");
+      refuse_kind(format_text("{}/shape", place), document["shape"],
+                  R"(the shape of the nested "values")");
     spec.shape = shape;
   }
+  const std::string source = document["shape"].defined() ? "shape" : "values";
   int64_t count = 1;
   for (const int64_t size : spec.shape) {
     if (size < 0 || size > kMostElements)
-      refuse_sample(format_text("{}/shape", place), "not a list of sizes");
+      refuse_kind(format_text("{}/{}", place, source), document[source],
+                  format_text("sizes of 0 to {}", grouped(kMostElements)));
     count = std::min(kMostElements + 1, count * size);
   }
   if (count > kMostElements || spec.shape.size() > TENON_MAX_RANK)
-    refuse_sample(format_text("{}/shape", place),
-                  format_text("too large for a check: at most {} elements of at most {} dimensions",
-                              grouped(kMostElements), TENON_MAX_RANK));
+    refuse_kind(format_text("{}/{}", place, source), document[source],
+                format_text("at most {} elements of at most {} dimensions", grouped(kMostElements),
+                            TENON_MAX_RANK));
   // Integers count from 0, so that they can be indices.
   spec.low = document["low"].number(tenon::is_differentiable(spec.dtype) ? -1 : 0);
   spec.high = document["high"].number(tenon::is_differentiable(spec.dtype) ? 1 : 2);
-  if (!(spec.low <= spec.high)) refuse_sample(place, R"("low" is above "high")");
+  if (!(spec.low <= spec.high))
+    refuse_sample(place,
+                  format_text(R"("low" is {}, above "high", which is {})", spec.low, spec.high));
   spec.requires_grad = document["requires_grad"].as_bool(true);
   return spec;
 }
@@ -134,7 +136,7 @@ std::string read_file_name(const std::string& place, const Json& document) {
 TextSpec read_text(const std::string& place, const Json& document) {
   if (document.is_text()) return {document.text(), false};
   if (!document.is_object() || document.size() != 1 || !document["file"].is_text())
-    refuse_sample(place, R"(not a text, or a file such as {"file": "table.csv"})");
+    refuse_kind(place, document, R"(a text, or a file such as {"file": "table.csv"})");
   return {read_file_name(place, document["file"]), true};
 }
 
@@ -153,7 +155,8 @@ SampleValue read_value(const std::string& place, const Json& document, const Dec
   value.name = type.name;
   if (document.is_null()) {
     if (!type.optional && type.base != "any")
-      refuse_sample(place, format_text("'{}' cannot be null", type.name));
+      refuse_kind(place, document,
+                  format_text("a value for '{}', which is not optional", type.name));
     return value;
   }
   const bool is_document = type.base == "Module" || type.base == "json";
@@ -165,7 +168,7 @@ SampleValue read_value(const std::string& place, const Json& document, const Dec
     value.call = std::make_shared<const SampleStep>(read_call(place, document, depth + 1));
   } else if (type.is_tensor() && type.list) {
     value.kind = Kind::tensors;
-    if (!is_list(document)) refuse_sample(place, "not a list of tensors");
+    if (!is_list(document)) refuse_kind(place, document, "a list of tensors");
     for (int64_t i = 0; i < document.size(); ++i)
       value.tensors.push_back(read_tensor(format_text("{}/{}", place, i), document[i]));
   } else if (type.base == "Tensor" || (type.is_tensor() && document.is_object())) {
@@ -194,7 +197,7 @@ SampleValue read_value(const std::string& place, const Json& document, const Dec
     value.kind = Kind::integers;
     value.integers = read_integers(document);
   } else {
-    refuse_sample(place, format_text("'{}' cannot be made from {}", type.name, document.dump()));
+    refuse_kind(place, document, format_text("a value for '{}'", type.name));
   }
   return value;
 }
@@ -228,7 +231,10 @@ Sample read_sample(const std::string& place, const Json& object,
 SampleStep read_call(const std::string& place, const Json& document, int depth) {
   constexpr int deepest = 8;
   if (depth > deepest)
-    refuse_sample(place, format_text("more than {} calls inside each other", deepest));
+    refuse_sample(place,
+                  format_text("more than {} calls are inside each other; make some of them in "
+                              "\"prepare\"",
+                              deepest));
   SampleStep step;
   Json op;
   try {
@@ -243,7 +249,8 @@ SampleStep read_call(const std::string& place, const Json& document, int depth) 
     if (key != "result") return key == "op";
     step.result = is_integer(value) ? value.integer() : -1;
     if (step.result < 0 || step.result >= op["returns"].size())
-      refuse_sample(at, format_text("{} has results 0 to {}", step.op, op["returns"].size() - 1));
+      refuse_kind(at, value,
+                  format_text("a result of '{}', 0 to {}", step.op, op["returns"].size() - 1));
     return true;
   };
   step.arguments = std::make_shared<const Sample>(
@@ -254,11 +261,14 @@ SampleStep read_call(const std::string& place, const Json& document, int depth) 
 std::string read_hex(const std::string& place, const std::string& text) {
   std::string bytes;
   const std::string digits = "0123456789abcdef";
-  if (text.size() % 2 != 0) refuse_sample(place, "an odd number of digits");
+  if (text.size() % 2 != 0)
+    refuse_sample(place, format_text("found {} digits, expected two for each byte", text.size()));
   for (size_t i = 0; i < text.size(); i += 2) {
     const size_t high = digits.find(text[i]), low = digits.find(text[i + 1]);
     if (high == std::string::npos || low == std::string::npos)
-      refuse_sample(place, "bytes are two digits each of 0-9 and a-f");
+      refuse_sample(place,
+                    format_text("found '{}', expected two digits of 0-9 and a-f for each byte",
+                                text.substr(i, 2)));
     bytes += static_cast<char>(high << 4 | low);
   }
   return bytes;
@@ -270,10 +280,9 @@ SampleStep read_step(const std::string& place, const Json& document) {
   SampleStep step;
   const bool text = document["text"].is_text(), hex = document["hex"].is_text();
   if (!document.is_object() || document.size() != 2 || !document["file"].is_text() || text == hex)
-    refuse_sample(
-        place,
-        "a step is a call, {\"op\": ...}, or a file with its content, {\"file\": \"table.csv\", "
-        "\"text\": ...}, or \"hex\"");
+    refuse_kind(place, document,
+                "a step: a call, {\"op\": ...}, or a file with its content, {\"file\": "
+                "\"table.csv\", \"text\": ...}, or \"hex\"");
   step.file = read_file_name(place, document["file"]);
   step.content = text ? document["text"].text()
                       : read_hex(format_text("{}/hex", place), document["hex"].text());
@@ -286,12 +295,12 @@ bool read_other(const std::string& key, const std::string& place, const Json& do
   if (key == "check") {
     read_sample_options(place, document, sample);
   } else if (key == "prepare") {
-    if (!is_list(document)) refuse_sample(place, "not a list of steps");
+    if (!is_list(document)) refuse_kind(place, document, "a list of steps");
     for (int64_t i = 0; i < document.size(); ++i)
       sample.prepare.push_back(read_step(format_text("{}/{}", place, i), document[i]));
   } else if (key == "then") {
     if (!document.is_object() || !document["op"].defined())
-      refuse_sample(place, "not a call, {\"op\": ...}");
+      refuse_kind(place, document, "a call, {\"op\": ...}");
     sample.then = std::make_shared<const SampleStep>(read_call(place, document, 0));
   } else {
     return false;
@@ -310,11 +319,11 @@ namespace {
 std::vector<Sample> parse_list(const std::string& json, const std::vector<DeclaredType>& parameters,
                                const ReadOther& other) {
   const Json list = Json::parse(json);
-  if (!is_list(list)) refuse_sample("", "not a list of objects");
+  if (!is_list(list)) refuse_kind("", list, "a list of objects");
   std::vector<Sample> samples;
   for (int64_t i = 0; i < list.size(); ++i) {
     const std::string place = format_text("/{}", i);
-    if (!list[i].is_object()) refuse_sample(place, "not an object of arguments by name");
+    if (!list[i].is_object()) refuse_kind(place, list[i], "an object of arguments by name");
     samples.push_back(read_sample(place, list[i], parameters, 0, other));
   }
   return samples;
@@ -333,7 +342,7 @@ std::vector<Sample> parse_module_samples(const std::string& json,
       json, attributes,
       [](const std::string& key, const std::string& place, const Json& document, Sample& sample) {
         if (key != "inputs") return key != "then" && read_other(key, place, document, sample);
-        if (!document.is_object()) refuse_sample(place, "not an object of inputs by name");
+        if (!document.is_object()) refuse_kind(place, document, "an object of inputs by name");
         sample.inputs = document;
         return true;
       });

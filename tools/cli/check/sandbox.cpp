@@ -135,7 +135,7 @@ void protect_watchers(bool separate) {
   for (const Reaching& call : kReaching) {
     load(offsetof(seccomp_data, nr));
     skip_unless(static_cast<uint32_t>(call.number), 1 + 2 * watched.size());
-    load(offsetof(seccomp_data, args) + 8 * call.argument);
+    load(offsetof(seccomp_data, args) + sizeof(uint64_t) * call.argument);
     for (const uint32_t process : watched) {
       skip_unless(process, 1);
       end(SECCOMP_RET_KILL_PROCESS);

@@ -59,7 +59,7 @@ Secret Secret::make() {
     const ssize_t count =
         getrandom(reinterpret_cast<char*>(random.data()) + filled, sizeof random - filled, 0);
     if (count < 0 && errno != EINTR)
-      throw std::system_error(errno, std::generic_category(), "no random numbers");
+      throw std::system_error(errno, std::generic_category(), "cannot draw the secret of a check");
     if (count > 0) filled += static_cast<size_t>(count);
   }
   // None of the codes that programs usually end with.

@@ -26,7 +26,8 @@ void check_jvp(OpCheck& check, const Sample& sample) {
     check.find("wrong-jvp", error.what(), &sample);
   } catch (const tenon::NotImplementedError& error) {
     if (check.op.differentiable == "composite")
-      check.listener.note(format_text("no forward mode: {}", error.what()));
+      check.listener.note(
+          format_text("forward mode is not checked, the op does not support it: {}", error.what()));
     else
       check.find("failing-jvp", error.what(), &sample);
   } catch (const tenon::Error& error) {
@@ -75,6 +76,7 @@ class DualCall {
                                     const std::vector<Tensor>& tangents) const {
     const tenon::DualLevel level;
     std::vector<Tensor> tensors;
+    tensors.reserve(values.size());
     for (const Tensor& tensor : values)
       tensors.push_back(tensor.defined() ? tensor.detach() : tensor);
     for (size_t i = 0; i < given_.inputs.size(); ++i) {

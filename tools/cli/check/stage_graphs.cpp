@@ -384,17 +384,7 @@ class GraphCheck {
 }  // namespace
 
 void check_graphs(OpCheck& check) {
-  if (check.random) return;
-  for (const Sample& sample : check.samples) {
-    if (!sample.deterministic || !sample.gradcheck.check_backward_ad || check.mutates(sample))
-      continue;
-    check.listener.trying(sample);
-    try {
-      GraphCheck(check, sample).run();
-    } catch (const tenon::Error& error) {
-      check.find_failing_rule("failing-gradient", error, sample);
-    }
-  }
+  for_each_graph_sample(check, [&](const Sample& sample) { GraphCheck(check, sample).run(); });
 }
 
 }  // namespace cli

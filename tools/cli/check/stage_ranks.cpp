@@ -2,6 +2,8 @@
 // number of elements; one that works on the last dimensions does so behind any number of others.
 #include <algorithm>
 
+#include <tenon/kernel/shape.hpp>
+
 #include "format.hpp"
 #include "op_check.hpp"
 #include "text.hpp"
@@ -15,9 +17,8 @@ namespace {
 using Shape = std::vector<int64_t>;
 
 std::string text_of(const Shape& shape) {
-  std::string text;
-  for (const int64_t size : shape) text += format_text("{}{}", text.empty() ? "" : ", ", size);
-  return format_text("[{}]", text);
+  return tenon::kernel::shape_text(
+      tenon::IntList(shape.data(), static_cast<int64_t>(shape.size())));
 }
 
 // Calls with the same elements, or the first of them, under other shapes.

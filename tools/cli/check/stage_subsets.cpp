@@ -81,22 +81,14 @@ std::string result_breach(const SampleCall& call) {
 }  // namespace
 
 void check_subsets(OpCheck& check) {
-  if (check.random) return;
-  for (const Sample& sample : check.samples) {
-    if (!sample.deterministic || !sample.gradcheck.check_backward_ad || check.mutates(sample))
-      continue;
-    check.listener.trying(sample);
-    try {
-      const SampleCall call = check.call_of(sample);
-      const std::vector<Tensor> expected = RecordedCall(call, copied(call.tensors)).gradients();
-      if (expected.empty()) continue;
-      std::string breach = input_breach(call, expected);
-      if (breach.empty()) breach = result_breach(call);
-      if (!breach.empty()) check.find("gradient-subset", breach, &sample);
-    } catch (const tenon::Error& error) {
-      check.find_failing_rule("failing-gradient", error, sample);
-    }
-  }
+  for_each_graph_sample(check, [&](const Sample& sample) {
+    const SampleCall call = check.call_of(sample);
+    const std::vector<Tensor> expected = RecordedCall(call, copied(call.tensors)).gradients();
+    if (expected.empty()) return;
+    std::string breach = input_breach(call, expected);
+    if (breach.empty()) breach = result_breach(call);
+    if (!breach.empty()) check.find("gradient-subset", breach, &sample);
+  });
 }
 
 }  // namespace cli

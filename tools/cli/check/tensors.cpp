@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <tenon/gradcheck_numbers.hpp>
+#include <tenon/kernel/shape.hpp>
 #include <tenon/type.hpp>
 
 #include "format.hpp"
@@ -51,10 +52,8 @@ bool shares_storage(const Tensor& a, const Tensor& b) {
 }
 
 std::string shape_text(const Tensor& tensor) {
-  std::string text = "[";
-  for (int64_t d = 0; d < tensor.dim(); ++d)
-    text += format_text("{}{}", d == 0 ? "" : ", ", tensor.shape()[d]);
-  return format_text("{}] {}", text, tenon::dtype_text(tensor.dtype()));
+  return format_text("{} {}", tenon::kernel::shape_text(tensor.shape()),
+                     tenon::dtype_text(tensor.dtype()));
 }
 
 bool has_floating(const std::vector<Tensor>& tensors) {
@@ -150,6 +149,17 @@ std::vector<Tensor> tensors_of(const std::vector<Piece>& pieces) {
 
 namespace {
 
+// The same elements in new memory of `count` elements, seen with these strides.
+Tensor laid_out(const Tensor& tensor, int64_t count, const std::vector<int64_t>& strides,
+                int64_t offset = 0) {
+  const Tensor storage = tenon::empty_tensor({count}, tensor.dtype());
+  tenon::fill_elements(storage, 1);
+  const Tensor view = tenon::alias_tensor(storage, tensor.shape(),
+                                          tenon::IntList(strides.data(), tensor.dim()), offset);
+  tenon::copy_elements(view, tensor);
+  return view;
+}
+
 // The dimensions in reverse order, every second element.
 Tensor scattered(const Tensor& tensor) {
   if (tensor.dim() == 0 || tensor.numel() == 0) return tensor;
@@ -159,12 +169,7 @@ Tensor scattered(const Tensor& tensor) {
     strides[d] = step;
     step *= padded[d];
   }
-  const Tensor storage = tenon::empty_tensor({step}, tensor.dtype());
-  tenon::fill_elements(storage, 1);
-  const Tensor view =
-      tenon::alias_tensor(storage, tensor.shape(), tenon::IntList(strides.data(), tensor.dim()), 0);
-  tenon::copy_elements(view, tensor);
-  return view;
+  return laid_out(tensor, step, strides);
 }
 
 // A view of new memory that is larger by `gap` elements after each row.
@@ -178,21 +183,12 @@ Tensor padded(const Tensor& tensor) {
     strides[d] = step;
     step *= sizes[d] + (d + 1 == sizes.size() ? gap : 0);
   }
-  const Tensor storage = tenon::empty_tensor({step}, tensor.dtype());
-  tenon::fill_elements(storage, 1);
-  const Tensor view =
-      tenon::alias_tensor(storage, tensor.shape(), tenon::IntList(strides.data(), tensor.dim()), 0);
-  tenon::copy_elements(view, tensor);
-  return view;
+  return laid_out(tensor, step, strides);
 }
 // Contiguous, but its first element is the second of its memory.
 Tensor shifted(const Tensor& tensor) {
-  const Tensor storage = tenon::empty_tensor({tensor.numel() + 1}, tensor.dtype());
-  tenon::fill_elements(storage, 1);
   const Tensor whole = copied(tensor);
-  const Tensor view = tenon::alias_tensor(storage, whole.shape(), whole.strides(), 1);
-  tenon::copy_elements(view, tensor);
-  return view;
+  return laid_out(whole, whole.numel() + 1, {whole.strides().begin(), whole.strides().end()}, 1);
 }
 // Every row is the first one.
 Tensor expanded(const Tensor& tensor) {
