@@ -411,7 +411,9 @@ void release_slow(void* block, int64_t bytes) noexcept {
   if (block == nullptr) return;
   if constexpr (!kCaching) {
     std::free(block);
-  } else if (bytes >= kLargeBytes) {
+    return;
+  }
+  if (bytes >= kLargeBytes) {
     large_store().give(static_cast<char*>(block), round_large(bytes));
   } else {
     release_listed(static_cast<FreeBlock*>(block), bytes);

@@ -5,7 +5,7 @@ target_compile_features(tenon_test_main PUBLIC cxx_std_20)
 target_include_directories(tenon_test_main PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(tenon_test_main PUBLIC doctest::doctest tenon_warnings)
 # Tests are compiled more often than they run: spend no time on optimizing them.
-target_compile_options(tenon_test_main PUBLIC $<$<NOT:$<CONFIG:Debug>>:-O0>)
+target_compile_options(tenon_test_main PUBLIC -O0)
 
 # tenon_add_tests(core SOURCES tensor/shape_test.cpp... [LINK tenon_core])
 #

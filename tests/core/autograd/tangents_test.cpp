@@ -108,12 +108,12 @@ struct Ops {
              TENON_JVP_LINEAR),
         with(descriptor("t.once(Tensor x) -> Tensor", triple), TENON_JVP_RULE),
     };
-    for (const size_t i : {0, 6}) {
+    for (const int i : {0, 6}) {
       ops[i].differentiable = TENON_DIFFERENTIABLE_FORMULA;
       ops[i].backward = square_backward;
     }
     ops[7].flags = TENON_OP_ZERO_GRADIENT;
-    for (const size_t i : {1, 9}) {
+    for (const int i : {1, 9}) {
       ops[i].jvp = triple_jvp;
       ops[i].self = &rule;
     }

@@ -88,7 +88,7 @@ TEST_SUITE("elf notes") {
 
   TEST_CASE("zeros between notes, as sanitizers leave them, are passed over") {
     const std::string other = R"j({"op":{"schema":"f()"}})j";
-    for (size_t padding : {4, 8, 12, 20, 60}) {
+    for (size_t padding : {4u, 8u, 12u, 20u, 60u}) {
       CHECK(payloads_in(make_elf({plugin_payload(), other}, padding)) ==
             std::vector<std::string>{plugin_payload(), other});
     }

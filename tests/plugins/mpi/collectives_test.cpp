@@ -354,7 +354,7 @@ TEST_SUITE("mpi") {
       // Another collective waits for those that were begun.
       const double n = static_cast<double>(rank_count());
       CHECK(tenon::distributed::all_reduce(tenon::full({}, 1.0)).item() == n);
-      for (const size_t k : {3, 0, 4, 2, 1}) {
+      for (const size_t k : {3u, 0u, 4u, 2u, 1u}) {
         tenon::distributed::wait(handles[k]);
         check_close(tensors[k].to_vector<double>(), expected[k], 1e-12);
       }
