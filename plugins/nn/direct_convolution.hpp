@@ -19,9 +19,11 @@ class DirectConvolution {
 
   // Beyond that many products for each element a product of matrices is as fast.
   static constexpr int64_t kMostDepth = 32;
+  // Of a sample, which one thread computes without a look at an interrupt: some milliseconds.
+  static constexpr int64_t kMostProducts = int64_t{1} << 24;
   static bool takes(const Convolution& k) {
     return k.groups == 1 && k.patches.stride[2] == 1 && k.depth() <= kMostDepth &&
-           !k.is_pointwise();
+           k.depth() * k.features * k.positions() <= kMostProducts && !k.is_pointwise();
   }
 
   // `weights` are those of the op, contiguous.

@@ -127,8 +127,8 @@ struct Sequential : ModuleOf<Sequential> {
     std::vector<Tensor> results;
     const int64_t batch = input.shape()[0];
     for (int64_t first = 0; first < batch; first += block) {
-      const Tensor samples = tenon::narrow(input, 0, first, std::min(block, batch - first));
-      results.push_back(run(layers, begin, end, samples, true));
+      const Tensor taken = tenon::narrow(input, 0, first, std::min(block, batch - first));
+      results.push_back(run(layers, begin, end, taken, true));
     }
     return tenon::cat(results, 0);
   }

@@ -75,6 +75,44 @@ TEST_SUITE("nn/convolution_tail") {
     }
   }
 
+  TEST_CASE("few channels, in rows of any length, are a walk over each window") {
+    Draw draw(13);
+    for (int64_t width = 3; width < 80; ++width) {
+      const tenon::DType dtype = width % 2 == 0 ? tenon::f32 : tenon::f64;
+      const int64_t channels = draw.between(1, 2), features = draw.between(1, 20),
+                    height = draw.between(2, 5), padding = draw.between(0, 1),
+                    stride = draw.between(1, 2);
+      CAPTURE(width);
+      CAPTURE(features);
+      const Tensor x = numbers({2, channels, height, width}, dtype),
+                   w = numbers({features, channels, 2, 3}, dtype, 2),
+                   b = numbers({features}, dtype, 3);
+      const auto image = x.to_vector<double>(), weights = w.to_vector<double>(),
+                 terms = b.to_vector<double>();
+      const int64_t rows = (height + 2 * padding - 2) / stride + 1, columns = width - 2;
+      std::vector<double> expected;
+      for (int64_t n = 0; n < 2; ++n) {
+        for (int64_t f = 0; f < features; ++f) {
+          for (int64_t y = 0; y < rows; ++y) {
+            for (int64_t column = 0; column < columns; ++column) {
+              double sum = terms[static_cast<size_t>(f)];
+              for (int64_t tap = 0; tap < channels * 6; ++tap) {
+                const int64_t c = tap / 6, row = y * stride + tap / 3 % 2 - padding;
+                if (row < 0 || row >= height) continue;
+                const int64_t at = ((n * channels + c) * height + row) * width + column + tap % 3;
+                sum += image[static_cast<size_t>(at)] *
+                       weights[static_cast<size_t>(f * channels * 6 + tap)];
+              }
+              expected.push_back(sum);
+            }
+          }
+        }
+      }
+      const Tensor y = functional::conv2d(x, w, b, {stride, 1}, {padding, 0});
+      check_values(y, {2, features, rows, columns}, expected, dtype == tenon::f32 ? 2e-6 : 1e-14);
+    }
+  }
+
   TEST_CASE("gradients and tangents are those of the ops") {
     Draw draw(12);
     for (int round = 0; round < 40; ++round) {
