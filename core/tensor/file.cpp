@@ -28,6 +28,8 @@ constexpr int64_t kMostHeader = 100'000'000;  // the reference reader's own boun
 constexpr int64_t kTensorBytes = 480;
 constexpr int64_t kTensorRoom = int64_t{16} << 20;
 
+int64_t most_tensors(int64_t data_bytes) { return (data_bytes + kTensorRoom) / kTensorBytes; }
+
 // ---- writing ----
 
 [[noreturn]] void refuse(const std::string& path, const std::string& reason) {
@@ -193,6 +195,14 @@ void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
     refuse(path, format_text("its header would be too large: {} bytes, at most {} are read back",
                              header.size(), kMostHeader));
   }
+  int64_t bytes = 0;
+  for (const NamedTensor* entry : entries) bytes += data_bytes(*entry->tensor);
+  const auto count = static_cast<int64_t>(entries.size());
+  if (count > most_tensors(bytes)) {
+    refuse(path, format_text("{} tensors with {} bytes of data, at most {} are read back; join "
+                             "small tensors into fewer",
+                             count, bytes, most_tensors(bytes)));
+  }
   AtomicFile file(path);
   const uint64_t length = header.size();
   file.write(&length, kLengthBytes);
@@ -208,11 +218,13 @@ void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
 namespace {
 
 void check_count(size_t count, int64_t data_bytes, const std::string& path) {
-  const int64_t most = (data_bytes + kTensorRoom) / kTensorBytes;
-  if (static_cast<int64_t>(count) > most)
-    fail(path, format_text("it has {} tensors, at most {} are read of a file with {} bytes of "
-                           "data; join small tensors to fewer",
-                           count, most, data_bytes));
+  const int64_t most = most_tensors(data_bytes);
+  if (static_cast<int64_t>(count) > most) {
+    throw Error(TENON_ERROR_VALUE,
+                "cannot read {}: it has {} tensors, at most {} are read of a file with {} bytes of "
+                "data; join small tensors into fewer",
+                quote(path), count, most, data_bytes);
+  }
 }
 
 // `tensor_of(entry, position)` makes the tensor whose data is there in the file.

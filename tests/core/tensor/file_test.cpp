@@ -329,6 +329,23 @@ TEST_SUITE("tensor file") {
     CHECK(save_fault({}, {{"k", "1"}, {"k", "2"}}) == "the metadata key 'k' is there twice");
   }
 
+  TEST_CASE("as many tensors as are read are saved, more are refused before the file is touched") {
+    const File file;
+    constexpr size_t kMost = (16 << 20) / 480;  // without data
+    std::vector<NamedTensor> tensors;
+    for (size_t i = 0; i < kMost; ++i)
+      tensors.push_back({std::to_string(i), make_empty(TENON_F32, std::vector<int64_t>{0})});
+    save_tensors(file.path(), tensors);
+    CHECK(load_tensors(file.path()).tensors.size() == kMost);
+    const std::string before = file.bytes();
+    tensors.push_back({"one more", make_empty(TENON_F32, std::vector<int64_t>{0})});
+    CHECK_THROWS_WITH_AS(save_tensors(file.path(), tensors),
+                         doctest::Contains("34953 tensors with 0 bytes of data, at most 34952 are "
+                                           "read back; join small tensors into fewer"),
+                         Error);
+    CHECK(file.bytes() == before);
+  }
+
   TEST_CASE("SEC-01: too short") {
     const File file;
     CHECK(begins(file.write("").fault(), "header too small"));

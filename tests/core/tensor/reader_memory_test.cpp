@@ -96,7 +96,7 @@ TEST_SUITE("reader memory") {
       CHECK(error.kind == TENON_ERROR_VALUE);
       CHECK(error.message.find(
                 "it has 1500000 tensors, at most 34952 are read of a file with 0 bytes "
-                "of data; join small tensors to fewer") != std::string::npos);
+                "of data; join small tensors into fewer") != std::string::npos);
     }
   }
 
