@@ -43,7 +43,9 @@ void Registry::set_finder(std::function<void(std::string_view)> finder) {
 void Registry::publish(std::unique_ptr<Snapshot> next) {
   const Snapshot* old = snapshot_.exchange(next.release(), std::memory_order_seq_cst);
   retired_.push_back({std::unique_ptr<const Snapshot>(old), mark_running_calls()});
-  std::erase_if(retired_, [](const Retired& retired) { return have_ended(retired.mark); });
+  // Marks ascend: behind one that calls may still read, so may the others be.
+  const auto in_use = std::ranges::find_if_not(retired_, have_ended, &Retired::mark);
+  retired_.erase(retired_.begin(), in_use);
 }
 
 void Registry::set_next_finder(std::function<bool(std::string_view, const std::string&)> finder) {
