@@ -81,7 +81,7 @@ TEST_SUITE("runtime/module_slots") {
     const ModuleRef module = types.make();
     int64_t count = 0;
     Given items;
-    for (const int32_t what : {-1, TENON_WALK_DUPLICATES * 2}) {
+    for (const int32_t what : {-1, TENON_WALK_HOOKS * 2, TENON_WALK_HOOKS + 1}) {
       CHECK(has(message_of_slot(TENON_ERROR_ARGUMENT,
                                 [&](tenon_error** error) {
                                   return slots().module_walk(module.get(), what, 1, &count, nullptr,
