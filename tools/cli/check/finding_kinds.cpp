@@ -15,8 +15,6 @@ constexpr std::array kKinds{
     // ---- the process ----
     Kind{"open", "the plugin opens",
          "fix the problem above; `tenon show` prints the plugin's state"},
-    Kind{"unload", "the plugin is unloaded, or refused with a reason",
-         "have shutdown return, and throw nothing"},
     Kind{"crash", "the process survives the call",
          "run the sample under a debugger: `gdb --args tenon check ... --in-process`"},
     Kind{"exit", "the process ends when the checker ends it",

@@ -218,8 +218,6 @@ void unload_plugin(const WorkerOptions& options, Speaker& speaker) {
       speaker.note(format_text("it is not unloaded: still held by {}", holders_of(report)));
   } catch (const tenon::PluginError& error) {  // other plugins need it
     speaker.note(format_text("it is not unloaded: {}", error.what()));
-  } catch (const tenon::Error& error) {
-    speaker.finding({"unload", "unload", error.what(), ""});
   }
   before.restore([&](const std::string& kind, const std::string& message) {
     speaker.finding({kind, "unload", message, ""});
