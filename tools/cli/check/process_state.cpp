@@ -24,6 +24,7 @@
 #include <tenon/parallel.hpp>
 
 #include "format.hpp"
+#include "remove_tree.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -158,7 +159,7 @@ void ProcessState::remove_files(const ProcessState& now, const Report& report) c
     report("file", format_text("'{}' is left in the {}", path.filename().string(),
                                current ? "current folder" : "folder for temporary files"));
     std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
+    remove_tree(path, ignored);
   }
 }
 
