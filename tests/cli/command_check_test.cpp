@@ -512,6 +512,14 @@ TEST_SUITE("check") {
                    "cannot find a folder for temporary files"));
   }
 
+  TEST_CASE("an override of fewer digits is right where samples say so") {
+    const std::string check =
+        "check " TENON_FIXTURES "/planted/planted_overrides.so --op 'exp[PlantedBoxed]' --json";
+    CHECK(contains(findings(run_program(check).json())["exp[PlantedBoxed]"], "override-result"));
+    CHECK(findings(run_program(check + R"( --check '{"precision": false}')")
+                       .json())["exp[PlantedBoxed]"] == "ok");
+  }
+
   TEST_CASE("the report is a page as well, which shows what a plugin prints as text") {
     const Workspace folder;
     const Outcome outcome =
