@@ -512,6 +512,28 @@ TEST_SUITE("check") {
                    "cannot find a folder for temporary files"));
   }
 
+  TEST_CASE("variables that name folders mean the same in the process of a check") {
+    const Workspace folder;
+    const std::string here = std::filesystem::canonical(folder.path()).string();
+    const auto printed = [&](const std::string& libraries, const std::string& plugins) {
+      const std::string check =
+          "check " TENON_FIXTURES "/planted/planted_process.so --op planted.prints_folders --json";
+      return message(
+          run_program_in(folder.path(), check,
+                         "LD_LIBRARY_PATH='" + libraries + "' TENON_PLUGIN_PATH='" + plugins + "'")
+              .json(),
+          "planted.prints_folders");
+    };
+    // The dynamic linker takes an empty entry for the current folder, and $ORIGIN for that of the
+    // program; TENON_PLUGIN_PATH has neither.
+    const std::string changed = printed("$ORIGIN/planted:b;c::/d/../d", "$e::f:/g/../g");
+    CAPTURE(changed);
+    CHECK(contains(changed, "$ORIGIN/planted:" + here + "/b;" + here + "/c:" + here + ":/d/../d|" +
+                                here + "/$e::" + here + "/f:/g/../g|"));
+    CHECK(contains(printed("/planted/x;/y", ":/g:"), "/planted/x;/y|:/g:|"));
+    CHECK(contains(printed("/planted:", "/g"), "/planted:" + here + "|/g|"));
+  }
+
   TEST_CASE("an override of fewer digits is right where samples say so") {
     const std::string check =
         "check " TENON_FIXTURES "/planted/planted_overrides.so --op 'exp[PlantedBoxed]' --json";
