@@ -512,6 +512,22 @@ TEST_SUITE("check") {
                    "cannot find a folder for temporary files"));
   }
 
+  TEST_CASE("a file that a call leaves is named with its folder, and with what to do") {
+    const Workspace folder;
+    std::filesystem::create_directory(folder.path("tmp"));
+    std::filesystem::create_directory_symlink("tmp", folder.path("link"));
+    const std::string check =
+        "check " TENON_FIXTURES "/planted/planted_process.so --op planted.leaves_file --json";
+    for (const char* name : {"tmp", "link", "tmp/../tmp/"}) {
+      CAPTURE(name);
+      const Json report = run_program(check, "TMPDIR='" + folder.path(name).string() + "'").json();
+      CHECK(message(report, "planted.leaves_file") ==
+            "'planted.log' is left in the current folder");
+      CHECK(contains(item(report, "planted.leaves_file")["findings"][0]["remedy"].text(),
+                     R"(name files in samples as {"file": "out.csv"})"));
+    }
+  }
+
   TEST_CASE("variables that name folders mean the same in the process of a check") {
     const Workspace folder;
     const std::string here = std::filesystem::canonical(folder.path()).string();

@@ -29,7 +29,8 @@ constexpr std::array kKinds{
          "close what is opened, and nothing else"},
     Kind{"folder", "the current folder stays", "use absolute paths, or openat"},
     Kind{"file", "a call leaves no file behind but those that its arguments name",
-         "remove what is created, or write to a path that the caller gives"},
+         "remove what is created, or write to a path that the caller gives, and name files in "
+         "samples as {\"file\": \"out.csv\"}"},
     Kind{"locale", "the locale stays",
          "use std::from_chars, or newlocale and uselocale around the call"},
     Kind{"environment", "the environment stays", "pass settings as arguments"},

@@ -155,7 +155,8 @@ void ProcessState::compare_descriptors(const ProcessState& now, const Report& re
 void ProcessState::remove_files(const ProcessState& now, const Report& report) const {
   for (const std::string& file : without(now.files_, files_)) {
     const std::filesystem::path path = file;
-    const bool current = path.parent_path() == folder_;
+    // By name: the way there may lead over links.
+    const bool current = path.parent_path().filename() == ".current";
     report("file", format_text("'{}' is left in the {}", path.filename().string(),
                                current ? "current folder" : "folder for temporary files"));
     std::error_code ignored;
