@@ -550,6 +550,18 @@ TEST_SUITE("check") {
     CHECK(contains(printed("/planted:", "/g"), "/planted:" + here + "|/g|"));
   }
 
+  TEST_CASE("what a check says about a long document is short") {
+    std::string list = "[0";
+    for (int i = 1; i < 1000; ++i) list += "," + std::to_string(i);
+    const Outcome outcome = run_program("check math --op abs --check '" + list + "]'");
+    CHECK(outcome.code != 0);
+    CHECK(contains(outcome.error, "found [0,1,2,"));
+    CHECK(contains(outcome.error, "..., expected an object of options"));
+    CHECK(outcome.error.size() < 400);
+    CHECK(contains(run_program("check math --op abs --check '[1]'").error,
+                   "found [1], expected an object of options"));
+  }
+
   TEST_CASE("an override of fewer digits is right where samples say so") {
     const std::string check =
         "check " TENON_FIXTURES "/planted/planted_overrides.so --op 'exp[PlantedBoxed]' --json";
