@@ -137,6 +137,8 @@ void plan_by_fitted(ColumnPlan& plan, const CsvRequest& request) {
   } catch (const Fault&) {
     return;  // a text to predict from need not have it
   }
+  // Nor where the position of the part is that of another column, without the targets.
+  if (parts.size() == 1 && plan.at(parts[0]).use != Column::Use::skipped) return;
   use_part(plan, parts);
 }
 

@@ -512,6 +512,64 @@ TEST_SUITE("check") {
                    "cannot find a folder for temporary files"));
   }
 
+  TEST_CASE("a file that a call leaves is named with its folder, and with what to do") {
+    const Workspace folder;
+    std::filesystem::create_directory(folder.path("tmp"));
+    std::filesystem::create_directory_symlink("tmp", folder.path("link"));
+    const std::string check =
+        "check " TENON_FIXTURES "/planted/planted_process.so --op planted.leaves_file --json";
+    for (const char* name : {"tmp", "link", "tmp/../tmp/"}) {
+      CAPTURE(name);
+      const Json report = run_program(check, "TMPDIR='" + folder.path(name).string() + "'").json();
+      CHECK(message(report, "planted.leaves_file") ==
+            "'planted.log' is left in the current folder");
+      CHECK(contains(item(report, "planted.leaves_file")["findings"][0]["remedy"].text(),
+                     R"(name files in samples as {"file": "out.csv"})"));
+    }
+  }
+
+  TEST_CASE("variables that name folders mean the same in the process of a check") {
+    const Workspace folder;
+    const std::string here = std::filesystem::canonical(folder.path()).string();
+    const auto printed = [&](const std::string& libraries, const std::string& plugins) {
+      const std::string check =
+          "check " TENON_FIXTURES "/planted/planted_process.so --op planted.prints_folders --json";
+      return message(
+          run_program_in(folder.path(), check,
+                         "LD_LIBRARY_PATH='" + libraries + "' TENON_PLUGIN_PATH='" + plugins + "'")
+              .json(),
+          "planted.prints_folders");
+    };
+    // The dynamic linker takes an empty entry for the current folder, and $ORIGIN for that of the
+    // program; TENON_PLUGIN_PATH has neither.
+    const std::string changed = printed("$ORIGIN/planted:b;c::/d/../d", "$e::f:/g/../g");
+    CAPTURE(changed);
+    CHECK(contains(changed, "$ORIGIN/planted:" + here + "/b;" + here + "/c:" + here + ":/d/../d|" +
+                                here + "/$e::" + here + "/f:/g/../g|"));
+    CHECK(contains(printed("/planted/x;/y", ":/g:"), "/planted/x;/y|:/g:|"));
+    CHECK(contains(printed("/planted:", "/g"), "/planted:" + here + "|/g|"));
+  }
+
+  TEST_CASE("what a check says about a long document is short") {
+    std::string list = "[0";
+    for (int i = 1; i < 1000; ++i) list += "," + std::to_string(i);
+    const Outcome outcome = run_program("check math --op abs --check '" + list + "]'");
+    CHECK(outcome.code != 0);
+    CHECK(contains(outcome.error, "found [0,1,2,"));
+    CHECK(contains(outcome.error, "..., expected an object of options"));
+    CHECK(outcome.error.size() < 400);
+    CHECK(contains(run_program("check math --op abs --check '[1]'").error,
+                   "found [1], expected an object of options"));
+  }
+
+  TEST_CASE("an override of fewer digits is right where samples say so") {
+    const std::string check =
+        "check " TENON_FIXTURES "/planted/planted_overrides.so --op 'exp[PlantedBoxed]' --json";
+    CHECK(contains(findings(run_program(check).json())["exp[PlantedBoxed]"], "override-result"));
+    CHECK(findings(run_program(check + R"( --check '{"precision": false}')")
+                       .json())["exp[PlantedBoxed]"] == "ok");
+  }
+
   TEST_CASE("the report is a page as well, which shows what a plugin prints as text") {
     const Workspace folder;
     const Outcome outcome =

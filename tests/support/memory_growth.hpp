@@ -77,4 +77,11 @@ inline std::size_t growth_of(const std::function<void()>& body, Outcome expected
   return growth;
 }
 
+// What a reader of a file takes beside its results: at most twice the file, and 16 MiB.
+inline void check_bound(std::size_t file_bytes, Outcome expected, const std::function<void()>& read,
+                        std::size_t result_bytes = 0) {
+  CAPTURE(file_bytes);
+  CHECK(growth_of(read, expected) / kMiB <= (2 * file_bytes + result_bytes) / kMiB + 16);
+}
+
 }  // namespace tenon_test

@@ -35,19 +35,29 @@ std::string absolute_plugin(const std::string& id_or_path) {
   const bool path = id_or_path.find('/') != id_or_path.npos || id_or_path.ends_with(".so");
   return path ? std::filesystem::absolute(id_or_path).string() : id_or_path;
 }
-void make_absolute(const char* variable) {
+// How an entry of a variable is written for a process with another current folder.
+using WriteEntry = std::string (*)(const std::string& entry);
+void make_absolute(const char* variable, const char* separators, WriteEntry write) {
   const char* const folders = secure_getenv(variable);
-  if (folders == nullptr) return;
+  if (folders == nullptr || *folders == '\0') return;
   std::string changed;
-  for (std::string_view rest = folders; !rest.empty();) {
-    const std::string folder(rest.substr(0, rest.find(':')));
-    if (!folder.empty()) changed += std::filesystem::absolute(folder).string();
-    rest.remove_prefix(folder.size());
-    if (rest.empty()) break;
-    changed += ':';
-    rest.remove_prefix(1);
+  for (std::string_view rest = folders;;) {
+    const size_t end = rest.find_first_of(separators);
+    changed += write(std::string(rest.substr(0, end)));
+    if (end == rest.npos) break;
+    changed += rest[end];
+    rest.remove_prefix(end + 1);
   }
-  setenv(variable, changed.c_str(), 1);
+  if (changed != folders) setenv(variable, changed.c_str(), 1);
+}
+// An empty entry names no folder.
+std::string plugin_folder(const std::string& entry) {
+  return entry.empty() ? entry : std::filesystem::absolute(entry).string();
+}
+// As ld.so(8) has it: an empty entry is the current folder, and $ORIGIN that of the program.
+std::string library_folder(const std::string& entry) {
+  if (entry.empty()) return std::filesystem::current_path().string();
+  return entry[0] == '$' ? entry : std::filesystem::absolute(entry).string();
 }
 
 std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t first,
@@ -203,7 +213,8 @@ int check_plugin(const CheckOptions& options) {
   report.plugin = declarations["id"].text();
   report.version = declarations["version"].text();
   report.path = declarations["path"].text();
-  for (const char* variable : {"TENON_PLUGIN_PATH", "LD_LIBRARY_PATH"}) make_absolute(variable);
+  make_absolute("TENON_PLUGIN_PATH", ":", plugin_folder);
+  make_absolute("LD_LIBRARY_PATH", ":;", library_folder);
   // Modules and objects are saved, samples may name files, and recorded calls are kept.
   CheckedFolder folder(compares ||
                        std::any_of(targets.begin(), targets.end(), [](const CheckTarget& target) {

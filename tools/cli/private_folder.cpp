@@ -11,6 +11,7 @@
 #include <tenon/error.hpp>
 
 #include "format.hpp"
+#include "remove_tree.hpp"
 
 namespace cli {
 
@@ -31,7 +32,7 @@ PrivateFolder::~PrivateFolder() {
   // A process that was just ended may still write into it.
   std::error_code fault;
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    std::filesystem::remove_all(path_, fault);
+    remove_tree(path_, fault);
     if (!fault && !std::filesystem::exists(path_, fault)) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

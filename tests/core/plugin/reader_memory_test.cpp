@@ -1,5 +1,4 @@
 // What readers of plugin files and their signatures take at most: twice the file, and 16 MiB.
-#include <functional>
 
 #include "core/plugin/elf_notes.hpp"
 #include "core/plugin/facts_reader.hpp"
@@ -11,17 +10,12 @@
 
 using namespace tenon::core;
 using namespace tenon::core::test;
-using tenon_test::growth_of;
+using tenon_test::check_bound;
 using tenon_test::kCanMeasureMemory;
 using tenon_test::kMiB;
 using tenon_test::Outcome;
 
 namespace {
-
-void check_bound(size_t file_size, Outcome expected, const std::function<void()>& read) {
-  CAPTURE(file_size);
-  CHECK(growth_of(read, expected) / kMiB <= 2 * file_size / kMiB + 16);
-}
 
 // All that listings, `tenon show` among them, read of a file.
 void check_listing(const std::string& bytes, Outcome libraries) {

@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <string>
 #include <unistd.h>
 
@@ -13,9 +12,8 @@
 #include "tests/support/memory_growth.hpp"
 
 using namespace tenon::core;
-using tenon_test::growth_of;
+using tenon_test::check_bound;
 using tenon_test::kCanMeasureMemory;
-using tenon_test::kMiB;
 using tenon_test::Outcome;
 
 namespace {
@@ -37,17 +35,13 @@ class Written {
                                .string();
 };
 
-void check_bound(const Written& file, Outcome expected) {
+void check_tensors_bound(const Written& file, Outcome expected) {
   const size_t bytes = std::filesystem::file_size(file.path);
-  const auto check = [&](const std::function<void()>& read, Outcome outcome) {
-    CHECK(growth_of(read, outcome) / kMiB <= 2 * bytes / kMiB + 16);
-  };
-  check([&] { load_tensors(file.path); }, expected);
-  check([&] { map_tensors(file.path); }, expected);
+  check_bound(bytes, expected, [&] { load_tensors(file.path); });
+  check_bound(bytes, expected, [&] { map_tensors(file.path); });
 }
 void check_metadata_bound(const Written& file, Outcome expected) {
-  const size_t bytes = std::filesystem::file_size(file.path);
-  CHECK(growth_of([&] { load_metadata(file.path); }, expected) / kMiB <= 2 * bytes / kMiB + 16);
+  check_bound(std::filesystem::file_size(file.path), expected, [&] { load_metadata(file.path); });
 }
 
 // `count` tensors of `bytes` bytes each.
@@ -80,14 +74,14 @@ TEST_SUITE("reader memory") {
            R"(,"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})", "}"}}) {
       CAPTURE(begin);
       const Written file(filled(begin, part, end));
-      check_bound(file, Outcome::Refused);
+      check_tensors_bound(file, Outcome::Refused);
     }
   }
 
   TEST_CASE("as many empty tensors as a header of 100 MB has are refused, with how many are read") {
     if (!kCanMeasureMemory) return;
     const Written file(tensors(1'500'000, 0));
-    check_bound(file, Outcome::Refused);
+    check_tensors_bound(file, Outcome::Refused);
     check_metadata_bound(file, Outcome::Taken);
     try {
       load_tensors(file.path);
@@ -107,7 +101,7 @@ TEST_SUITE("reader memory") {
       CAPTURE(count);
       CAPTURE(bytes);
       const Written file(tensors(count, bytes), count * bytes);
-      check_bound(file, Outcome::Taken);
+      check_tensors_bound(file, Outcome::Taken);
     }
   }
 
@@ -117,7 +111,7 @@ TEST_SUITE("reader memory") {
     for (size_t i = 0; pairs.size() < kLargest - 30; ++i)
       pairs += ",\"" + std::to_string(i) + R"(":"")";
     const Written file(pairs + "}}");
-    check_bound(file, Outcome::Taken);
+    check_tensors_bound(file, Outcome::Taken);
     check_metadata_bound(file, Outcome::Taken);
   }
 }

@@ -327,6 +327,21 @@ TEST_SUITE("data") {
     CHECK(read("x,y\n1,2\n", fitted(first) + R"(, "part": "a")").parts.numel() == 0);
   }
 
+  TEST_CASE("data.csv predicts where the position of the part is that of an input") {
+    const Samples last = read("x0,x1,y,part\n1,2,3,train\n",
+                              R"("inputs": ["x0", "x1"], "targets": "y", "part": -1)");
+    const Samples from_last =
+        read("x0,x1\n4,5\n", fitted(last) + R"(, "with_targets": false, "part": -1)");
+    check_values(from_last.inputs, {1, 2}, {4, 5});
+    CHECK(from_last.parts.numel() == 0);
+    const Samples middle =
+        read("7,0,1,2\n8,1,3,4\n", R"("header": false, "targets": 0, "part": 1, "inputs": [2, 3])");
+    const Samples from_middle =
+        read("0,5,6\n", fitted(middle) + R"(, "header": false, "with_targets": false, "part": 1)");
+    check_values(from_middle.inputs, {1, 2}, {5, 6});
+    CHECK(from_middle.parts.numel() == 0);
+  }
+
   TEST_CASE("data.csv reads gzipped files and refuses broken ones") {
     // printf 'a,y\n1,2\n3,4\n' | gzip -n, twice.
     const std::string one(

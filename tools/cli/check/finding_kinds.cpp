@@ -15,8 +15,6 @@ constexpr std::array kKinds{
     // ---- the process ----
     Kind{"open", "the plugin opens",
          "fix the problem above; `tenon show` prints the plugin's state"},
-    Kind{"unload", "the plugin is unloaded, or refused with a reason",
-         "have shutdown return, and throw nothing"},
     Kind{"crash", "the process survives the call",
          "run the sample under a debugger: `gdb --args tenon check ... --in-process`"},
     Kind{"exit", "the process ends when the checker ends it",
@@ -31,7 +29,8 @@ constexpr std::array kKinds{
          "close what is opened, and nothing else"},
     Kind{"folder", "the current folder stays", "use absolute paths, or openat"},
     Kind{"file", "a call leaves no file behind but those that its arguments name",
-         "remove what is created, or write to a path that the caller gives"},
+         "remove what is created, or write to a path that the caller gives, and name files in "
+         "samples as {\"file\": \"out.csv\"}"},
     Kind{"locale", "the locale stays",
          "use std::from_chars, or newlocale and uselocale around the call"},
     Kind{"environment", "the environment stays", "pass settings as arguments"},

@@ -24,6 +24,7 @@
 #include <tenon/parallel.hpp>
 
 #include "format.hpp"
+#include "remove_tree.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -154,11 +155,12 @@ void ProcessState::compare_descriptors(const ProcessState& now, const Report& re
 void ProcessState::remove_files(const ProcessState& now, const Report& report) const {
   for (const std::string& file : without(now.files_, files_)) {
     const std::filesystem::path path = file;
-    const bool current = path.parent_path() == folder_;
+    // By name: the way there may lead over links.
+    const bool current = path.parent_path().filename() == ".current";
     report("file", format_text("'{}' is left in the {}", path.filename().string(),
                                current ? "current folder" : "folder for temporary files"));
     std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
+    remove_tree(path, ignored);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <tenon/runtime.hpp>
 
 #include "format.hpp"
+#include "remove_tree.hpp"
 
 namespace cli {
 
@@ -71,7 +72,7 @@ std::string SampleFiles::path(const std::string& name) const {
 void SampleFiles::clear() const {
   if (preparing_) return;
   std::error_code missing;
-  fs::remove_all(own(), missing);
+  remove_tree(own(), missing);
 }
 
 }  // namespace cli

@@ -17,7 +17,10 @@ void refuse_sample(const std::string& place, const std::string& what) {
 }
 
 void refuse_kind(const std::string& place, const Json& document, const std::string& expected) {
-  refuse_sample(place, format_text("found {}, expected {}", document.dump(), expected));
+  constexpr int64_t longest = 100;
+  std::string found = document.dump();
+  if (display_width(found) > longest) found = leading(found, longest) + "...";
+  refuse_sample(place, format_text("found {}, expected {}", found, expected));
 }
 
 bool is_truth_value(const Json& document) {

@@ -231,7 +231,10 @@ class Orders {
     };
     const Generated generated = generate_samples(parameters, accepts, &refusal_, bases);
     if (generated.samples.empty() && refusal_.empty()) refusal_ = generated.reason;
-    for (const Sample& sample : generated.samples) check_.calls.push_back(whole(sample));
+    for (const Sample& sample : generated.samples) {
+      check_.calls.push_back(whole(sample));
+      apply_options(check_.settings.options, check_.calls.back().sample);
+    }
     return !generated.samples.empty();
   }
 

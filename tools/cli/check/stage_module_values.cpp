@@ -122,7 +122,7 @@ class Values {
       }
       for (const auto& [name, tensor] : state()) {
         if (!shares_storage(result, tensor)) continue;
-        if (name.find("buffer") != name.npos)
+        if (name.rfind("the buffer", 0) == 0)
           return format_text("a result shares the memory of {}: what changes it changes the module",
                              name);
         own = name;

@@ -22,6 +22,7 @@
 #include "format.hpp"
 #include "item.hpp"
 #include "process_state.hpp"
+#include "remove_tree.hpp"
 #include "sandbox.hpp"
 #include "seal.hpp"
 #include "text.hpp"
@@ -105,9 +106,12 @@ class Speaker : public CheckListener {
 void enter_folders(const std::string& folder) {
   const std::string current = folder + "/.current", temporary = folder + "/.temporary";
   std::error_code fault;
-  for (const std::string& made : {current, temporary})
+  for (const std::string& made : {current, temporary}) {
+    remove_tree(made, fault);  // of a process before
     std::filesystem::create_directory(made, fault);
-  if (fault || chdir(current.c_str()) != 0 || setenv("TMPDIR", temporary.c_str(), 1) != 0) return;
+    if (fault) return;
+  }
+  if (chdir(current.c_str()) != 0 || setenv("TMPDIR", temporary.c_str(), 1) != 0) return;
   ProcessState::watch_files({current, temporary});
 }
 
@@ -218,8 +222,6 @@ void unload_plugin(const WorkerOptions& options, Speaker& speaker) {
       speaker.note(format_text("it is not unloaded: still held by {}", holders_of(report)));
   } catch (const tenon::PluginError& error) {  // other plugins need it
     speaker.note(format_text("it is not unloaded: {}", error.what()));
-  } catch (const tenon::Error& error) {
-    speaker.finding({"unload", "unload", error.what(), ""});
   }
   before.restore([&](const std::string& kind, const std::string& message) {
     speaker.finding({kind, "unload", message, ""});
