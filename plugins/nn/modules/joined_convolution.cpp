@@ -108,7 +108,7 @@ std::optional<Convolution> sizes_of(const Tensor& input, const Tensor& weight,
 }  // namespace
 
 bool is_of_type(const Module& module, const char* type) {
-  return std::strcmp(tenon::host().module_type(module.handle()), type) == 0;
+  return module.defined() && std::strcmp(tenon::host().module_type(module.handle()), type) == 0;
 }
 
 bool joined_by_same_plugins() {

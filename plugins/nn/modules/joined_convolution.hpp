@@ -14,6 +14,7 @@ struct JoinedConvolution {
   bool relu = false;         // by the module or by an op
 };
 
+// False for an undefined one.
 bool is_of_type(const tenon::Module& module, const char* type);
 
 // Whether the plugins that run conv2d, as configured now, run conv2d_tail too, in the same order: it

@@ -201,4 +201,36 @@ TEST_SUITE("nn/joined_convolution") {
     CHECK_MESSAGE(text.find("conv2d(): ") != std::string::npos, text);
     CHECK_MESSAGE(text.find("in Conv2d at ") != std::string::npos, text);
   }
+
+  TEST_CASE("a Graph runs the children that it has now") {
+    const std::string nodes =
+        node("a", convolution) + ", " + node("n", batch_norm_2d) + ", " + node("r", "\"ReLU\"");
+    const Tensor x = rand({1, 2, 6, 5});
+    Module sigmoid = graph(nodes);
+    sigmoid.assign("r", made("\"Sigmoid\""));
+    CHECK(joints(sigmoid, x) == 0);
+    check_close(without_gradients(sigmoid, x), sigmoid(x).detach(), 1e-6);
+    Module identity = graph(nodes);
+    identity.assign("n", made("\"Identity\""));
+    CHECK(joints(identity, x) == 0);
+    check_close(without_gradients(identity, x), identity(x).detach(), 1e-6);
+    for (const char* child : {"a", "n", "r"}) {
+      CAPTURE(child);
+      Module less = graph(nodes);
+      less.assign(child, Module());
+      const NoGrad no_grad;
+      CHECK_THROWS_AS(less(x), Error);
+    }
+    // What add_ changes is seen where another module gives it.
+    Module changing =
+        graph(node("m", convolution) + ", " + node("b", convolution, R"(, "inputs": ["input"])") +
+              R"(, "sum": {"op": "add_", "inputs": ["m", "b"]})");
+    CHECK(joints(changing, x) == 1);
+    changing.assign("m", made("\"Identity\""));
+    const Tensor changed = x.clone();
+    CHECK(joints(changing, changed) == 0);
+    CHECK((changed - x).abs().amax().item() > 0);
+    changing.assign("m", graph(nodes).child("a"));
+    CHECK(joints(changing, x) == 1);
+  }
 }
