@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include <tenon/hooked.hpp>
 #include <tenon/runtime.hpp>
 
 #include "modules/joined_convolution.hpp"
@@ -62,8 +63,8 @@ struct Joint {
   size_t last;
   std::optional<size_t> norm, activation;  // nodes with a module
   std::optional<size_t> addend;            // a value
-  bool relu = false;                       // by the activation or by an op
   std::optional<size_t> changed;           // the node that gives it, where add_ writes to it
+  bool relu = false;                       // by the activation or by an op
 };
 
 struct Graph : ModuleOf<Graph> {
@@ -294,7 +295,7 @@ struct Graph : ModuleOf<Graph> {
     joins_ = any && joined_by_same_plugins();
   }
   std::optional<Joint> joint_at(size_t first) const {
-    Joint joint{first, {}, {}, {}};
+    Joint joint{first, {}, {}, {}, {}};
     const auto next = [&]() -> const Node* { return follower(joint.last); };
     if (const Node* node = next();
         node != nullptr && has_module(*node, "BatchNorm2d") && reads_one_value(*node)) {
@@ -385,6 +386,8 @@ struct Graph : ModuleOf<Graph> {
     const auto tensor = [&](size_t value) {
       return values[value].is_tensor() ? values[value].tensor() : Tensor();
     };
+    // A hook may have kept the addend.
+    if (joint->changed && tenon::runs_hooks(child(joint->changed))) return false;
     const Node& node = nodes_[first];
     JoinedConvolution joined{
         child(first), child(joint->norm), {}, child(joint->activation), joint->relu};

@@ -233,4 +233,16 @@ TEST_SUITE("nn/joined_convolution") {
     changing.assign("m", graph(nodes).child("a"));
     CHECK(joints(changing, x) == 1);
   }
+
+  TEST_CASE("add_ changes what a hook has kept of its addend") {
+    const Module module =
+        graph(node("m", convolution) + ", " + node("b", convolution, R"(, "inputs": ["input"])") +
+              R"(, "sum": {"op": "add_", "inputs": ["m", "b"]})");
+    Tensor kept;
+    Hook hook = module.child("m").register_forward_hook(
+        [&](const Module&, const Tensor&, const Tensor& output) { kept = output; });
+    const Tensor result = without_gradients(module, rand({1, 2, 6, 5}));
+    hook.remove();
+    CHECK((result - kept).abs().amax().item() == 0);
+  }
 }
