@@ -99,13 +99,21 @@ struct Sequential : ModuleOf<Sequential> {
       if (!pool && !is_convolution(layer) && !is_of_type(layer, "ReLU") &&
           !(is_of_type(layer, "BatchNorm2d") && normalizes_by_statistics(layer)))
         break;
-      if (tenon::runs_hooks(layer)) break;
+      if (tenon::runs_hooks(layer) || !has_plain_tensors(layer)) break;
       pools = pools || pool;
     }
     return pools ? end : begin;
   }
   static bool normalizes_by_statistics(const Module& norm) {
     return !norm.training() && norm.tensor("running_mean").defined();
+  }
+  // Other types and tangents would see a call for each block.
+  static bool has_plain_tensors(const Module& layer) {
+    const auto plain = [&](const char* name) { return is_plain(layer.tensor(name)); };
+    const bool convolution = is_convolution(layer), norm = is_of_type(layer, "BatchNorm2d");
+    return (!convolution && !norm) ||
+           (plain("weight") && plain("bias") &&
+            (convolution || (plain("running_mean") && plain("running_var"))));
   }
   // Samples whose values stay in the caches from one layer to the next; 0 where the batch has few more.
   static int64_t samples_of_block(const Module& convolution, const Tensor& input) {

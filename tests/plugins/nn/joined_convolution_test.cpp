@@ -51,6 +51,10 @@ std::string node(const std::string& name, const std::string& module, const std::
 const std::string batch_norm_2d = R"({"type": "BatchNorm2d", "num_features": 2})";
 const std::string sequence = std::string(R"({"type": "Sequential", "layers": [)") + convolution +
                              ", " + batch_norm_2d + R"(, "ReLU", )" + convolution + R"(, "ReLU"]})";
+const std::string pooling =
+    R"({"type": "Sequential", "layers": [{"type": "Conv2d", "in_channels": 2, "out_channels": 16,
+    "kernel_size": 3}, {"type": "BatchNorm2d", "num_features": 16}, "ReLU", {"type": "MaxPool2d",
+    "kernel_size": 2}]})";
 
 }  // namespace
 
@@ -244,5 +248,23 @@ TEST_SUITE("nn/joined_convolution") {
     const Tensor result = without_gradients(module, rand({1, 2, 6, 5}));
     hook.remove();
     CHECK((result - kept).abs().amax().item() == 0);
+  }
+
+  TEST_CASE("a batch is not cut where statistics have tangents") {
+    const Module module = made(pooling);
+    const Tensor x = rand({96, 2, 40, 37});
+    const NoGrad no_grad;
+    const auto pools = [&] { return count("max_pool2d", [&] { module(x); }); };
+    CHECK(pools() > 1);
+    Module norm = module.child("1");
+    for (const char* name : {"running_mean", "running_var"}) {
+      CAPTURE(name);
+      const DualLevel level;
+      const Tensor before = norm.tensor(name);
+      norm.assign(name, make_dual(before, before));
+      CHECK(pools() == 1);
+      norm.assign(name, before);
+      CHECK(pools() > 1);
+    }
   }
 }
