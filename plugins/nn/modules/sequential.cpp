@@ -70,8 +70,11 @@ struct Sequential : ModuleOf<Sequential> {
 
   // ---- a batch in blocks ----
 
-  // Of the largest value between layers, what a processor's own cache holds beside weights.
-  static constexpr int64_t kBlockBytes = int64_t{768} << 10;
+  // Of the largest value between layers, what a processor's own cache holds beside weights. Not of each
+  // thread: the results do not depend on how many there are then.
+  static constexpr int64_t kBlockBytes = int64_t{3} << 19;
+  // Fewer would leave threads without samples.
+  static constexpr int64_t kLeastSamples = 8;
 
   static Tensor run_joining(const std::vector<Module>& layers, const Tensor& input) {
     Tensor value = input;
@@ -122,8 +125,10 @@ struct Sequential : ModuleOf<Sequential> {
     const int64_t bytes = convolution.attribute<int64_t>("out_channels") * input.shape()[2] *
                           input.shape()[3] * tenon::element_size(input.dtype());
     if (bytes <= 0) return 0;
-    const int64_t block = kBlockBytes / bytes * tenon::thread_count();
-    return block == 0 || input.shape()[0] < 2 * block ? 0 : block;
+    const int64_t most = kBlockBytes / bytes, batch = input.shape()[0];
+    if (most < kLeastSamples || batch < 2 * most) return 0;
+    const int64_t blocks = (batch + most - 1) / most;
+    return (batch + blocks - 1) / blocks;
   }
   static bool computes_shapes_only() {
     int64_t* const counts = tenon::host().shapes_only_set(nullptr);

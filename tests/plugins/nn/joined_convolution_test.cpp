@@ -51,6 +51,7 @@ std::string node(const std::string& name, const std::string& module, const std::
 const std::string batch_norm_2d = R"({"type": "BatchNorm2d", "num_features": 2})";
 const std::string sequence = std::string(R"({"type": "Sequential", "layers": [)") + convolution +
                              ", " + batch_norm_2d + R"(, "ReLU", )" + convolution + R"(, "ReLU"]})";
+
 const std::string pooling =
     R"({"type": "Sequential", "layers": [{"type": "Conv2d", "in_channels": 2, "out_channels": 16,
     "kernel_size": 3}, {"type": "BatchNorm2d", "num_features": 16}, "ReLU", {"type": "MaxPool2d",
@@ -100,8 +101,6 @@ TEST_SUITE("nn/joined_convolution") {
 
   TEST_CASE("Sequential runs a large batch in blocks through convolutions and pools") {
     Draw draw(3);
-    const int32_t threads = thread_count();
-    set_thread_count(1);  // blocks are larger for more
     for (int round = 0; round < 12; ++round) {
       CAPTURE(round);
       const int64_t features = draw.between(1, 20);
@@ -113,7 +112,7 @@ TEST_SUITE("nn/joined_convolution") {
           R"(}, "ReLU", {"type": "MaxPool2d", "kernel_size": 2}, {"type": "Conv2d", "in_channels": )" +
           text + R"(, "out_channels": 3, "kernel_size": 2}, "ReLU", {"type": "Conv2d",
           "in_channels": 3, "out_channels": 2, "kernel_size": 1}, "Flatten"]})");
-      const Tensor x = rand({draw.between(40, 90), 2, 40, 37});
+      const Tensor x = rand({draw.between(70, 110), 2, 40, 37});
       check_close(without_gradients(module, x), module(x).detach(), 1e-4);
       const NoGrad no_grad;
       const int64_t calls = count("conv2d_tail", [&] { module(x); });
@@ -125,7 +124,6 @@ TEST_SUITE("nn/joined_convolution") {
       hook.remove();
       CHECK(seen == 1);  // whole
     }
-    set_thread_count(threads);
   }
 
   TEST_CASE("a Graph joins additions, and keeps what others read") {
@@ -266,5 +264,31 @@ TEST_SUITE("nn/joined_convolution") {
       norm.assign(name, before);
       CHECK(pools() > 1);
     }
+  }
+
+  TEST_CASE("the blocks of a batch are even, whatever the thread count") {
+    const int32_t threads = thread_count();
+    const Module module = made(pooling);
+    const NoGrad no_grad;
+    const Tensor x = rand({101, 2, 40, 37});
+    std::vector<Tensor> results;
+    for (const int32_t count_now : {1, 3}) {
+      set_thread_count(count_now);
+      results.push_back(module(x));
+      std::vector<int64_t> blocks;
+      TraceScope trace;
+      module(x);
+      for (const std::string& line : trace.lines()) {
+        const size_t at = line.find("call nn.functional.max_pool2d(");
+        if (at != std::string::npos)
+          blocks.push_back(std::stoll(line.substr(line.find('[', at) + 1)));
+      }
+      REQUIRE(blocks.size() > 1);
+      const auto last = static_cast<int64_t>(blocks.size()) - 1;
+      CHECK(blocks.front() == (101 + last) / (last + 1));
+      CHECK(blocks.back() == 101 - last * blocks.front());
+    }
+    set_thread_count(threads);
+    CHECK((results[0] - results[1]).abs().amax().item() == 0);
   }
 }
