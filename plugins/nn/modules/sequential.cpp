@@ -107,9 +107,6 @@ struct Sequential : ModuleOf<Sequential> {
     }
     return pools ? end : begin;
   }
-  static bool normalizes_by_statistics(const Module& norm) {
-    return !norm.training() && norm.tensor("running_mean").defined();
-  }
   // Other types and tangents would see a call for each block.
   static bool has_plain_tensors(const Module& layer) {
     const auto plain = [&](const char* name) { return is_plain(layer.tensor(name)); };
@@ -117,6 +114,9 @@ struct Sequential : ModuleOf<Sequential> {
     return (!convolution && !norm) ||
            (plain("weight") && plain("bias") &&
             (convolution || (plain("running_mean") && plain("running_var"))));
+  }
+  static bool normalizes_by_statistics(const Module& norm) {
+    return !norm.training() && norm.tensor("running_mean").defined();
   }
   // Samples whose values stay in the caches from one layer to the next; 0 where the batch has few more.
   static int64_t samples_of_block(const Module& convolution, const Tensor& input) {
@@ -137,13 +137,18 @@ struct Sequential : ModuleOf<Sequential> {
   }
   static Tensor run_in_blocks(const std::vector<Module>& layers, size_t begin, size_t end,
                               const Tensor& input, int64_t block) {
-    std::vector<Tensor> results;
-    const int64_t batch = input.shape()[0];
-    for (int64_t first = 0; first < batch; first += block) {
-      const Tensor taken = tenon::narrow(input, 0, first, std::min(block, batch - first));
-      results.push_back(run(layers, begin, end, taken, true));
+    try {
+      std::vector<Tensor> results;
+      const int64_t batch = input.shape()[0];
+      for (int64_t first = 0; first < batch; first += block) {
+        const Tensor taken = tenon::narrow(input, 0, first, std::min(block, batch - first));
+        results.push_back(run(layers, begin, end, taken, true));
+      }
+      return tenon::cat(results, 0);
+    } catch (const tenon::Error& error) {
+      if (error.kind() == TENON_ERROR_INTERRUPTED) throw;
     }
-    return tenon::cat(results, 0);
+    return run(layers, begin, end, input, true);  // an error names the batch then
   }
 
   bool joins_ = false;

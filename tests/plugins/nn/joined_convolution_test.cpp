@@ -291,4 +291,12 @@ TEST_SUITE("nn/joined_convolution") {
     set_thread_count(threads);
     CHECK((results[0] - results[1]).abs().amax().item() == 0);
   }
+
+  TEST_CASE("an error about a batch in blocks names the batch") {
+    const Module module = made(pooling);
+    const Tensor x = rand({256, 3, 40, 37});
+    const NoGrad no_grad;
+    const std::string text = refusal([&] { module(x); });
+    CHECK_MESSAGE(text.find("[256, 3, 40, 37]") != std::string::npos, text);
+  }
 }
