@@ -1,7 +1,7 @@
 // usage: tenon_scenarios NAME
 //
-// Programs that end, or fork, while threads are in the middle of calls, and programs with a config of
-// their own. What each is expected to end with is in scenarios_test.cpp.
+// Programs that end, or fork, while threads are in the middle of calls, and programs that each need
+// another config. What each is expected to end with is in scenarios_test.cpp.
 #include <atomic>
 #include <chrono>
 #include <csignal>
