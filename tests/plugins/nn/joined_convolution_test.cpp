@@ -299,4 +299,73 @@ TEST_SUITE("nn/joined_convolution") {
     const std::string text = refusal([&] { module(x); });
     CHECK_MESSAGE(text.find("[256, 3, 40, 37]") != std::string::npos, text);
   }
+
+  TEST_CASE("random modules give what their parts give one by one") {
+    Draw draw(11);
+    int64_t joined = 0, cut = 0;
+    for (int round = 0; round < 60; ++round) {
+      CAPTURE(round);
+      const bool sequential = draw.chance(75), large = draw.chance(50);
+      std::string layers;
+      int64_t channels = 2, given_pools = 0;
+      for (int64_t i = 0, length = draw.between(2, 7); i < length; ++i) {
+        std::string layer = "\"ReLU\"";
+        const int64_t kind = i == 0 ? 0 : draw.below(8);
+        if (kind < 3) {
+          const int64_t features = draw.of(std::vector<int64_t>{3, 12, 16, 16});
+          layer = R"({"type": "Conv2d", "kernel_size": 3, "padding": 1, "in_channels": )" +
+                  std::to_string(channels) + R"(, "out_channels": )" + std::to_string(features) +
+                  "}";
+          channels = features;
+        } else if (kind < 4) {
+          layer = R"({"type": "BatchNorm2d", "num_features": )" + std::to_string(channels) + "}";
+        } else if (kind < 6) {
+          layer = R"({"type": "MaxPool2d", "kernel_size": 3, "stride": 1, "padding": 1})";
+          ++given_pools;
+        }
+        layers += layers.empty() ? "" : ", ";
+        layers += sequential ? layer : node(std::to_string(i), layer);
+      }
+      Module module = sequential ? made(R"({"type": "Sequential", "layers": [)" + layers + "]}")
+                                 : graph(layers);
+      const DType dtype = draw.of(std::vector<DType>{f32, f32, f64, f16});
+      module.to(dtype);
+      const std::vector<Module> parts = module.children(false);
+      int64_t seen = 0;
+      std::vector<Hook> hooks;
+      for (Module part : parts) {
+        if (draw.chance(8)) part.train();
+        if (!draw.chance(8)) continue;
+        hooks.push_back(part.register_forward_hook(
+            [&](const Module&, const Tensor&, const Tensor&) { ++seen; }));
+      }
+      const Tensor x = rand({large ? draw.between(36, 60) : draw.between(1, 4), 2, large ? 40 : 5,
+                             large ? 37 : 6})
+                           .to(dtype);
+      const NoGrad no_grad;
+      Tensor expected = x;
+      for (const Module& part : parts) expected = part(expected);
+      const auto hooked = static_cast<int64_t>(hooks.size());
+      CHECK(seen == hooked);
+      int64_t calls = 0, pools = 0;
+      Tensor result;
+      {
+        TraceScope trace;
+        result = module(x);
+        for (const std::string& line : trace.lines()) {
+          calls += line.find("call nn.functional.conv2d_tail(") != std::string::npos ? 1 : 0;
+          pools += line.find("call nn.functional.max_pool2d(") != std::string::npos ? 1 : 0;
+        }
+      }
+      CHECK(seen == 2 * hooked);
+      const double size = 1 + expected.to(f64).abs().amax().item<double>();
+      const double apart = (result.to(f64) - expected.to(f64)).abs().amax().item<double>();
+      CHECK(apart <= size * (dtype == f16 ? 1e-2 : 1e-5));
+      joined += calls > 0 ? 1 : 0;
+      cut += pools > given_pools ? 1 : 0;
+      for (Hook& hook : hooks) hook.remove();
+    }
+    CHECK(joined > 10);
+    CHECK(cut > 2);
+  }
 }
