@@ -23,7 +23,7 @@ class DirectConvolution {
   static constexpr int64_t kMostProducts = int64_t{1} << 24;
   static bool takes(const Convolution& k) {
     return k.groups == 1 && k.patches.stride[2] == 1 && k.depth() <= kMostDepth &&
-           k.depth() * k.features * k.positions() <= kMostProducts && !k.is_pointwise();
+           k.depth() * k.features * k.positions() <= kMostProducts && !k.is_pointwise() && fits(k);
   }
 
   // `weights` are those of the op, contiguous.
@@ -65,6 +65,14 @@ class DirectConvolution {
   }
 
  private:
+  // Whether the padded image is of a size with what the other way needs: a large stride passes over
+  // most of a wide border. Its size may be beyond int64_t.
+  static bool fits(const Convolution& k) {
+    auto padded = static_cast<double>(k.channels);
+    for (int d = 0; d < 3; ++d) padded *= static_cast<double>(k.patches.padded(d));
+    return padded <= 4 * (static_cast<double>(k.channels) * static_cast<double>(k.input_plane()) +
+                          static_cast<double>(k.depth()) * static_cast<double>(k.positions()));
+  }
   // In the padded image.
   int64_t row(int64_t channel, int64_t slice, int64_t line) const {
     return ((channel * padded_[0] + slice) * padded_[1] + line) * padded_[2];

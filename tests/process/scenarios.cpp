@@ -1,7 +1,7 @@
 // usage: tenon_scenarios NAME
 //
-// Programs that end, or fork, while threads are in the middle of calls. What each is expected to end
-// with is in scenarios_test.cpp.
+// Programs that end, or fork, while threads are in the middle of calls, and programs that each need
+// another config. What each is expected to end with is in scenarios_test.cpp.
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -222,6 +222,51 @@ int fork_in_a_call() {
   return status == 0 ? 7 : 1;
 }
 
+// ---- convolutions that are joined with what follows them ----
+
+// What the call of a Conv2d with a sum and a ReLU behind it raises under a config.
+std::string refusal_of_joined(const std::string& config) {
+  apply_config(Json::parse(R"({"search_paths": [")" TENON_FIXTURES
+                           R"(/own_layers", ")" TENON_FIXTURES
+                           R"(/second"], "plugins": [{"name": "math"}, {"name": "nn"}], )" +
+                           config + "}"));
+  const Module module = create_module(Json::parse(R"({"type": "Graph", "nodes": {
+      "convolution": {"module": {"type": "Conv2d", "in_channels": 2, "out_channels": 2,
+                                 "kernel_size": 1}},
+      "sum": {"op": "add", "inputs": ["convolution", "input"]},
+      "relu": {"module": "ReLU"}}})"));
+  const NoGrad no_grad;
+  try {
+    module(ones({1, 2, 3, 3}));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+int joined_as_shipped() {
+  const std::string text = refusal_of_joined(R"("ops": {"prefer": {}})");
+  require(text.empty(), text.c_str());
+  return 7;
+}
+// Whether the preferred plugin is asked, which refuses.
+int joined_where_others_are_preferred(const std::string& preferences) {
+  const std::string text = refusal_of_joined(R"("ops": {"prefer": {)" + preferences + "}}");
+  require(text.find("a fixture") != std::string::npos, text.c_str());
+  return 7;
+}
+int joined_own_module() { return joined_where_others_are_preferred(R"("ReLU": "own_layers")"); }
+int joined_own_op() { return joined_where_others_are_preferred(R"("add": "second")"); }
+int joined_own_shapes() {
+  return joined_where_others_are_preferred(
+      R"("nn.functional.conv2d": [{"plugin": "own_layers", "when": {"input": "[1, 2, 3, 3]"}}],
+         "nn.functional.conv2d_tail": [{"plugin": "own_layers", "when": {"input": "[9]"}}])");
+}
+int joined_disabled_op() {
+  const std::string text = refusal_of_joined(R"("ops": {"disable": [{"op": "relu"}]})");
+  require(text.find("relu") != std::string::npos, text.c_str());
+  return 7;
+}
+
 const std::map<std::string, int (*)()> kScenarios = {{"return_from_main", return_from_main},
                                                      {"exit_in_thread", exit_in_thread},
                                                      {"exit_in_hook", exit_in_hook},
@@ -231,7 +276,12 @@ const std::map<std::string, int (*)()> kScenarios = {{"return_from_main", return
                                                      {"uncaught_in_thread", uncaught_in_thread},
                                                      {"fork_among_threads", fork_among_threads},
                                                      {"fork_and_load", fork_and_load},
-                                                     {"fork_in_a_call", fork_in_a_call}};
+                                                     {"fork_in_a_call", fork_in_a_call},
+                                                     {"joined_as_shipped", joined_as_shipped},
+                                                     {"joined_own_module", joined_own_module},
+                                                     {"joined_own_op", joined_own_op},
+                                                     {"joined_own_shapes", joined_own_shapes},
+                                                     {"joined_disabled_op", joined_disabled_op}};
 
 }  // namespace
 

@@ -40,6 +40,14 @@ TEST_SUITE("process") {
     }
   }
 
+  TEST_CASE("a convolution is not joined with what another plugin provides, or a config disables") {
+    for (const char* name : {"joined_as_shipped", "joined_own_module", "joined_own_op",
+                             "joined_own_shapes", "joined_disabled_op"}) {
+      CAPTURE(std::string(name));
+      CHECK(end_of(std::string(TENON_SCENARIOS " ") + name) == "exit code 7");
+    }
+  }
+
   TEST_CASE("two copies of libtenon in one process do not know of each other") {
     CHECK(end_of(TENON_TWO_RUNTIMES " " TENON_LIBRARY " " TENON_FIXTURES) == "exit code 0");
   }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include <tenon/hooked.hpp>
 #include <tenon/runtime.hpp>
 
 #include "modules/joined_convolution.hpp"
@@ -62,6 +63,7 @@ struct Joint {
   size_t last;
   std::optional<size_t> norm, activation;  // nodes with a module
   std::optional<size_t> addend;            // a value
+  std::optional<size_t> changed;           // the node that gives it, where add_ writes to it
   bool relu = false;                       // by the activation or by an op
 };
 
@@ -293,14 +295,18 @@ struct Graph : ModuleOf<Graph> {
     joins_ = any && joined_by_same_plugins();
   }
   std::optional<Joint> joint_at(size_t first) const {
-    Joint joint{first, {}, {}, {}};
+    Joint joint{first, {}, {}, {}, {}};
     const auto next = [&]() -> const Node* { return follower(joint.last); };
     if (const Node* node = next();
         node != nullptr && has_module(*node, "BatchNorm2d") && reads_one_value(*node)) {
       joint.norm = ++joint.last;
     }
     if (const Node* node = next(); node != nullptr && node->op) {
-      if ((joint.addend = other_addend(*node, nodes_[joint.last].first_result))) ++joint.last;
+      if ((joint.addend = other_addend(*node, nodes_[joint.last].first_result))) {
+        if (node->op->name() == "add_" && node->inputs[0].values[0] == *joint.addend)
+          joint.changed = giver(*joint.addend);
+        ++joint.last;
+      }
     }
     if (const Node* node = next(); node != nullptr && reads_one_value(*node)) {
       if (has_module(*node, "ReLU")) {
@@ -350,21 +356,38 @@ struct Graph : ModuleOf<Graph> {
   }
   // A new tensor, of which nothing is seen when the node changes it.
   bool is_own(const Node& reader, size_t value) const {
-    const auto gives = [&](const Node& node) { return node.first_result == value; };
-    const auto giver = std::find_if(nodes_.begin(), nodes_.end(), gives);
-    return giver != nodes_.end() && ends_with(reader, value) &&
-           (has_module(*giver, "Conv2d") || has_module(*giver, "BatchNorm2d"));
+    const std::optional<size_t> node = giver(value);
+    return node && ends_with(reader, value) && gives_new_tensors(nodes_[*node]);
+  }
+  bool gives_new_tensors(const Node& node) const {
+    return has_module(node, "Conv2d") || has_module(node, "BatchNorm2d");
+  }
+  std::optional<size_t> giver(size_t value) const {
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].first_result == value) return i;
+    }
+    return std::nullopt;
+  }
+  // Whether the children are of the types that the joint was found with, since any can be assigned.
+  bool holds(size_t first, const Joint& joint) const {
+    const auto is = [&](std::optional<size_t> node, const char* type) {
+      return !node || has_module(nodes_[*node], type);
+    };
+    return is(first, "Conv2d") && is(joint.norm, "BatchNorm2d") && is(joint.activation, "ReLU") &&
+           (!joint.changed || gives_new_tensors(nodes_[*joint.changed]));
   }
   // False where the nodes must run one by one.
   bool run_joint(size_t first, std::vector<Value>& values) const {
     const std::optional<Joint>& joint = joints_[first];
-    if (!joint) return false;
+    if (!joint || !holds(first, *joint)) return false;
     const auto child = [&](std::optional<size_t> node) {
       return node ? Module(children_[nodes_[*node].child]) : Module();
     };
     const auto tensor = [&](size_t value) {
       return values[value].is_tensor() ? values[value].tensor() : Tensor();
     };
+    // A hook may have kept the addend.
+    if (joint->changed && tenon::runs_hooks(child(joint->changed))) return false;
     const Node& node = nodes_[first];
     JoinedConvolution joined{
         child(first), child(joint->norm), {}, child(joint->activation), joint->relu};

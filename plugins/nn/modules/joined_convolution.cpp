@@ -16,16 +16,29 @@ namespace {
 
 using tenon::Module;
 
-// The plugins that are asked for an op, the first one first.
-std::vector<std::string> plugins_of(const char* op) {
-  std::vector<std::string> plugins;
-  const tenon::Json providers = tenon::describe("op", op)["providers"];
-  for (int64_t i = 0; i < providers.size(); ++i) {
-    const std::string standing = providers[i]["standing"].text();
-    if (standing == "chosen" || standing == "next")
-      plugins.push_back(providers[i]["plugin"].text());
+// Providers of an op or a module type that are asked for it, each with why.
+struct Provider {
+  std::string plugin, standing, reason;
+  bool operator==(const Provider& other) const {
+    return plugin == other.plugin && standing == other.standing && reason == other.reason;
   }
-  return plugins;
+};
+std::vector<Provider> providers_of(const char* kind, const char* name) {
+  std::vector<Provider> asked;
+  const tenon::Json providers = tenon::describe(kind, name)["providers"];
+  for (int64_t i = 0; i < providers.size(); ++i) {
+    const tenon::Json provider = providers[i], reason = provider["reason"];
+    const std::string standing = provider["standing"].text();
+    if (standing != "chosen" && standing != "next") continue;
+    asked.push_back(
+        {provider["plugin"].text(), standing, reason.defined() ? reason.text() : std::string()});
+  }
+  return asked;
+}
+// Whether no other plugin is asked.
+bool runs_by(const char* kind, const char* name, const char* plugin) {
+  const std::vector<Provider> asked = providers_of(kind, name);
+  return asked.size() == 1 && asked[0].plugin == plugin;
 }
 
 // The attributes of a Conv2d.
@@ -108,11 +121,21 @@ std::optional<Convolution> sizes_of(const Tensor& input, const Tensor& weight,
 }  // namespace
 
 bool is_of_type(const Module& module, const char* type) {
-  return std::strcmp(tenon::host().module_type(module.handle()), type) == 0;
+  return module.defined() && std::strcmp(tenon::host().module_type(module.handle()), type) == 0;
 }
 
 bool joined_by_same_plugins() {
-  return plugins_of("nn.functional.conv2d") == plugins_of("nn.functional.conv2d_tail");
+  for (const char* type : {"Conv2d", "BatchNorm2d", "ReLU", "MaxPool2d"}) {
+    if (!runs_by("module", type, "nn")) return false;
+  }
+  for (const char* op : {"nn.functional.batch_norm", "nn.functional.max_pool2d"}) {
+    if (!runs_by("op", op, "nn")) return false;
+  }
+  for (const char* op : {"relu", "relu_", "add", "add_"}) {
+    if (!runs_by("op", op, "math")) return false;
+  }
+  return providers_of("op", "nn.functional.conv2d") ==
+         providers_of("op", "nn.functional.conv2d_tail");
 }
 
 bool may_join() { return !tenon::GradMode::enabled() && tenon::host().mode_count() == 0; }

@@ -14,10 +14,12 @@ struct JoinedConvolution {
   bool relu = false;         // by the module or by an op
 };
 
+// False for an undefined one.
 bool is_of_type(const tenon::Module& module, const char* type);
 
-// Whether the plugins that run conv2d, as configured now, run conv2d_tail too, in the same order: it
-// would take the place of another plugin's conv2d otherwise. For constructors; reads listings.
+// Whether, as configured now, the plugins that run conv2d run conv2d_tail too, in the same order, and
+// only nn and math provide the modules and ops that it takes the place of. Otherwise another plugin's
+// would be passed over. For constructors; reads listings.
 bool joined_by_same_plugins();
 
 // Whether this thread's calls may be joined: gradients are off, and no mode is there to see them.

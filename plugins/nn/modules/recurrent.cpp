@@ -144,7 +144,8 @@ struct Recurrent : ModuleOf<Definition> {
     const Cell cell = cell_at(index);
     // The input's share of all steps is one product. With it comes the bias of the hidden state's, where
     // both are only added.
-    const bool joins = Definition::adds_shares && cell.hidden_bias->defined();
+    const bool joins =
+        Definition::adds_shares && cell.input_bias->defined() && cell.hidden_bias->defined();
     const Tensor input_bias = joins ? *cell.input_bias + *cell.hidden_bias : *cell.input_bias,
                  hidden_bias = joins ? Tensor() : *cell.hidden_bias;
     const std::vector<Tensor> gates =

@@ -70,8 +70,11 @@ struct Sequential : ModuleOf<Sequential> {
 
   // ---- a batch in blocks ----
 
-  // Of the largest value between layers, what a processor's own cache holds beside weights.
-  static constexpr int64_t kBlockBytes = int64_t{768} << 10;
+  // Of the largest value between layers, what a processor's own cache holds beside weights. Not of each
+  // thread: the results do not depend on how many there are then.
+  static constexpr int64_t kBlockBytes = int64_t{3} << 19;
+  // Fewer would leave threads without samples.
+  static constexpr int64_t kLeastSamples = 8;
 
   static Tensor run_joining(const std::vector<Module>& layers, const Tensor& input) {
     Tensor value = input;
@@ -99,10 +102,18 @@ struct Sequential : ModuleOf<Sequential> {
       if (!pool && !is_convolution(layer) && !is_of_type(layer, "ReLU") &&
           !(is_of_type(layer, "BatchNorm2d") && normalizes_by_statistics(layer)))
         break;
-      if (tenon::runs_hooks(layer)) break;
+      if (tenon::runs_hooks(layer) || !has_plain_tensors(layer)) break;
       pools = pools || pool;
     }
     return pools ? end : begin;
+  }
+  // Other types and tangents would see a call for each block.
+  static bool has_plain_tensors(const Module& layer) {
+    const auto plain = [&](const char* name) { return is_plain(layer.tensor(name)); };
+    const bool convolution = is_convolution(layer), norm = is_of_type(layer, "BatchNorm2d");
+    return (!convolution && !norm) ||
+           (plain("weight") && plain("bias") &&
+            (convolution || (plain("running_mean") && plain("running_var"))));
   }
   static bool normalizes_by_statistics(const Module& norm) {
     return !norm.training() && norm.tensor("running_mean").defined();
@@ -114,8 +125,10 @@ struct Sequential : ModuleOf<Sequential> {
     const int64_t bytes = convolution.attribute<int64_t>("out_channels") * input.shape()[2] *
                           input.shape()[3] * tenon::element_size(input.dtype());
     if (bytes <= 0) return 0;
-    const int64_t block = kBlockBytes / bytes * tenon::thread_count();
-    return block == 0 || input.shape()[0] < 2 * block ? 0 : block;
+    const int64_t most = kBlockBytes / bytes, batch = input.shape()[0];
+    if (most < kLeastSamples || batch < 2 * most) return 0;
+    const int64_t blocks = (batch + most - 1) / most;
+    return (batch + blocks - 1) / blocks;
   }
   static bool computes_shapes_only() {
     int64_t* const counts = tenon::host().shapes_only_set(nullptr);
@@ -124,13 +137,18 @@ struct Sequential : ModuleOf<Sequential> {
   }
   static Tensor run_in_blocks(const std::vector<Module>& layers, size_t begin, size_t end,
                               const Tensor& input, int64_t block) {
-    std::vector<Tensor> results;
-    const int64_t batch = input.shape()[0];
-    for (int64_t first = 0; first < batch; first += block) {
-      const Tensor taken = tenon::narrow(input, 0, first, std::min(block, batch - first));
-      results.push_back(run(layers, begin, end, taken, true));
+    try {
+      std::vector<Tensor> results;
+      const int64_t batch = input.shape()[0];
+      for (int64_t first = 0; first < batch; first += block) {
+        const Tensor taken = tenon::narrow(input, 0, first, std::min(block, batch - first));
+        results.push_back(run(layers, begin, end, taken, true));
+      }
+      return tenon::cat(results, 0);
+    } catch (const tenon::Error& error) {
+      if (error.kind() == TENON_ERROR_INTERRUPTED) throw;
     }
-    return tenon::cat(results, 0);
+    return run(layers, begin, end, input, true);  // an error names the batch then
   }
 
   bool joins_ = false;

@@ -1,4 +1,6 @@
 // conv2d: values against a naive convolution for strides, paddings, dilations, groups; refusals.
+#include <limits>
+
 #include "../compare.hpp"
 
 using namespace compare;
@@ -108,6 +110,20 @@ TEST_SUITE("nn") {
     const Tensor w = tenon::ones({3, 2, 2, 2}).requires_grad_();
     functional::conv2d(tenon::zeros({0, 2, 4, 4}), w).sum().backward();
     check_close(w.grad(), tenon::zeros({3, 2, 2, 2}));
+  }
+
+  TEST_CASE("padding that the stride passes over needs no memory") {
+    const int64_t far = std::numeric_limits<int32_t>::max();
+    const Tensor x = numbers({1, 8, 4, 4}), w = numbers({2, 8, 2, 2});
+    const Tensor result = functional::conv2d(x, w, Tensor(), {far, 1}, {far, 0});
+    REQUIRE(result.sizes() == std::vector<int64_t>{1, 2, 3, 3});
+    check_close(result.select(2, 1), functional::conv2d(x, w).select(2, 0), 1e-6);
+    CHECK(result.select(2, 0).abs().amax().item() == 0);
+    const Tensor volume = numbers({1, 1, 4, 4, 4}), kernel = numbers({2, 1, 2, 2, 2});
+    const Tensor wide = functional::conv3d(volume, kernel, Tensor(), {far, far, 1}, {far, far, 0});
+    REQUIRE(wide.sizes() == std::vector<int64_t>{1, 2, 3, 3, 3});
+    check_close(wide.select(2, 1).select(2, 1),
+                functional::conv3d(volume, kernel).select(2, 0).select(2, 0), 1e-6);
   }
 
   TEST_CASE("conv2d refuses what does not fit") {

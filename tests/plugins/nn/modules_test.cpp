@@ -294,6 +294,29 @@ TEST_SUITE("nn") {
     }
   }
 
+  TEST_CASE("recurrent modules of which one bias was removed add the other") {
+    tenon::seed_generator(1);
+    for (const std::string type : {"RNN", "LSTM", "GRU"}) {
+      for (const char* name : {"bias_ih_l0", "bias_hh_l0"}) {
+        CAPTURE(type);
+        CAPTURE(name);
+        Module module = Module::create(type, arg("input_size") = 3, arg("hidden_size") = 4);
+        const tenon::NoGrad no_grad;
+        const auto last = [&] {
+          using Two = std::tuple<Tensor, Tensor>;
+          using Three = std::tuple<Tensor, Tensor, Tensor>;
+          const Tensor x = numbers({5, 2, 3});
+          return type == "LSTM" ? std::get<1>(module.call<Three>(x))
+                                : std::get<1>(module.call<Two>(x));
+        };
+        module.tensor(name).zero_();
+        const Tensor expected = last();
+        module.assign(name, Tensor());
+        check_close(last(), expected, 1e-6);
+      }
+    }
+  }
+
   TEST_CASE("a model from JSON trains, saves and loads") {
     tenon::seed_generator(1);
     const std::string description = R"({"type": "Sequential", "layers": [
