@@ -180,7 +180,7 @@ class PoolSquares {
         // is overwritten by the rows behind.
         const int64_t x = count < N ? 0 : std::min(next, count - N);
         const int64_t top = 2 * x + 2 * y * width, at = y * count + x;
-        if (top + width + 2 * N <= in && at + N <= out)
+        if (top + width + int64_t{2} * N <= in && at + N <= out)
           take(plane + top, plane + top + width, values + at);
         else
           take_some(plane + top, plane + top + width, values + at, std::min<int64_t>(N, count));

@@ -78,7 +78,7 @@ struct Normalization {
   bool read(const Module& norm, DType dtype, int64_t features) {
     const Tensor mean = norm.tensor("running_mean"), variance = norm.tensor("running_var"),
                  weight = norm.tensor("weight"), bias = norm.tensor("bias");
-    const double eps = norm.attribute<double>("eps");
+    const auto eps = norm.attribute<double>("eps");
     if (norm.training() || !fits(mean, dtype, features) || !fits(variance, dtype, features) ||
         (weight.defined() && !fits(weight, dtype, features)) ||
         (bias.defined() && !fits(bias, dtype, features)) || !(eps >= 0)) {

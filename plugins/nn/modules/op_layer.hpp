@@ -50,7 +50,7 @@ Tensor apply_op_with(const ModuleOf<Definition>& self, std::initializer_list<Con
       for (size_t i = 0; i < count; ++i) {
         for (const Converted& other : converted) {
           if (other.tensor.defined() &&
-              std::string_view(names[i].data, names[i].length) == other.name)
+              std::string_view(names[i].data, static_cast<size_t>(names[i].length)) == other.name)
             values[i] = tenon::Argument(other.tensor).value();
         }
       }
