@@ -314,6 +314,7 @@ class Run final : public EngineRun {
     if (visits_[index].queued) return;
     visits_[index].queued = true;
     ready_.emplace_back(visits_[index].node->sequence(), index);
+    // Of one alone it would read back what was just stored.
     if (ready_.size() > 1) std::push_heap(ready_.begin(), ready_.end());
   }
   uint32_t take_ready() {

@@ -122,10 +122,14 @@ struct Sequential : ModuleOf<Sequential> {
   static int64_t samples_of_block(const Module& convolution, const Tensor& input) {
     if (!input.defined() || input.dim() != 4 || !is_plain(input) || computes_shapes_only())
       return 0;
-    const int64_t bytes = convolution.attribute<int64_t>("out_channels") * input.shape()[2] *
-                          input.shape()[3] * tenon::element_size(input.dtype());
-    if (bytes <= 0) return 0;
-    const int64_t most = kBlockBytes / bytes, batch = input.shape()[0];
+    const int64_t batch = input.shape()[0];
+    int64_t bytes = tenon::element_size(input.dtype());
+    for (const int64_t size :
+         {convolution.attribute<int64_t>("out_channels"), input.shape()[2], input.shape()[3]}) {
+      if (size <= 0 || size > kBlockBytes / bytes) return 0;
+      bytes *= size;
+    }
+    const int64_t most = kBlockBytes / bytes;
     if (most < kLeastSamples || batch < 2 * most) return 0;
     const int64_t blocks = (batch + most - 1) / most;
     return (batch + blocks - 1) / blocks;

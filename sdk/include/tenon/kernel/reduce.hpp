@@ -447,7 +447,7 @@ struct CompiledReduction {
       Kernel::merge(reinterpret_cast<Total*>(totals)[i], reinterpret_cast<const Total*>(others)[i]);
     }
   }
-  // Vectors of two registers where there is no wider one: as many lanes as v3 has, so that rounding adds up
+  // Vectors of two registers where none are wider: as many lanes as v3 has, so that rounding adds up
   // no further.
   static constexpr int narrowest = Kernel::wide ? 32 : 16;
   static constexpr KernelTable baseline{sizeof(typename Kernel::In),
