@@ -17,6 +17,7 @@
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/base/json.hpp"
+#include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/plugin/item_check.hpp"
 #include "core/plugin/loader_libraries.hpp"
@@ -340,13 +341,19 @@ bool is_mapped(const std::string& path) {
   return true;
 }
 
-void LoadedPlugin::shutdown() const noexcept {
-  if (table == nullptr || table->shutdown == nullptr) return;
+std::string LoadedPlugin::shutdown() const {
+  if (table == nullptr || table->shutdown == nullptr) return "";
+  std::string fault = "its shutdown throws";
   try {
     table->shutdown();
+    return "";
+  } catch (const std::exception& error) {
+    fault += format_text(": {}", error.what());
   } catch (...) {
-    // Nothing can be done for a plugin that throws in its shutdown.
+    fault += " an object that is not a std::exception";
   }
+  log(LogLevel::warning, table->id, fault);
+  return fault;
 }
 
 bool LoadedPlugin::unmap() noexcept {

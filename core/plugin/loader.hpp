@@ -27,8 +27,8 @@ struct LoadedPlugin {
   const tenon_plugin* table = nullptr;
   OpenLibrary* library = nullptr;
   PluginCode* code = nullptr;
-  // Runs the plugin's shutdown; does not unmap it.
-  void shutdown() const noexcept;
+  // Runs the plugin's shutdown; does not unmap it. What it threw, which is logged, too; "": nothing.
+  std::string shutdown() const;
   // Closes the file and forgets the code, which nothing may use any more. Whether the system's loader
   // has unmapped it: something else may have the same file open.
   bool unmap() noexcept;

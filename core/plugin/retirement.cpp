@@ -50,6 +50,7 @@ RetiredPlugin RetiredCode::report() const {
   report.path = path;
   report.generation = generation;
   report.kept_by = verdict.reasons;
+  if (step_ > Step::Holders) report.fault = fault_;
   if (step_ != Step::Done) {
     report.holders = loaded.code->holders();
     report.recorded = recorded_by(*loaded.code);
@@ -91,7 +92,7 @@ void Retirement::advance(RetiredCode& code) {
     for (size_t i = 0; i < kHolders; ++i) {
       if (i != own && holders[i] != 0) return;
     }
-    if (!std::exchange(code.shut_down_, true)) code.loaded.shutdown();
+    if (!std::exchange(code.shut_down_, true)) code.fault_ = code.loaded.shutdown();
     if (code.loaded.code->is_held()) return;
     code.mark_ = mark_running_calls();
     code.step_ = Step::LastCalls;

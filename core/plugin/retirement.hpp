@@ -34,6 +34,7 @@ struct RetiredPlugin {
   std::array<int64_t, kHolders> holders{};
   std::vector<std::string> recorded;  // where, of nodes among these that are tracked
   std::vector<std::string> kept_by;   // why it is not unmapped
+  std::string fault;                  // what its shutdown threw; "": nothing
 };
 const char* retired_state_text(RetiredPlugin::State state) noexcept;
 // "3 nodes of a graph, 1 hook"; "" for none.
@@ -63,6 +64,7 @@ class RetiredCode {
 
   uint64_t mark_ = 0;
   bool shut_down_ = false;
+  std::string fault_;  // of its shutdown; written before the step that follows
   std::atomic<Step> step_{Step::Calls};
   bool unmapped_ = false;
 

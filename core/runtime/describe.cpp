@@ -322,7 +322,9 @@ void put_retired(JsonBuilder& document, const RetiredPlugin& retired) {
   for (const std::string& place : retired.recorded) document.value(place);
   document.end_array().key("kept_by").begin_array();
   for (const std::string& reason : retired.kept_by) document.value(reason);
-  document.end_array().end_object();
+  document.end_array();
+  if (!retired.fault.empty()) document.member("fault", retired.fault);
+  document.end_object();
 }
 
 // Of its code, which lives; and whether it could be unmapped, read from the file as it is.

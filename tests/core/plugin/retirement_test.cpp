@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <thread>
 
 #include "tests/core/plugin/support.hpp"
@@ -22,6 +23,7 @@ std::function<void()>& at_shutdown() {
 // Generations without a library: their verdict keeps them mapped, so that the test owns their code.
 struct World {
   World() {
+    table.id = "made";
     table.shutdown = [] { at_shutdown()(); };
     at_shutdown() = [this] { ++shutdowns; };
   }
@@ -136,6 +138,20 @@ TEST_SUITE("plugin/retirement") {
     at_shutdown() = [] { throw 1; };
     world.retirement.sweep();
     CHECK(world.retirement.reports().empty());
+  }
+
+  TEST_CASE("a report says what a shutdown threw") {
+    World world;
+    const auto fault_of = [&](uint64_t generation, std::function<void()> body) {
+      at_shutdown() = std::move(body);
+      const auto code = world.retire(generation);
+      return world.retirement.wait(*code, UnloadChoice::Wait, -1).fault;
+    };
+    CHECK(fault_of(1, [] {}).empty());
+    CHECK(fault_of(2, [] { throw std::runtime_error("no room"); }) ==
+          "its shutdown throws: no room");
+    CHECK(fault_of(3, [] { throw 1; }) ==
+          "its shutdown throws an object that is not a std::exception");
   }
 
   TEST_CASE("what throws while code is freed leaves it to the next look") {

@@ -17,6 +17,7 @@ constexpr std::array kKinds{
          "fix the problem above; `tenon show` prints the plugin's state"},
     Kind{"crash", "the process survives the call",
          "run the sample under a debugger: `gdb --args tenon check ... --in-process`"},
+    Kind{"shutdown", "shutdown ends by returning", "catch there what its calls may throw"},
     Kind{"exit", "the process ends when the checker ends it",
          "report the failure: throw, or return a status; never end the process"},
     Kind{"timeout", "each item ends within the time limit",

@@ -218,6 +218,8 @@ void unload_plugin(const WorkerOptions& options, Speaker& speaker) {
   const ProcessState before = ProcessState::now();
   try {
     const Json report = tenon::unload(options.plugin, tenon::Unload::wait, most_ms);
+    if (const Json fault = report["fault"]; !fault.is_null())
+      speaker.finding({"shutdown", "unload", fault.text(), ""});
     if (report["state"].text() == "draining")
       speaker.note(format_text("it is not unloaded: still held by {}", holders_of(report)));
   } catch (const tenon::PluginError& error) {  // other plugins need it

@@ -835,9 +835,9 @@ typedef struct tenon_host {
    * code with it. `choice`, a TENON_UNLOAD_, says what to do while that is so; `timeout_ms` limits
    * TENON_UNLOAD_WAIT, < 0: no limit. `report`, which may be null, becomes {"id", "path",
    * "generation", "state": "draining", "drained" or "unmapped", "holders": {kind: count}, "kept_by":
-   * [text]}: why drained code is not unmapped. It is loaded again by plugin_load alone. PluginError
-   * when it is not loaded, is held (TENON_UNLOAD_REFUSE), when other plugins build on its tensor types,
-   * or within a call, but for TENON_UNLOAD_FORCE. New reference. Any thread. */
+   * [text], "fault"?}: why drained code is not unmapped, what its shutdown threw. Loaded again by
+   * plugin_load alone. PluginError when it is not loaded, is held (TENON_UNLOAD_REFUSE), when others
+   * build on its types, or within a call, but for TENON_UNLOAD_FORCE. New reference. Any thread. */
   tenon_status(TENON_CALL* plugin_unload)(const char* id, uint32_t choice, int64_t timeout_ms,
                                           tenon_json** report, tenon_error** error);
   /* Loads the plugin's file as it is now and puts its code in place of the code that is active: calls
