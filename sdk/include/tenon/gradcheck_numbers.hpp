@@ -113,13 +113,14 @@ inline std::vector<double> arbitrary_numbers(int64_t count, uint64_t seed) {
   return numbers;
 }
 inline Tensor tensor_of(const std::vector<double>& numbers, const Tensor& like) {
-  Tensor result = empty_tensor(like.shape(), like.dtype());
-  visit(real_dtype(like.dtype()), [&](auto zero) {
+  const Tensor result =
+      empty_tensor(like.shape(), is_half(like.dtype()) ? DType::f64 : like.dtype());
+  visit(real_dtype(result.dtype()), [&](auto zero) {
     using T = decltype(zero);
     std::transform(numbers.begin(), numbers.end(), static_cast<T*>(result.view_record().data),
                    [](double number) { return static_cast<T>(number); });
   });
-  return result;
+  return result.dtype() == like.dtype() ? result : contiguous_as(result, like.dtype());
 }
 inline Tensor arbitrary_like(const Tensor& like, uint64_t seed) {
   return tensor_of(arbitrary_numbers(number_count(like), seed), like);

@@ -27,9 +27,9 @@ uint64_t hashed(const std::string& text, uint64_t seed) {
 // Numbers that keep their distance from each other and, where the range has both signs, from zero:
 // maxima and kinks stay where they are when one is moved a little.
 Tensor make_tensor(const TensorSpec& spec, uint64_t& state) {
-  const Tensor result = tenon::empty_tensor(
-      tenon::IntList(spec.shape.data(), static_cast<int64_t>(spec.shape.size())), spec.dtype);
-  const auto count = static_cast<size_t>(number_count(result));
+  const tenon::IntList shape(spec.shape.data(), static_cast<int64_t>(spec.shape.size()));
+  size_t count = tenon::is_complex(spec.dtype) ? 2 : 1;
+  for (const int64_t size : spec.shape) count *= static_cast<size_t>(size);
   const auto draw = [&] {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return static_cast<double>(state >> 11) * 0x1p-53;
@@ -46,20 +46,7 @@ Tensor make_tensor(const TensorSpec& spec, uint64_t& state) {
         number = 0.02 * spec.high;
     }
   }
-  tenon::visit(tenon::real_dtype(spec.dtype), [&](auto zero) {
-    using T = decltype(zero);
-    T* to = static_cast<T*>(result.view_record().data);
-    for (size_t i = 0; i < count; ++i) {
-      const double number = numbers[i % numbers.size()];
-      if constexpr (std::is_same_v<T, bool>)
-        to[i] = number > 0;
-      else if constexpr (std::is_integral_v<T>)
-        to[i] = static_cast<T>(std::floor(number));
-      else
-        to[i] = static_cast<T>(number);
-    }
-  });
-  return result;
+  return tensor_of(shape, spec.dtype, numbers);
 }
 
 }  // namespace

@@ -116,8 +116,15 @@ void check_gradient(OverrideCheck& check, const AnsweredCall& answered) {
     if (!differentiable)
       return check.listener.note(
           format_text("on {} its result does not require grad, that of the op does", order));
+    // Gradients of f64 went through the dtype of the results.
+    Tolerance room = kOtherDtype;
+    for (size_t r = 0; r < std::min(found_results.size(), expected_results.size()); ++r) {
+      const Tolerance wide = wide_enough(kOtherDtype, found_results[r], expected_results[r]);
+      room.absolute = std::max(room.absolute, wide.absolute);
+      room.relative = std::max(room.relative, wide.relative);
+    }
     for (size_t i = 0; i < found.size(); ++i) {
-      const std::string what = difference(found[i], expected[i], kOtherDtype);
+      const std::string what = difference(found[i], expected[i], room);
       if (what.empty()) continue;
       check.find("override-gradient",
                  format_text("on {}, once through the override and once through the op on the "

@@ -61,6 +61,11 @@ bool has_floating(const std::vector<Tensor>& tensors) {
     return tensor.defined() && tenon::is_differentiable(tensor.dtype());
   });
 }
+bool any_half(const std::vector<Tensor>& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
+    return tensor.defined() && tenon::is_half(tensor.dtype());
+  });
+}
 bool all_finite(const std::vector<Tensor>& tensors) {
   for (const Tensor& tensor : tensors) {
     if (!tensor.defined() || !tenon::is_differentiable(tensor.dtype())) continue;
@@ -126,15 +131,29 @@ Tensor reshaped(const Tensor& tensor, const std::vector<int64_t>& shape) {
 std::vector<double> numbers_of(const Tensor& tensor) { return tenon::detail::numbers_of(tensor); }
 int64_t number_count(const Tensor& tensor) { return tenon::detail::number_count(tensor); }
 
-Tensor with_elements(const Tensor& like, const std::vector<double>& numbers) {
-  const Tensor result = tenon::empty_tensor(like.shape(), like.dtype());
-  tenon::visit(tenon::real_dtype(like.dtype()), [&](auto zero) {
+Tensor tensor_of(tenon::IntList shape, tenon::DType dtype, const std::vector<double>& numbers) {
+  const bool written = tenon::is_computed(tenon::real_dtype(dtype));
+  // What kernels do not compute in is converted.
+  const Tensor result = tenon::empty_tensor(shape, written                 ? dtype
+                                                   : tenon::is_half(dtype) ? tenon::f64
+                                                                           : tenon::i64);
+  tenon::visit(tenon::real_dtype(result.dtype()), [&](auto zero) {
     using T = decltype(zero);
     T* to = static_cast<T*>(result.view_record().data);
-    for (int64_t i = 0; i < number_count(result); ++i)
-      to[i] = static_cast<T>(numbers[static_cast<size_t>(i) % numbers.size()]);
+    for (int64_t i = 0; i < number_count(result); ++i) {
+      const double number = numbers[static_cast<size_t>(i) % numbers.size()];
+      if constexpr (std::is_same_v<T, bool>)
+        to[i] = number > 0;
+      else if constexpr (std::is_integral_v<T>)
+        to[i] = static_cast<T>(std::floor(number));
+      else
+        to[i] = static_cast<T>(number);
+    }
   });
-  return result;
+  return written ? result : tenon::contiguous_as(result, dtype);
+}
+Tensor with_elements(const Tensor& like, const std::vector<double>& numbers) {
+  return tensor_of(like.shape(), like.dtype(), numbers);
 }
 
 std::vector<Tensor> tensors_of(const std::vector<Piece>& pieces) {
@@ -332,7 +351,6 @@ std::vector<Piece> pieces_of(std::vector<Value> results) {
   return pieces;
 }
 
-// A few of the last places of the narrower dtype, where any will do.
 Tolerance wide_enough(Tolerance tolerance, const Tensor& a, const Tensor& b) {
   const auto either = [&](tenon::DType dtype) { return a.dtype() == dtype || b.dtype() == dtype; };
   const double last_place = either(tenon::bf16) ? 0x1p-7 : either(tenon::f16) ? 0x1p-10 : 0;
@@ -348,12 +366,12 @@ std::string difference(const Tensor& a, const Tensor& b, const Tolerance& tolera
   const Tensor one = readable(a), other = readable(b);
   if (!one.defined() || !other.defined()) return "";
   if (one.dtype() == other.dtype() && bytes_of(one) == bytes_of(other)) return "";
-  if (one.dtype() == other.dtype() && !tenon::is_differentiable(one.dtype()))
-    return whole_difference(one, other);
+  const bool whole = one.dtype() == other.dtype() && !tenon::is_differentiable(one.dtype());
+  if (whole && tenon::is_computed(one.dtype())) return whole_difference(one, other);
   const auto x = numbers_of(one), y = numbers_of(other);
   if (x.size() != y.size())
     return format_text(" is {} in one and {} in the other", shape_text(a), shape_text(b));
-  const Tolerance room = wide_enough(tolerance, a, b);
+  const Tolerance room = whole ? Tolerance{0, 0} : wide_enough(tolerance, a, b);
   for (size_t i = 0; i < x.size(); ++i) {
     const std::string found = number_difference({x[i]}, {y[i]}, room);
     if (!found.empty()) return format_text(" has {} at element {}", found, i);

@@ -21,6 +21,8 @@ std::vector<std::vector<char>> bytes_of(const std::vector<tenon::Tensor>& tensor
 bool shares_storage(const tenon::Tensor& a, const tenon::Tensor& b);
 std::string shape_text(const tenon::Tensor& tensor);  // "[2, 3] f64"
 bool has_floating(const std::vector<tenon::Tensor>& tensors);
+// Whether one is of f16 or bf16: differences of such numbers say nothing of a gradient.
+bool any_half(const std::vector<tenon::Tensor>& tensors);
 bool all_finite(const std::vector<tenon::Tensor>& tensors);
 
 // ---- copies ----
@@ -39,6 +41,9 @@ tenon::Tensor reshaped(const tenon::Tensor& tensor, const std::vector<int64_t>& 
 // The real numbers that a tensor is made of: one for each element, two for each complex one.
 std::vector<double> numbers_of(const tenon::Tensor& tensor);
 int64_t number_count(const tenon::Tensor& tensor);
+// A contiguous tensor of these numbers, again and again: of whole dtypes the next whole number below.
+tenon::Tensor tensor_of(tenon::IntList shape, tenon::DType dtype,
+                        const std::vector<double>& numbers);
 // Another tensor with these numbers, by position.
 tenon::Tensor with_elements(const tenon::Tensor& like, const std::vector<double>& numbers);
 
@@ -71,6 +76,9 @@ inline constexpr Tolerance kOtherDtype{1e-5, 1.2e-4, true};
 inline constexpr Tolerance kSingle{1e-5, 1e-5, false};
 // Some of the smallest numbers, which sums in another order differ by.
 inline constexpr Tolerance kSubnormal{1e-322, 1e-2, false}, kSubnormalSingle{3e-44, 1e-2, false};
+
+// With a few of the last places of the narrower dtype, where any dtype will do.
+Tolerance wide_enough(Tolerance tolerance, const tenon::Tensor& a, const tenon::Tensor& b);
 
 // "3 in one and 4 in the other at element 1": the first place where numbers differ by more; empty:
 // none.
