@@ -78,7 +78,9 @@ TEST_SUITE("check against") {
         {"pair.turned", {"provider-differs"}},
         {"pair.path", {"provider-differs"}},
         {"pair.sampled", {"provider-differs"}}};
-    for (const auto& [name, found] : expected) {
+    for (const auto& row : expected) {
+      const auto& name = row.first;
+      const auto& found = row.second;
       CAPTURE(name);
       REQUIRE(item(report, name).is_object());
       CHECK(kinds(item(report, name)) == found);

@@ -41,7 +41,7 @@ TEST_SUITE("check") {
     std::ofstream(folder.path("kept") / "file") << "kept";
     const OtherUser user;
     const fs::path top = folder.path("top");
-    for (const mode_t mode : {0700, 0500, 0000}) {
+    for (const mode_t mode : {0700U, 0500U, 0000U}) {
       CAPTURE(mode);
       fs::create_directories(top / "a" / "b");
       std::ofstream(top / "a" / "b" / "file") << "text";

@@ -448,7 +448,8 @@ TEST_SUITE("plugins/numpy_oracle") {
         if (ops.count(name + "_") != 0) ++mentions[name + "_"];
       }
     }
-    for (const auto& [name, op] : ops) {
+    for (const auto& one : ops) {
+      const auto& name = one.first;
       if (name.compare(0, 3, "nn.") == 0 || name.compare(0, 6, "optim.") == 0) continue;
       if (name.compare(0, 7, "metric.") == 0 || name.compare(0, 9, "schedule.") == 0) continue;
       CAPTURE(name);

@@ -208,7 +208,9 @@ TEST_SUITE("plugins/thread_count") {
   TEST_CASE("one, two and three threads give the same bits, forward and backward") {
     const ThreadCount restored;
     Calls calls(7);
-    for (const auto& [name, make] : calls.makers()) {
+    for (const auto& maker : calls.makers()) {
+      const auto& name = maker.first;
+      const auto& make = maker.second;
       CAPTURE(name);
       for (int round = 0; round < 5; ++round) {
         CAPTURE(round);

@@ -46,8 +46,10 @@ void check_error(const std::string& text, const std::function<void()>& body) {
 
 TEST_SUITE("handlers") {
   TEST_CASE("hooks of tensors, nodes and modules") {
-    for (const auto& [text, raise] : kThrows) {
-      const auto each = [&, raise = raise](auto&& attach) {
+    for (const auto& entry : kThrows) {
+      const auto& text = entry.first;
+      const auto& raise = entry.second;
+      const auto each = [&](auto&& attach) {
         const Tensor x = tensor({1.0}).requires_grad_();
         const Tensor y = (x * 2.0).sum();
         const auto hook = attach(x, y);

@@ -34,7 +34,8 @@ class Sequence {
       case 6:
         return run_backward();
       default:
-        if (!graphs_.empty()) graphs_.erase(graphs_.begin() + random_() % graphs_.size());
+        if (!graphs_.empty())
+          graphs_.erase(graphs_.begin() + static_cast<int64_t>(random_() % graphs_.size()));
     }
   }
 

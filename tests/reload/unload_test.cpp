@@ -106,7 +106,9 @@ TEST_SUITE("unload") {
          }},
     };
     const auto still_there = [] { return tenon::describe("plugin", "leaving")["retired"].size(); };
-    for (const auto& [kind, hold] : kinds) {
+    for (const auto& one : kinds) {
+      const auto& kind = one.first;
+      const auto& hold = one.second;
       CAPTURE(kind);
       const int before = mapped("leaving.so");
       load();

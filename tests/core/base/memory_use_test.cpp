@@ -15,8 +15,10 @@ TEST_SUITE("memory use") {
     if (!allocation::kCaching) return;
     release(allocate(1), 1);  // the thread has its lists now
     const int64_t before = small_bytes_in_use();
-    for (const auto& [bytes, counted] :
+    for (const auto& size :
          {std::pair<int64_t, int64_t>{1, 64}, {100, 128}, {1025, 1280}, {4096, 4096}, {4097, 0}}) {
+      const auto& bytes = size.first;
+      const auto& counted = size.second;
       CAPTURE(bytes);
       void* block = allocate(bytes);
       CHECK(small_bytes_in_use() - before == counted);

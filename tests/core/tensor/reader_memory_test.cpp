@@ -72,7 +72,8 @@ TEST_SUITE("reader memory") {
           {"{\"a\":[0", ",{}", "]}"},
           {R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})",
            R"(,"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})", "}"}}) {
-      CAPTURE(begin);
+      const std::string shown = begin;
+      CAPTURE(shown);
       const Written file(filled(begin, part, end));
       check_tensors_bound(file, Outcome::Refused);
     }
@@ -96,8 +97,9 @@ TEST_SUITE("reader memory") {
 
   TEST_CASE("as many tensors as are read take no more, with data and without") {
     if (!kCanMeasureMemory) return;
-    for (const auto& [count, bytes] :
-         {std::pair<size_t, size_t>{34'000, 0}, {34'000, 1}, {100'000, 400}}) {
+    for (const auto& size : {std::pair<size_t, size_t>{34'000, 0}, {34'000, 1}, {100'000, 400}}) {
+      const auto& count = size.first;
+      const auto& bytes = size.second;
       CAPTURE(count);
       CAPTURE(bytes);
       const Written file(tensors(count, bytes), count * bytes);

@@ -152,7 +152,7 @@ TEST_SUITE("dnnl/convolution") {
 
   TEST_CASE("recorded gradients of both orders, tangents and transposes agree with f64") {
     Draw draw(4);
-    for (int round = 0; round < 12; ++round) {
+    for (uint64_t round = 0; round < 12; ++round) {
       const Case c(draw);
       CAPTURE(c.op);
       CAPTURE(c.input_shape);

@@ -179,7 +179,9 @@ TEST_SUITE("nn") {
       const Tensor after = loss(input, target);
       CHECK(after.dtype() == tenon::f64);
       CHECK(after.item<double>() == doctest::Approx(before.item<double>()));
-      for (const auto& [name, buffer] : loss.named_buffers()) {
+      for (const auto& entry : loss.named_buffers()) {
+        const auto& name = entry.first;
+        const auto& buffer = entry.second;
         CAPTURE(name);
         CHECK(buffer.dtype() == tenon::f64);
       }

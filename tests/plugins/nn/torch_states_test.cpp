@@ -87,13 +87,17 @@ void check_module(const std::string& name, const Json& description,
     loss = loss + (results[i] * weights_like(results[i])).sum();
   }
   if (loss.requires_grad()) loss.backward();
-  for (const auto& [key, parameter] : module.named_parameters()) {
+  for (const auto& entry : module.named_parameters()) {
+    const auto& key = entry.first;
+    const auto& parameter = entry.second;
     CAPTURE(key);
     const auto gradient = saved.find("grad/" + key);
     REQUIRE(gradient != saved.end());
     CHECK(largest_difference(parameter.grad(), gradient->second) < 2e-5);
   }
-  for (const auto& [key, buffer] : module.named_buffers()) {
+  for (const auto& entry : module.named_buffers()) {
+    const auto& key = entry.first;
+    const auto& buffer = entry.second;
     CAPTURE(key);
     const auto after = saved.find("after/" + key);
     REQUIRE(after != saved.end());

@@ -293,7 +293,9 @@ TEST_SUITE("ranks") {
         }
         // Stopped in the middle of an epoch, and continued on another number of ranks.
         const std::pair<int, int> ways[] = {joined ? std::pair{3, 2} : std::pair{2, 1}};
-        for (const auto& [first, second] : ways) {
+        for (const auto& way : ways) {
+          const auto& first = way.first;
+          const auto& second = way.second;
           CAPTURE(first);
           REQUIRE(run_ranks(folder, engine, first, job + weights + " stop 7" + checkpoint).code ==
                   0);
@@ -347,7 +349,9 @@ TEST_SUITE("ranks") {
     whole.replace(whole.find(", \"shard_optimizer\": true"), 25, "");
     // Gradients are needed whole where they are clipped: all_reduce, and the parts of parameters.
     const std::pair<std::string, double> cases[] = {{free, 1}, {whole, 1}, {wide, 1.5}};
-    for (const auto& [text, limit] : cases) {
+    for (const auto& each : cases) {
+      const auto& text = each.first;
+      const auto& limit = each.second;
       for (const int ranks : {2, 3, 4}) {
         CAPTURE(text);
         CAPTURE(ranks);
@@ -504,7 +508,9 @@ TEST_SUITE("ranks") {
         {"op", "rank 1 is at all_gather() #"},
         {"extra call", "rank 1 is at barrier() #"},
     }};
-    for (const auto& [fault, named] : faults) {
+    for (const auto& row : faults) {
+      const char* const fault = row[0];
+      const char* const named = row[1];
       CAPTURE(fault);
       const auto begin = std::chrono::steady_clock::now();
       const ShellJob job = run_shell_job(
