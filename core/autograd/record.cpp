@@ -150,15 +150,16 @@ namespace {
 
 // Raised before anything has run.
 void check_no_inference_saved(const Implementation& implementation, const tenon_value* arguments) {
-  const auto has = [&](uint32_t i, uint32_t flag) {
-    return arguments[i].tag == TENON_VALUE_TENSOR && arguments[i].as.tensor->has_flag(flag);
-  };
   uint32_t needing = 0;
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i)
-    needing |= static_cast<uint32_t>(has(i, TENON_TENSOR_REQUIRES_GRAD)) << i;
+  uint32_t of_inference = 0;
+  for_each_slot(implementation, arguments, [&](size_t, const Tensor* tensor, uint32_t i) {
+    if (tensor == nullptr) return;
+    needing |= static_cast<uint32_t>(tensor->has_flag(TENON_TENSOR_REQUIRES_GRAD)) << i;
+    of_inference |= static_cast<uint32_t>(tensor->has_flag(TENON_TENSOR_INFERENCE)) << i;
+  });
   for (const SavedItem& item : implementation.saves) {
     if (item.kind == SavedItem::Kind::Argument && (item.for_parameters & needing) != 0 &&
-        has(item.index, TENON_TENSOR_INFERENCE))
+        (of_inference >> item.index & 1u) != 0)
       fail_inference_saved();
   }
 }
