@@ -13,6 +13,7 @@
 #include "core/autograd/history.hpp"
 #include "core/autograd/saved_hooks.hpp"
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/tensor/dtype.hpp"
 
@@ -137,8 +138,9 @@ SavedTensor& BackwardRule::listed(int64_t index) {
       if (node_.saved_[i].is_listed() && at-- == 0) return node_.saved_[i];
     }
   }
-  throw Error(TENON_ERROR_INDEX, "{} saved {} tensors, and tensor {} is asked for", node_.name(),
-              saved_count(), index);
+  throw Error(TENON_ERROR_INDEX,
+              "{} reads saved tensor {}, but forward saved {}; save it too, or read one from 0 on",
+              node_.name(), index, counted(saved_count(), "tensor"));
 }
 
 bool BackwardRule::is_constant(const Tensor& tensor) const {

@@ -18,6 +18,7 @@
 #include "core/base/text.hpp"
 #include "core/dispatch/conversion.hpp"
 #include "core/dispatch/higher_areas.hpp"
+#include "core/dispatch/operands.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/tensor/dtype.hpp"
 
@@ -64,10 +65,7 @@ PayloadRef copy_payload(const Tensor& tensor, Replace&& replace) {
   made->destroy = rule.destroy;
   for (int64_t i = 0; i < rule.component_count; ++i) {
     Tensor*& place = owner.component(*made, i);
-    if (place == nullptr) continue;
-    Tensor* replaced = replace(*place).give();
-    place->release();
-    place = replaced;
+    if (place != nullptr) put(place, replace(*place));
   }
   return made;
 }

@@ -10,6 +10,7 @@
 #include "core/autograd/tensor_meta.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
+#include "core/dispatch/operands.hpp"
 #include "core/tensor/dtype.hpp"
 #include "core/tensor/shape.hpp"
 
@@ -208,11 +209,6 @@ bool gone(const NodeExtra::Hook& hook) {
   return hook.body->removed.load(std::memory_order_acquire);
 }
 
-void replace(Tensor*& place, TensorRef by) {
-  if (place != nullptr) place->release();
-  place = by.give();
-}
-
 }  // namespace
 
 void run_tensor_hooks(NodeExtra& extra, Node& node, std::span<Tensor*> gradients) {
@@ -226,7 +222,7 @@ void run_tensor_hooks(NodeExtra& extra, Node& node, std::span<Tensor*> gradients
     const OutputInfo& info = node.outputs()[hooks[i].output];
     check_replacement({"tensor hook", i, hooks[i].output, node}, {info.shape, info.rank},
                       info.dtype, *replacements[0]);
-    replace(gradient, replacements.take(0));
+    put(gradient, replacements.take(0));
   }
 }
 
@@ -241,7 +237,7 @@ void run_hooks_before(NodeExtra& extra, Node& node, std::span<Tensor*> gradients
       const OutputInfo& info = node.outputs()[k];
       check_replacement({"pre-hook", i, k, node}, {info.shape, info.rank}, info.dtype,
                         *replacements[k]);
-      replace(gradients[k], replacements.take(k));
+      put(gradients[k], replacements.take(k));
     }
   }
 }

@@ -1,22 +1,16 @@
 // Nodes: what they all are made of, and their end.
 #include "core/autograd/node.hpp"
 
-#include <bit>
 #include <memory>
 
 #include "core/base/allocator.hpp"
+#include "core/base/deferred_deletes.hpp"
 
 namespace tenon::core {
 
 namespace {
 
-// Nodes whose last reference went while another was being destroyed on this thread. Without a
-// destructor: tensors with static storage die after the thread's own objects.
-struct DeferredDeletes {
-  Node* waiting = nullptr;
-  bool draining = false;
-};
-constinit thread_local DeferredDeletes deferred_deletes;
+constinit thread_local DeferredDeletes<Node> deferred_deletes;
 
 }  // namespace
 
@@ -38,23 +32,13 @@ NodeExtra& Node::extra() {
 }
 
 void Node::destroy_node(GraphNode* base) noexcept {
-  DeferredDeletes& deletes = deferred_deletes;
-  auto* node = static_cast<Node*>(base);
-  if (deletes.draining) {
-    node->sequence_ = reinterpret_cast<uintptr_t>(deletes.waiting);
-    deletes.waiting = node;
-    return;
-  }
-  deletes.draining = true;
-  for (;;) {
-    const uint32_t bytes = node->bytes_;
-    node->~Node();
-    core::release(node, bytes);
-    node = deletes.waiting;
-    if (node == nullptr) break;
-    deletes.waiting = std::bit_cast<Node*>(static_cast<uintptr_t>(node->sequence_));
-  }
-  deletes.draining = false;
+  deferred_deletes.destroy(
+      static_cast<Node*>(base), [](Node& node) -> uint64_t& { return node.sequence_; },
+      [](Node* node) {
+        const uint32_t bytes = node->bytes_;
+        node->~Node();
+        core::release(node, bytes);
+      });
 }
 
 }  // namespace tenon::core

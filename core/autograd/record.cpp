@@ -39,29 +39,6 @@ std::string name_of(const Implementation& implementation) {
   return std::string(implementation.schema.short_name());
 }
 
-size_t count_slots(const Implementation& implementation, const tenon_value* arguments) {
-  size_t slots = 0;
-  for (uint32_t i = 0; i < implementation.slot_parameters; ++i) {
-    slots += arguments[i].tag == TENON_VALUE_TENSOR_LIST ? arguments[i].length : 1;
-  }
-  return slots;
-}
-
-// Calls visit(slot, tensor or null, parameter) for every slot.
-template <class Visit>
-void for_each_slot(const Implementation& implementation, const tenon_value* arguments,
-                   Visit&& visit) {
-  size_t slot = 0;
-  for (uint32_t i = 0; i < implementation.slot_parameters; ++i) {
-    const tenon_value& value = arguments[i];
-    if (value.tag == TENON_VALUE_TENSOR_LIST) {
-      for (uint32_t k = 0; k < value.length; ++k) visit(slot++, value.as.tensors[k], i);
-    } else {
-      visit(slot++, value.tag == TENON_VALUE_TENSOR ? value.as.tensor : nullptr, i);
-    }
-  }
-}
-
 // The places of all results in order, as gradients arrive: a list has as many as it has tensors,
 // what is not a tensor has `absent`, which is null.
 void collect_results(const Implementation& implementation, tenon_value* results, Tensor** absent,
@@ -173,15 +150,16 @@ namespace {
 
 // Raised before anything has run.
 void check_no_inference_saved(const Implementation& implementation, const tenon_value* arguments) {
-  const auto has = [&](uint32_t i, uint32_t flag) {
-    return arguments[i].tag == TENON_VALUE_TENSOR && arguments[i].as.tensor->has_flag(flag);
-  };
   uint32_t needing = 0;
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i)
-    needing |= static_cast<uint32_t>(has(i, TENON_TENSOR_REQUIRES_GRAD)) << i;
+  uint32_t of_inference = 0;
+  for_each_slot(implementation, arguments, [&](size_t, const Tensor* tensor, uint32_t i) {
+    if (tensor == nullptr) return;
+    needing |= static_cast<uint32_t>(tensor->has_flag(TENON_TENSOR_REQUIRES_GRAD)) << i;
+    of_inference |= static_cast<uint32_t>(tensor->has_flag(TENON_TENSOR_INFERENCE)) << i;
+  });
   for (const SavedItem& item : implementation.saves) {
     if (item.kind == SavedItem::Kind::Argument && (item.for_parameters & needing) != 0 &&
-        has(item.index, TENON_TENSOR_INFERENCE))
+        (of_inference >> item.index & 1u) != 0)
       fail_inference_saved();
   }
 }
@@ -205,11 +183,9 @@ void separate_from_inputs(const Implementation& implementation, const tenon_valu
   for_each_operand(implementation, arguments,
                    [&](const Tensor* operand) { is_input |= is_part(*operand, *place); });
   if (!is_input) return;
-  Tensor* input = *place;
-  TensorRef alias = make_detached(*input);
-  set_view_base(*alias, *input);
-  *place = alias.give();
-  input->release();
+  TensorRef alias = make_detached(**place);
+  set_view_base(*alias, **place);
+  put(*place, std::move(alias));
 }
 
 // ---- the common call: one new tensor, no lists, nothing changed, not of a Function; no allocation
@@ -409,9 +385,7 @@ class RecordedCall {
     for (Tensor** place : places_) {
       if (*place == nullptr) continue;
       if (Tensor* original = detached_->original(*place)) {
-        original->retain();
-        (*place)->release();
-        *place = original;
+        put(*place, TensorRef(original));
       } else if ((*place)->view_base != nullptr) {
         rebase_view(**place);
       }
@@ -481,8 +455,7 @@ class RecordedCall {
         if (*places_[k] != tensor) continue;
         TensorRef alias = make_detached(*tensor);
         set_view_base(*alias, *tensor);
-        *places_[i] = alias.give();
-        tensor->release();
+        put(*places_[i], std::move(alias));
         break;
       }
     }
@@ -504,8 +477,7 @@ class RecordedCall {
               if (saved.get() == stashed) saved = alias;
             }
           }
-          *place = alias.give();
-          stashed->release();
+          put(*place, std::move(alias));
         }
       }
     }
@@ -563,9 +535,7 @@ class RecordedCall {
     for (Tensor** place : places_) results.push_back(*place);
     size_t capacity = context_ ? context_->saved.size() : 0;
     for (const SavedItem& item : implementation_.saves) {
-      const bool list = item.kind != SavedItem::Kind::Result &&
-                        arguments_[item.index].tag == TENON_VALUE_TENSOR_LIST;
-      capacity += list ? arguments_[item.index].length : 1;
+      capacity += item.kind == SavedItem::Kind::Result ? 1 : slots_of(arguments_[item.index]);
     }
     if (capacity > UINT16_MAX)
       throw Error(TENON_ERROR_VALUE, "{}(): more than 65535 tensors saved by one call",

@@ -49,11 +49,6 @@ TensorRef expanded(Tensor& tangent, const Tensor& like) {
   return core_ops::expand(tangent, like.shape());
 }
 
-Tensor* entry(const tenon_value& value, uint32_t at) {
-  if (value.tag == TENON_VALUE_TENSOR) return value.as.tensor;
-  return value.tag == TENON_VALUE_TENSOR_LIST ? value.as.tensors[at] : nullptr;
-}
-
 std::string short_name(const Implementation& implementation) {
   return std::string(implementation.schema.short_name());
 }
@@ -154,20 +149,16 @@ class Propagation {
 
   // The arguments without tangents, as they were before the call, and the tangents by slot.
   void read_operands() {
-    for (uint32_t i = 0; i < implementation_.slot_parameters; ++i) {
-      const tenon_value& value = call_.arguments[i];
-      const uint32_t count = value.tag == TENON_VALUE_TENSOR_LIST ? value.length : 1;
-      for (uint32_t k = 0; k < count; ++k) add_slot(i, entry(value, k));
-    }
+    for_each_slot(
+        implementation_, call_.arguments, [&](size_t, Tensor* operand, uint32_t parameter) {
+          slots_.push_back(
+              {parameter, operand, TensorRef(operand == nullptr ? nullptr : tangent_of(*operand))});
+        });
     rule_.slots = static_cast<int64_t>(slots_.size());
     replace_operands(plain_, call_.arguments, [&](Tensor* operand, size_t slot) {
       const bool original = slot < call_.originals.size() && call_.originals[slot];
       return strip(original ? *call_.originals[slot] : *operand);
     });
-  }
-  void add_slot(uint32_t parameter, Tensor* operand) {
-    slots_.push_back(
-        {parameter, operand, TensorRef(operand == nullptr ? nullptr : tangent_of(*operand))});
   }
   // Each operand as replace(Tensor*, slot) gives it. The others, which have no slot, are without
   // tangents in `plain_`.

@@ -6,6 +6,7 @@
 
 #include <boost/json/basic_parser_impl.hpp>
 
+#include "core/base/characters.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/json.hpp"
@@ -175,7 +176,7 @@ class Handler {
       ++line_;
       line_start_ = cursor_ + 1;
       continued_ = 0;
-    } else if ((static_cast<unsigned char>(letter) & 0xC0u) == 0x80u) {
+    } else if (continues_character(letter)) {
       ++continued_;
     }
   }
@@ -192,8 +193,8 @@ class Handler {
   void skip_word() {
     while (cursor_ < source_.size()) {
       const char letter = source_[cursor_];
-      const bool part = (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
-                        letter == '+' || letter == '-' || letter == '.' || letter == 'E';
+      const bool part = is_digit(letter) || (letter >= 'a' && letter <= 'z') || letter == '+' ||
+                        letter == '-' || letter == '.' || letter == 'E';
       if (!part) break;
       ++cursor_;
     }
@@ -230,7 +231,7 @@ constexpr const char* kHalfSurrogate =
 std::string_view character_at(std::string_view source, size_t offset) {
   size_t end = offset + 1;
   if (static_cast<unsigned char>(source[offset]) >= 0x80) {
-    while (end < source.size() && (static_cast<unsigned char>(source[end]) & 0xC0u) == 0x80u) ++end;
+    while (end < source.size() && continues_character(source[end])) ++end;
   }
   return source.substr(offset, end - offset);
 }
@@ -271,7 +272,7 @@ std::string syntax_fault(std::string_view source, size_t offset, bool inside_str
   if (letter == '/' || letter == '#') return "JSON has no comments";
   if (letter == '\'') return "strings are written in double quotes";
   std::string text = format_text("unexpected {}", quote(character_at(source, offset)));
-  if (before == '"' || (before >= '0' && before <= '9') || before == '}' || before == ']') {
+  if (before == '"' || is_digit(before) || before == '}' || before == ']') {
     if (letter == '"' || letter == '{' || letter == '[')
       text += "; is a comma or colon missing before it?";
   }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/base/characters.hpp"
 #include "core/base/format.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
@@ -22,8 +23,7 @@ void write_string(std::string_view text, std::string& out) {
     const auto byte = static_cast<unsigned char>(letter);
     if (byte >= 0x80) {
       size_t length = 1;
-      while (length < 4 && i + length < text.size() &&
-             (static_cast<unsigned char>(text[i + length]) & 0xC0u) == 0x80u) {
+      while (length < 4 && i + length < text.size() && continues_character(text[i + length])) {
         ++length;
       }
       const std::string_view character = text.substr(i, length);

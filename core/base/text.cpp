@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/characters.hpp"
 #include "core/base/format.hpp"
 
 namespace tenon::core {
@@ -19,17 +20,11 @@ constexpr size_t kWindowAfter = 36;
 // Comparing longer words costs more than any suggestion is worth.
 constexpr size_t kLongestWord = 64;
 
-bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0u) == 0x80u; }
-
-char lower(char letter) {
-  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-}
-
 // How many letters both begin with, of either case.
 int64_t common_start(std::string_view a, std::string_view b) {
   const size_t shorter = std::min(a.size(), b.size());
   size_t length = 0;
-  while (length < shorter && lower(a[length]) == lower(b[length])) ++length;
+  while (length < shorter && lower_case(a[length]) == lower_case(b[length])) ++length;
   return static_cast<int64_t>(length);
 }
 
@@ -180,10 +175,10 @@ int64_t edit_distance(std::string_view a, std::string_view b) {
   for (size_t i = 1; i <= a.size(); ++i) {
     row[0] = static_cast<int64_t>(i);
     for (size_t j = 1; j <= b.size(); ++j) {
-      const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+      const bool same = lower_case(a[i - 1]) == lower_case(b[j - 1]);
       row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (same ? 0 : 1)});
-      if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
-          lower(a[i - 2]) == lower(b[j - 1])) {
+      if (i > 1 && j > 1 && lower_case(a[i - 1]) == lower_case(b[j - 2]) &&
+          lower_case(a[i - 2]) == lower_case(b[j - 1])) {
         row[j] = std::min(row[j], before[j - 2] + 1);
       }
     }

@@ -118,11 +118,7 @@ PayloadRef payload_with_attributes(const Tensor& tensor, std::string_view attrib
   const TensorType& owner = *TypeTable::process().at(tensor.view.type).payload_owner;
   PayloadRef payload = make_described(owner, attributes);
   for (int64_t i = 0; i < owner.descriptor.component_count; ++i) {
-    Tensor*& place = owner.component(*payload, i);
-    Tensor* const own = owner.component(*tensor.payload(), i);
-    if (own != nullptr) own->retain();
-    if (place != nullptr) place->release();
-    place = own;
+    put(owner.component(*payload, i), TensorRef(owner.component(*tensor.payload(), i)));
   }
   return payload;
 }
@@ -209,9 +205,7 @@ class Restoring {
       while (i < descriptor.component_count && name != descriptor.components[i]) ++i;
       if (i == descriptor.component_count)
         fail(format_text("type {} has no component {}", type.name, quote(name)));
-      Tensor*& place = owner->component(*payload, i);
-      if (place != nullptr) place->release();
-      place = take(format_text("{}.{}", name_, name)).give();
+      put(owner->component(*payload, i), take(format_text("{}.{}", name_, name)));
     }
     return payload;
   }

@@ -146,8 +146,7 @@ void wrap_results(const TensorType& type, const Call& call, const ConvertedArgum
     if (tensor == nullptr || tensor->typed()) return;
     // What was changed in place comes back as the operand that holds it.
     if (Tensor* operand = converted.operand_of(tensor)) {
-      tensor->release();
-      tensor = TensorRef(operand).give();
+      put(tensor, TensorRef(operand));
       return;
     }
     const TensorRef plain = TensorRef::take(std::exchange(tensor, nullptr));

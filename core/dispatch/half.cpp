@@ -97,9 +97,7 @@ class HalfCall {
     }
     if (!result && place->view.dtype == TENON_F32 && dtype_half(result_dtype_))
       result = core_ops::to(*place, result_dtype_);
-    if (!result) return;
-    place->release();
-    place = result.give();
+    if (result) put(place, std::move(result));
   }
 
   const Call& call_;

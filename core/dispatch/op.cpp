@@ -22,6 +22,15 @@ namespace {
   throw Error(TENON_ERROR_VALUE, "op '{}': {}", schema.name, what);
 }
 
+uint8_t saved_parameter(const Schema& schema, std::string_view name) {
+  const int64_t index = schema.find(name);
+  if (index >= 0) return static_cast<uint8_t>(index);
+  Words names;
+  for (const Parameter& parameter : schema.parameters) names.push_back(parameter.name);
+  fail(schema, format_text("saves names {}, which is not a parameter{}", quote(name),
+                           suggestion(name, names)));
+}
+
 // "other for input, input for other, result, shape(input)"
 std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) {
   std::vector<SavedItem> items;
@@ -31,11 +40,7 @@ std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) 
     text.remove_prefix(std::min(comma + 1, text.size()));
     SavedItem item;
     if (const size_t separator = part.find(" for "); separator != std::string_view::npos) {
-      const std::string_view reader = trim_spaces(part.substr(separator + 5));
-      const int64_t index = schema.find(reader);
-      if (index < 0)
-        fail(schema, format_text("saves names '{}', which is not a parameter", reader));
-      item.for_parameters = 1u << index;
+      item.for_parameters = 1u << saved_parameter(schema, trim_spaces(part.substr(separator + 5)));
       part = trim_spaces(part.substr(0, separator));
     }
     if (part.starts_with("result") && schema.find(part) < 0) {
@@ -65,9 +70,7 @@ std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) 
         item.kind = SavedItem::Kind::ShapeOnly;
         part = part.substr(6, part.size() - 7);
       }
-      const int64_t index = schema.find(part);
-      if (index < 0) fail(schema, format_text("saves names '{}', which is not a parameter", part));
-      item.index = static_cast<uint8_t>(index);
+      item.index = saved_parameter(schema, part);
     }
     items.push_back(item);
   }

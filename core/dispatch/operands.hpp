@@ -1,7 +1,9 @@
 // The tensors among the arguments of a call.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/dispatch/op.hpp"
@@ -28,6 +30,31 @@ void for_each_operand(const Implementation& implementation, const tenon_value* a
                       Visit&& visit) {
   for (uint32_t i = 0; i < implementation.parameter_count; ++i)
     for_each_tensor(arguments[i], visit);
+}
+
+// Gradients and tangents are counted by slots: the parameters up to the last tensor have one each,
+// also without a tensor, a list as many as it has entries.
+inline uint32_t slots_of(const tenon_value& value) {
+  return value.tag == TENON_VALUE_TENSOR_LIST ? value.length : 1;
+}
+inline size_t count_slots(const Implementation& implementation, const tenon_value* arguments) {
+  size_t slots = 0;
+  for (uint32_t i = 0; i < implementation.slot_parameters; ++i) slots += slots_of(arguments[i]);
+  return slots;
+}
+// Calls visit(slot, tensor or null, parameter) for every slot, in order.
+template <class Visit>
+void for_each_slot(const Implementation& implementation, const tenon_value* arguments,
+                   Visit&& visit) {
+  size_t slot = 0;
+  for (uint32_t i = 0; i < implementation.slot_parameters; ++i) {
+    const tenon_value& value = arguments[i];
+    if (value.tag == TENON_VALUE_TENSOR_LIST) {
+      for (uint32_t k = 0; k < value.length; ++k) visit(slot++, value.as.tensors[k], i);
+    } else {
+      visit(slot++, value.tag == TENON_VALUE_TENSOR ? value.as.tensor : nullptr, i);
+    }
+  }
 }
 
 // Whether the op changes the tensors of the parameter in place; `out` is not among these.
@@ -98,6 +125,11 @@ class ReplacedOperands {
   tenon_value values_[kMaxParameters];
   std::vector<std::vector<Tensor*>> lists_;  // the entries of the lists in `values_`
 };
+
+// Puts a tensor into a place that owns one, and releases what it held; either may be null.
+inline void put(Tensor*& place, TensorRef tensor) noexcept {
+  const TensorRef before = TensorRef::take(std::exchange(place, tensor.give()));
+}
 
 // Calls visit(Tensor*&) with every place of a result that holds a tensor, or may, in lists too.
 template <class Visit>

@@ -58,9 +58,7 @@ TensorRef replace_component(const TensorType& type, Tensor& plain,
                 "a payload of {} cannot be made from another; give the type a copy function, or "
                 "from_tensor",
                 owner.name);
-  Tensor*& place = owner.component(*payload, 0);
-  if (place != nullptr) place->release();
-  place = TensorRef(&plain).give();
+  put(owner.component(*payload, 0), TensorRef(&plain));
   TensorRef object = make_dataless(plain.view.dtype, plain.shape(), type.id);
   set_type(*object, type.id, payload.get());
   return object;
@@ -75,9 +73,7 @@ void retype_results(const TensorType& type, const Implementation& implementation
     // What is held elsewhere is an operand: one that was changed in place stays what it is.
     if (tensor->references.load(std::memory_order_relaxed) != 1) {
       if (implementation.mutates || implementation.out_parameter >= 0) return;
-      TensorRef shared = higher_areas.share_with_history(*tensor);
-      tensor->release();
-      tensor = shared.give();
+      put(tensor, higher_areas.share_with_history(*tensor));
     }
     if (!looked) payload = result_payload(type, implementation, arguments);
     looked = true;  // one payload for all of them

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/base/characters.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
@@ -95,9 +96,6 @@ uint32_t accepted_tags(const SchemaType& type) {
   return tags;
 }
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // A default before it is fitted to its type.
 struct Literal {
   enum class Kind : uint8_t { None, Bool, Int, Float, String, Word, List };
@@ -162,12 +160,10 @@ class Parser {
     skip_space();
     if (at_ >= source_.size()) return "the end of the text";
     size_t end = at_ + 1;
-    if (is_letter(source_[at_]) || is_digit(source_[at_])) {
-      while (end < source_.size() && (is_letter(source_[end]) || is_digit(source_[end]))) ++end;
-    } else {
-      while (end < source_.size() && (static_cast<unsigned char>(source_[end]) & 0xC0u) == 0x80u)
-        ++end;
-    }
+    const bool word = is_of_name(source_[at_]);
+    while (end < source_.size() &&
+           (word ? is_of_name(source_[end]) : continues_character(source_[end])))
+      ++end;
     return quote(source_.substr(at_, end - at_));
   }
   void expect(char token, std::string_view why) {
@@ -177,8 +173,8 @@ class Parser {
   std::string_view take_word() {
     skip_space();
     size_t end = at_;
-    if (end < source_.size() && is_letter(source_[end])) {
-      while (end < source_.size() && (is_letter(source_[end]) || is_digit(source_[end]))) ++end;
+    if (end < source_.size() && begins_name(source_[end])) {
+      while (end < source_.size() && is_of_name(source_[end])) ++end;
     }
     const std::string_view word = source_.substr(at_, end - at_);
     at_ = end;
@@ -399,7 +395,7 @@ class Parser {
     if (first == '\'' || first == '"') {
       literal.kind = Literal::Kind::String;
       parse_string(literal);
-    } else if (is_letter(first)) {
+    } else if (begins_name(first)) {
       literal.text = take_word();
       parse_word(literal, false);
     } else if (is_digit(first) || first == '-' || first == '+' || first == '.') {
@@ -432,7 +428,7 @@ class Parser {
   void parse_number(Literal& literal) {
     const bool negative = source_[at_] == '-';
     if (negative || source_[at_] == '+') ++at_;
-    if (at_ < source_.size() && is_letter(source_[at_])) {
+    if (at_ < source_.size() && begins_name(source_[at_])) {
       literal.text = take_word();
       parse_word(literal, negative);
       return;
@@ -443,7 +439,7 @@ class Parser {
       const char c = source_[end];
       const bool sign =
           (c == '-' || c == '+') && (source_[end - 1] == 'e' || source_[end - 1] == 'E');
-      if (!is_digit(c) && !is_letter(c) && c != '.' && !sign) break;
+      if (!is_of_name(c) && c != '.' && !sign) break;
       if (!is_digit(c)) integral = false;
       ++end;
     }

@@ -35,10 +35,7 @@ void zero_results(const Call& call) {
     for_each_operand(call.implementation, call.arguments, [&](const Tensor* operand) {
       shared = shared || operand->storage == place->storage;
     });
-    if (shared) return;
-    Tensor* const zeros = zeros_like(*place).give();
-    place->release();
-    place = zeros;
+    if (!shared) put(place, zeros_like(*place));
   });
 }
 
@@ -109,9 +106,7 @@ class StandIns {
     for_each_result(call_.implementation, call_.results, [&](Tensor*& place) {
       for (const auto& [operand, zeros] : pairs_) {
         if (place != zeros.get()) continue;
-        operand->retain();
-        place->release();
-        place = operand;
+        put(place, TensorRef(operand));
         return;
       }
     });

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/base/characters.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
@@ -14,12 +15,8 @@ namespace tenon::core {
 namespace {
 
 bool is_type_name(std::string_view name) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  if (name.empty() || !letter(name[0])) return false;
-  return std::all_of(name.begin(), name.end(),
-                     [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
+  if (name.empty() || !begins_name(name[0])) return false;
+  return std::all_of(name.begin(), name.end(), [](char c) { return is_of_name(c) || c == '.'; });
 }
 
 bool is_operand(const Parameter& parameter) {

@@ -7,6 +7,7 @@
 #include "core/autograd/grad.hpp"
 #include "core/autograd/history.hpp"
 #include "core/base/allocator.hpp"
+#include "core/base/deferred_deletes.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/json.hpp"
@@ -18,38 +19,24 @@
 
 namespace {
 
-// Modules whose last reference went while another was being destroyed on this thread: trees of any
-// depth are destroyed one module after another.
-struct DeferredDeletes {
-  tenon_module* waiting = nullptr;
-  bool draining = false;
-};
-constinit thread_local DeferredDeletes deferred_deletes;
+constinit thread_local tenon::core::DeferredDeletes<tenon_module> deferred_deletes;
 
 }  // namespace
 
 void tenon_module::destroy(tenon_module* module) noexcept {
-  DeferredDeletes& deletes = deferred_deletes;
-  if (deletes.draining) {
-    module->next_waiting_ = deletes.waiting;
-    deletes.waiting = module;
-    return;
-  }
-  deletes.draining = true;
-  while (module != nullptr) {
-    const tenon_module_descriptor& descriptor = module->type->descriptor;
-    if (module->state != nullptr && descriptor.destroy != nullptr)
-      descriptor.destroy(descriptor.self, module->state);
-    for (const Child& child : module->children) {
-      if (child.module == nullptr) continue;
-      child.module->registrations.fetch_sub(1, std::memory_order_relaxed);
-      child.module->release();
-    }
-    delete module;
-    module = std::exchange(deletes.waiting,
-                           deletes.waiting == nullptr ? nullptr : deletes.waiting->next_waiting_);
-  }
-  deletes.draining = false;
+  deferred_deletes.destroy(
+      module, [](tenon_module& dead) -> tenon_module*& { return dead.next_waiting_; },
+      [](tenon_module* dead) {
+        const tenon_module_descriptor& descriptor = dead->type->descriptor;
+        if (dead->state != nullptr && descriptor.destroy != nullptr)
+          descriptor.destroy(descriptor.self, dead->state);
+        for (const Child& child : dead->children) {
+          if (child.module == nullptr) continue;
+          child.module->registrations.fetch_sub(1, std::memory_order_relaxed);
+          child.module->release();
+        }
+        delete dead;
+      });
 }
 
 namespace tenon::core {

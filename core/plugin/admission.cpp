@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/base/characters.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/plugin/absolute_path.hpp"
@@ -52,9 +53,7 @@ Json trial_config(const KnownPlugin& plugin, const PluginPolicy::Plugin& pinned,
 std::optional<PluginFailure> compare_hash(const std::string& id, const std::string& path,
                                           const std::string& found, const std::string& pinned) {
   std::string expected = pinned;
-  for (char& c : expected) {
-    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
-  }
+  for (char& digit : expected) digit = lower_case(digit);
   if (found == expected) return std::nullopt;
   PluginFailure failure =
       make_failure(PluginStage::Read, id, path, "its bytes are not those that the config pins",

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/characters.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/input_file.hpp"
@@ -219,9 +220,7 @@ class Reader {
         break;
       case ConfigText::Sha256: {
         std::string hash(given);
-        for (char& digit : hash) {
-          if (digit >= 'A' && digit <= 'F') digit = static_cast<char>(digit - 'A' + 'a');
-        }
+        for (char& digit : hash) digit = lower_case(digit);
         out_.value(hash);
         break;
       }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/base/characters.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
@@ -20,14 +21,10 @@ namespace {
 using Text = ConfigText;
 using Type = ConfigType;
 
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 bool is_name(std::string_view text) {
   bool start = true;
   for (const char c : text) {
-    if (c == '.' ? start : !is_word(c) || (start && c >= '0' && c <= '9')) return false;
+    if (c == '.' ? start : !(start ? begins_name(c) : is_of_name(c))) return false;
     start = c == '.';
   }
   return !start;
@@ -38,7 +35,7 @@ bool is_pattern(std::string_view text) {
   const size_t bracket = std::min(text.find('['), text.size());
   const auto made_of = [](std::string_view part, std::string_view more) {
     return !part.empty() && std::all_of(part.begin(), part.end(), [&](char c) {
-      return is_word(c) || c == '.' || c == '*' || more.find(c) != more.npos;
+      return is_of_name(c) || c == '.' || c == '*' || more.find(c) != more.npos;
     });
   };
   if (!made_of(text.substr(0, bracket), "")) return false;
@@ -50,25 +47,24 @@ bool is_pattern(std::string_view text) {
 bool is_plugin_id(std::string_view text) {
   const auto holds = [](std::string_view part, std::string_view others) {
     return std::all_of(part.begin(), part.end(),
-                       [&](char c) { return is_word(c) || others.find(c) != others.npos; });
+                       [&](char c) { return is_of_name(c) || others.find(c) != others.npos; });
   };
   const size_t at = text.find('@');
   const std::string_view id = text.substr(0, at);
-  if (id.empty() || !is_word(id.front()) || !holds(id, ".-")) return false;
+  if (id.empty() || !is_of_name(id.front()) || !holds(id, ".-")) return false;
   return at == text.npos || (at + 1 < text.size() && holds(text.substr(at + 1), ".-+"));
 }
 
 bool is_sha256(std::string_view text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-         });
+  return text.size() == 64 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return hexadecimal(c) >= 0; });
 }
 
 bool is_public_key(std::string_view text) { return parse_minisign_key(text).has_value(); }
 
 bool is_namespace(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return is_word(c) || c == '.' || c == '-' || c == '*';
+    return is_of_name(c) || c == '.' || c == '-' || c == '*';
   });
 }
 

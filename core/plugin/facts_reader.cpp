@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/base/characters.hpp"
 #include "core/base/format.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
@@ -21,9 +22,6 @@ namespace {
 constexpr size_t kMaxName = 256;
 // An op's signature is shown in messages and listings: longer ones are mistakes.
 constexpr size_t kMaxSchema = 4096;
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Listings go to terminals: what could steer one is refused.
 bool is_printable(std::string_view text, bool lines) {
@@ -41,7 +39,7 @@ bool is_item_name(std::string_view name) {
     if (c == '.') {
       if (start) return false;
       start = true;
-    } else if (is_letter(c) || (!start && is_digit(c))) {
+    } else if (start ? begins_name(c) : is_of_name(c)) {
       start = false;
     } else {
       return false;
@@ -51,11 +49,11 @@ bool is_item_name(std::string_view name) {
 }
 
 bool is_plugin_id(std::string_view id) {
-  if (id.empty() || id.size() > kMaxName || !(is_letter(id.front()) || is_digit(id.front()))) {
+  if (id.empty() || id.size() > kMaxName || !is_of_name(id.front())) {
     return false;
   }
   return std::all_of(id.begin(), id.end(),
-                     [](char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '.'; });
+                     [](char c) { return is_of_name(c) || c == '-' || c == '.'; });
 }
 
 class FactsCollector {

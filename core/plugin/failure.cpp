@@ -1,6 +1,8 @@
 // Wording of plugin failures.
 #include "core/plugin/failure.hpp"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "core/base/format.hpp"
@@ -34,12 +36,16 @@ std::string PluginFailure::text() const {
     text += format_text("cannot load plugin '{}'", plugin.empty() ? path : plugin);
     text += format_text(" at stage {}: ", plugin_stage_text(stage));
   }
-  text += problem;
+  // A problem of several lines shows the text that it is about: these come last.
+  const std::string_view whole = problem;
+  const size_t first_line = std::min(whole.find('\n'), whole.size());
+  text += whole.substr(0, first_line);
   if (!expected.empty()) text += format_text("; expected {}", expected);
   if (!found.empty()) text += (expected.empty() ? "; found " : ", found ") + found;
   if (!path.empty() && !plugin.empty()) text += format_text("; file '{}'", path);
   if (!asked_by.empty()) text += format_text("; asked for by {}", asked_by);
   if (!remedy.empty()) text += format_text("; {}", remedy);
+  text += whole.substr(first_line);
   return text;
 }
 

@@ -44,7 +44,7 @@ void PluginManager::Load::run() {
   } catch (const Error& error) {
     fail(change,
          make_failure(PluginStage::Register, opening_.plugin, opening_.found.path, error.message,
-                      "fix the plugin, or resolve the conflict above"),
+                      "correct what it defines"),
          std::make_shared<const tenon_error>(tenon_error{error}));
   } catch (...) {
     end_failed(change,

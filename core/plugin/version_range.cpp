@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/base/characters.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 
@@ -39,10 +40,7 @@ int take_version(std::string_view text, Version& version) {
   if (text.empty()) return count;
   if (text.front() != '-' || text.size() == 1 || count != 3) return 0;
   version.prerelease = text.substr(1);
-  const auto allowed = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '.';
-  };
+  const auto allowed = [](char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '.'; };
   return std::all_of(version.prerelease.begin(), version.prerelease.end(), allowed) ? count : 0;
 }
 

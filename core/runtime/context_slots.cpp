@@ -6,6 +6,7 @@
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/operands.hpp"
 #include "core/runtime/slots.hpp"
 
 namespace tenon::core {
@@ -112,12 +113,7 @@ tenon_status context_kept_result(const tenon_context* context, int64_t index, te
 
 int64_t context_slot_count(const tenon_context* context) {
   if (context->rule != nullptr) return context->rule->slot_count();
-  int64_t slots = 0;
-  for (uint32_t i = 0; i < context->implementation->slot_parameters; ++i) {
-    const tenon_value& value = context->arguments[i];
-    slots += value.tag == TENON_VALUE_TENSOR_LIST ? value.length : 1;
-  }
-  return slots;
+  return static_cast<int64_t>(count_slots(*context->implementation, context->arguments));
 }
 
 int32_t context_needs_gradient(const tenon_context* context, int64_t slot) {

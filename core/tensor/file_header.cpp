@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/base/characters.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
@@ -18,13 +19,6 @@ constexpr int kDeepest = 8;  // of fields that the reader skips
 [[noreturn]] void fail(const std::string& fault) { throw Error(TENON_ERROR_VALUE, fault); }
 [[noreturn]] void fail(const char* what, const std::string& name, const std::string& fault) {
   fail(format_text("{} of tensor {}: {}", what, quote(name), fault));
-}
-
-int hexadecimal(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-  return -1;
 }
 
 // The four digits after "\u"; -1 when they are missing.
@@ -153,7 +147,7 @@ class HeaderCursor {
     const char first = peek();
     int64_t number = 0;
     size_t end = at_;
-    for (; end < text_.size() && text_[end] >= '0' && text_[end] <= '9'; ++end) {
+    for (; end < text_.size() && is_digit(text_[end]); ++end) {
       if (__builtin_mul_overflow(number, int64_t{10}, &number) ||
           __builtin_add_overflow(number, int64_t{text_[end] - '0'}, &number))
         return -1;
@@ -235,7 +229,7 @@ class HeaderCursor {
   void number() {
     const auto digits = [&] {
       const size_t begin = at_;
-      while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
+      while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
       return at_ - begin;
     };
     const auto is_next = [&](std::string_view letters) {

@@ -39,13 +39,17 @@ bool is_utf8(std::string_view text) {
 
 }  // namespace
 
+std::string lower_case(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
 bool is_missing(std::string_view text) {
   constexpr std::string_view words[] = {"", "na", "n/a", "#n/a", "nan", "null", "none", "?"};
   constexpr size_t longest = 4;
   if (text.size() > longest) return false;
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return std::find(std::begin(words), std::end(words), lower) != std::end(words);
+  return std::find(std::begin(words), std::end(words), lower_case(std::string(text))) !=
+         std::end(words);
 }
 
 bool is_infinite(std::string_view text) {

@@ -6,6 +6,9 @@
 
 namespace data {
 
+// With small letters in place of the capitals of ASCII.
+std::string lower_case(std::string text);
+
 // What cells without a value hold: nothing, NA, nan, null, ? and the like; in any case of letters.
 bool is_missing(std::string_view text);
 // inf, -infinity and the like.

@@ -16,13 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_png(const std::string& name) {
-  std::string ending = fs::path(name).extension();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return ending == ".png";
-}
+bool is_png(const std::string& name) { return lower_case(fs::path(name).extension()) == ".png"; }
 
 // What is in a folder, hidden files left out, in sorted order.
 std::vector<fs::path> entries_of(const fs::path& folder) {

@@ -538,6 +538,7 @@ struct FlashAttention {
       "What scaled_dot_product_attention computes without dropout, for query, key and value that "
       "have the same dimensions in front, to which attn_mask is broadcast: in blocks, so that "
       "memory is linear in L and S (arXiv:2205.14135).";
+  static constexpr auto saves = "query, key, value, attn_mask, result";
 
   static void check(const Tensor& query, const Tensor& key, const Tensor& value,
                     const Tensor& attn_mask) {
@@ -593,14 +594,14 @@ struct FlashAttention {
     Tensor log_sums =
         tenon::empty_tensor(IntList(attention.shape(attention.queries, -1)), query.dtype());
     attend(attention, result, log_sums);
-    c.save_for_backward({query, key, value, attn_mask, result, log_sums});
-    c.save_for_forward({query, key, value, attn_mask});
+    c.save_for_backward({log_sums});
     return result;
   }
 
   static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(ContextOf<FlashAttention>& c,
                                                              const Tensor& g) {
-    const Tensor query = c.saved(0), key = c.saved(1), value = c.saved(2), mask = c.saved(3);
+    const Tensor query = c["query"_arg], key = c["key"_arg], value = c["value"_arg],
+                 mask = c["attn_mask"_arg];
     const bool is_causal = c["is_causal"_arg];
     const double scale = c["scale"_arg];
     const bool for_mask = mask.defined() && c.needs_input_grad("attn_mask"_arg);
@@ -608,7 +609,7 @@ struct FlashAttention {
         is_plain(query) && is_plain(key) && is_plain(value) && is_plain(mask) && is_plain(g);
     if (plain && !for_mask && !c.create_graph()) {
       const Attention attention(query, key, value, mask, is_causal, scale);
-      AttentionGradients gradients = attend_backward(attention, g, c.saved(4), c.saved(5));
+      AttentionGradients gradients = attend_backward(attention, g, c.result(), c.saved(0));
       return {std::move(gradients.query), std::move(gradients.key), std::move(gradients.value),
               Tensor()};
     }
@@ -623,7 +624,8 @@ struct FlashAttention {
   }
 
   static Tensor jvp(ContextOf<FlashAttention>& c, TensorList t) {
-    const Tensor query = c.saved(0), key = c.saved(1), value = c.saved(2), mask = c.saved(3);
+    const Tensor query = c["query"_arg], key = c["key"_arg], value = c["value"_arg],
+                 mask = c["attn_mask"_arg];
     const double scale = c["scale"_arg];
     const Tensor weights = attention_weights(query, key, mask, c["is_causal"_arg], scale);
     Tensor scores, tangent;

@@ -201,6 +201,7 @@ struct LayerNorm {
       "float eps=1e-5) -> Tensor";
   static constexpr auto doc =
       "input with mean 0 and variance 1 over its last dimensions, times weight plus bias.";
+  static constexpr auto saves = "input, weight";
 
   static Tensor forward(Context& c, const Tensor& input, IntList normalized_shape,
                         const Tensor& weight, const Tensor& bias, double eps) {
@@ -228,23 +229,23 @@ struct LayerNorm {
         });
       });
     }
-    c.save_for_backward({input, weight, mean, rstd});
-    c.save_for_forward({input, weight});
+    c.save_for_backward({mean, rstd});
     return result;
   }
 
   static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(ContextOf<LayerNorm>& c,
                                                              const Tensor& g) {
-    auto [input, weight, bias] = tenon::nn::grad::layer_norm(
-        g, c.saved(0), c.saved(2), c.saved(3), c.saved(1), c["normalized_shape"_arg], c["eps"_arg]);
+    auto [input, weight, bias] =
+        tenon::nn::grad::layer_norm(g, c["input"_arg], c.saved(0), c.saved(1), c["weight"_arg],
+                                    c["normalized_shape"_arg], c["eps"_arg]);
     return {std::move(input), Tensor(),
             c.needs_input_grad("weight"_arg) ? std::move(weight) : Tensor(),
             c.needs_input_grad("bias"_arg) ? std::move(bias) : Tensor()};
   }
 
   static Tensor jvp(ContextOf<LayerNorm>& c, TensorList t) {
-    const Tensor weight = c.saved(1);
-    const Normal normal(c.saved(0), c["normalized_shape"_arg].size(), c["eps"_arg]);
+    const Tensor weight = c["weight"_arg];
+    const Normal normal(c["input"_arg], c["normalized_shape"_arg].size(), c["eps"_arg]);
     Tensor tangent;
     if (t[0].defined()) {
       tangent = normal.rstd * normal.project(t[0]);

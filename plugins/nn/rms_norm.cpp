@@ -115,6 +115,7 @@ struct RmsNorm {
       "input divided by the root of the mean of its squares over its last dimensions, to which eps "
       "is added, times weight. eps is the distance from 1 to the next number of the dtype unless "
       "given (arXiv:1910.07467).";
+  static constexpr auto saves = "input, weight";
 
   // eps, checked as all arguments are.
   static double check(const Tensor& input, IntList normalized_shape, const Tensor& weight,
@@ -163,17 +164,16 @@ struct RmsNorm {
                                   end - begin, n, static_cast<T>(least));
       });
     });
-    c.save_for_backward({input, weight, factors});
-    c.save_for_forward({input, weight});
+    c.save_for_backward({factors});
     return result;
   }
 
   static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<RmsNorm>& c, const Tensor& g) {
-    const Tensor input = c.saved(0), weight = c.saved(1);
+    const Tensor input = c["input"_arg], weight = c["weight"_arg];
     const bool for_weight_too = weight.defined() && c.needs_input_grad("weight"_arg);
     if (is_plain(input) && is_plain(weight) && is_plain(g) && !c.create_graph()) {
       auto [for_input, for_weight] =
-          gradients(g, input, c.saved(2), weight, c["normalized_shape"_arg]);
+          gradients(g, input, c.saved(0), weight, c["normalized_shape"_arg]);
       return {std::move(for_input), Tensor(), for_weight_too ? std::move(for_weight) : Tensor()};
     }
     const Parts parts = parts_of(c, input, weight);
@@ -183,7 +183,7 @@ struct RmsNorm {
   }
 
   static Tensor jvp(ContextOf<RmsNorm>& c, TensorList t) {
-    const Tensor input = c.saved(0), weight = c.saved(1);
+    const Tensor input = c["input"_arg], weight = c["weight"_arg];
     const Parts parts = parts_of(c, input, weight);
     Tensor tangent;
     if (t[0].defined()) {

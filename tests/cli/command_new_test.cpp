@@ -56,7 +56,7 @@ TEST_SUITE("new") {
     CHECK_FALSE(folder.read("wave.cpp").empty());
     const Outcome again = run_program_in(folder.path(), "new wave --dir .");
     CHECK(again.code == 2);
-    CHECK(again.error == "tenon: '.' exists and is not an empty folder\n");
+    CHECK(again.error == "tenon: '.' exists and is not an empty folder; name another by --dir\n");
   }
 
   TEST_CASE("folders above are made, too") {

@@ -581,6 +581,22 @@ std::string command_word(const std::vector<std::string>& arguments) {
   return "";
 }
 
+// What the first word is that neither the command nor the program takes.
+std::string surplus_text(CLI::App& program) {
+  const std::string word = program.remaining(true).front();
+  if (!word.starts_with("-")) return format_text("unexpected argument '{}'", word);
+  std::vector<std::string> options;
+  std::vector<CLI::App*> takers = program.get_subcommands();
+  takers.push_back(&program);
+  for (CLI::App* taker : takers) {
+    for (const CLI::Option* option : taker->get_options()) {
+      for (const std::string& name : option->get_lnames())
+        options.push_back(format_text("--{}", name));
+    }
+  }
+  return format_text("unknown option '{}'{}", word, tenon::suggestion(word, options));
+}
+
 }  // namespace
 
 Invocation parse_arguments(int count, const char* const* arguments) {
@@ -655,6 +671,8 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   } catch (const CLI::CallForVersion&) {
     print(format_text("{}\n", version_text()));
     return {};
+  } catch (const CLI::ExtrasError&) {
+    throw UsageError(format_text("{}; see `{}`", surplus_text(program), help));
   } catch (const CLI::ParseError& error) {
     throw UsageError(format_text("{}; see `{}`", error.what(), help));
   }

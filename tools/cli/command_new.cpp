@@ -88,7 +88,8 @@ int create_project(const NewOptions& options) {
       options.folder.empty() ? fs::path(options.name) : fs::path(options.folder);
   try {
     if (fs::exists(folder) && (!fs::is_directory(folder) || !fs::is_empty(folder))) {
-      throw UsageError(format_text("'{}' exists and is not an empty folder", folder.string()));
+      throw UsageError(format_text("'{}' exists and is not an empty folder; name another by --dir",
+                                   folder.string()));
     }
     NewFiles files;
     files.folder(fs::absolute(folder).lexically_normal());

@@ -68,7 +68,7 @@ struct MultiheadAttention : ModuleOf<MultiheadAttention> {
         throw tenon::ValueError(
             "MultiheadAttention: expected query, key and value of 3 dimensions (2 without a batch) "
             "with a last size of " +
-            std::to_string(embed_dim()) + ", got " + tuple_text(list_of(input->sizes())));
+            std::to_string(embed_dim()) + ", got " + shape_text(*input));
       }
     }
   }

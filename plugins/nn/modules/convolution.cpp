@@ -1,7 +1,6 @@
 // Convolutions and their transposes of one to three dimensions.
-#include <algorithm>
-
 #include "modules/initialize.hpp"
+#include "modules/printed_attributes.hpp"
 #include "shared_ops/padding.hpp"
 
 namespace {
@@ -45,30 +44,25 @@ struct ConvolutionLayer : ModuleOf<Definition> {
     weight = uniform_parameter(values, fan_in);
     if (with_bias) bias = uniform_parameter(tenon::empty_tensor({biases}), fan_in);
   }
-  static bool all_are(IntList list, int64_t value) {
-    return std::all_of(list.begin(), list.end(), [&](int64_t each) { return each == value; });
-  }
-  std::string text() const {
+  std::string text(IntList output_padding = {}) const {
     const auto& self = static_cast<const Definition&>(*this);
-    std::string text = std::to_string(self["in_channels"_arg]) + ", " +
-                       std::to_string(self["out_channels"_arg]) +
-                       ", kernel_size=" + tuple_text(self["kernel_size"_arg]) +
-                       ", stride=" + tuple_text(self["stride"_arg]);
+    const IntList kernel_size = self["kernel_size"_arg];
     const ConvolutionPadding padding(Definition::name, Argument(self["padding"_arg]),
-                                     self["kernel_size"_arg].size());
-    const IntList numbers(padding.before, self["kernel_size"_arg].size());
+                                     kernel_size.size());
+    PrintedAttributes printed;
+    printed.value(self["in_channels"_arg])
+        .value(self["out_channels"_arg])
+        .named("kernel_size", kernel_size)
+        .named("stride", self["stride"_arg]);
     if (padding.same)
-      text += ", padding=same";
-    else if (!all_are(numbers, 0))
-      text += ", padding=" + tuple_text(numbers);
-    if (!all_are(self["dilation"_arg], 1)) text += ", dilation=" + tuple_text(self["dilation"_arg]);
-    return text;
-  }
-  std::string ending() const {
-    const auto& self = static_cast<const Definition&>(*this);
-    const int64_t groups = self["groups"_arg];
-    return (groups != 1 ? ", groups=" + std::to_string(groups) : "") +
-           (bias.defined() ? "" : ", bias=False");
+      printed.named("padding", "same");
+    else
+      printed.unless_all(0, "padding", IntList(padding.before, kernel_size.size()));
+    return printed.unless_all(1, "dilation", self["dilation"_arg])
+        .unless_all(0, "output_padding", output_padding)
+        .unless(int64_t{1}, "groups", self["groups"_arg])
+        .unless(true, "bias", bias.defined())
+        .text();
   }
 };
 
@@ -89,7 +83,7 @@ struct Convolution : ConvolutionLayer<Definition> {
     return op.call<Tensor>(input, this->weight, this->bias, self["stride"_arg], self["padding"_arg],
                            self["dilation"_arg], self["groups"_arg]);
   }
-  std::string extra_repr() const { return this->text() + this->ending(); }
+  std::string extra_repr() const { return this->text(); }
 };
 
 template <class Definition>
@@ -110,11 +104,7 @@ struct TransposedConvolution : ConvolutionLayer<Definition> {
                            self["output_padding"_arg], self["groups"_arg], self["dilation"_arg]);
   }
   std::string extra_repr() const {
-    const IntList output_padding = static_cast<const Definition&>(*this)["output_padding"_arg];
-    return this->text() +
-           (this->all_are(output_padding, 0) ? ""
-                                             : ", output_padding=" + tuple_text(output_padding)) +
-           this->ending();
+    return this->text(static_cast<const Definition&>(*this)["output_padding"_arg]);
   }
 };
 

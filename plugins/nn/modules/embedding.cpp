@@ -1,5 +1,6 @@
 // Embedding: a module around nn.functional.embedding.
 #include "modules/initialize.hpp"
+#include "modules/printed_attributes.hpp"
 
 namespace {
 
@@ -34,11 +35,11 @@ struct Embedding : ModuleOf<Embedding> {
     return tenon::nn::functional::embedding(input, weight, (*this)["padding_idx"_arg]);
   }
   std::string extra_repr() const {
-    const Embedding& self = *this;
-    const auto padding_idx = self["padding_idx"_arg];
-    return std::to_string(self["num_embeddings"_arg]) + ", " +
-           std::to_string(self["embedding_dim"_arg]) +
-           (padding_idx ? ", padding_idx=" + std::to_string(*padding_idx) : "");
+    return PrintedAttributes()
+        .value((*this)["num_embeddings"_arg])
+        .value((*this)["embedding_dim"_arg])
+        .unless({}, "padding_idx", (*this)["padding_idx"_arg])
+        .text();
   }
 };
 

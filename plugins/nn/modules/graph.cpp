@@ -21,21 +21,12 @@ using tenon::Json, tenon::Module, tenon::ModuleOf, tenon::Value;
 
 // The names of the results in a schema's text; an empty name where it has none.
 std::vector<std::string> result_names(const std::string& schema) {
-  std::string_view results = std::string_view(schema).substr(schema.rfind("->") + 2);
-  const auto trim = [](std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '(')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == ')')) text.remove_suffix(1);
-    return text;
-  };
+  const std::string_view results =
+      tenon::detail::trim(std::string_view(schema).substr(schema.rfind("->") + 2));
+  if (results.empty() || results.front() != '(') return {""};
   std::vector<std::string> names;
-  results = trim(results);
-  while (!results.empty()) {
-    const size_t comma = results.find(',');
-    const std::string_view item = trim(results.substr(0, comma));
-    const size_t space = item.find(' ');
-    names.emplace_back(space == std::string_view::npos ? "" : item.substr(space + 1));
-    results = comma == std::string_view::npos ? std::string_view() : results.substr(comma + 1);
-  }
+  tenon::detail::each_item(
+      results, 0, [&](int, std::string_view, std::string_view name) { names.emplace_back(name); });
   return names;
 }
 

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 #include "common.hpp"
 
@@ -37,29 +35,7 @@ inline void check_size(const char* module, const char* name, int64_t size, int64
                           std::to_string(size));
 }
 
-// As printed: True, (3, 3).
-inline std::string truth_text(bool truth) { return truth ? "True" : "False"; }
-inline std::string pair_text(IntList pair) {
-  return "(" + std::to_string(pair[0]) + ", " + std::to_string(pair[1]) + ")";
-}
-// As Python prints it: 1e-05, 0.1, 2.0.
-inline std::string number_text(double number) {
-  char text[32];
-  for (int digits = 1; digits <= 17; ++digits) {
-    std::snprintf(text, sizeof text, "%.*g", digits, number);
-    if (std::strtod(text, nullptr) == number) break;
-  }
-  std::string shown = text;
-  return shown.find_first_of(".en") == std::string::npos ? shown + ".0" : shown;
-}
 inline IntList list_of(const std::vector<int64_t>& sizes) {
   return IntList(sizes.data(), static_cast<int64_t>(sizes.size()));
 }
-// (4,), (2, 3)
-inline std::string tuple_text(IntList list) {
-  std::string text = "(";
-  for (int64_t i = 0; i < list.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(list[i]);
-  return text + (list.size() == 1 ? ",)" : ")");
-}
-
 }  // namespace nn

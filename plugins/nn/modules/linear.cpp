@@ -21,11 +21,6 @@ struct Linear : ModuleOf<Linear> {
   Tensor forward(const Tensor& input) const {
     return tenon::nn::functional::linear(input, weight, bias);
   }
-  std::string extra_repr() const {
-    return "in_features=" + std::to_string((*this)["in_features"_arg]) +
-           ", out_features=" + std::to_string((*this)["out_features"_arg]) +
-           ", bias=" + truth_text(bias.defined());
-  }
 };
 
 struct Bilinear : ModuleOf<Bilinear> {

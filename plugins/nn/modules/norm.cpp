@@ -2,6 +2,7 @@
 #include <tenon/runtime.hpp>
 
 #include "modules/initialize.hpp"
+#include "modules/printed_attributes.hpp"
 
 namespace {
 
@@ -34,9 +35,11 @@ struct LayerNorm : ModuleOf<LayerNorm> {
   }
   // As PyTorch prints it: (4,), eps=1e-05, elementwise_affine=True.
   std::string extra_repr() const {
-    return tuple_text((*this)["normalized_shape"_arg]) +
-           ", eps=" + number_text((*this)["eps"_arg]) +
-           ", elementwise_affine=" + truth_text((*this)["elementwise_affine"_arg]);
+    return PrintedAttributes()
+        .value((*this)["normalized_shape"_arg])
+        .named("eps", (*this)["eps"_arg])
+        .named("elementwise_affine", (*this)["elementwise_affine"_arg])
+        .text();
   }
 };
 
@@ -88,10 +91,12 @@ struct GroupNorm : ModuleOf<GroupNorm> {
                                    (*this)["eps"_arg]);
   }
   std::string extra_repr() const {
-    return std::to_string((*this)["num_groups"_arg]) + ", " +
-           std::to_string((*this)["num_channels"_arg]) +
-           ", eps=" + number_text((*this)["eps"_arg]) +
-           ", affine=" + truth_text((*this)["affine"_arg]);
+    return PrintedAttributes()
+        .value((*this)["num_groups"_arg])
+        .value((*this)["num_channels"_arg])
+        .named("eps", (*this)["eps"_arg])
+        .named("affine", (*this)["affine"_arg])
+        .text();
   }
 };
 
@@ -137,11 +142,13 @@ struct StatisticsNorm : ModuleOf<Definition> {
   }
   std::string extra_repr() const {
     const auto& self = static_cast<const Definition&>(*this);
-    const auto momentum = self["momentum"_arg];
-    return std::to_string(self["num_features"_arg]) + ", eps=" + number_text(self["eps"_arg]) +
-           ", momentum=" + (momentum ? number_text(*momentum) : "None") +
-           ", affine=" + truth_text(self["affine"_arg]) +
-           ", track_running_stats=" + truth_text(self["track_running_stats"_arg]);
+    return PrintedAttributes()
+        .value(self["num_features"_arg])
+        .named("eps", self["eps"_arg])
+        .named("momentum", self["momentum"_arg])
+        .named("affine", self["affine"_arg])
+        .named("track_running_stats", self["track_running_stats"_arg])
+        .text();
   }
 };
 

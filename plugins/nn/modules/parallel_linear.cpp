@@ -65,12 +65,6 @@ struct ParallelLinear : ModuleOf<Definition> {
                             shape_text(input) + " has not " + std::to_string(expected) +
                             " features, in_features");
   }
-  std::string extra_repr() const {
-    const auto& self = static_cast<const Definition&>(*this);
-    return "in_features=" + std::to_string(self["in_features"_arg]) +
-           ", out_features=" + std::to_string(self["out_features"_arg]) +
-           ", bias=" + truth_text(bias.defined());
-  }
 };
 
 struct ColumnParallelLinear : ParallelLinear<ColumnParallelLinear> {

@@ -135,8 +135,7 @@ struct Recurrent : ModuleOf<Definition> {
     const Tensor whole = state.dim() == 2 && input.dim() == 2 ? state.unsqueeze(1) : state;
     if (whole.sizes() == shape) return whole;
     throw tenon::ValueError(std::string(Definition::name) + ": expected " + what + " of shape " +
-                            tuple_text(list_of(shape)) + ", got " +
-                            tuple_text(list_of(state.sizes())));
+                            shape_text(list_of(shape)) + ", got " + shape_text(state));
   }
   // All steps of one layer in one direction; `state` becomes the last one.
   Tensor scan(const Tensor& steps, int64_t index, bool reverse, State& state) const {

@@ -228,7 +228,7 @@ struct PositionalEncoding : ModuleOf<PositionalEncoding> {
     if (input.dim() < 2 || input.dim() > 3 || steps > pe.size(0) || input.size(-1) != pe.size(1)) {
       throw tenon::ValueError("PositionalEncoding: expected at most " + std::to_string(pe.size(0)) +
                               " steps of " + std::to_string(pe.size(1)) +
-                              ", got an input of shape " + tuple_text(list_of(input.sizes())));
+                              ", got an input of shape " + shape_text(input));
     }
     const Tensor rows = tenon::narrow(pe, 0, 0, steps);
     return input + (first ? rows : rows.unsqueeze(1));

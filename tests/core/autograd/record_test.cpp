@@ -25,6 +25,13 @@ tenon_status twice_in_place(void*, tenon_context*, const tenon_value* arguments,
   results[0] = tensor_value(TensorRef(&tensor).give());
   return TENON_OK;
 }
+// The first of the operands, which it changes; counts how often it runs.
+int list_runs = 0;
+tenon_status twice_of_list(void* self, tenon_context* context, const tenon_value* arguments,
+                           tenon_value* results, tenon_error** error) {
+  ++list_runs;
+  return twice_in_place(self, context, arguments, results, error);
+}
 tenon_status with_number(void* self, tenon_context* context, const tenon_value* arguments,
                          tenon_value* results, tenon_error** error) {
   results[1] = integer(5);
@@ -47,8 +54,10 @@ struct Ops {
         descriptor("t.number(Tensor x) -> (Tensor, int)", with_number),
         descriptor("t.plain(Tensor x) -> Tensor", twice),
         descriptor("t.wrap(Tensor x) -> Tensor", wrap),
+        descriptor("t.with_list_(Tensor(a!) x, Tensor[] list) -> Tensor(a!)", twice_of_list),
     };
-    for (tenon_op_descriptor* op : {&ops[0], &ops[1], &ops[2]}) {
+    ops[5].saves = "list";
+    for (tenon_op_descriptor* op : {&ops[0], &ops[1], &ops[2], &ops[5]}) {
       op->differentiable = TENON_DIFFERENTIABLE_FORMULA;
       op->backward = twice_rule;
     }
@@ -126,6 +135,26 @@ TEST_SUITE("autograd/record") {
     CHECK(outcome.status == TENON_ERROR_NOT_IMPLEMENTED);
     CHECK(has(outcome.message, "[t.plain::backward] not implemented"));
     CHECK(outcome.op == "t.plain");
+  }
+
+  TEST_CASE(
+      "what would have to be saved and cannot, in a list too, is refused before the op runs") {
+    const Ops ops;
+    const TensorRef x = leaf({1}), saved = floats({3});
+    Outcome changed;
+    call(changed, ops["t.twice"], {tensor_value(x.get())});
+    saved->view.flags |= TENON_TENSOR_INFERENCE;
+    Tensor* const list[] = {saved.get()};
+    tenon_value given{};
+    given.tag = TENON_VALUE_TENSOR_LIST;
+    given.length = 1;
+    given.as.tensors = list;
+    list_runs = 0;
+    Outcome outcome;
+    call(outcome, ops["t.with_list_"], {tensor_value(changed.tensor()), given});
+    CHECK(has(outcome.message, "Inference tensors cannot be saved for backward"));
+    CHECK(list_runs == 0);
+    CHECK(read(*changed.tensor()) == std::vector<float>{2});
   }
 
   TEST_CASE("a change in place moves the tensor behind the node, and a leaf is refused") {

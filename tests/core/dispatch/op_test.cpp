@@ -82,6 +82,8 @@ TEST_SUITE("dispatch/op") {
     op.differentiable = TENON_DIFFERENTIABLE_COMPOSITE;
     CHECK(has(refused(op), "is composite and has a jvp, which would never run"));
     CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "y")), "'y', which is not a parameter"));
+    CHECK(has(refused(with_rule("t.f(Tensor input) -> Tensor", "shape(inptu)")),
+              "'inptu', which is not a parameter (did you mean 'input'?)"));
     CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "x for y")),
               "'y', which is not a parameter"));
     CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "result1")),

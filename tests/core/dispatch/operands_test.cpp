@@ -45,6 +45,22 @@ TEST_SUITE("dispatch/operands") {
                                        given.a.get(), given.d.get()});
   }
 
+  TEST_CASE("a slot is a tensor parameter, given or not, or an entry of a list; out has none") {
+    Arguments given;
+    std::vector<Tensor*> seen;
+    std::vector<uint32_t> parameters;
+    for_each_slot(*given.implementation, given.values,
+                  [&](size_t slot, Tensor* tensor, uint32_t at) {
+                    CHECK(slot == seen.size());
+                    seen.push_back(tensor);
+                    parameters.push_back(at);
+                  });
+    CHECK(seen == std::vector<Tensor*>{given.a.get(), nullptr, given.b.get(), nullptr,
+                                       given.c.get(), given.b.get(), given.a.get()});
+    CHECK(parameters == std::vector<uint32_t>{0, 0, 0, 1, 2, 3, 3});
+    CHECK(count_slots(*given.implementation, given.values) == seen.size());
+  }
+
   TEST_CASE("what a call changes in place is not its out, what it writes is both") {
     Arguments given;
     Places mutated, written;
@@ -85,6 +101,21 @@ TEST_SUITE("dispatch/operands") {
     CHECK(values[5].as.tensor == given.d.get());
     CHECK(given.first[0] == given.a.get());
     CHECK(given.values[2].as.tensor == given.c.get());
+  }
+
+  TEST_CASE("a place that owns a tensor gives up what it held for another, or for none") {
+    const TensorRef a = floats({1}), b = floats({2});
+    Tensor* place = nullptr;
+    put(place, a);
+    CHECK(a->references == 2);
+    put(place, b);
+    CHECK(place == b.get());
+    CHECK(a->references == 1);
+    put(place, TensorRef(place));  // itself
+    CHECK(b->references == 2);
+    put(place, {});
+    CHECK(place == nullptr);
+    CHECK(b->references == 1);
   }
 
   TEST_CASE("results are visited by their places, so that a visit can put another one there") {

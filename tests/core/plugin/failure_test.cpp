@@ -33,6 +33,17 @@ TEST_SUITE("plugin failure") {
           "expected 1.0, found 2.0; file '/a/blas.so'; asked for by op 'mm'; update the host");
   }
 
+  TEST_CASE("the lines that a problem shows come last") {
+    PluginFailure failure;
+    failure.plugin = "blas";
+    failure.path = "/a/blas.so";
+    failure.problem = "schema error at column 3: no\n  f(x)\n    ^";
+    failure.remedy = "correct it";
+    CHECK(failure.text() ==
+          "cannot load plugin 'blas' at stage find: schema error at column 3: no; file "
+          "'/a/blas.so'; correct it\n  f(x)\n    ^");
+  }
+
   TEST_CASE("what is not known leaves no trace") {
     PluginFailure failure;
     failure.problem = "the rule matches nothing";

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <tenon/arguments.hpp>
+
 #include "format.hpp"
 #include "module_check.hpp"
 
@@ -15,20 +17,15 @@ namespace {
 std::vector<DeclaredType> inputs_of(const Module& module) {
   const std::string schema = module.forward_schema();
   std::vector<DeclaredType> inputs;
-  const size_t end = schema.find(')');
-  for (size_t at = schema.find('(') + 1; at < end;) {
-    const size_t comma = std::min(schema.find(", ", at), end);
-    const std::string part = schema.substr(at, comma - at);
-    at = comma + 2;
-    const size_t space = part.find(' '), equals = part.find('=');
-    DeclaredType input;
-    input.base = "Tensor";
-    input.has_default = equals != std::string::npos;
-    input.optional = input.has_default;
-    input.default_text = input.has_default ? "None" : "";
-    input.name = part.substr(space + 1, equals - space - 1);
-    inputs.push_back(std::move(input));
-  }
+  tenon::detail::each_item(schema, schema.find('('),
+                           [&](int, std::string_view type, std::string_view name) {
+                             DeclaredType input;
+                             input.base = "Tensor";
+                             input.optional = input.has_default = type == "Tensor?";
+                             input.default_text = input.has_default ? "None" : "";
+                             input.name = name;
+                             inputs.push_back(std::move(input));
+                           });
   return inputs;
 }
 
