@@ -131,6 +131,18 @@ Tensor reshaped(const Tensor& tensor, const std::vector<int64_t>& shape) {
 std::vector<double> numbers_of(const Tensor& tensor) { return tenon::detail::numbers_of(tensor); }
 int64_t number_count(const Tensor& tensor) { return tenon::detail::number_count(tensor); }
 
+namespace {
+
+// Numbers outside of a whole dtype keep their lowest bits, as conversions of integers do; nan is 0.
+template <class T>
+T whole_number(double number) {
+  constexpr double lowest = -0x1p63, highest = 0x1.fffffffffffffp62;
+  if (std::isnan(number)) return 0;
+  return static_cast<T>(static_cast<int64_t>(std::clamp(std::floor(number), lowest, highest)));
+}
+
+}  // namespace
+
 Tensor tensor_of(tenon::IntList shape, tenon::DType dtype, const std::vector<double>& numbers) {
   const bool written = tenon::is_computed(tenon::real_dtype(dtype));
   // What kernels do not compute in is converted.
@@ -145,7 +157,7 @@ Tensor tensor_of(tenon::IntList shape, tenon::DType dtype, const std::vector<dou
       if constexpr (std::is_same_v<T, bool>)
         to[i] = number > 0;
       else if constexpr (std::is_integral_v<T>)
-        to[i] = static_cast<T>(std::floor(number));
+        to[i] = whole_number<T>(number);
       else
         to[i] = static_cast<T>(number);
     }
