@@ -45,8 +45,17 @@ typedef struct tenon_facts_header {
   uint32_t checksum;        /* FNV-1a 32 of the payload; 0: not checked, as in plain C */
 } tenon_facts_header;
 
-/* Puts a constant into the section, even where no code uses it. */
-#define TENON_FACTS_PLACE __attribute__((section(TENON_FACTS_SECTION), used, aligned(4)))
+/* Puts a constant into the section, even where no code uses it. Without the room that the address
+ * sanitizer of Clang puts behind variables: there it would be a note that nobody can read. */
+#define TENON_FACTS_PLACE \
+  __attribute__((section(TENON_FACTS_SECTION), used, aligned(4))) TENON_FACTS_WITHOUT_ROOM
+#define TENON_FACTS_WITHOUT_ROOM
+#if defined(__clang__)
+#if __has_feature(address_sanitizer)
+#undef TENON_FACTS_WITHOUT_ROOM
+#define TENON_FACTS_WITHOUT_ROOM __attribute__((no_sanitize("address")))
+#endif
+#endif
 
 /* The head of a note whose payload is `size` bytes with its NUL, and room for both. */
 #define TENON_FACTS_HEADER(size)                                                   \
