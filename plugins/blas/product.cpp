@@ -10,6 +10,8 @@
 
 #include <tenon/kernel/complex.hpp>
 
+#include "small_product.hpp"
+
 namespace blas {
 
 namespace {
@@ -187,6 +189,11 @@ void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch
       throw tenon::RuntimeError("a product of no terms cannot be added to a scaled output");
     }
     return;
+  }
+  if (dtype == f32) {
+    if (multiply_small<float>(matrices(a), matrices(b), to, batch, alpha, beta)) return;
+  } else if (dtype == f64) {
+    if (multiply_small<double>(matrices(a), matrices(b), to, batch, alpha, beta)) return;
   }
   Tensor a_copy, b_copy;
   const Matrices ma = matrices(readable(a, a_copy)), mb = matrices(readable(b, b_copy));
