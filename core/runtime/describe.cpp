@@ -604,6 +604,28 @@ Json describe_module(const Runtime& runtime, std::string_view name) {
   return document.end_object().finish();
 }
 
+// `name` is "op NAME" or "module NAME". Nothing else that plugins declare is read for a full name, so that
+// constructors can ask.
+Json describe_providers(const Runtime& runtime, std::string_view name) {
+  const size_t space = name.find(' ');
+  const std::string_view word = name.substr(0, space);
+  const ItemKind kind = word == "module" ? ItemKind::Module : ItemKind::Op;
+  if (space == std::string_view::npos || word != kind_text(kind)) {
+    throw Error(TENON_ERROR_ARGUMENT, "providers are listed of 'op NAME' or 'module NAME', got {}",
+                quote(name));
+  }
+  std::string full(name.substr(space + 1));
+  if (runtime.manager.providers(kind, full).empty()) {
+    const std::vector<std::string> all = runtime.manager.declared_names(kind);
+    const auto text_of = [](const std::string& declared) { return std::string_view(declared); };
+    full = all[find_one(all, full, kind_text(kind), text_of)];
+  }
+  JsonBuilder document;
+  document.begin_object();
+  put_providers(document, runtime, kind, full);
+  return document.end_object().finish();
+}
+
 Json describe_coverage_of(const Runtime& runtime, std::string_view type) {
   const Inventory inventory(runtime);
   std::vector<std::string> ops;
@@ -646,6 +668,7 @@ constexpr Listing kListings[] = {
      [](const Runtime& runtime, std::string_view) { return describe_ambiguities(runtime); }},
     {"modules", describe_modules},
     {"module", describe_module},
+    {"providers", describe_providers},
     {"live", [](const Runtime&, std::string_view) { return describe_live(); }},
     {"memory", [](const Runtime&, std::string_view) { return describe_memory(); }},
 };

@@ -10,6 +10,8 @@
 
 #include <tenon/kernel/complex.hpp>
 
+#include "small_product.hpp"
+
 namespace blas {
 
 namespace {
@@ -180,13 +182,19 @@ void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch
     multiply_integers(a, b, out, batch, static_cast<int64_t>(alpha), static_cast<int64_t>(beta));
     return;
   }
-  if (matrices(a).columns == 0) {
+  const Matrices left = matrices(a), right = matrices(b);
+  if (left.columns == 0) {
     if (beta == 0) {
       tenon::fill_elements(out, 0);
     } else if (beta != 1) {
       throw tenon::RuntimeError("a product of no terms cannot be added to a scaled output");
     }
     return;
+  }
+  if (dtype == f32) {
+    if (multiply_small<float>(left, right, to, batch, alpha, beta)) return;
+  } else if (dtype == f64) {
+    if (multiply_small<double>(left, right, to, batch, alpha, beta)) return;
   }
   Tensor a_copy, b_copy;
   const Matrices ma = matrices(readable(a, a_copy)), mb = matrices(readable(b, b_copy));

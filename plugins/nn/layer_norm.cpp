@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <tenon/kernel/lanes.hpp>
+#include <tenon/kernel/registers.hpp>
 
 #include "common.hpp"
 
@@ -15,33 +16,38 @@ using Lanes = kernel::Vector<T, kernel::register_bytes>;
 template <class T>
 constexpr int64_t lane_count = static_cast<int64_t>(sizeof(Lanes<T>) / sizeof(T));
 
-template <class T>
-TENON_INLINE void add_squares(Lanes<T>& lanes, const T* x, T middle) {
-  Lanes<T> v;
+template <bool Squares, class T, class V>
+TENON_INLINE void add_about(V& lanes, const T* x, T middle) {
+  V v;
   kernel::detail::load_vector(v, x);
-  v -= middle;
-  lanes += v * v;
+  if constexpr (Squares) {
+    v -= middle;
+    lanes += v * v;
+  } else {
+    lanes += v;
+  }
 }
-// The sum of the squared distances from `middle`.
-template <class T>
-TENON_INLINE T squares_about(const T* x, T middle, int64_t n) {
-  constexpr int64_t N = lane_count<T>;
-  Lanes<T> a{}, b{}, c{}, d{};
+// The sum of the elements, or of their squared distances from `middle`.
+template <bool Squares, int Bytes, class T>
+TENON_INLINE T sum_about(const T* x, T middle, int64_t n) {
+  using V = kernel::Vector<T, Bytes>;
+  constexpr auto N = static_cast<int64_t>(sizeof(V) / sizeof(T));
+  V a{}, b{}, c{}, d{};
   int64_t i = 0;
   for (; i + 4 * N <= n; i += 4 * N) {
-    add_squares(a, x + i, middle);
-    add_squares(b, x + i + N, middle);
-    add_squares(c, x + i + 2 * N, middle);
-    add_squares(d, x + i + 3 * N, middle);
+    add_about<Squares>(a, x + i, middle);
+    add_about<Squares>(b, x + i + N, middle);
+    add_about<Squares>(c, x + i + 2 * N, middle);
+    add_about<Squares>(d, x + i + 3 * N, middle);
   }
-  for (; i + N <= n; i += N) add_squares(a, x + i, middle);
-  T total = kernel::add_lanes<T, kernel::register_bytes>((a + b) + (c + d));
-  for (; i < n; ++i) total += (x[i] - middle) * (x[i] - middle);
+  for (; i + N <= n; i += N) add_about<Squares>(a, x + i, middle);
+  T total = kernel::add_lanes<T, Bytes>((a + b) + (c + d));
+  for (; i < n; ++i) total += Squares ? (x[i] - middle) * (x[i] - middle) : x[i];
   return total;
 }
 
 // One row after another; the row stays in the cache between the passes.
-template <class T>
+template <class T, int Bytes>
 struct NormalizeRows {
   // Of a row whose squares overflow T: beside them eps is nothing.
   static T far_factor(const T* x, T middle, int64_t n) {
@@ -59,8 +65,8 @@ struct NormalizeRows {
                                int64_t rows, int64_t n, T eps) {
     const T share = T{1} / static_cast<T>(n);
     for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
-      const T middle = kernel::sum(x, n) * share;
-      T factor = T{1} / std::sqrt(squares_about(x, middle, n) * share + eps);
+      const T middle = sum_about<false, Bytes>(x, T{0}, n) * share;
+      T factor = T{1} / std::sqrt(sum_about<true, Bytes>(x, middle, n) * share + eps);
       if (factor == 0) factor = far_factor(x, middle, n);
       mean[r] = middle;
       rstd[r] = factor;
@@ -75,6 +81,13 @@ struct NormalizeRows {
       }
     }
   }
+};
+
+template <class T>
+struct NormalizeRowsOf {
+  // As many lanes on the baseline as on v3, so that rounding adds up no further.
+  template <int Bytes>
+  using By = NormalizeRows<T, std::max(Bytes, kernel::register_bytes)>;
 };
 
 // The gradients of a block of rows; those of weight and bias are added to what is there.
@@ -224,8 +237,9 @@ struct LayerNorm {
         const T* b = biases.defined() ? biases.data<const T>() : nullptr;
         T *y = result.data<T>(), *means = mean.data<T>(), *rstds = rstd.data<T>();
         kernel::for_rows(rows, n, [&](int64_t begin, int64_t end) {
-          kernel::run<NormalizeRows<T>>(x + begin * n, w, b, y + begin * n, means + begin,
-                                        rstds + begin, end - begin, n, static_cast<T>(eps));
+          kernel::run_by_registers<NormalizeRowsOf<T>::template By>(
+              x + begin * n, w, b, y + begin * n, means + begin, rstds + begin, end - begin, n,
+              static_cast<T>(eps));
         });
       });
     }

@@ -25,7 +25,8 @@ struct Provider {
 };
 std::vector<Provider> providers_of(const char* kind, const char* name) {
   std::vector<Provider> asked;
-  const tenon::Json providers = tenon::describe(kind, name)["providers"];
+  const tenon::Json providers =
+      tenon::describe("providers", std::string(kind) + ' ' + name)["providers"];
   for (int64_t i = 0; i < providers.size(); ++i) {
     const tenon::Json provider = providers[i], reason = provider["reason"];
     const std::string standing = provider["standing"].text();

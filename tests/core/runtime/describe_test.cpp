@@ -47,6 +47,27 @@ TEST_SUITE("runtime/describe") {
     CHECK(list.ops.list().empty());
   }
 
+  TEST_CASE("providers of an op or a module are those that its own listing has") {
+    Listed list;
+    for (const char* name : {"plain.add_one", "slow.first", "add_one"}) {
+      CAPTURE(name);
+      const Json alone = list("providers", std::string("op ") + name), op = list("op", name);
+      CHECK(alone->size() == 1);
+      CHECK(texts(alone->get("providers"), "plugin") == texts(op->get("providers"), "plugin"));
+      CHECK(texts(alone->get("providers"), "standing") == Texts{"chosen"});
+    }
+    for (const PluginListing& plugin : list.manager->list())
+      CHECK(plugin.state == PluginState::Indexed);
+    CHECK(contains(list.refused("providers", "op plain.add_on"), "did you mean"));
+    CHECK(list.refused("providers", "module plain.add_one") ==
+          "no module is named 'plain.add_one'");
+    for (const char* name : {"", "op", "type Any", "opplain.add_one"}) {
+      CAPTURE(name);
+      CHECK(list.refused("providers", name) ==
+            "providers are listed of 'op NAME' or 'module NAME', got '" + std::string(name) + "'");
+    }
+  }
+
   TEST_CASE(
       "one op is named in full or by its last part, and another name is refused with a guess") {
     Listed list;

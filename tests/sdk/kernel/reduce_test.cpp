@@ -111,6 +111,21 @@ TEST_SUITE("kernel/reduce") {
     }
   }
 
+  TEST_CASE("long lines give the totals of their columns") {
+    std::mt19937_64 random(12);
+    for (int round = 0; round < 24; ++round) {
+      Shape shape, dims;
+      shape.push(1 + static_cast<int64_t>(random() % 150));
+      shape.push(900 + static_cast<int64_t>(random() % 3500));
+      dims.push(0);
+      INFO("round ", round, " of shape ", shape[0], ", ", shape[1]);
+      const DType dtype = round % 2 == 0 ? f32 : f64;
+      const Strided input(shape, dtype, random);
+      kernel::visit<floating_dtypes>(
+          dtype, [&](auto zero) { check_reduction<decltype(zero)>(input.tensor, dims, false); });
+    }
+  }
+
   TEST_CASE("sums of f32 stay accurate however many elements there are") {
     const int64_t count = 1 << 22;
     const Tensor input = empty_tensor({count});

@@ -16,6 +16,7 @@
 //                               the empty reduction
 //   ordered                     true: it reads positions along the one reduced dimension
 //   wide                        true: worth compiling for wide vectors too
+//   widest_columns              optional; true: columns<64> is worth compiling for v4
 //   merge(Total&, const Total&) appends what another block found; blocks come in order
 //   rows<Bytes>(...)            adds `count` elements of each of `rows` runs to that run's total
 //   columns<Bytes>(...)         adds `rows` lines of `columns` adjacent elements to the columns'
@@ -30,6 +31,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tenon/kernel/isa.hpp"
@@ -433,7 +435,13 @@ struct ColumnsOf {
   }
 };
 
-// A kernel as compiled for the baseline, and for v3 where it asks for that.
+template <class Kernel, class = void>
+constexpr bool has_widest_columns = false;
+template <class Kernel>
+constexpr bool has_widest_columns<Kernel, std::void_t<decltype(Kernel::widest_columns)>> =
+    Kernel::widest_columns;
+
+// A kernel as compiled for the baseline, and for v3 and v4 where it asks for that.
 template <class Kernel>
 struct CompiledReduction {
   using Total = typename Kernel::Total;
@@ -460,6 +468,16 @@ struct CompiledReduction {
 
   static const KernelTable& table() {
 #if TENON_HAS_ISA_LOOPS
+    if constexpr (has_widest_columns<Kernel>) {
+      static constexpr KernelTable v4{sizeof(typename Kernel::In),
+                                      sizeof(Total),
+                                      Kernel::ordered,
+                                      run_v3<RowsOf<Kernel, 32>>,
+                                      run_v4<ColumnsOf<Kernel, 64>>,
+                                      clear,
+                                      merge};
+      if (machine_isa() >= TENON_ISA_V4) return v4;
+    }
     if constexpr (Kernel::wide) {
       static constexpr KernelTable v3{sizeof(typename Kernel::In),
                                       sizeof(Total),
@@ -505,6 +523,8 @@ struct LaneKernel {
   static constexpr bool ordered = false;
   // Bytes and shorts are rare enough for narrow vectors, unless they are gathered in wide lanes.
   static constexpr bool wide = sizeof(In) >= 4 || sizeof(Lane) >= 4;
+  // Comparisons of the widest vectors are not vectorized well.
+  static constexpr bool widest_columns = std::is_floating_point_v<In> && !Policy::separates_nan;
   static constexpr int64_t row_block = Policy::block_elements,
                            column_block = Policy::block_elements / 16;
 
@@ -532,14 +552,26 @@ struct LaneKernel {
       const int64_t block = rows - from < column_block ? rows - from : column_block;
       for (int64_t c = 0; c < columns; ++c) lanes[c] = Policy::identity();
       int64_t r = 0;
-      for (; r + 4 <= block; r += 4, in += 4 * row_stride)
+      for (; r + 4 <= block; r += 4, in += 4 * row_stride) {
+        if constexpr (Bytes == 64) {
+          if (columns >= long_line) fetch_lines<4>(in + 4 * row_stride, row_stride);
+        }
         add_lines<Bytes, 4>(in, row_stride, columns, lanes);
+      }
       for (; r < block; ++r, in += row_stride) add_lines<Bytes, 1>(in, row_stride, columns, lanes);
       for (int64_t c = 0; c < columns; ++c) Policy::add(totals[c], lanes[c]);
     }
   }
 
  private:
+  // Processors with the widest vectors see where long lines go on, and are asked for their beginnings alone:
+  // asking for all of them takes longer.
+  static constexpr int64_t long_line = 1024;
+  template <int Lines>
+  TENON_INLINE static void fetch_lines(const In* in, int64_t row_stride) {
+    constexpr auto beginning = static_cast<int64_t>(256 / sizeof(In));
+    for (int k = 0; k < Lines; ++k) detail::fetch_ahead<beginning>(in + k * row_stride, 0);
+  }
   // Four lines at a time: the lanes are loaded and stored a quarter as often.
   template <int Bytes, int Lines>
   TENON_INLINE static void add_lines(const In* in, int64_t row_stride, int64_t columns,
@@ -551,8 +583,10 @@ struct LaneKernel {
       Vector<Lane, Bytes> lane;
       detail::load_vector(lane, lanes + c);
       for (int k = 0; k < Lines; ++k) {
-        detail::fetch_ahead<N>(in + k * row_stride + c,
-                               Lines * row_stride * static_cast<int64_t>(sizeof(In)));
+        if constexpr (Bytes < 64) {
+          detail::fetch_ahead<N>(in + k * row_stride + c,
+                                 Lines * row_stride * static_cast<int64_t>(sizeof(In)));
+        }
         Vector<In, static_cast<int>(N * static_cast<int64_t>(sizeof(In)))> x;
         detail::load_vector(x, in + k * row_stride + c);
         Policy::step(lane, x);
