@@ -51,4 +51,15 @@ const char* declined_product(const tenon::kernel::Matrices& a, const tenon::kern
   return nullptr;
 }
 
+const char* declined_recurrence(const nn::Recurrence& r) {
+  const int64_t products = r.multiply_adds();
+  if (products == 0) return "nothing to compute";
+  if (products < kLeastRecurrence) return "fewer than 131,072 multiplications";
+  // nn's product of one row reads the weights as they are.
+  if (r.batch() == 1) return "one sample";
+  if (r.width() < kLeastWidth && r.width() % kWholeWidth != 0)
+    return "fewer than 64 hidden features, and not a multiple of 16";
+  return nullptr;
+}
+
 }  // namespace onednn
