@@ -62,4 +62,21 @@ const char* declined_recurrence(const nn::Recurrence& r) {
   return nullptr;
 }
 
+const char* declined_average(const nn::AveragePool& pool, tenon::IntList input_size) {
+  const nn::Windows& w = pool.windows;
+  const int64_t planes = nn::Planes(input_size, w.dimensions).planes;
+  if (planes == 0) return "nothing to compute";
+  if (!has_wide_registers()) return "planes without AVX-512";
+  if (w.dimensions == 1) return "one dimension";
+  if (planes < kPlanesAtOnce) return "fewer than 16 planes";
+  if (w.work() < (kLeastTaps + planes - 1) / planes) return "windows of fewer than 8,192 elements";
+  if (pool.divisor) return "a divisor of its own";
+  for (int d = 0; d < 3; ++d) {
+    const int64_t beyond = (w.out[d] - 1) * w.stride[d] + w.kernel[d] - w.in[d] - w.padding[d];
+    if (pool.count_include_pad && beyond > w.padding[d])
+      return "a window beyond the padding, which oneDNN counts";
+  }
+  return nullptr;
+}
+
 }  // namespace onednn

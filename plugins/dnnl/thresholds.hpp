@@ -4,6 +4,7 @@
 
 #include <tenon/kernel/matrix_product.hpp>
 
+#include "shared_ops/average_pool.hpp"
 #include "shared_ops/convolution.hpp"
 #include "shared_ops/recurrent.hpp"
 
@@ -69,5 +70,17 @@ inline constexpr int64_t kWholeWidth = 16;
 inline constexpr int64_t kStepsAtOnce = 16;
 // Samples of a piece of a batch: each piece reads all weights.
 inline constexpr int64_t kSequences = 32;
+
+// ---- pools of means ----
+
+// Planes that a kernel takes at once: one in each lane of its registers.
+inline constexpr int64_t kPlanesAtOnce = 16;
+// Elements that windows take, below which arranging a call takes longer than oneDNN saves, and of a piece,
+// the least that a thread is given.
+inline constexpr int64_t kLeastTaps = int64_t{1} << 13;
+inline constexpr int64_t kPieceTaps = int64_t{1} << 18;
+
+// Null, or why another provider should compute a pool of an input of this shape, or its gradient.
+const char* declined_average(const nn::AveragePool& pool, tenon::IntList input_size);
 
 }  // namespace onednn
