@@ -2,13 +2,14 @@
 #include "shared_ops/convolution.hpp"
 
 #include "packed_weights.hpp"
+#include "pieces.hpp"
 #include "thresholds.hpp"
 #include "unpacking.hpp"
 
 namespace {
 
 using namespace nn;
-using onednn::Scratch, onednn::Side, onednn::Task;
+using onednn::Samples, onednn::Scratch, onednn::Side, onednn::Task;
 using tenon::kernel::OneOpenmpThread;
 using Dims = dnnl::memory::dims;
 using Description = dnnl::memory::desc;
@@ -203,7 +204,8 @@ class ConvolutionPlan : public onednn::Plan {
 using PlanPointer = std::shared_ptr<const ConvolutionPlan>;
 
 PlanPointer plan_of(Task task, const Convolution& k, int64_t samples, bool with_bias) {
-  onednn::Numbers key = {static_cast<int64_t>(task),
+  onednn::Numbers key = {onednn::kConvolution,
+                         static_cast<int64_t>(task),
                          k.dimensions,
                          samples,
                          k.channels,
@@ -228,17 +230,6 @@ PlanPointer plan_of(Task task, const Convolution& k, int64_t samples, bool with_
 }
 
 // ---- pieces ----
-
-// A batch cut into pieces of equally many samples but for the last, by sizes alone: the number of
-// threads changes no bit. Each piece is computed by one thread.
-struct Samples {
-  int64_t batch, each;
-  Samples(int64_t whole, int64_t count) : batch(whole), each((whole + count - 1) / count) {}
-  int64_t count() const { return (batch + each - 1) / each; }
-  int64_t begin(int64_t piece) const { return piece * each; }
-  int64_t of(int64_t piece) const { return std::min(each, batch - begin(piece)); }
-  bool is_even() const { return batch % each == 0; }
-};
 
 int64_t pieces_of(const Convolution& k) {
   return std::clamp<int64_t>(k.multiply_adds() / onednn::kPieceProducts, 1, k.batch);

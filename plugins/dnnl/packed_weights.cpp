@@ -45,12 +45,10 @@ Weights& weights() {
   return *all;
 }
 
-Tensor pack(const Side& side, const Tensor& weight) {
+Tensor packed_copy(int64_t bytes, const Tensor& weight, const Pack& pack) {
   const tenon::kernel::OneOpenmpThread serial;
-  Tensor packed = tenon::empty_tensor({side.packed_bytes()}, tenon::u8);
-  Scratch scratch(side.scratch_bytes());
-  side.run(weight.view_record().data, packed.view_record().data,
-           scratch.take(side.scratch_bytes()));
+  Tensor packed = tenon::empty_tensor({bytes}, tenon::u8);
+  pack(weight.view_record().data, packed.view_record().data);
   return packed;
 }
 
@@ -63,10 +61,17 @@ void set_kept_bytes(int64_t bytes) {
 }
 
 Tensor packed_weights(const Plan& plan, const Side& side, const Tensor& weight) {
+  if (side.is_plain()) return tenon::contiguous_as(weight, weight.dtype());
+  return packed_weights(plan, side.packed_bytes(), weight, [&](const void* from, void* to) {
+    Scratch scratch(side.scratch_bytes());
+    side.run(from, to, scratch.take(side.scratch_bytes()));
+  });
+}
+
+Tensor packed_weights(const Plan& plan, int64_t bytes, const Tensor& weight, const Pack& pack) {
   const Tensor whole = tenon::contiguous_as(weight, weight.dtype());
-  if (side.is_plain()) return whole;
   const auto number = static_cast<int64_t>(tenon::host().tensor_storage_number(weight.handle()));
-  if (!whole.is_same(weight) || number == 0) return pack(side, whole);
+  if (!whole.is_same(weight) || number == 0) return packed_copy(bytes, whole, pack);
   const int64_t version = weight.version();
   const Numbers key = {plan.number, number,
                        static_cast<int64_t>(reinterpret_cast<intptr_t>(weight.view_record().data))};
@@ -79,10 +84,10 @@ Tensor packed_weights(const Plan& plan, const Side& side, const Tensor& weight) 
     if (found != nullptr) all.recent.erase(key);  // it is trained: its copy is of no use any more
     again = all.came_before(key, version);
   }
-  Tensor packed = pack(side, whole);
+  Tensor packed = packed_copy(bytes, whole, pack);
   if (again) {
     const std::lock_guard lock(all.mutex);
-    all.recent.insert(key, {version, packed}, side.packed_bytes(), all.limit);
+    all.recent.insert(key, {version, packed}, bytes, all.limit);
   }
   return packed;
 }

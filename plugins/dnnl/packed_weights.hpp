@@ -1,6 +1,8 @@
 // Weights as a primitive reads them, kept while they do not change.
 #pragma once
 
+#include <functional>
+
 #include "execution.hpp"
 #include "plan_cache.hpp"
 
@@ -17,5 +19,10 @@ void set_kept_bytes(int64_t bytes);
 // room, which copies of tensors that are gone wait for.
 // Changes are known by the storage's number and version, which every op raises that writes to it.
 tenon::Tensor packed_weights(const Plan& plan, const Side& side, const tenon::Tensor& weight);
+
+// The same of another packing: `pack(from, to)` fills the plan's copy of so many bytes.
+using Pack = std::function<void(const void* from, void* to)>;
+tenon::Tensor packed_weights(const Plan& plan, int64_t bytes, const tenon::Tensor& weight,
+                             const Pack& pack);
 
 }  // namespace onednn

@@ -28,6 +28,9 @@ struct Plan {
   }
 };
 
+// What keys begin with.
+enum PlanKind : int64_t { kConvolution, kLstm, kGru, kGateWeights, kAverage };
+
 // How many plans are kept; the ones used longest ago make room. Each has some 10 to 100 KiB of code.
 inline constexpr int64_t kKeptPlans = 256;
 
@@ -38,7 +41,7 @@ class PlanCache {
     static auto* const cache = new PlanCache;
     return *cache;
   }
-  // The plan of the key, which begins with the number of its kind: one that is kept, or what make()
+  // The plan of the key, which begins with its kind: one that is kept, or what make()
   // returns, a std::shared_ptr<const Kind>. Any thread.
   template <class Kind, class Make>
   std::shared_ptr<const Kind> find(const Numbers& key, const Make& make) {

@@ -1,4 +1,5 @@
-// The dnnl plugin: large convolutions and matrix products on oneDNN, which no other plugin uses.
+// The dnnl plugin: convolutions, products, recurrent layers and pools on oneDNN, which no other plugin
+// uses.
 #include <tenon/plugin.hpp>
 
 #include "packed_weights.hpp"

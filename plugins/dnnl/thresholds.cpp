@@ -51,4 +51,32 @@ const char* declined_product(const tenon::kernel::Matrices& a, const tenon::kern
   return nullptr;
 }
 
+const char* declined_recurrence(const nn::Recurrence& r) {
+  const int64_t products = r.multiply_adds();
+  if (products == 0) return "nothing to compute";
+  if (products < kLeastRecurrence) return "fewer than 131,072 multiplications";
+  // nn's product of one row reads the weights as they are.
+  if (r.batch() == 1) return "one sample";
+  if (r.width() < kLeastWidth && r.width() % kWholeWidth != 0)
+    return "fewer than 64 hidden features, and not a multiple of 16";
+  return nullptr;
+}
+
+const char* declined_average(const nn::AveragePool& pool, tenon::IntList input_size) {
+  const nn::Windows& w = pool.windows;
+  const int64_t planes = nn::Planes(input_size, w.dimensions).planes;
+  if (planes == 0) return "nothing to compute";
+  if (!has_wide_registers()) return "planes without AVX-512";
+  if (w.dimensions == 1) return "one dimension";
+  if (planes < kPlanesAtOnce) return "fewer than 16 planes";
+  if (w.work() < (kLeastTaps + planes - 1) / planes) return "windows of fewer than 8,192 elements";
+  if (pool.divisor) return "a divisor of its own";
+  for (int d = 0; d < 3; ++d) {
+    const int64_t beyond = (w.out[d] - 1) * w.stride[d] + w.kernel[d] - w.in[d] - w.padding[d];
+    if (pool.count_include_pad && beyond > w.padding[d])
+      return "a window beyond the padding, which oneDNN counts";
+  }
+  return nullptr;
+}
+
 }  // namespace onednn

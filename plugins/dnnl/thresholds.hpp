@@ -4,7 +4,9 @@
 
 #include <tenon/kernel/matrix_product.hpp>
 
+#include "shared_ops/average_pool.hpp"
 #include "shared_ops/convolution.hpp"
+#include "shared_ops/recurrent.hpp"
 
 namespace onednn {
 
@@ -52,5 +54,33 @@ inline constexpr int64_t kSlowLeadingNarrow = 512;
 // Null, or why another provider should compute the products of `batch` pairs of matrices.
 const char* declined_product(const tenon::kernel::Matrices& a, const tenon::kernel::Matrices& b,
                              int64_t batch);
+
+// ---- recurrent layers ----
+
+// Null, or why another provider should compute a layer, which is valid.
+const char* declined_recurrence(const nn::Recurrence& r);
+
+// Multiplications below which arranging a call takes longer than oneDNN saves.
+inline constexpr int64_t kLeastRecurrence = int64_t{1} << 17;
+// Of a hidden state, unless it fills whole registers: fewer leave much of the last one empty.
+inline constexpr int64_t kLeastWidth = 64;
+inline constexpr int64_t kWholeWidth = 16;
+
+// Steps that are computed at once: more only make the memory larger that goes through the caches.
+inline constexpr int64_t kStepsAtOnce = 16;
+// Samples of a piece of a batch: each piece reads all weights.
+inline constexpr int64_t kSequences = 32;
+
+// ---- pools of means ----
+
+// Planes that a kernel takes at once: one in each lane of its registers.
+inline constexpr int64_t kPlanesAtOnce = 16;
+// Elements that windows take, below which arranging a call takes longer than oneDNN saves, and of a piece,
+// the least that a thread is given.
+inline constexpr int64_t kLeastTaps = int64_t{1} << 13;
+inline constexpr int64_t kPieceTaps = int64_t{1} << 18;
+
+// Null, or why another provider should compute a pool of an input of this shape, or its gradient.
+const char* declined_average(const nn::AveragePool& pool, tenon::IntList input_size);
 
 }  // namespace onednn

@@ -1,4 +1,4 @@
-// Layers: forward and backward with the gradients dropped, and an LSTM's forward.
+// Layers: forward and backward with the gradients dropped, and the forward of recurrent layers and a pool.
 #include <tuple>
 #include <vector>
 
@@ -89,6 +89,22 @@ void lstm_forward(State& state) { lstm_steps(state, 16); }
 void lstm_row(State& state) { lstm_steps(state, 1); }
 BENCHMARK(lstm_forward)->UseRealTime();
 BENCHMARK(lstm_row)->UseRealTime();
+
+void gru_forward(State& state) {
+  const tenon::NoGrad no_grad;
+  const Module model = Module::create("GRU", arg("input_size") = 128, arg("hidden_size") = 256);
+  const Tensor input = numbers({64, 16, 128});
+  for (auto _ : state) keep(std::get<0>(model.call<std::tuple<Tensor, Tensor>>(input)));
+}
+BENCHMARK(gru_forward)->UseRealTime();
+
+void average_pool(State& state) {
+  const tenon::NoGrad no_grad;
+  const Tensor input = numbers({8, 64, 28, 28});
+  const std::vector<int64_t> kernel = {3, 3}, one = {1, 1};
+  for (auto _ : state) keep(tenon::nn::functional::avg_pool2d(input, kernel, one, one));
+}
+BENCHMARK(average_pool)->UseRealTime();
 
 void lstm(State& state) {
   const Module model = Module::create("LSTM", arg("input_size") = 128, arg("hidden_size") = 256);

@@ -48,13 +48,15 @@ class Attention(nn.Module):
         return self.output(torch.bmm(weights, v).transpose(0, 1).reshape(steps, batch, width))
 
 
-class Lstm(nn.Module):
-    def __init__(self, *sizes):
+class Outputs(nn.Module):
+    """Those of a recurrent layer, without its last states."""
+
+    def __init__(self, layer):
         super().__init__()
-        self.lstm = nn.LSTM(*sizes)
+        self.layer = layer
 
     def forward(self, x):
-        return self.lstm(x)[0]
+        return self.layer(x)[0]
 
 
 def linears(*sizes):
@@ -100,8 +102,10 @@ MODELS = {
     "mlp_large": (lambda: linears(784, 1024, 1024, 10), (128, 784)),
     "mlp_row": (lambda: linears(64, 128, 64, 10), (1, 64)),
     "attention": (lambda: Attention(256, 8), (128, 8, 256)),
-    "lstm": (lambda: Lstm(128, 256), (64, 16, 128)),
-    "lstm_row": (lambda: Lstm(128, 256), (64, 1, 128)),
+    "lstm": (lambda: Outputs(nn.LSTM(128, 256)), (64, 16, 128)),
+    "lstm_row": (lambda: Outputs(nn.LSTM(128, 256)), (64, 1, 128)),
+    "gru": (lambda: Outputs(nn.GRU(128, 256)), (64, 16, 128)),
+    "average_pool": (lambda: nn.AvgPool2d(3, 1, 1), (8, 64, 28, 28)),
     "convolution_64_56": (lambda: nn.Conv2d(64, 64, 3, padding=1), (1, 64, 56, 56)),
     "convolution_256_56_1x1": (lambda: nn.Conv2d(256, 64, 1), (1, 256, 56, 56)),
     "convolution_depthwise": (lambda: nn.Conv2d(128, 128, 3, padding=1, groups=128), (1, 128, 56, 56)),

@@ -3,34 +3,19 @@
 #include <deque>
 
 #include "modules/initialize.hpp"
+#include "recurrence.hpp"
 
 namespace {
 
 using namespace nn;
 using tenon::detail::Parameter;
 
-// One layer in one direction.
-struct Cell {
-  const Tensor *input_weight, *hidden_weight, *input_bias, *hidden_bias;
-};
-
-// What a step gives: the new hidden state and, of an LSTM, the new cell state.
-struct State {
-  Tensor hidden, cell;
-};
-
-// `gates` is the input's share, [batch, gates * hidden]; `hidden_gates` that of the hidden state.
-State rnn_step(const Tensor& gates, const Tensor& hidden_gates, bool relu) {
-  const Tensor sum = gates + hidden_gates;
-  return {relu ? sum.relu() : sum.tanh(), {}};
-}
-State lstm_step(const Tensor& gates, const Tensor& hidden_gates, const State& state) {
-  auto [hidden, cell] = tenon::nn::functional::lstm_step(gates, hidden_gates, state.cell);
-  return {std::move(hidden), std::move(cell)};
-}
-State gru_step(const Tensor& gates, const Tensor& hidden_gates, const State& state) {
-  static const tenon::Op step("nn.functional.gru_step");
-  return {step.call<Tensor>(gates, hidden_gates, state.hidden), {}};
+// Whether an operand is of a tensor type, which may handle the ops of a step and not a layer's.
+bool any_typed(std::initializer_list<const Tensor*> operands) {
+  for (const Tensor* operand : operands) {
+    if (operand->defined() && (operand->view_record().flags & TENON_TENSOR_TYPED) != 0) return true;
+  }
+  return false;
 }
 
 template <class Definition>
@@ -95,7 +80,7 @@ struct Recurrent : ModuleOf<Definition> {
         const int64_t index = layer * directions + direction;
         State state{first_hidden.select(0, index),
                     Definition::has_cell ? first_cell.select(0, index) : Tensor()};
-        outputs.push_back(scan(steps, index, direction == 1, state));
+        outputs.push_back(self.layer(steps, cell_at(index), direction == 1, state));
         hiddens.push_back(state.hidden);
         cells.push_back(state.cell);
       }
@@ -117,12 +102,12 @@ struct Recurrent : ModuleOf<Definition> {
     parameters.emplace_back(*this, name);
     parameters.back() = uniform_parameter(values, hidden_size);
   }
-  Cell cell_at(int64_t index) const {
+  CellWeights cell_at(int64_t index) const {
     const bool bias = static_cast<const Definition&>(*this)["bias"_arg];
     static const Tensor none;
     const auto first = static_cast<size_t>(index * (bias ? 4 : 2));
-    return {&parameters[first], &parameters[first + 1], bias ? &parameters[first + 2] : &none,
-            bias ? &parameters[first + 3] : &none};
+    return {parameters[first], parameters[first + 1], bias ? parameters[first + 2] : none,
+            bias ? parameters[first + 3] : none};
   }
   Tensor initial(const char* what, const Tensor& state, const Tensor& input, int64_t count,
                  int64_t batch, int64_t width) const {
@@ -137,36 +122,6 @@ struct Recurrent : ModuleOf<Definition> {
     throw tenon::ValueError(std::string(Definition::name) + ": expected " + what + " of shape " +
                             shape_text(list_of(shape)) + ", got " + shape_text(state));
   }
-  // All steps of one layer in one direction; `state` becomes the last one.
-  Tensor scan(const Tensor& steps, int64_t index, bool reverse, State& state) const {
-    const auto& self = static_cast<const Definition&>(*this);
-    const Cell cell = cell_at(index);
-    // The input's share of all steps is one product. With it comes the bias of the hidden state's, where
-    // both are only added.
-    const bool joins =
-        Definition::adds_shares && cell.input_bias->defined() && cell.hidden_bias->defined();
-    const Tensor input_bias = joins ? *cell.input_bias + *cell.hidden_bias : *cell.input_bias,
-                 hidden_bias = joins ? Tensor() : *cell.hidden_bias;
-    const std::vector<Tensor> gates =
-        tenon::unbind(tenon::nn::functional::linear(steps, *cell.input_weight, input_bias), 0);
-    // Stored by columns, as a product with few rows reads it: otherwise every step would transpose it.
-    // A product with one row reads rows, and so does backward.
-    const Tensor& rows = *cell.hidden_weight;
-    const bool recorded =
-        tenon::GradMode::enabled() &&
-        (rows.requires_grad() || gates.front().requires_grad() || state.hidden.requires_grad());
-    const bool by_columns =
-        !recorded && gates.size() > 1 && state.hidden.numel() > state.hidden.size(-1);
-    const Tensor weight = by_columns ? rows.t().contiguous().t() : rows;
-    std::vector<Tensor> outputs(gates.size());
-    for (size_t i = 0; i < gates.size(); ++i) {
-      const size_t t = reverse ? gates.size() - 1 - i : i;
-      const Tensor hidden_gates = tenon::nn::functional::linear(state.hidden, weight, hidden_bias);
-      state = self.step(gates[t], hidden_gates, state);
-      outputs[t] = state.hidden;
-    }
-    return tenon::stack(outputs, 0);
-  }
 };
 
 #define NN_RECURRENT_ATTRIBUTES                                                                 \
@@ -176,7 +131,7 @@ struct Recurrent : ModuleOf<Definition> {
 struct RNN : Recurrent<RNN> {
   static constexpr auto name = "RNN";
   static constexpr int64_t gates = 1;
-  static constexpr bool has_cell = false, adds_shares = true;
+  static constexpr bool has_cell = false;
   static constexpr auto schema =
       "RNN(int input_size, int hidden_size, int num_layers=1, str nonlinearity='tanh', bool "
       "bias=True, bool batch_first=False, float dropout=0, bool bidirectional=False)";
@@ -199,15 +154,21 @@ struct RNN : Recurrent<RNN> {
     State last = run(input, hidden, {}, output);
     return {output, last.hidden};
   }
-  State step(const Tensor& own, const Tensor& before, const State&) const {
-    return rnn_step(own, before, (*this)["nonlinearity"_arg] == "relu");
+  // All steps of one layer in one direction; `state` becomes the last one.
+  Tensor layer(const Tensor& steps, const CellWeights& cell, bool reverse, State& state) const {
+    const bool relu = (*this)["nonlinearity"_arg] == "relu";
+    return scan(steps, cell, true, reverse, state,
+                [&](const Tensor& own, const Tensor& before, const State&) {
+                  const Tensor sum = own + before;
+                  return State{relu ? sum.relu() : sum.tanh(), {}};
+                });
   }
 };
 
 struct LSTM : Recurrent<LSTM> {
   static constexpr auto name = "LSTM";
   static constexpr int64_t gates = 4;
-  static constexpr bool has_cell = true, adds_shares = true;
+  static constexpr bool has_cell = true;
   static constexpr auto schema = "LSTM(" NN_RECURRENT_ATTRIBUTES ")";
   static constexpr auto forward_schema =
       "forward(Tensor input, Tensor? hidden=None, Tensor? cell=None) -> (Tensor output, Tensor "
@@ -227,15 +188,24 @@ struct LSTM : Recurrent<LSTM> {
     State last = run(input, hidden, cell, output);
     return {output, last.hidden, last.cell};
   }
-  State step(const Tensor& own, const Tensor& before, const State& state) const {
-    return lstm_step(own, before, state);
+  static Tensor layer(const Tensor& steps, const CellWeights& w, bool reverse, State& state) {
+    static const tenon::Op lstm("nn.functional.lstm");
+    if (any_typed({&steps, &state.hidden, &state.cell, &w.input_weight, &w.hidden_weight,
+                   &w.input_bias, &w.hidden_bias})) {
+      return lstm_scan(steps, w, reverse, state);
+    }
+    auto [output, hidden, cell] = lstm.call<std::tuple<Tensor, Tensor, Tensor>>(
+        steps, state.hidden, state.cell, w.input_weight, w.hidden_weight, w.input_bias,
+        w.hidden_bias, reverse);
+    state = {std::move(hidden), std::move(cell)};
+    return output;
   }
 };
 
 struct GRU : Recurrent<GRU> {
   static constexpr auto name = "GRU";
   static constexpr int64_t gates = 3;
-  static constexpr bool has_cell = false, adds_shares = false;
+  static constexpr bool has_cell = false;
   static constexpr auto schema = "GRU(" NN_RECURRENT_ATTRIBUTES ")";
   static constexpr auto forward_schema =
       "forward(Tensor input, Tensor? hidden=None) -> (Tensor output, Tensor hidden)";
@@ -253,8 +223,16 @@ struct GRU : Recurrent<GRU> {
     State last = run(input, hidden, {}, output);
     return {output, last.hidden};
   }
-  State step(const Tensor& own, const Tensor& before, const State& state) const {
-    return gru_step(own, before, state);
+  static Tensor layer(const Tensor& steps, const CellWeights& w, bool reverse, State& state) {
+    static const tenon::Op gru("nn.functional.gru");
+    if (any_typed({&steps, &state.hidden, &w.input_weight, &w.hidden_weight, &w.input_bias,
+                   &w.hidden_bias})) {
+      return gru_scan(steps, w, reverse, state);
+    }
+    auto [output, hidden] = gru.call<std::tuple<Tensor, Tensor>>(
+        steps, state.hidden, w.input_weight, w.hidden_weight, w.input_bias, w.hidden_bias, reverse);
+    state = {std::move(hidden), {}};
+    return output;
   }
 };
 

@@ -154,6 +154,21 @@ std::vector<Case> layers() {
       {"gru_step",
        [](List in) { return functional::gru_step(in[0], in[1], in[2]); },
        {leaf({2, 9}), leaf({2, 9}, 2), leaf({2, 3}, 3)}},
+      {"gru",
+       [](List in) {
+         const auto [output, last] = functional::gru(in[0], in[1], in[2], in[3], in[4], in[5]);
+         return output.sum({0}) * last;
+       },
+       {leaf({2, 2, 3}), leaf({2, 2}, 2), leaf({6, 3}, 3), leaf({6, 2}, 4), leaf({6}, 5),
+        leaf({6}, 6)}},
+      {"lstm",
+       [](List in) {
+         const auto [output, hidden, cell] = functional::lstm(in[0], in[1], in[2], in[3], in[4],
+                                                              in[5], tenon::none, true);
+         return output.sum({0}) * hidden + cell * 0.5;
+       },
+       {leaf({2, 2, 3}), leaf({2, 2}, 2), leaf({2, 2}, 3), leaf({8, 3}, 4), leaf({8, 2}, 5),
+        leaf({8}, 6)}},
       {"lstm_step",
        [](List in) {
          const auto [hidden, cell] = functional::lstm_step(in[0], in[1], in[2]);
