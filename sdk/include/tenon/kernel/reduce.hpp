@@ -349,6 +349,7 @@ class Walk {
 
   // ---- shared ----
   const char* element(const char* in, int64_t offset) const {
+    if (in == nullptr) return in;  // of an empty tensor
     return in + offset * kernel_.element_bytes;
   }
   // Calls body(element, position, count) for each run of the innermost reduced loop, where the
