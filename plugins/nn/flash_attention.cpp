@@ -251,7 +251,9 @@ template <class T>
 struct RowDots {
   TENON_INLINE static void run(const T* a, int64_t a_stride, const T* b, int64_t b_stride,
                                int64_t rows, int64_t n, T* dots) {
-    for (int64_t r = 0; r < rows; ++r) dots[r] = kernel::dot(a + r * a_stride, b + r * b_stride, n);
+    // Empty rows may begin at null, which nothing may be added to.
+    for (int64_t r = 0; r < rows; ++r)
+      dots[r] = n == 0 ? T(0) : kernel::dot(a + r * a_stride, b + r * b_stride, n);
   }
 };
 
