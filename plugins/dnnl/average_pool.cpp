@@ -16,7 +16,7 @@ using Description = dnnl::memory::desc;
 
 enum class Direction : int64_t { forward, backward };
 
-// Planes that a kernel takes at once: batch and channels are alike, so that they are grouped anew.
+// Planes that a kernel takes at once: batch and channels are alike, so that they can be grouped again.
 constexpr int64_t kGroup = onednn::kPlanesAtOnce;
 
 // Some groups of planes.
@@ -161,11 +161,11 @@ struct AvgPool2d : AvgPool2dDeclaration, Average<AvgPool2d> {
 };
 struct AvgPool3d : AvgPool3dDeclaration, Average<AvgPool3d> {
   static constexpr auto samples =
-      R"([{"input": {"shape": [2, 16, 6, 6, 6]}, "kernel_size": 2, "check": {"fast_mode": true}}])";
+      R"([{"input": {"shape": [2, 16, 8, 8, 8]}, "kernel_size": 2, "check": {"fast_mode": true}}])";
 };
 struct AvgPoolGrad : AvgPoolGradRules<AvgPoolGrad, Primitives> {
   static constexpr auto samples =
-      R"([{"grad_output": {"shape": [2, 16, 6, 6]}, "input_size": [2, 16, 12, 12], "kernel_size": [2, 2],
+      R"([{"grad_output": {"shape": [2, 16, 10, 10]}, "input_size": [2, 16, 20, 20], "kernel_size": [2, 2],
            "stride": [2, 2], "padding": [0, 0], "check": {"fast_mode": true}}])";
   static const char* declines(const Tensor& grad_output, IntList input_size, IntList kernel_size,
                               std::optional<IntList> stride, IntList padding, bool ceil_mode,

@@ -70,7 +70,7 @@ const char* declined_average(const nn::AveragePool& pool, tenon::IntList input_s
   if (w.dimensions == 1) return "one dimension";
   if (planes < kPlanesAtOnce) return "fewer than 16 planes";
   if (w.work() < (kLeastTaps + planes - 1) / planes) return "windows of fewer than 8,192 elements";
-  if (pool.divisor) return "a divisor of its own";
+  if (pool.divisor) return "divisor_override is given";
   for (int d = 0; d < 3; ++d) {
     const int64_t beyond = (w.out[d] - 1) * w.stride[d] + w.kernel[d] - w.in[d] - w.padding[d];
     if (pool.count_include_pad && beyond > w.padding[d])
