@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tenon/kernel/lanes.hpp>
+#include <tenon/kernel/registers.hpp>
 
 #include "shared_ops/convolution_tail.hpp"
 
@@ -57,11 +58,7 @@ class DirectConvolution {
   // zero before the first sample, since its borders are not written.
   void run(const T* image, const Tail<T>& tail, T* result, T* scratch) const {
     pad(image, scratch);
-    // One register: wider vectors are kept in memory.
-    if (kernel::machine_isa() == TENON_ISA_V4)
-      kernel::run<Rows<64>>(this, static_cast<const T*>(scratch), &tail, result);
-    else
-      kernel::run<Rows<32>>(this, static_cast<const T*>(scratch), &tail, result);
+    kernel::run_by_registers<Rows>(this, static_cast<const T*>(scratch), &tail, result);
   }
 
  private:
@@ -94,6 +91,69 @@ class DirectConvolution {
     using V = kernel::Vector<T, Bytes>;
     static constexpr int64_t kLanes = Bytes / static_cast<int64_t>(sizeof(T));
 
+    // The tail of a block of features.
+    struct Block {
+      T factors[kBlock], terms[kBlock];
+      const T *result, *addend;  // the addend has an element for each of the result
+      bool relu;
+      int64_t features, plane;
+
+      TENON_INLINE Block(const Tail<T>& tail, const T* to, int64_t first, int64_t count,
+                         int64_t elements)
+          : result(to), addend(tail.addend), relu(tail.relu), features(count), plane(elements) {
+        for (int64_t i = 0; i < kBlock; ++i) {
+          factors[i] = i < count ? tail.factor_of(first + i) : T{1};
+          terms[i] = i < count ? tail.term_of(first + i) : T{0};
+        }
+      }
+      // The first `count` elements; `to` is in the first feature's plane.
+      TENON_INLINE void finish(const V (&sums)[kBlock], T* to, int64_t count) const {
+        if (count == kLanes && features == kBlock)
+          finish_vectors(sums, to);
+        else
+          finish_elements(sums, to, count);
+      }
+
+     private:
+      // Loops without branches inside, which compilers unroll: sums stay in registers.
+      TENON_INLINE void finish_vectors(const V (&sums)[kBlock], T* to) const {
+        V values[kBlock];
+#pragma GCC unroll 8
+        for (int i = 0; i < kBlock; ++i) values[i] = sums[i] * factors[i] + terms[i];
+        if (addend != nullptr) {
+          const T* const added = addend + (to - result);
+#pragma GCC unroll 8
+          for (int i = 0; i < kBlock; ++i) {
+            V other;
+            kernel::detail::load_vector(other, added + i * plane);
+            values[i] += other;
+          }
+        }
+        if (relu) {
+#pragma GCC unroll 8
+          for (int i = 0; i < kBlock; ++i) values[i] = values[i] < 0 ? V{} : values[i];
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < kBlock; ++i) __builtin_memcpy(to + i * plane, &values[i], sizeof(V));
+      }
+      // Of fewer features than a block has, or rows that are shorter than a vector.
+      TENON_INLINE void finish_elements(const V (&sums)[kBlock], T* to, int64_t count) const {
+        alignas(64) T values[kBlock * kLanes];
+#pragma GCC unroll 8
+        for (int i = 0; i < kBlock; ++i) {
+          const V value = sums[i] * factors[i] + terms[i];
+          __builtin_memcpy(values + i * kLanes, &value, sizeof(V));
+        }
+        for (int64_t i = 0; i < features; ++i) {
+          for (int64_t x = 0; x < count; ++x) {
+            T value = values[i * kLanes + x];
+            if (addend != nullptr) value += addend[to - result + i * plane + x];
+            to[i * plane + x] = relu ? positive_part(value) : value;
+          }
+        }
+      }
+    };
+
     TENON_INLINE static void run(const DirectConvolution* given, const T* padded,
                                  const Tail<T>* tail, T* result) {
       const DirectConvolution& d = *given;
@@ -101,7 +161,8 @@ class DirectConvolution {
       const int64_t width = p.out[2], plane = d.k_.positions();
       for (int64_t first = 0; first < d.k_.features; first += kBlock) {
         const T* const weights = d.weights_.data() + first * d.depth_;
-        const Block block(*tail, first, std::min<int64_t>(kBlock, d.k_.features - first), plane);
+        const Block block(*tail, result, first, std::min<int64_t>(kBlock, d.k_.features - first),
+                          plane);
         T* row = result + first * plane;
         for (int64_t z = 0; z < p.out[0]; ++z) {
           for (int64_t y = 0; y < p.out[1]; ++y, row += width) {
@@ -109,9 +170,9 @@ class DirectConvolution {
             // The last vector overlaps the one before.
             for (int64_t x = 0; x < width; x += kLanes) {
               const int64_t at = std::max<int64_t>(0, std::min(x, width - kLanes));
-              V sums[kBlock];
+              V sums[kBlock] = {};
               compute(d, from + at, weights, sums);
-              block.finish(sums, row + at, row + at - result, std::min(kLanes, width));
+              block.finish(sums, row + at, std::min(kLanes, width));
             }
           }
         }
@@ -120,59 +181,14 @@ class DirectConvolution {
 
    private:
     TENON_INLINE static void compute(const DirectConvolution& d, const T* from, const T* weights,
-                                     V* sums) {
+                                     V (&sums)[kBlock]) {
       const int64_t* const offsets = d.offsets_.data();
-      for (int i = 0; i < kBlock; ++i) sums[i] = V{};
       for (int64_t t = 0; t < d.depth_; ++t, weights += kBlock) {
         V values;
         kernel::detail::load_vector(values, from + offsets[t]);
         for (int i = 0; i < kBlock; ++i) sums[i] += values * weights[i];
       }
     }
-
-    // The tail of a block of features.
-    struct Block {
-      T factors[kBlock], terms[kBlock];
-      const T* addend;  // where the result's first element has its own
-      bool relu;
-      int64_t features, plane;
-
-      TENON_INLINE Block(const Tail<T>& tail, int64_t first, int64_t count, int64_t elements)
-          : addend(tail.addend), relu(tail.relu), features(count), plane(elements) {
-        for (int64_t i = 0; i < kBlock; ++i) {
-          factors[i] = i < count ? tail.factor_of(first + i) : T{1};
-          terms[i] = i < count ? tail.term_of(first + i) : T{0};
-        }
-      }
-      // `to` is in the first feature's plane, element `at` of the result.
-      TENON_INLINE void finish(V* sums, T* to, int64_t at, int64_t count) const {
-        for (int i = 0; i < kBlock; ++i) {
-          if (i == features) break;
-          V value = sums[i] * factors[i] + terms[i];
-          if (count < kLanes) {
-            finish_row(value, to + i * plane, at + i * plane, count);
-            continue;
-          }
-          if (addend != nullptr) {
-            V other;
-            kernel::detail::load_vector(other, addend + at + i * plane);
-            value += other;
-          }
-          if (relu) value = value < 0 ? V{} : value;
-          __builtin_memcpy(to + i * plane, &value, sizeof(V));
-        }
-      }
-
-     private:
-      // Rows that are shorter than a vector.
-      TENON_INLINE void finish_row(const V& values, T* to, int64_t at, int64_t count) const {
-        for (int64_t x = 0; x < count; ++x) {
-          T value = values[x];
-          if (addend != nullptr) value += addend[at + x];
-          to[x] = relu ? positive_part(value) : value;
-        }
-      }
-    };
   };
 
   const Convolution& k_;

@@ -565,7 +565,7 @@ struct LaneKernel {
   }
 
  private:
-  // Processors with the widest vectors see where long lines go on, and are asked for their beginnings alone:
+  // Processors with the widest vectors see where long lines continue, and are asked for their beginnings alone:
   // asking for all of them takes longer.
   static constexpr int64_t long_line = 1024;
   template <int Lines>
