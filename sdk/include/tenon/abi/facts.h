@@ -46,7 +46,7 @@ typedef struct tenon_facts_header {
 } tenon_facts_header;
 
 /* Puts a constant into the section, even where no code uses it. Without the room that the address
- * sanitizer of Clang puts behind variables: there it would be a note that nobody can read. */
+ * sanitizer of Clang puts behind variables, which would be the head of a note without sense. */
 #define TENON_FACTS_PLACE \
   __attribute__((section(TENON_FACTS_SECTION), used, aligned(4))) TENON_FACTS_WITHOUT_ROOM
 #define TENON_FACTS_WITHOUT_ROOM
