@@ -260,7 +260,7 @@ class Sequences {
     for (const int64_t size : sizes) bytes += Scratch::rounded(size);
     Scratch scratch(bytes);
     char* const space = scratch.take(sizes[0]);
-    const auto floats = [&](int i) { return reinterpret_cast<float*>(scratch.take(sizes[i])); };
+    const auto floats = [&](size_t i) { return reinterpret_cast<float*>(scratch.take(sizes[i])); };
     float *const hidden = floats(1), *const cell = floats(2), *const input = floats(3),
                  *const output = floats(4);
     Pointers at = batch;
