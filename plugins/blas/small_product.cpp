@@ -15,7 +15,7 @@ using kernel::Matrices;
 namespace {
 
 // Multiplications, above which a BLAS is as fast.
-constexpr int64_t kMostMultiplications = 32 * 32 * 32;
+constexpr int64_t kMostMultiplications = int64_t{32} * 32 * 32;
 // Narrower results leave vectors empty, which matters beyond so many; one column is left to the BLAS.
 constexpr int64_t kLeastColumns = 2, kNarrow = 8, kMostNarrow = 2048;
 // Elements of `b`, with its rows filled up to whole vectors, that are copied where they cannot be read as

@@ -130,7 +130,7 @@ class DirectConvolution {
           }
         }
         if (relu) {
-#pragma GCC unroll 8
+#pragma GCC unroll 8  // NOLINTNEXTLINE(modernize-loop-convert): by index they stay in registers
           for (int i = 0; i < kBlock; ++i) values[i] = values[i] < 0 ? V{} : values[i];
         }
 #pragma GCC unroll 8

@@ -602,8 +602,8 @@ struct FlashAttention {
 
   static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(ContextOf<FlashAttention>& c,
                                                              const Tensor& g) {
-    const Tensor query = c["query"_arg], key = c["key"_arg], value = c["value"_arg],
-                 mask = c["attn_mask"_arg];
+    const Tensor &query = c["query"_arg], &key = c["key"_arg], &value = c["value"_arg],
+                 &mask = c["attn_mask"_arg];
     const bool is_causal = c["is_causal"_arg];
     const double scale = c["scale"_arg];
     const bool for_mask = mask.defined() && c.needs_input_grad("attn_mask"_arg);
@@ -626,8 +626,8 @@ struct FlashAttention {
   }
 
   static Tensor jvp(ContextOf<FlashAttention>& c, TensorList t) {
-    const Tensor query = c["query"_arg], key = c["key"_arg], value = c["value"_arg],
-                 mask = c["attn_mask"_arg];
+    const Tensor &query = c["query"_arg], &key = c["key"_arg], &value = c["value"_arg],
+                 &mask = c["attn_mask"_arg];
     const double scale = c["scale"_arg];
     const Tensor weights = attention_weights(query, key, mask, c["is_causal"_arg], scale);
     Tensor scores, tangent;

@@ -258,7 +258,7 @@ struct LayerNorm {
   }
 
   static Tensor jvp(ContextOf<LayerNorm>& c, TensorList t) {
-    const Tensor weight = c["weight"_arg];
+    const Tensor& weight = c["weight"_arg];
     const Normal normal(c["input"_arg], c["normalized_shape"_arg].size(), c["eps"_arg]);
     Tensor tangent;
     if (t[0].defined()) {

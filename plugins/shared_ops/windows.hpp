@@ -89,7 +89,7 @@ struct Windows {
   int64_t out_size() const { return out[0] * out[1] * out[2]; }
   // Elements that the windows of a plane take, at most; kernels may be larger than any tensor.
   int64_t work() const {
-    double elements = static_cast<double>(out_size());
+    auto elements = static_cast<double>(out_size());
     for (const int64_t size : kernel) elements *= static_cast<double>(size);
     return static_cast<int64_t>(std::min(elements, 1e15));
   }
