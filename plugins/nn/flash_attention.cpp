@@ -220,6 +220,7 @@ template <class T>
 struct ScaledCopy {
   TENON_INLINE static void run(T* to, const T* from, int64_t row_stride, int64_t rows, int64_t n,
                                T factor) {
+    if (n == 0) return;  // rows without memory
     for (int64_t r = 0; r < rows; ++r, to += n, from += row_stride) {
       TENON_INDEPENDENT
       for (int64_t i = 0; i < n; ++i) to[i] = from[i] * factor;
