@@ -493,6 +493,11 @@ AttentionGradients attend_backward(const Attention& a, const Tensor& grad_output
                                tenon::empty_tensor(IntList(a.shape(a.keys, a.depth)), dtype),
                                tenon::empty_tensor(IntList(a.shape(a.keys, a.width)), dtype)};
   tenon::fill_elements(gradients.query, 0);
+  if (grad_output.numel() == 0) {  // nothing depends on what there is
+    tenon::fill_elements(gradients.key, 0);
+    tenon::fill_elements(gradients.value, 0);
+    return gradients;
+  }
   const int64_t size = gradients.query.numel();
   const Tensor others = tenon::empty_tensor({parts - 1, size}, dtype);
   tenon::fill_elements(others, 0);
