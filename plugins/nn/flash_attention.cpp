@@ -346,6 +346,7 @@ struct Attention {
   template <class T>
   Tensor scaled_queries(int64_t first, int64_t count, int64_t query, int64_t rows) const {
     const Tensor block = tenon::empty_tensor({count, rows, depth}, q.tensor.dtype());
+    if (block.numel() == 0) return block;  // queries of no features may have no memory
     const int64_t offset = q.offset(first, batch) + query * q.row_stride();
     for (int64_t m = 0; m < count; ++m) {
       kernel::run<ScaledCopy<T>>(
