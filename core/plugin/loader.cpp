@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <dlfcn.h>
+#include <exception>
 #include <link.h>
 #include <memory>
 #include <mutex>

@@ -220,7 +220,6 @@ template <class T>
 struct ScaledCopy {
   TENON_INLINE static void run(T* to, const T* from, int64_t row_stride, int64_t rows, int64_t n,
                                T factor) {
-    if (n == 0) return;  // rows without memory
     for (int64_t r = 0; r < rows; ++r, to += n, from += row_stride) {
       TENON_INDEPENDENT
       for (int64_t i = 0; i < n; ++i) to[i] = from[i] * factor;
@@ -252,9 +251,7 @@ template <class T>
 struct RowDots {
   TENON_INLINE static void run(const T* a, int64_t a_stride, const T* b, int64_t b_stride,
                                int64_t rows, int64_t n, T* dots) {
-    // Empty rows may begin at null, which nothing may be added to.
-    for (int64_t r = 0; r < rows; ++r)
-      dots[r] = n == 0 ? T(0) : kernel::dot(a + r * a_stride, b + r * b_stride, n);
+    for (int64_t r = 0; r < rows; ++r) dots[r] = kernel::dot(a + r * a_stride, b + r * b_stride, n);
   }
 };
 
