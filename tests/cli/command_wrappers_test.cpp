@@ -22,8 +22,8 @@ TEST_SUITE("wrappers") {
         "namespace plain {\n\n"
         "inline Tensor add_one(const Tensor& input) {\n"
         "  static const auto op = ::tenon::v1::detail::find_op<Tensor>(\"plain.add_one\");\n"
-        "  return ::tenon::v1::detail::call_values<Tensor, 1>(op, "
-        "{Argument(input).value()});\n"
+        "  return ::tenon::v1::detail::call_values<Tensor, 1>(op, {\n"
+        "        ::tenon::v1::detail::tensor_value(input)});\n"
         "}\n"));
     // Its entry would throw.
     CHECK(run_program("wrappers " + std::string(TENON_FIXTURES) + "/entry_throws.so").code == 0);

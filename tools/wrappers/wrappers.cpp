@@ -276,9 +276,13 @@ Words declarations(const Function& function, size_t first, bool defaults) {
 std::string definition(const Function& function) {
   Words values;
   for (const Parameter& parameter : function.parameters) {
-    values.push_back(parameter.type == "const Argument&"
-                         ? parameter.name + ".value()"
-                         : "Argument(" + parameter.name + ").value()");
+    const std::string& name = parameter.name;
+    if (parameter.type == "const Argument&")
+      values.push_back(name + ".value()");
+    else if (parameter.type == "const Tensor&")
+      values.push_back("::tenon::v1::detail::tensor_value(" + name + ")");
+    else
+      values.push_back("Argument(" + name + ").value()");
   }
   const std::string& result = function.result;
   return wrapped("inline " + result + " " + function.name + "(", declarations(function, 0, true),

@@ -172,6 +172,11 @@ inline Argument::Argument(const Tensor& tensor)
     : value_{tensor.defined() ? uint32_t{TENON_VALUE_TENSOR} : uint32_t{TENON_VALUE_NONE}, 0, {0}} {
   value_.as.tensor = tensor.handle();
 }
+namespace detail {
+// For generated wrappers: to choose among Argument's constructors for each of their parameters would
+// take a tenth of the compile time of a small plugin.
+inline tenon_value tensor_value(const Tensor& tensor) { return Argument(tensor).value(); }
+}  // namespace detail
 inline Argument::Argument(TensorList list)
     : value_{TENON_VALUE_TENSOR_LIST, static_cast<uint32_t>(list.size()), {0}} {
   value_.as.tensors = reinterpret_cast<tenon_tensor* const*>(list.data());
