@@ -1,6 +1,7 @@
 // bincount and histc.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <tenon/kernel/view.hpp>
@@ -12,6 +13,7 @@ using namespace math;
 
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kMostBins = INT32_MAX;
 
 struct Bincount {
@@ -78,8 +80,9 @@ struct Histc {
       max = amax(source).item<double>();
     }
     if (min == max) {
-      min -= 1;
-      max += 1;
+      // Numbers that one more leaves as they are get their neighbours.
+      min = std::min(min - 1, std::nextafter(min, -kInfinity));
+      max = std::max(max + 1, std::nextafter(max, kInfinity));
     }
     if (!(std::isfinite(max - min) && min <= max)) {
       throw ValueError("histc(): the range from " + Scalar(min).text() + " to " +
@@ -89,11 +92,13 @@ struct Histc {
     kernel::visit<floating_dtypes>(source.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const T* from = kernel::elements<const T>(source);
-      const double scale = static_cast<double>(bins) / (max - min);
+      // A power of two leaves every quotient as it is, and keeps that of a tiny range finite.
+      const double power = max - min < 1 ? 0x1p600 : 1;
+      const double scale = static_cast<double>(bins) / ((max - min) * power);
       for (int64_t i = 0; i < source.numel(); ++i) {
         const auto x = static_cast<double>(from[i]);
         if (!(x >= min && x <= max)) continue;
-        const auto bin = static_cast<int64_t>((x - min) * scale);
+        const auto bin = static_cast<int64_t>((x - min) * power * scale);
         ++counts[static_cast<size_t>(std::min(bin, bins - 1))];
       }
     });

@@ -293,7 +293,10 @@ TEST_SUITE("math sort") {
                  {1, 1, 1, 1});
     check_values(histc(tenon::tensor({1.0, 2.0, 5.0}), 2), {2}, {2, 1});
     check_values(histc(tenon::tensor({3.0, 3.0}), 2), {2}, {0, 2});
+    check_values(histc(tenon::tensor({1e300, 1e300}, f64), 2), {2}, {0, 2});
     check_values(histc(tenon::zeros({0}), 3), {3}, {0, 0, 0});
+    check_values(histc(tenon::tensor({0.0, 0x1p-1074}, f64), 4), {4}, {1, 0, 0, 1});
+    check_values(histc(tenon::tensor({-0x1p1022, 0.0, 0x1p1022}, f64), 4), {4}, {1, 0, 1, 1});
     CHECK(histc(tenon::tensor({1, 2}), 2).dtype() == f32);
     CHECK(refusal_of("histc", [] { histc(tenon::ones({2}), 0); }) ==
           "bins must be from 1 to 2147483647, but it is 0");
