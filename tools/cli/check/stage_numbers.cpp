@@ -169,13 +169,19 @@ void check_narrow_integers(OpCheck& check, const Sample& sample) {
       narrow.push_back(tensor.defined() ? converted(wide.back(), dtype) : tensor);
     }
     const auto expected = check.attempt(*whole, call, wide);
+    if (!expected) continue;
+    const std::vector<Tensor> x = tensors_of(*expected);
+    const auto comparable = [&, dtype = dtype](const Tensor& result) {
+      return result.defined() && result.dtype() == tenon::i64 && has_data(result) &&
+             holds(dtype, result);
+    };
+    // Nothing is asked for that would overflow: an author's own sanitizer would stop there.
+    if (std::none_of(x.begin(), x.end(), comparable)) continue;
     const auto found = check.attempt(*whole, call, narrow);
-    if (!expected || !found || expected->size() != found->size()) continue;
-    const std::vector<Tensor> x = tensors_of(*expected), y = tensors_of(*found);
+    if (!found || expected->size() != found->size()) continue;
+    const std::vector<Tensor> y = tensors_of(*found);
     for (size_t r = 0; r < x.size() && r < y.size(); ++r) {
-      if (!x[r].defined() || !y[r].defined() || x[r].dtype() != tenon::i64 || !has_data(x[r]) ||
-          y[r].dtype() != dtype || !holds(dtype, x[r]))
-        continue;
+      if (!comparable(x[r]) || !y[r].defined() || y[r].dtype() != dtype) continue;
       const std::string what = difference(x[r], converted(y[r], tenon::i64), kExact);
       if (!what.empty())
         check.find(
