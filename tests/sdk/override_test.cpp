@@ -161,6 +161,27 @@ TEST_SUITE("sdk/override") {
     CHECK(has(tx("log")().text(), "kwargs: {'alpha': 2}"));
   }
 
+  TEST_CASE("a type handles the steps of a recurrent layer, not the layer as one op") {
+    for (const std::string name : {"LSTM", "GRU"}) {
+      CAPTURE(name);
+      const Module module = Module::create(name, arg("input_size") = 3, arg("hidden_size") = 4);
+      const auto run = [&](const Tensor& input) -> Tensor {
+        using Lstm = std::tuple<Tensor, Tensor, Tensor>;
+        if (name == "LSTM") return std::get<0>(module.call<Lstm>(input));
+        return std::get<0>(module.call<std::tuple<Tensor, Tensor>>(input));
+      };
+      const Tensor plain_output = run(ones({2, 1, 3}));
+      tx("log")();
+      const Tensor output = run(make_one("Logging", ones({2, 1, 3})));
+      const std::string text = tx("log")().text();
+      const std::string op = name == "LSTM" ? "lstm" : "gru";
+      CHECK(has(text, "func: " + op + "_step, "));
+      CHECK_FALSE(has(text, "func: " + op + ", "));
+      CHECK(type_name(output) == "Logging");
+      CHECK(output.detach().to_vector<float>() == plain_output.detach().to_vector<float>());
+    }
+  }
+
   TEST_CASE("F-112 arguments arrive as they are written, whichever way the op is called") {
     const Tensor x = make_one("Logging", tensor({1.0, 2.0}));
     const auto seen = [](auto&& call) {
