@@ -96,8 +96,10 @@ void multiply_integers_as(const Matrices& a, const Matrices& b, const Matrices& 
   constexpr int64_t block = 256;
   const int64_t depth = a.columns;
   for (int64_t i = 0; i < batch; ++i) {
-    const auto* from_a = reinterpret_cast<const T*>(a.data) + i * a.batch_stride;
-    const auto* from_b = reinterpret_cast<const T*>(b.data) + i * b.batch_stride;
+    // Without terms there is no data to point into.
+    const int64_t before = depth == 0 ? 0 : i;
+    const auto* from_a = reinterpret_cast<const T*>(a.data) + before * a.batch_stride;
+    const auto* from_b = reinterpret_cast<const T*>(b.data) + before * b.batch_stride;
     auto* to = reinterpret_cast<T*>(out.data) + i * out.batch_stride;
     const auto rows = [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
