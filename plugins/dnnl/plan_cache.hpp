@@ -29,7 +29,15 @@ struct Plan {
 };
 
 // What keys begin with.
-enum PlanKind : int64_t { kConvolution, kLstm, kGru, kGateWeights, kAverage };
+enum PlanKind : int64_t {
+  kConvolution,
+  kLstm,
+  kGru,
+  kGateWeights,
+  kAverage,
+  kLinear,
+  kLinearWeights
+};
 
 // How many plans are kept; the ones used longest ago make room. Each has some 10 to 100 KiB of code.
 inline constexpr int64_t kKeptPlans = 256;

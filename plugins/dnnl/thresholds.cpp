@@ -1,6 +1,8 @@
 // Where nn and blas are faster than oneDNN.
 #include "thresholds.hpp"
 
+#include <algorithm>
+
 #include <oneapi/dnnl/dnnl.hpp>
 
 namespace onednn {
@@ -49,6 +51,21 @@ const char* declined_product(const tenon::kernel::Matrices& a, const tenon::kern
       return "rows a multiple of 2 KiB apart without AVX-512";
   }
   return nullptr;
+}
+
+const char* declined_linear(int64_t elements, int64_t inputs, int64_t outputs) {
+  if (elements * outputs == 0) return "nothing to compute";
+  if (!has_wide_registers()) return "weights to pack without AVX-512";
+  const int64_t rows = elements / inputs;
+  if (elements * outputs < kLeastLinear) return "fewer than 262,144 multiplications";
+  if (rows < kLeastRows) return "fewer than 4 rows";
+  if (rows > kMostRows && inputs * outputs > kMostWeights)
+    return "more than 128 rows, by more than 262,144 weights";
+  return nullptr;
+}
+int64_t linear_pieces(int64_t rows, int64_t inputs, int64_t outputs) {
+  const int64_t worthwhile = rows * inputs * outputs / kPieceProducts;
+  return std::max<int64_t>(1, std::min((rows + kRowsAtOnce - 1) / kRowsAtOnce, worthwhile));
 }
 
 const char* declined_recurrence(const nn::Recurrence& r) {

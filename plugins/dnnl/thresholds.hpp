@@ -55,6 +55,23 @@ inline constexpr int64_t kSlowLeadingNarrow = 512;
 const char* declined_product(const tenon::kernel::Matrices& a, const tenon::kernel::Matrices& b,
                              int64_t batch);
 
+// ---- linear ----
+
+// Multiplications below which nn, whose product needs no plan, is as fast.
+inline constexpr int64_t kLeastLinear = int64_t{1} << 18;
+// Rows from which packed weights are faster, and up to which, where a second-level cache does not hold the
+// weights: a product of more rows uses each part that it packs as often.
+inline constexpr int64_t kLeastRows = 4;
+inline constexpr int64_t kMostRows = 128;
+inline constexpr int64_t kMostWeights = int64_t{1} << 18;
+// Rows of a piece: as many as give the best speed.
+inline constexpr int64_t kRowsAtOnce = 64;
+
+// Null, or why another provider should compute a call with an input of so many elements.
+const char* declined_linear(int64_t elements, int64_t inputs, int64_t outputs);
+// How many pieces the rows are cut into.
+int64_t linear_pieces(int64_t rows, int64_t inputs, int64_t outputs);
+
 // ---- recurrent layers ----
 
 // Null, or why another provider should compute a layer, which is valid.

@@ -1,4 +1,6 @@
 // linear: x W^T + b, one product for all rows.
+#include "shared_ops/linear.hpp"
+
 #include <algorithm>
 
 #include <tenon/kernel/lanes.hpp>
@@ -44,24 +46,6 @@ struct OneRow {
     }
   }
 };
-
-[[noreturn]] void refuse(const Tensor& input, const Tensor& weight, const Tensor& bias) {
-  if (weight.dim() != 2) {
-    throw tenon::ValueError("linear(): 'weight' must have shape [out_features, in_features], got " +
-                            shape_text(weight));
-  }
-  if (input.dim() < 1 || input.shape()[input.dim() - 1] != weight.shape()[1]) {
-    throw tenon::ValueError("linear(): 'input' of shape " + shape_text(input) +
-                            " does not fit 'weight' of shape " + shape_text(weight) +
-                            ": its last dimension must be " + std::to_string(weight.shape()[1]));
-  }
-  throw tenon::ValueError("linear(): 'bias' must have shape [" + std::to_string(weight.shape()[0]) +
-                          "] or one element, got " + shape_text(bias));
-}
-bool spreads(const Tensor& bias, int64_t features) {
-  return bias.dim() == 0 ||
-         (bias.dim() == 1 && (bias.shape()[0] == features || bias.shape()[0] == 1));
-}
 
 // The input as a matrix of rows.
 Tensor rows_of(const Tensor& input, int64_t features) {
@@ -109,22 +93,8 @@ Tensor one_row(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   return result;
 }
 
-struct Linear {
-  static constexpr auto schema =
-      "nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor";
-  static constexpr auto doc =
-      "input @ weight.T + bias, for an input of any number of leading dimensions.";
+struct Linear : LinearDeclaration {
   static constexpr auto saves = "shape(input), weight for input, input for weight, shape(bias)";
-
-  static Tensor shape_rule(const Tensor& input, const Tensor& weight, const Tensor& bias) {
-    check(input, weight, bias);
-    Shape shape(input.shape());
-    shape[shape.rank - 1] = weight.shape()[0];
-    return tenon::empty_tensor(shape, input.dtype());
-  }
-  static int64_t multiply_adds(const Tensor& input, const Tensor& weight, const Tensor&) {
-    return input.numel() * weight.size(0);
-  }
 
   static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias) {
     check(input, weight, bias);
@@ -176,14 +146,6 @@ struct Linear {
   }
 
  private:
-  static void check(const Tensor& input, const Tensor& weight, const Tensor& bias) {
-    const int64_t rank = input.dim();
-    if (weight.dim() != 2 || rank < 1 || input.shape()[rank - 1] != weight.shape()[1] ||
-        (bias.defined() && !spreads(bias, weight.shape()[0]))) {
-      refuse(input, weight, bias);
-    }
-    check_same_dtype("linear", "input", input, "weight", weight);
-  }
   static int64_t count_rows(const Tensor& tensor) {
     int64_t rows = 1;
     for (int64_t i = 0; i + 1 < tensor.dim(); ++i) rows *= tensor.shape()[i];
