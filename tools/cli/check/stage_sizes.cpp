@@ -3,6 +3,7 @@
 // There is no second implementation to compare with, so the op is compared with its own results for
 // small inputs: where f of two and three copies is the copies of f, or grows evenly with their
 // number, as a sum does, it must for any number: vector loops, their tails, chunks of threads.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -109,15 +110,24 @@ class Copies {
     if (one.sizes() != many.sizes() || one.sizes() != two.sizes())
       return format_text(" is {} in one and {} in the other", shape_text(one), shape_text(many));
     const auto x = numbers_of(one), y = numbers_of(two), z = numbers_of(many);
+    // Rounding goes by the terms of a sum, not by what is left of them: others show how large they are.
+    const double usual = mean_magnitude(x);
     for (size_t i = 0; i < x.size(); ++i) {
       const double expected = x[i] + static_cast<double>(count - 1) * (y[i] - x[i]);
-      const double scale = std::abs(x[i]) + std::abs(expected) +
-                           static_cast<double>(count) * (std::abs(x[i]) + std::abs(y[i]));
+      const double scale =
+          std::abs(x[i]) + std::abs(expected) +
+          static_cast<double>(count) * (std::max(usual, std::abs(x[i])) + std::abs(y[i]));
       if (std::abs(z[i] - expected) > tolerance_.absolute + 10 * tolerance_.relative * scale)
         return format_text(" has {} in one and {} in the other at element {}",
                            short_number(expected), short_number(z[i]), i);
     }
     return "";
+  }
+
+  static double mean_magnitude(const std::vector<double>& numbers) {
+    double sum = 0;
+    for (const double number : numbers) sum += std::abs(number);
+    return std::isfinite(sum) && !numbers.empty() ? sum / static_cast<double>(numbers.size()) : 0;
   }
 
   OpCheck& check_;
