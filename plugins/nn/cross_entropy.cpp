@@ -180,8 +180,8 @@ struct CrossEntropy {
     T* log_sums = maxima + count;
     if (classes > 0) {
       kernel::for_rows(count, classes, [&](int64_t begin, int64_t end) {
-        kernel::run<LogSumRows<T>>(scores + begin * classes, end - begin, classes, maxima + begin,
-                                   log_sums + begin);
+        kernel::run_by_registers<RowsOf<LogSumRows, T>::template By>(
+            scores + begin * classes, end - begin, classes, maxima + begin, log_sums + begin);
       });
     }
     return reduce_losses<T>(targets, rows.dtype(), [&](int64_t i) {
@@ -201,7 +201,7 @@ struct CrossEntropy {
 };
 
 // One block of rows of the gradient: factor * (total * softmax - target).
-template <class T>
+template <class T, int Bytes>
 struct GradientRows {
   TENON_INLINE static void run(const T* x, T* to, const int64_t* index, int64_t rows,
                                int64_t classes, const T* softmax_factors, const T* target_factors) {
@@ -210,7 +210,7 @@ struct GradientRows {
     for (int64_t r = 0; r < rows; r += step) {
       const int64_t count = std::min(step, rows - r);
       T* block = to + r * classes;
-      ExpRows<T>::run(x + r * classes, block, count, classes, sums, nullptr);
+      ExpRows<T, Bytes>::run(x + r * classes, block, count, classes, sums, nullptr);
       for (int64_t k = 0; k < count; ++k, block += classes) {
         const T factor = softmax_factors[r + k] / sums[k];
         if (softmax_factors[r + k] == 0) {  // ignored: no gradient, whatever the scores
@@ -332,9 +332,9 @@ struct CrossEntropyGrad {
       target_factors[i] = ignored ? T{0} : factor * sharp * targets.weight_of<T>(i);
     }
     kernel::for_rows(count, classes, [&](int64_t begin, int64_t end) {
-      kernel::run<GradientRows<T>>(scores + begin * classes, to + begin * classes,
-                                   targets.index + begin, end - begin, classes,
-                                   softmax_factors + begin, target_factors + begin);
+      kernel::run_by_registers<RowsOf<GradientRows, T>::template By>(
+          scores + begin * classes, to + begin * classes, targets.index + begin, end - begin,
+          classes, softmax_factors + begin, target_factors + begin);
       if (share == 0) return;
       for (int64_t i = begin; i < end; ++i) {
         if (targets.index[i] == targets.ignore_index) continue;

@@ -116,33 +116,12 @@ TENON_INLINE void mask_row(T* y, int64_t r, int64_t n, const MaskBlock& mask) {
   }
 }
 
-// y = exp(y - shift) of a long row; gives the sum.
-template <class T>
-TENON_INLINE T exp_row(T* y, int64_t n, T shift) {
-  RowLanes<T> lanes{};
-  constexpr int64_t step = RowLanes<T>::count;
-  int64_t i = 0;
-  for (; i + step <= n; i += step) {
-    TENON_INDEPENDENT
-    for (int64_t k = 0; k < step; ++k) {
-      const T power = kernel::exp(y[i + k] - shift);
-      y[i + k] = power;
-      lanes.at[k] += power;
-    }
-  }
-  const T sum = lanes.sum();
-  if (i == n) return sum;
-  for (int64_t k = i; k < n; ++k) y[k] -= shift;
-  map_in_place(y + i, n - i, [](T value) { return kernel::exp(value); });
-  return sum + kernel::sum(y + i, n - i);
-}
-
 // y = exp(y - shift of the row); the sums of the rows where `sums` is not null.
-template <class T>
+template <class T, int Bytes>
 TENON_INLINE void exp_rows(T* y, int64_t rows, int64_t n, const T* shifts, T* sums) {
   if (n >= kLongRow<T>) {
     for (int64_t r = 0; r < rows; ++r) {
-      const T sum = exp_row(y + r * n, n, shifts[r]);
+      const T sum = exp_long_row<T, Bytes>(y + r * n, y + r * n, n, shifts[r], 0);
       if (sums != nullptr) sums[r] = sum;
     }
     return;
@@ -164,7 +143,7 @@ struct RowStates {
 };
 
 // Scores become exp(score - largest so far).
-template <class T>
+template <class T, int Bytes>
 struct OnlineSoftmax {
   TENON_INLINE static void run(T* scores, int64_t rows, int64_t n, MaskBlock mask,
                                RowStates<T> state) {
@@ -180,19 +159,19 @@ struct OnlineSoftmax {
       state.shifts[r] = shift;
       state.factors[r] = before == largest ? T{1} : std::exp(before - shift);
     }
-    exp_rows(scores, rows, n, static_cast<const T*>(state.shifts), state.latest);
+    exp_rows<T, Bytes>(scores, rows, n, static_cast<const T*>(state.shifts), state.latest);
     for (int64_t r = 0; r < rows; ++r)
       state.sums[r] = state.sums[r] * state.factors[r] + state.latest[r];
   }
 };
 
 // Scores become weights: exp(score - logarithm of the row's sum).
-template <class T>
+template <class T, int Bytes>
 struct Weights {
   TENON_INLINE static void run(T* scores, int64_t rows, int64_t n, MaskBlock mask,
                                const T* log_sums) {
     for (int64_t r = 0; r < rows; ++r) mask_row(scores + r * n, r, n, mask);
-    exp_rows(scores, rows, n, log_sums, static_cast<T*>(nullptr));
+    exp_rows<T, Bytes>(scores, rows, n, log_sums, static_cast<T*>(nullptr));
   }
 };
 
@@ -382,8 +361,8 @@ void attend(const Attention& a, int64_t index, int64_t query, Tensor& result, Te
   for (int64_t key = 0; key < a.keys && a.meet(query, lines, key); key += a.key_block) {
     const int64_t keys = std::min(a.key_block, a.keys - key);
     const Tensor scores = a.scores(queries, first, key, keys);
-    kernel::run<OnlineSoftmax<T>>(kernel::elements<T>(scores), rows, keys,
-                                  a.mask_of(first, query, lines, key), state);
+    kernel::run_by_registers<RowsOf<OnlineSoftmax, T>::template By>(
+        kernel::elements<T>(scores), rows, keys, a.mask_of(first, query, lines, key), state);
     const Tensor part =
         tenon::bmm(scores, block(a.v, a.v.offset(first, a.batch), count, key, keys, a.width));
     if (total.defined())
@@ -459,9 +438,9 @@ void attend_backward(const Attention& a, const Matrices& g, const Tensor& dots,
       const int64_t row = first * a.queries + query;
       const Tensor queries = a.scaled_queries<T>(first, count, query, lines);
       const Tensor weights = a.scores(queries, first, key, keys);
-      kernel::run<Weights<T>>(kernel::elements<T>(weights), rows, keys,
-                              a.mask_of(first, query, lines, key),
-                              kernel::elements<const T>(log_sums) + row);
+      kernel::run_by_registers<RowsOf<Weights, T>::template By>(
+          kernel::elements<T>(weights), rows, keys, a.mask_of(first, query, lines, key),
+          kernel::elements<const T>(log_sums) + row);
       const Tensor gradient = block(g, g_offset, count, query, lines, a.width);
       add(of_values, tenon::bmm(transposed(weights), gradient));
       const Tensor scores = tenon::bmm(gradient, values);

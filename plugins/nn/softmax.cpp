@@ -7,7 +7,7 @@ namespace {
 
 using namespace nn;
 
-template <template <class> class Rows, bool Logarithm>
+template <template <class, int> class Rows, bool Logarithm>
 Tensor normalize(const char* op, const Tensor& input, int64_t dim) {
   check_floating(op, "input", input);
   const int64_t wrapped = input.wrap_dimension(dim);
@@ -22,7 +22,8 @@ Tensor normalize(const char* op, const Tensor& input, int64_t dim) {
     const int64_t n = lines.size, inner = lines.inner;
     if (inner == 1) {
       kernel::for_rows(lines.outer, n, [&](int64_t begin, int64_t end) {
-        kernel::run<Rows<T>>(x + begin * n, y + begin * n, end - begin, n);
+        kernel::run_by_registers<RowsOf<Rows, T>::template By>(x + begin * n, y + begin * n,
+                                                               end - begin, n);
       });
     } else {
       kernel::for_rows(lines.outer, n * inner, [&](int64_t begin, int64_t end) {

@@ -1,4 +1,5 @@
 // softmax and log_softmax: values for every dimension and length, extremes, refusals.
+#include <cmath>
 #include <limits>
 
 #include "../compare.hpp"
@@ -83,6 +84,23 @@ TEST_SUITE("nn") {
           CHECK(y.select(0, 2).sum().item() == doctest::Approx(1));
         }
       }
+    }
+  }
+
+  TEST_CASE("elements of rows of f32 are exact in relation to themselves, down to normal numbers") {
+    constexpr double least = std::numeric_limits<float>::min();
+    for (const int64_t n : {1, 16, 100, 127, 128, 129, 191, 192, 200, 1000, 5000}) {
+      CAPTURE(n);
+      Tensor x = numbers({9, n}, tenon::f32, static_cast<uint64_t>(n)) * 48;
+      x = x - x.amax({1}, true);
+      const auto found = functional::softmax(x, 1).to_vector<float>();
+      const auto exact = naive(x, 1).to_vector<double>();
+      size_t wrong = 0;
+      for (size_t i = 0; i < exact.size(); ++i) {
+        const double error = std::abs(static_cast<double>(found[i]) - exact[i]);
+        if (!(error <= 1e-6 * exact[i] || (exact[i] < 2 * least && error <= 2 * least))) ++wrong;
+      }
+      CHECK(wrong == 0);
     }
   }
 
