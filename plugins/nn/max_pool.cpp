@@ -295,7 +295,7 @@ Tensor largest_values(const char* op, const Tensor& input, IntList kernel_size,
   if (values.numel() == 0) return values;
   const Tensor whole = dense(input);
   const ValueRows layout(windows);
-  const bool squares = PoolSquares<float>::takes(windows);
+  const bool squares = has_squares(windows);
   const Planes planes(input.shape(), windows.dimensions);
   const int64_t in = windows.in_size(), out = windows.out_size();
   visit_floating(input.dtype(), [&](auto zero) {
@@ -314,8 +314,9 @@ Tensor largest_values(const char* op, const Tensor& input, IntList kernel_size,
       });
     };
     if (squares) {
-      each_plane(
-          [&](const T* plane, T* best, T*) { kernel::run<PoolSquares<T>>(&windows, plane, best); });
+      each_plane([&](const T* plane, T* best, T*) {
+        kernel::run_by_registers<PoolSquaresOf<T>::template By>(&windows, plane, best);
+      });
     } else {
       each_plane([&](const T* plane, T* best, T* scratch) {
         kernel::run<PoolValues<T>>(&windows, &layout, plane, best, scratch);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <tenon/kernel/lanes.hpp>
+#include <tenon/kernel/registers.hpp>
 
 #include "pooling.hpp"
 
@@ -157,49 +158,58 @@ struct PoolValues {
 
 // Windows of two by two elements, next to each other and inside of the plane, as most networks have
 // them: two rows become one in registers, without scratch memory.
-template <class T>
+template <class T, int Bytes>
 class PoolSquares {
-  using V = kernel::Vector<T, kernel::register_bytes>;
-  static constexpr int N = kernel::register_bytes / static_cast<int>(sizeof(T));
-
  public:
-  static bool takes(const Windows& w) {
-    bool takes = w.in[0] == 1 && w.kernel[0] == 1 && w.out[0] == 1 && w.padding[0] == 0;
-    for (int d = 1; d < 3; ++d) {
-      takes = takes && w.kernel[d] == 2 && w.stride[d] == 2 && w.dilation[d] == 1 &&
-              w.padding[d] == 0 && 2 * w.out[d] <= w.in[d];
-    }
-    return takes;
-  }
   TENON_INLINE static void run(const Windows* windows, const T* plane, T* values) {
-    const int64_t width = windows->in[2], count = windows->out[2], in = windows->in_size(),
-                  out = windows->out_size();
-    for (int64_t y = 0; y < windows->out[1]; ++y) {
-      for (int64_t next = 0; next < count; next += N) {
-        // The last vector of a row overlaps the one before; what a longer one than the row has beyond it
-        // is overwritten by the rows behind.
-        const int64_t x = count < N ? 0 : std::min(next, count - N);
-        const int64_t top = 2 * x + 2 * y * width, at = y * count + x;
-        if (top + width + int64_t{2} * N <= in && at + N <= out)
-          take(plane + top, plane + top + width, values + at);
-        else
-          take_some(plane + top, plane + top + width, values + at, std::min<int64_t>(N, count));
-      }
-    }
+    const int64_t width = windows->in[2], count = windows->out[2];
+    const T *const in_end = plane + windows->in_size(), *const out_end =
+                                                            values + windows->out_size();
+    for (int64_t y = 0; y < windows->out[1]; ++y, plane += 2 * width, values += count)
+      take_row<Bytes>(plane, plane + width, values, count, in_end, out_end);
   }
 
  private:
+  template <int Size>
+  static constexpr int lanes = Size / static_cast<int>(sizeof(T));
+
+  // `count` windows, in registers of `Size` bytes, at the end of the plane in smaller ones.
+  template <int Size>
+  TENON_INLINE static void take_row(const T* upper, const T* lower, T* to, int64_t count,
+                                    const T* in_end, const T* out_end) {
+    constexpr int N = lanes<Size>;
+    for (int64_t next = 0; next < count; next += N) {
+      // The last vector of a row overlaps the one before; what a longer one than the row has beyond it
+      // is overwritten by the rows behind.
+      const int64_t x = count < N ? 0 : std::min(next, count - N);
+      if (in_end - (lower + 2 * x) >= 2 * N && out_end - (to + x) >= N) {
+        take<Size>(upper + 2 * x, lower + 2 * x, to + x);
+      } else if constexpr (Size > 16) {
+        take_row<Size / 2>(upper + 2 * x, lower + 2 * x, to + x, std::min<int64_t>(N, count),
+                           in_end, out_end);
+      } else {
+        for (int64_t k = x; k < std::min<int64_t>(x + N, count); ++k)
+          to[k] = larger(larger(upper[2 * k], upper[2 * k + 1]),
+                         larger(lower[2 * k], lower[2 * k + 1]));
+      }
+    }
+  }
+  TENON_INLINE static T larger(T best, T other) {
+    kernel::take_better<true>(best, other);
+    return best;
+  }
+  template <int Size>
   TENON_INLINE static void take(const T* upper, const T* lower, T* to) {
-    V first, second, other;
+    kernel::Vector<T, Size> first, second, other;
     kernel::detail::load_vector(first, upper);
     kernel::detail::load_vector(other, lower);
     kernel::take_better<true>(first, other);
-    kernel::detail::load_vector(second, upper + N);
-    kernel::detail::load_vector(other, lower + N);
+    kernel::detail::load_vector(second, upper + lanes<Size>);
+    kernel::detail::load_vector(other, lower + lanes<Size>);
     kernel::take_better<true>(second, other);
-    join(first, second, to, std::make_integer_sequence<int, N>());
+    join(first, second, to, std::make_integer_sequence<int, lanes<Size>>());
   }
-  template <int... Lane>
+  template <class V, int... Lane>
   TENON_INLINE static void join(const V& first, const V& second, T* to,
                                 std::integer_sequence<int, Lane...>) {
     V best = __builtin_shufflevector(first, second, (2 * Lane)...);
@@ -207,14 +217,19 @@ class PoolSquares {
     kernel::take_better<true>(best, odd);
     __builtin_memcpy(to, &best, sizeof(V));
   }
-  // At the end of the plane.
-  TENON_INLINE static void take_some(const T* upper, const T* lower, T* to, int64_t count) {
-    T above[2 * N] = {}, below[2 * N] = {}, best[N];
-    std::copy_n(upper, 2 * count, above);
-    std::copy_n(lower, 2 * count, below);
-    take(above, below, best);
-    std::copy_n(best, count, to);
+};
+inline bool has_squares(const Windows& w) {
+  bool has = w.in[0] == 1 && w.kernel[0] == 1 && w.out[0] == 1 && w.padding[0] == 0;
+  for (int d = 1; d < 3; ++d) {
+    has = has && w.kernel[d] == 2 && w.stride[d] == 2 && w.dilation[d] == 1 && w.padding[d] == 0 &&
+          2 * w.out[d] <= w.in[d];
   }
+  return has;
+}
+template <class T>
+struct PoolSquaresOf {
+  template <int Bytes>
+  using By = PoolSquares<T, Bytes>;
 };
 
 }  // namespace nn

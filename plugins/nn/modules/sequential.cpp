@@ -70,11 +70,12 @@ struct Sequential : ModuleOf<Sequential> {
 
   // ---- a batch in blocks ----
 
-  // Of the largest value between layers, what a processor's own cache holds beside weights. Not of each
-  // thread: the results do not depend on how many there are then.
-  static constexpr int64_t kBlockBytes = int64_t{3} << 19;
+  // Of the largest value between layers, what a processor's own cache holds beside weights and what is
+  // made of it. Not of each thread: the results do not depend on how many there are then.
+  static constexpr int64_t kBlockBytes = int64_t{3} << 18;
   // Fewer would leave threads without samples.
   static constexpr int64_t kLeastSamples = 8;
+  static constexpr int64_t kMostBytes = 2 * kBlockBytes / kLeastSamples;  // of a sample
 
   static Tensor run_joining(const std::vector<Module>& layers, const Tensor& input) {
     Tensor value = input;
@@ -126,11 +127,11 @@ struct Sequential : ModuleOf<Sequential> {
     int64_t bytes = tenon::element_size(input.dtype());
     for (const int64_t size :
          {convolution.attribute<int64_t>("out_channels"), input.shape()[2], input.shape()[3]}) {
-      if (size <= 0 || size > kBlockBytes / bytes) return 0;
+      if (size <= 0 || size > kMostBytes / bytes) return 0;
       bytes *= size;
     }
-    const int64_t most = kBlockBytes / bytes;
-    if (most < kLeastSamples || batch < 2 * most) return 0;
+    const int64_t most = std::max(kLeastSamples, kBlockBytes / bytes);
+    if (batch < 2 * most) return 0;
     const int64_t blocks = (batch + most - 1) / most;
     return (batch + blocks - 1) / blocks;
   }

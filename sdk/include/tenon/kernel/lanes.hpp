@@ -165,26 +165,24 @@ constexpr T worst() {
   else
     return Largest ? Limits::lowest() : Limits::max();
 }
-// Puts the better of each pair into `best`; NaN beats every number. For numbers and for vectors.
-template <bool Largest, class V>
-TENON_INLINE void take_better(V& best, const V& other) {
-  if constexpr (std::is_integral_v<V>) {
-    best = (Largest ? other > best : other < best) ? other : best;
-  } else {
-    const auto unordered = other != other;
-    if constexpr (Largest)
-      best = ((other > best) | unordered) ? other : best;
-    else
-      best = ((other < best) | unordered) ? other : best;
-  }
-}
-// The same in one instruction, which passes over NaN in `other`.
+// Puts the better of each pair into `best`, in one instruction, which passes over NaN in `other`. For numbers
+// and for vectors.
 template <bool Largest, class V>
 TENON_INLINE void take_better_number(V& best, const V& other) {
   if constexpr (Largest)
     best = other > best ? other : best;
   else
     best = other < best ? other : best;
+}
+// The same where NaN beats every number. In this order: GCC joins the two choices in another one, and then
+// compares wide vectors one element after the other.
+template <bool Largest, class V>
+TENON_INLINE void take_better(V& best, const V& other) {
+  if constexpr (!std::is_integral_v<V>) {
+    const V with_nan = other != other ? other : best;
+    best = with_nan;
+  }
+  take_better_number<Largest>(best, other);
 }
 
 // The largest or smallest element; NaN where there is one.
