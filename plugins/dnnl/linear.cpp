@@ -1,7 +1,6 @@
-// linear, forward, by oneDNN's inner product: rows by weights that are packed once.
+// linear by oneDNN's inner product: rows by weights that are packed before.
 #include "shared_ops/linear.hpp"
 
-#include "forward_only.hpp"
 #include "packed_weights.hpp"
 #include "pieces.hpp"
 #include "thresholds.hpp"
@@ -96,19 +95,22 @@ Tensor whole_bias(const Tensor& bias, int64_t outputs) {
       bias.numel() == outputs && bias.dim() == 1 ? bias : bias.expand({outputs}), tenon::f32);
 }
 
-struct Linear : nn::LinearDeclaration {
+struct Linear : nn::LinearRules<Linear> {
   static constexpr auto samples =
       R"([{"input": {"shape": [40, 192], "requires_grad": false}, "weight": {"shape": [160, 192], "requires_grad": false},
-           "bias": {"shape": [160], "requires_grad": false}, "check": {"fast_mode": true}}])";
+           "bias": {"shape": [160], "requires_grad": false}, "check": {"fast_mode": true}},
+          {"input": {"shape": [2, 260, 24]}, "weight": {"shape": [24, 24]}, "bias": {"shape": [24]},
+           "check": {"fast_mode": true}}])";
 
   static const char* declines(const Tensor& input, const Tensor& weight, const Tensor& bias) {
     const auto is_f32 = [](const Tensor& tensor) { return tensor.dtype() == tenon::f32; };
     if (!is_f32(input) || !is_f32(weight) || (bias.defined() && !is_f32(bias)))
       return "a dtype other than f32";
     if (!shapes_fit(input, weight, bias)) return "arguments that do not fit";
-    if (const char* reason = onednn::declined_derivatives({&input, &weight, &bias})) return reason;
     if (!weight.is_contiguous()) return "weights that are not contiguous";
-    return onednn::declined_linear(input.numel(), weight.shape()[1], weight.shape()[0]);
+    const bool trained = tenon::GradMode::enabled() &&
+                         (weight.view_record().flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
+    return onednn::declined_linear(input.numel(), weight.shape()[1], weight.shape()[0], trained);
   }
 
   static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "forward_only.hpp"
 #include "packed_weights.hpp"
 #include "pieces.hpp"
 #include "thresholds.hpp"
@@ -306,9 +305,14 @@ class Sequences {
 // Null where oneDNN takes a layer: forward, without what a gradient or tangent would need.
 const char* declined(const char* op, const Recurrence& r, int64_t gates) {
   if (r.input.dtype() != tenon::f32) return "a dtype other than f32";
-  if (const char* reason = onednn::declined_derivatives(
-          {&r.input, &r.hidden, &r.cell, &r.weight_ih, &r.weight_hh, &r.bias_ih, &r.bias_hh}))
-    return reason;
+  const bool records = tenon::GradMode::enabled();
+  for (const Tensor* operand :
+       {&r.input, &r.hidden, &r.cell, &r.weight_ih, &r.weight_hh, &r.bias_ih, &r.bias_hh}) {
+    if (!operand->defined()) continue;
+    const uint32_t flags = operand->view_record().flags;
+    if (records && (flags & TENON_TENSOR_REQUIRES_GRAD) != 0) return "a gradient is needed";
+    if ((flags & TENON_TENSOR_HAS_TANGENT) != 0) return "an operand has a tangent";
+  }
   r.check(op, gates);
   return onednn::declined_recurrence(r);
 }

@@ -42,9 +42,10 @@ const char* declined_product(const tenon::kernel::Matrices& a, const tenon::kern
   const double each =
       static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);
   if (each * static_cast<double>(batch) == 0) return "nothing to compute";
-  if (each < kLeastProduct) return "fewer than 1,048,576 multiplications";
+  if (each < kLeastProduct) return "fewer than 524,288 multiplications";
   if (!a.has_gemm_layout() || !b.has_gemm_layout()) return "strides that gemm cannot read";
   if (has_wide_registers()) return nullptr;
+  if (each < kLeastProductNarrow) return "fewer than 1,048,576 multiplications without AVX-512";
   if (each > kMostProductNarrow) return "a large product without AVX-512";
   for (const auto* matrix : {&a, &b}) {
     if (tenon::kernel::GemmLayout(*matrix).leading % kSlowLeadingNarrow == 0)
@@ -53,7 +54,7 @@ const char* declined_product(const tenon::kernel::Matrices& a, const tenon::kern
   return nullptr;
 }
 
-const char* declined_linear(int64_t elements, int64_t inputs, int64_t outputs) {
+const char* declined_linear(int64_t elements, int64_t inputs, int64_t outputs, bool trained) {
   if (elements * outputs == 0) return "nothing to compute";
   if (!has_wide_registers()) return "weights to pack without AVX-512";
   const int64_t rows = elements / inputs;
@@ -61,6 +62,8 @@ const char* declined_linear(int64_t elements, int64_t inputs, int64_t outputs) {
   if (rows < kLeastRows) return "fewer than 4 rows";
   if (rows > kMostRows && inputs * outputs > kMostWeights)
     return "more than 128 rows, by more than 262,144 weights";
+  if (rows < kLeastRowsTrained && trained)
+    return "fewer than 512 rows, by weights that are trained";
   return nullptr;
 }
 int64_t linear_pieces(int64_t rows, int64_t inputs, int64_t outputs) {

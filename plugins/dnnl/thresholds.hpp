@@ -45,7 +45,8 @@ inline constexpr int64_t kSumProducts = 768;
 
 // Multiplications below which OpenBLAS is faster, and oneDNN's first product, which compiles its
 // kernels for about 20 ms, is not worth it.
-inline constexpr double kLeastProduct = 1 << 20;
+inline constexpr double kLeastProduct = 1 << 19;
+inline constexpr double kLeastProductNarrow = 1 << 20;
 // In narrow registers: beyond it OpenBLAS is faster, and so it is where rows begin at multiples of 2 KiB,
 // which are in the same places of the cache.
 inline constexpr double kMostProductNarrow = 1 << 24;
@@ -64,11 +65,14 @@ inline constexpr int64_t kLeastLinear = int64_t{1} << 18;
 inline constexpr int64_t kLeastRows = 4;
 inline constexpr int64_t kMostRows = 128;
 inline constexpr int64_t kMostWeights = int64_t{1} << 18;
+// Rows from which weights are packed for one call: those of a model that is trained.
+inline constexpr int64_t kLeastRowsTrained = 512;
 // Rows of a piece: as many as give the best speed.
 inline constexpr int64_t kRowsAtOnce = 64;
 
-// Null, or why another provider should compute a call with an input of so many elements.
-const char* declined_linear(int64_t elements, int64_t inputs, int64_t outputs);
+// Null, or why another provider should compute a call with an input of so many elements. `trained`: the
+// weights change after it.
+const char* declined_linear(int64_t elements, int64_t inputs, int64_t outputs, bool trained);
 // How many pieces the rows are cut into.
 int64_t linear_pieces(int64_t rows, int64_t inputs, int64_t outputs);
 

@@ -93,9 +93,7 @@ Tensor one_row(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   return result;
 }
 
-struct Linear : LinearDeclaration {
-  static constexpr auto saves = "shape(input), weight for input, input for weight, shape(bias)";
-
+struct Linear : LinearRules<Linear> {
   static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias) {
     check(input, weight, bias);
     const int64_t rank = input.dim();
@@ -114,42 +112,6 @@ struct Linear : LinearDeclaration {
     Shape full(input.shape());
     full[rank - 1] = out_features;
     return reshaped(result, full);
-  }
-
-  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Linear>& c, const Tensor& g) {
-    Tensor input, weight, bias;
-    const int64_t rank = g.dim();
-    const Tensor rows = rank == 2 ? g : g.reshape({count_rows(g), g.size(-1)});
-    if (c.needs_input_grad("input"_arg)) {
-      input = rows.mm(c["weight"_arg]);
-      if (rank != 2) input = input.reshape(c["input"_arg].shape());
-    }
-    if (c.needs_input_grad("weight"_arg)) {
-      const Tensor& x = c["input"_arg];
-      weight = rows.t().mm(rank == 2 ? x : x.reshape({count_rows(x), x.size(-1)}));
-    }
-    if (c.needs_input_grad("bias"_arg)) bias = rows.sum_to_size(c["bias"_arg].shape());
-    return {std::move(input), std::move(weight), std::move(bias)};
-  }
-
-  static Tensor jvp(ContextOf<Linear>& c, TensorList t) {
-    Tensor tangent;
-    if (t[0].defined()) tangent = tenon::nn::functional::linear(t[0], c["weight"_arg]);
-    if (t[1].defined())
-      tangent = plus(tangent, tenon::nn::functional::linear(c["input"_arg], t[1]));
-    if (t[2].defined()) {
-      Shape full(c["input"_arg].shape());
-      full[full.rank - 1] = c["weight"_arg].size(0);
-      tangent = tangent.defined() ? tangent + t[2] : t[2].expand(IntList(full));
-    }
-    return tangent;
-  }
-
- private:
-  static int64_t count_rows(const Tensor& tensor) {
-    int64_t rows = 1;
-    for (int64_t i = 0; i + 1 < tensor.dim(); ++i) rows *= tensor.shape()[i];
-    return rows;
   }
 };
 

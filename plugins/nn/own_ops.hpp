@@ -5,6 +5,7 @@
 #include <tenon/plugin.hpp>
 
 #include "shared_ops/convolution_ops.hpp"
+#include "shared_ops/linear.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace nn {
@@ -32,7 +33,6 @@ NN_OWN_OP(functional, Tensor, flash_attention)
 NN_OWN_OP(functional, Tensor, fold)
 NN_OWN_OP(functional, Tensor, gelu_erf)
 NN_OWN_OP(functional, Tensor, layer_norm)
-NN_OWN_OP(functional, Tensor, linear)
 NN_OWN_OP(functional, Tensor, log_softmax)
 NN_OWN_OP(functional, Tensor, logsigmoid)
 NN_OWN_OP(functional, TensorPair, lstm_step)
