@@ -138,7 +138,7 @@ TENON_INLINE void exp_register(const float* x, float* y, float shift,
   sum += power;
 }
 
-// y = exp(x - shift) of a long row; gives the sum. `x` may be `y`. What lies `ahead` elements behind is
+// y = exp(x - shift) of a long row; gives the sum. `x` may be `y`. What is `ahead` elements behind is
 // fetched while exp keeps the processor busy; 0: nothing.
 template <class T, int Bytes>
 TENON_INLINE T exp_long_row(const T* x, T* y, int64_t n, T shift, int64_t ahead) {

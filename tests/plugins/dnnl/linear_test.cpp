@@ -153,7 +153,7 @@ TEST_SUITE("dnnl/linear") {
     CHECK(message.find("does not fit 'weight'") != std::string::npos);
   }
 
-  TEST_CASE("elements that are not finite reach the results of their own rows alone") {
+  TEST_CASE("elements that are not finite reach the results of no other rows") {
     const float inf = std::numeric_limits<float>::infinity();
     for (const int64_t features : {64, 257}) {
       const Tensor x = numbers({70, features}), w = numbers({130, features});
