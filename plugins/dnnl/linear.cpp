@@ -91,8 +91,9 @@ std::shared_ptr<const RowsPlan> rows_plan(const Sizes& sizes, const Description&
 // One of each output.
 Tensor whole_bias(const Tensor& bias, int64_t outputs) {
   if (!bias.defined()) return bias;
-  return tenon::contiguous_as(
-      bias.numel() == outputs && bias.dim() == 1 ? bias : bias.expand({outputs}), tenon::f32);
+  const int64_t stride = bias.numel() == 1 ? 0 : bias.strides()[0];
+  return tenon::contiguous_as(tenon::alias_tensor(bias, {&outputs, 1}, {&stride, 1}, 0),
+                              tenon::f32);
 }
 
 struct Linear : nn::LinearRules<Linear> {

@@ -55,10 +55,11 @@ const char* declined_product(const tenon::kernel::Matrices& a, const tenon::kern
 }
 
 const char* declined_linear(int64_t elements, int64_t inputs, int64_t outputs, bool trained) {
-  if (elements * outputs == 0) return "nothing to compute";
+  const double products = static_cast<double>(elements) * static_cast<double>(outputs);
+  if (products == 0) return "nothing to compute";
   if (!has_wide_registers()) return "weights to pack without AVX-512";
   const int64_t rows = elements / inputs;
-  if (elements * outputs < kLeastLinear) return "fewer than 262,144 multiplications";
+  if (products < kLeastLinear) return "fewer than 262,144 multiplications";
   if (rows < kLeastRows) return "fewer than 4 rows";
   if (rows > kMostRows && inputs * outputs > kMostWeights)
     return "more than 128 rows, by more than 262,144 weights";
@@ -67,8 +68,9 @@ const char* declined_linear(int64_t elements, int64_t inputs, int64_t outputs, b
   return nullptr;
 }
 int64_t linear_pieces(int64_t rows, int64_t inputs, int64_t outputs) {
-  const int64_t worthwhile = rows * inputs * outputs / kPieceProducts;
-  return std::max<int64_t>(1, std::min((rows + kRowsAtOnce - 1) / kRowsAtOnce, worthwhile));
+  const double products = static_cast<double>(rows) * static_cast<double>(inputs * outputs);
+  const auto worthwhile = static_cast<int64_t>(products / kPieceProducts);
+  return std::max<int64_t>(1, std::min((rows - 1) / kRowsAtOnce + 1, worthwhile));
 }
 
 const char* declined_recurrence(const nn::Recurrence& r) {

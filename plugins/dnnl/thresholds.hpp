@@ -59,7 +59,7 @@ const char* declined_product(const tenon::kernel::Matrices& a, const tenon::kern
 // ---- linear ----
 
 // Multiplications below which nn, whose product needs no plan, is as fast.
-inline constexpr int64_t kLeastLinear = int64_t{1} << 18;
+inline constexpr double kLeastLinear = 1 << 18;
 // Rows from which packed weights are faster, and up to which, where a second-level cache does not hold the
 // weights: a product of more rows uses each part that it packs as often.
 inline constexpr int64_t kLeastRows = 4;
@@ -70,8 +70,8 @@ inline constexpr int64_t kLeastRowsTrained = 512;
 // Rows of a piece: as many as give the best speed.
 inline constexpr int64_t kRowsAtOnce = 64;
 
-// Null, or why another provider should compute a call with an input of so many elements. `trained`: the
-// weights change after it.
+// Null, or why another provider should compute a call with an input of so many elements, by weights in
+// memory. `trained`: they change after it.
 const char* declined_linear(int64_t elements, int64_t inputs, int64_t outputs, bool trained);
 // How many pieces the rows are cut into.
 int64_t linear_pieces(int64_t rows, int64_t inputs, int64_t outputs);
