@@ -21,11 +21,11 @@ struct RowLanes {
   static constexpr int64_t count = 256 / static_cast<int64_t>(sizeof(T)), registers = count / line;
   V at[registers];
 
-  // Join::step(to, from) adds lanes to lanes.
+  // Join::join(to, from) adds lanes to lanes.
   template <class Join>
   TENON_INLINE T joined() {
     for (int64_t half = registers / 2; half > 0; half /= 2)
-      for (int64_t k = 0; k < half; ++k) Join::step(at[k], at[k + half]);
+      for (int64_t k = 0; k < half; ++k) Join::join(at[k], at[k + half]);
     return across<Join, Bytes>(at[0]);
   }
 
@@ -34,30 +34,17 @@ struct RowLanes {
   TENON_INLINE static T across(const kernel::Vector<T, Left>& lanes) {
     if constexpr (Left == 2 * sizeof(T)) {
       T low = lanes[0];
-      Join::step(low, lanes[1]);
+      Join::join(low, lanes[1]);
       return low;
     } else {
       kernel::Vector<T, Left / 2> low, high;
       std::memcpy(&low, &lanes, sizeof(low));
       std::memcpy(&high, reinterpret_cast<const char*>(&lanes) + sizeof(low), sizeof(high));
-      Join::step(low, high);
+      Join::join(low, high);
       return across<Join, Left / 2>(low);
     }
   }
 };
-struct Larger {
-  template <class V>
-  TENON_INLINE static void step(V& to, const V& from) {
-    to = from > to ? from : to;
-  }
-};
-struct Added {
-  template <class V>
-  TENON_INLINE static void step(V& to, const V& from) {
-    to += from;
-  }
-};
-
 // From this length on a row is worked on alone.
 template <class T>
 constexpr int64_t kLongRow = 512 / static_cast<int64_t>(sizeof(T));
@@ -76,10 +63,10 @@ TENON_INLINE T largest_of(const T* x, int64_t n) {
     for (int64_t k = 0; k < Lanes::registers; ++k) {
       typename Lanes::V next;
       kernel::detail::load_vector(next, from + k * Lanes::line);
-      Larger::step(lanes.at[k], next);
+      kernel::take_better_number<true>(lanes.at[k], next);
     }
   }
-  return lanes.template joined<Larger>();
+  return lanes.template joined<kernel::LargestNumberLanes<T>>();
 }
 
 // A function of vector math of each element in place, always in whole registers: its vector and its
@@ -169,7 +156,7 @@ TENON_INLINE T exp_long_row(const T* x, T* y, int64_t n, T shift, int64_t ahead)
       }
       std::memcpy(y + i, rest, left);
     }
-    return lanes.template joined<Added>();
+    return lanes.template joined<kernel::SumLanes<T>>();
   } else {
     alignas(64) T powers[step];
     for (; i + step <= n; i += step) {
@@ -183,7 +170,7 @@ TENON_INLINE T exp_long_row(const T* x, T* y, int64_t n, T shift, int64_t ahead)
       }
       std::memcpy(y + i, powers, sizeof(powers));
     }
-    const T sum = lanes.template joined<Added>();
+    const T sum = lanes.template joined<kernel::SumLanes<T>>();
     if (i == n) return sum;
     for (int64_t k = i; k < n; ++k) y[k] = x[k] - shift;
     map_in_place(y + i, n - i, [](T value) { return kernel::exp(value); });

@@ -54,6 +54,16 @@ inline void check_sums(const Tensor& found, const Tensor& expected, const Tensor
   CHECK(wrong == 0);
 }
 
+// Each result within `tolerance` times its largest element of what f64 gives.
+inline void check_relative(const Tensors& found, const Tensors& exact, double tolerance) {
+  REQUIRE(found.size() == exact.size());
+  for (size_t i = 0; i < exact.size(); ++i) {
+    CAPTURE(i);
+    const double scale = exact[i].abs().amax().item<double>();
+    CHECK((found[i].to(tenon::f64) - exact[i]).abs().amax().item<double>() <= tolerance * scale);
+  }
+}
+
 // The tangent of a call whose inputs change as `tangents` say.
 inline Tensor tangent(const std::function<Tensor(const Tensors&)>& call, const Tensors& inputs,
                       const Tensors& tangents) {
