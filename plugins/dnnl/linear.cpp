@@ -104,14 +104,17 @@ struct Linear : nn::LinearRules<Linear> {
            "check": {"fast_mode": true}}])";
 
   static const char* declines(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+    if (!shapes_fit(input, weight, bias)) return "arguments that do not fit";
+    const bool trained = tenon::GradMode::enabled() &&
+                         (weight.view_record().flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
+    const int64_t outputs = weight.shape()[0], inputs = weight.shape()[1];
+    // First what most small models are declined by.
+    if (const char* reason = onednn::declined_linear(input.numel(), inputs, outputs, trained))
+      return reason;
     const auto is_f32 = [](const Tensor& tensor) { return tensor.dtype() == tenon::f32; };
     if (!is_f32(input) || !is_f32(weight) || (bias.defined() && !is_f32(bias)))
       return "a dtype other than f32";
-    if (!shapes_fit(input, weight, bias)) return "arguments that do not fit";
-    if (!weight.is_contiguous()) return "weights that are not contiguous";
-    const bool trained = tenon::GradMode::enabled() &&
-                         (weight.view_record().flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
-    return onednn::declined_linear(input.numel(), weight.shape()[1], weight.shape()[0], trained);
+    return weight.is_contiguous() ? nullptr : "weights that are not contiguous";
   }
 
   static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias) {

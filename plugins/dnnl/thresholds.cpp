@@ -61,7 +61,7 @@ const char* declined_linear(int64_t elements, int64_t inputs, int64_t outputs, b
   const int64_t rows = elements / inputs;
   if (products < kLeastLinear) return "fewer than 262,144 multiplications";
   if (rows < kLeastRows) return "fewer than 4 rows";
-  if (rows > kMostRows && inputs * outputs > kMostWeights)
+  if (rows > kMostRows && outputs > kMostWeights / inputs)
     return "more than 128 rows, by more than 262,144 weights";
   if (rows < kLeastRowsTrained && trained)
     return "fewer than 512 rows, by weights that are trained";

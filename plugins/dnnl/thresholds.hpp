@@ -70,8 +70,8 @@ inline constexpr int64_t kLeastRowsTrained = 512;
 // Rows of a piece: as many as give the best speed.
 inline constexpr int64_t kRowsAtOnce = 64;
 
-// Null, or why another provider should compute a call with an input of so many elements, by weights in
-// memory. `trained`: they change after it.
+// Null, or why another provider should compute a call with an input of so many elements. `trained`: the
+// weights change after it.
 const char* declined_linear(int64_t elements, int64_t inputs, int64_t outputs, bool trained);
 // How many pieces the rows are cut into.
 int64_t linear_pieces(int64_t rows, int64_t inputs, int64_t outputs);
