@@ -357,6 +357,21 @@ TEST_SUITE("sdk/mode") {
     CHECK(sum(s2).requires_grad());
   }
 
+  TEST_CASE("a mode counts what all threads of a parallel loop call") {
+    const int32_t threads = thread_count();
+    set_thread_count(4);
+    CountMode count;
+    {
+      const ModeScope scope(count);
+      const Tensor one = ones({1});
+      parallel_for(0, 4000, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) one + 1;
+      });
+    }
+    set_thread_count(threads);
+    CHECK(count.calls().at("add") == 4000);
+  }
+
   TEST_CASE("a mode is of its thread") {
     CountMode count;
     const ModeScope scope(count);

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <map>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@ TENON_NAMESPACE_BEGIN
 
 // Derive from it. Above autograd it sees what is called; below, what is run, the ops of backward
 // among it. While tenon_function runs the mode is inactive; call_parent continues outside of it.
+// Threads of a parallel loop that was begun under a mode are under it, too: they ask it at once.
 class Mode {
  public:
   explicit Mode(std::string mode_name) : name(std::move(mode_name)) {}
@@ -66,17 +68,24 @@ class ModeScope {
   tenon_mode* mode_ = nullptr;
 };
 
-// How often each op is called.
+// How often each op is called. Any thread.
 class CountMode : public Mode {
  public:
   CountMode() : Mode("count") {}
   Results tenon_function(const Call& call) override {
-    ++calls_[call.name()];
+    {
+      const std::lock_guard lock(mutex_);
+      ++calls_[call.name()];
+    }
     return call.call_parent();
   }
-  const std::map<std::string, int64_t>& calls() const { return calls_; }
+  std::map<std::string, int64_t> calls() const {
+    const std::lock_guard lock(mutex_);
+    return calls_;
+  }
 
  private:
+  mutable std::mutex mutex_;
   std::map<std::string, int64_t> calls_;
 };
 
