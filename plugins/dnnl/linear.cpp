@@ -1,6 +1,9 @@
 // linear by oneDNN's inner product: rows by weights that are packed before.
 #include "shared_ops/linear.hpp"
 
+#include <algorithm>
+#include <memory>
+
 #include "packed_weights.hpp"
 #include "pieces.hpp"
 #include "thresholds.hpp"
@@ -105,8 +108,7 @@ struct Linear : nn::LinearRules<Linear> {
 
   static const char* declines(const Tensor& input, const Tensor& weight, const Tensor& bias) {
     if (!shapes_fit(input, weight, bias)) return "arguments that do not fit";
-    const bool trained = tenon::GradMode::enabled() &&
-                         (weight.view_record().flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
+    const bool trained = tenon::GradMode::enabled() && weight.requires_grad();
     const int64_t outputs = weight.shape()[0], inputs = weight.shape()[1];
     // First what most small models are declined by.
     if (const char* reason = onednn::declined_linear(input.numel(), inputs, outputs, trained))
@@ -114,7 +116,11 @@ struct Linear : nn::LinearRules<Linear> {
     const auto is_f32 = [](const Tensor& tensor) { return tensor.dtype() == tenon::f32; };
     if (!is_f32(input) || !is_f32(weight) || (bias.defined() && !is_f32(bias)))
       return "a dtype other than f32";
-    return weight.is_contiguous() ? nullptr : "weights that are not contiguous";
+    if (!weight.is_contiguous()) return "weights that are not contiguous";
+    if (!input.is_contiguous()) return "an input that is not contiguous";
+    if (input.numel() / inputs < onednn::kLeastRowsPacked && !onednn::can_be_kept(weight))
+      return "fewer than 512 rows, by weights that cannot be kept";
+    return nullptr;
   }
 
   static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias) {
@@ -123,7 +129,6 @@ struct Linear : nn::LinearRules<Linear> {
                   rows = input.numel() / inputs;
     const auto weights = weights_plan(outputs, inputs);
     const Tensor packed = onednn::packed_weights(*weights, weights->side, weight),
-                 from_tensor = tenon::contiguous_as(input, tenon::f32),
                  added = whole_bias(bias, outputs);
     const Samples pieces(rows, onednn::linear_pieces(rows, inputs, outputs));
     const auto plan_of = [&](int64_t count) {
@@ -131,7 +136,7 @@ struct Linear : nn::LinearRules<Linear> {
     };
     const auto plan = plan_of(pieces.each);
     const auto last = pieces.is_even() ? plan : plan_of(pieces.of(pieces.count() - 1));
-    const auto* const from = from_tensor.data<const float>();
+    const auto* const from = input.data<const float>();
     const void* const matrix = packed.view_record().data;
     const float* const each_added = added.defined() ? added.data<const float>() : nullptr;
     auto* const to = result.data<float>();

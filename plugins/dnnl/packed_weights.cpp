@@ -2,6 +2,7 @@
 #include "packed_weights.hpp"
 
 #include <array>
+#include <atomic>
 #include <mutex>
 
 #include <tenon/kernel/one_openmp_thread.hpp>
@@ -26,8 +27,15 @@ struct Weights {
   std::mutex mutex;
   Recent<Packed> recent;
   std::array<std::array<Seen, 2>, 2048> seen;
-  int64_t limit = kKeptBytes;
+  std::atomic<int64_t> limit = kKeptBytes;
+  uint32_t refused = 0;
 
+  // Whether another copy is kept. Where it takes the place of others only one of several is: weights that
+  // are used in turn, and are more than fit, would each be dropped before they come again.
+  bool takes(int64_t bytes) {
+    constexpr uint32_t turns = 8;
+    return recent.units() + bytes <= limit || ++refused % turns == 0;
+  }
   // Whether these came before; from now on they have.
   bool came_before(const Numbers& key, int64_t version) {
     const uint64_t hash = HashNumbers()(key);
@@ -54,10 +62,11 @@ Tensor packed_copy(int64_t bytes, const Tensor& weight, const Pack& pack) {
 
 }  // namespace
 
-void set_kept_bytes(int64_t bytes) {
-  Weights& all = weights();
-  const std::lock_guard lock(all.mutex);
-  all.limit = bytes;
+void set_kept_bytes(int64_t bytes) { weights().limit = bytes; }
+
+bool can_be_kept(const Tensor& weight) {
+  return tenon::host().tensor_storage_number(weight.handle()) != 0 &&
+         weight.numel() * tenon::element_size(weight.dtype()) <= weights().limit;
 }
 
 Tensor packed_weights(const Plan& plan, const Side& side, const Tensor& weight) {
@@ -87,7 +96,7 @@ Tensor packed_weights(const Plan& plan, int64_t bytes, const Tensor& weight, con
   Tensor packed = packed_copy(bytes, whole, pack);
   if (again) {
     const std::lock_guard lock(all.mutex);
-    all.recent.insert(key, {version, packed}, bytes, all.limit);
+    if (all.takes(bytes)) all.recent.insert(key, {version, packed}, bytes, all.limit);
   }
   return packed;
 }

@@ -13,6 +13,10 @@ namespace onednn {
 inline constexpr int64_t kKeptBytes = int64_t{256} << 20;
 void set_kept_bytes(int64_t bytes);
 
+// Whether a packed copy of these contiguous weights, which has about as many bytes, can be kept: not of
+// memory that is the caller's, which may change unseen, and not beyond the limit.
+bool can_be_kept(const tenon::Tensor& weight);
+
 // The weights as `side` of the plan has them: themselves where that is row-major, else a packed copy.
 // A contiguous tensor that comes to the same plan twice without a change in between is a weight of a
 // model that is used, not trained: its copy is kept until the tensor is used changed, or others make

@@ -63,8 +63,7 @@ const char* declined_linear(int64_t elements, int64_t inputs, int64_t outputs, b
   if (rows < kLeastRows) return "fewer than 4 rows";
   if (rows > kMostRows && outputs > kMostWeights / inputs)
     return "more than 128 rows, by more than 262,144 weights";
-  if (rows < kLeastRowsTrained && trained)
-    return "fewer than 512 rows, by weights that are trained";
+  if (rows < kLeastRowsPacked && trained) return "fewer than 512 rows, by weights that are trained";
   return nullptr;
 }
 int64_t linear_pieces(int64_t rows, int64_t inputs, int64_t outputs) {

@@ -65,8 +65,9 @@ inline constexpr double kLeastLinear = 1 << 18;
 inline constexpr int64_t kLeastRows = 4;
 inline constexpr int64_t kMostRows = 128;
 inline constexpr int64_t kMostWeights = int64_t{1} << 18;
-// Rows from which weights are packed for one call: those of a model that is trained.
-inline constexpr int64_t kLeastRowsTrained = 512;
+// Rows from which packing the weights for one call pays: where they change after it, as those of a model
+// that is trained, or their packed copy cannot be kept.
+inline constexpr int64_t kLeastRowsPacked = 512;
 // Rows of a piece: as many as give the best speed.
 inline constexpr int64_t kRowsAtOnce = 64;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include <tenon/kernel/lanes.hpp>
 #include <tenon/kernel/math.hpp>
@@ -90,8 +91,8 @@ TENON_INLINE void map_in_place(T* y, int64_t count, Function function) {
 }
 
 // exp of a register of f32 in place, where a call for the whole register would put everything else aside:
-// within 2 units in the last place; 0 where exp is below the smallest normal number, infinity from 88.4 on,
-// NaN for NaN. It is 2^n e^r with n = round(x / ln 2), e^r by the polynomial of Cephes' expf.
+// within 2 units in the last place; less exact below -87.33, where exp is subnormal, 0 below -87.683;
+// infinity from 88.3764 on, where exp is 2.4e38; NaN for NaN. It is 2^n e^r with n = round(x / ln 2), e^r by the polynomial of Cephes' expf.
 template <int Bytes>
 TENON_INLINE void to_exp(kernel::Vector<float, Bytes>& x) {
   using V = kernel::Vector<float, Bytes>;
@@ -125,7 +126,7 @@ TENON_INLINE void exp_register(const float* x, float* y, float shift,
   sum += power;
 }
 
-// y = exp(x - shift) of a long row; gives the sum. `x` may be `y`. What is `ahead` elements behind is
+// y = exp(x - shift) of a long row; gives the sum. `x` may be `y`. What follows in `ahead` elements is
 // fetched while exp keeps the processor busy; 0: nothing.
 template <class T, int Bytes>
 TENON_INLINE T exp_long_row(const T* x, T* y, int64_t n, T shift, int64_t ahead) {
