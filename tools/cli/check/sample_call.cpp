@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <memory>
 
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
@@ -46,7 +47,7 @@ Tensor make_tensor(const TensorSpec& spec, uint64_t& state) {
         number = 0.02 * spec.high;
     }
   }
-  return tensor_of(shape, spec.dtype, numbers);
+  return filled_with(shape, spec.dtype, numbers);
 }
 
 }  // namespace

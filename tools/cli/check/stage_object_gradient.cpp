@@ -33,7 +33,7 @@ void check_components(TypeCheck& check, const ObjectSource& source) {
     return std::vector<Tensor>{plain_of(source.make(call, given))};
   };
   try {
-    if (any_half(leaves) || any_half(converted_from(leaves))) return;
+    if (too_coarse(converted_from, leaves)) return;
     tenon::gradcheck(converted_from, leaves, options);
   } catch (const tenon::Error& error) {
     check.find("object-gradient", error.what(), source);

@@ -143,7 +143,7 @@ T whole_number(double number) {
 
 }  // namespace
 
-Tensor tensor_of(tenon::IntList shape, tenon::DType dtype, const std::vector<double>& numbers) {
+Tensor filled_with(tenon::IntList shape, tenon::DType dtype, const std::vector<double>& numbers) {
   const bool written = tenon::is_computed(tenon::real_dtype(dtype));
   // What kernels do not compute in is converted.
   const Tensor result = tenon::empty_tensor(shape, written                 ? dtype
@@ -165,7 +165,7 @@ Tensor tensor_of(tenon::IntList shape, tenon::DType dtype, const std::vector<dou
   return written ? result : tenon::contiguous_as(result, dtype);
 }
 Tensor with_elements(const Tensor& like, const std::vector<double>& numbers) {
-  return tensor_of(like.shape(), like.dtype(), numbers);
+  return filled_with(like.shape(), like.dtype(), numbers);
 }
 
 std::vector<Tensor> tensors_of(const std::vector<Piece>& pieces) {

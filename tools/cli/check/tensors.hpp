@@ -21,8 +21,13 @@ std::vector<std::vector<char>> bytes_of(const std::vector<tenon::Tensor>& tensor
 bool shares_storage(const tenon::Tensor& a, const tenon::Tensor& b);
 std::string shape_text(const tenon::Tensor& tensor);  // "[2, 3] f64"
 bool has_floating(const std::vector<tenon::Tensor>& tensors);
-// Whether one is of f16 or bf16: differences of such numbers say nothing of a gradient.
-bool any_half(const std::vector<tenon::Tensor>& tensors);
+bool any_half(const std::vector<tenon::Tensor>& tensors);  // f16 or bf16
+// Whether differences say nothing of the gradient: some leaves, or what `function` makes of them, are
+// of f16 or bf16.
+template <class Function>
+bool too_coarse(const Function& function, const std::vector<tenon::Tensor>& leaves) {
+  return any_half(leaves) || any_half(function(leaves));
+}
 bool all_finite(const std::vector<tenon::Tensor>& tensors);
 
 // ---- copies ----
@@ -42,8 +47,8 @@ tenon::Tensor reshaped(const tenon::Tensor& tensor, const std::vector<int64_t>& 
 std::vector<double> numbers_of(const tenon::Tensor& tensor);
 int64_t number_count(const tenon::Tensor& tensor);
 // A contiguous tensor of these numbers, again and again: of whole dtypes the next whole number below.
-tenon::Tensor tensor_of(tenon::IntList shape, tenon::DType dtype,
-                        const std::vector<double>& numbers);
+tenon::Tensor filled_with(tenon::IntList shape, tenon::DType dtype,
+                          const std::vector<double>& numbers);
 // Another tensor with these numbers, by position.
 tenon::Tensor with_elements(const tenon::Tensor& like, const std::vector<double>& numbers);
 
