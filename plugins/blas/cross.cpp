@@ -1,4 +1,6 @@
 // cross products of vectors of three elements, and vecdot.
+#include <algorithm>
+
 #include "linalg.hpp"
 
 namespace {

@@ -1,4 +1,5 @@
 // linalg.det and linalg.slogdet.
+#include <algorithm>
 #include <cmath>
 #include <complex>
 

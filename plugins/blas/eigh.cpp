@@ -1,4 +1,7 @@
 // linalg.eigh and linalg.eigvalsh.
+#include <algorithm>
+#include <memory>
+
 #include "lapack.hpp"
 #include "linalg.hpp"
 

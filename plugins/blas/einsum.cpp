@@ -1,4 +1,5 @@
 // einsum: sums of products of elements, by an equation of labels.
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 

@@ -1,4 +1,6 @@
 // kron: the Kronecker product.
+#include <algorithm>
+
 #include "product.hpp"
 
 namespace {

@@ -1,4 +1,5 @@
 // matmul: the product of vectors, matrices and batches of matrices, whichever the operands are.
+#include <algorithm>
 #include <vector>
 
 #include "product.hpp"

@@ -1,4 +1,7 @@
 // linalg.matrix_norm and linalg.cond.
+#include <algorithm>
+#include <limits>
+
 #include "linalg.hpp"
 
 namespace {

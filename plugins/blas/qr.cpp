@@ -1,4 +1,7 @@
 // linalg.qr.
+#include <algorithm>
+#include <memory>
+
 #include "lapack.hpp"
 #include "linalg.hpp"
 

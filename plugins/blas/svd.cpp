@@ -1,4 +1,7 @@
 // linalg.svd and linalg.svdvals.
+#include <algorithm>
+#include <memory>
+
 #include "lapack.hpp"
 #include "linalg.hpp"
 

@@ -1,4 +1,6 @@
 // trace: the sum of a matrix's diagonal.
+#include <algorithm>
+
 #include "linalg.hpp"
 
 namespace {

@@ -1,6 +1,9 @@
 // avg_pool2d and avg_pool3d and their gradient, by oneDNN's primitives for planes.
 #include "shared_ops/average_pool.hpp"
 
+#include <algorithm>
+#include <memory>
+
 #include "execution.hpp"
 #include "pieces.hpp"
 #include "plan_cache.hpp"

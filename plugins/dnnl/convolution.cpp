@@ -1,6 +1,9 @@
 // conv1d, conv2d and conv3d and their gradients, by primitives of oneDNN.
 #include "shared_ops/convolution.hpp"
 
+#include <algorithm>
+#include <memory>
+
 #include "packed_weights.hpp"
 #include "pieces.hpp"
 #include "thresholds.hpp"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "packed_weights.hpp"
 #include "pieces.hpp"

@@ -2,8 +2,10 @@
 // guards both; executing them is.
 #include "plan_cache.hpp"
 
+#include <algorithm>
 #include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <tuple>
 #include <utility>

@@ -1,4 +1,6 @@
 // logsumexp.
+#include <limits>
+
 #include "reduction.hpp"
 
 using namespace tenon;

@@ -1,4 +1,5 @@
 // var and std.
+#include <algorithm>
 #include <cmath>
 
 #include "reduction.hpp"

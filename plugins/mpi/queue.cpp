@@ -6,6 +6,7 @@
 #include <deque>
 #include <exception>
 #include <map>
+#include <mutex>
 #include <string>
 #include <thread>
 

@@ -1,4 +1,5 @@
 // Who this process is, and how long it waits for the others.
+#include <mutex>
 #include <string>
 
 #include "agreement.hpp"

@@ -1,5 +1,7 @@
 // The adaptive pools: as many windows as the output has elements, each from floor(i * in / out) to
 // ceil((i + 1) * in / out).
+#include <algorithm>
+
 #include "pooling.hpp"
 
 namespace {

@@ -1,4 +1,6 @@
 // avg_pool1d, avg_pool2d and avg_pool3d, and their gradient, over planes as they are.
+#include <algorithm>
+
 #include "common.hpp"
 #include "shared_ops/average_pool.hpp"
 

@@ -1,4 +1,6 @@
 // cross_entropy: log_softmax and nll_loss in one pass, with the gradient softmax - target.
+#include <algorithm>
+
 #include "common.hpp"
 #include "softmax.hpp"
 #include "targets.hpp"

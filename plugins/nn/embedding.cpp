@@ -1,4 +1,5 @@
 // embedding: rows of a table by index.
+#include <algorithm>
 #include <cstring>
 
 #include "common.hpp"

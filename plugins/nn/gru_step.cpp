@@ -1,4 +1,6 @@
 // gru_step: what a GRU does with its gates at one time, in one pass instead of ten ops.
+#include <algorithm>
+
 #include "common.hpp"
 
 namespace {

@@ -1,4 +1,6 @@
 // lstm_step: what an LSTM does with its gates at one time, in one pass instead of twelve ops.
+#include <algorithm>
+
 #include "common.hpp"
 
 namespace {

@@ -1,4 +1,5 @@
 // scaled_dot_product_attention: means of values, weighted by how well keys fit queries.
+#include <algorithm>
 #include <cmath>
 
 #include "attention_weights.hpp"

@@ -1,6 +1,8 @@
 // softmax and log_softmax, with their derivatives.
 #include "softmax.hpp"
 
+#include <algorithm>
+
 #include "common.hpp"
 
 namespace {

@@ -1,6 +1,7 @@
 // Buckets of gradients on their way between ranks.
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 

@@ -17,14 +17,13 @@ TEST_SUITE("wrappers") {
     const Outcome outcome = run_program("wrappers " + plain);
     CHECK(outcome.code == 0);
     CHECK(contains(outcome.out, "generated from its facts"));
-    CHECK(contains(
-        outcome.out,
-        "namespace plain {\n\n"
-        "inline Tensor add_one(const Tensor& input) {\n"
-        "  static const auto op = ::tenon::v1::detail::find_op<Tensor>(\"plain.add_one\");\n"
-        "  return ::tenon::v1::detail::call_values<Tensor, 1>(op, {\n"
-        "        ::tenon::v1::detail::tensor_value(input)});\n"
-        "}\n"));
+    CHECK(contains(outcome.out,
+                   "namespace plain {\n\n"
+                   "inline Tensor add_one(const Tensor& input) {\n"
+                   "  static ::tenon::v1::detail::WrappedOp op(\"plain.add_one\");\n"
+                   "  return ::tenon::v1::detail::call_values<Tensor, 1>(op.handle<Tensor>(), {\n"
+                   "        ::tenon::v1::detail::tensor_value(input)});\n"
+                   "}\n"));
     // Its entry would throw.
     CHECK(run_program("wrappers " + std::string(TENON_FIXTURES) + "/entry_throws.so").code == 0);
     CHECK(contains(run_program("wrappers math").out, "inline Tensor exp("));

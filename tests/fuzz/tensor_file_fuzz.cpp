@@ -2,6 +2,7 @@
 // faults can be printed.
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <set>
 #include <string>
 

@@ -8,6 +8,7 @@
 // - what is refused, is refused at once and by a typed error.
 // TENON_TEST_ROUNDS=100 runs that many times as long, TENON_TEST_SEED=7 draws other calls,
 // TENON_TEST_TRACE=1 prints each call before it is made.
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <random>

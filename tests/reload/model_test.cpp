@@ -1,4 +1,5 @@
 // Random sequences of loads, unloads, reloads, calls and graphs, against a model of a few lines.
+#include <algorithm>
 #include <optional>
 #include <random>
 #include <utility>

@@ -1,5 +1,6 @@
 // operator[] against an oracle that walks elements: random indices of all kinds, views, assignment,
 // gradients, refusals.
+#include <algorithm>
 #include <random>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,6 @@
 // The contract of modules: how calls are bound, what members follow, what attributes can be.
+#include <algorithm>
+
 #include "tests/sdk/functions.hpp"
 
 namespace {

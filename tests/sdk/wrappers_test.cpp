@@ -1,12 +1,15 @@
 // Typed wrappers that are generated from a plugin's facts.
 #include <fixture_second_ops.hpp>
 #include <fixture_signatures_ops.hpp>
+#include <thread>
+#include <vector>
 
 #include <tenon/tenon.hpp>
 
 #include "tests/sdk/functions.hpp"
 
 using namespace functions;
+using tenon::detail::WrappedOp;
 
 namespace {
 
@@ -74,13 +77,34 @@ TEST_SUITE("sdk/wrappers") {
 
   TEST_CASE("a handle for a result that the op does not give is refused before any call") {
     load_signatures();
-    using tenon::detail::find_op;
-    const tenon_op* pair = find_op<std::tuple<int64_t, std::string>>("signatures.pair");
-    CHECK(Op(pair).name() == "signatures.pair");
-    const Refusal refused = refusal([] { find_op<int64_t>("signatures.pair"); });
-    CHECK(refused.kind == TENON_ERROR_TYPE);
-    CHECK(has(refused.text, "signatures.pair() has 2 results, and is called for 1 result"));
-    CHECK_THROWS_AS(find_op<void>("signatures.single"), tenon::TypeError);
+    WrappedOp pair("signatures.pair"), single("signatures.single");
+    CHECK(Op(pair.handle<std::tuple<int64_t, std::string>>()).name() == "signatures.pair");
+    WrappedOp wrong("signatures.pair");
+    for (int times = 0; times < 2; ++times) {
+      const Refusal refused = refusal([&] { wrong.handle<int64_t>(); });
+      CHECK(refused.kind == TENON_ERROR_TYPE);
+      CHECK(has(refused.text, "signatures.pair() has 2 results, and is called for 1 result"));
+    }
+    CHECK_THROWS_AS(single.handle<void>(), tenon::TypeError);
+    // A Value holds the one result of a tuple as well.
+    CHECK(single.handle<tenon::Value>() == single.handle<std::tuple<int64_t>>());
+  }
+
+  TEST_CASE("an op that is not there is refused at each call") {
+    WrappedOp missing("signatures.of_no_plugin");
+    for (int times = 0; times < 2; ++times)
+      CHECK(has(refusal([&] { missing.handle<Tensor>(); }).text, "signatures.of_no_plugin"));
+  }
+
+  TEST_CASE("many threads may be the first to use a wrapper") {
+    load_signatures();
+    WrappedOp op("signatures.single");
+    std::vector<const tenon_op*> found(8);
+    std::vector<std::thread> workers;
+    for (auto& handle : found)
+      workers.emplace_back([&] { handle = op.handle<std::tuple<int64_t>>(); });
+    for (std::thread& worker : workers) worker.join();
+    CHECK(found == std::vector<const tenon_op*>(8, Op("signatures.single").handle()));
   }
 
   TEST_CASE("functions, methods and operators of the shipped ops are one op") {

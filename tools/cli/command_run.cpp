@@ -1,4 +1,5 @@
 // tenon run: does what a config says. Trains, evaluates, saves.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>

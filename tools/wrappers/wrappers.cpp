@@ -35,6 +35,12 @@ const TypeTable kParameterTypes = {{"Tensor", "const Tensor&"},
                                    {"str", "std::string_view"},
                                    {"dtype", "DType"},
                                    {"dtype?", "DType"}};
+// What makes a value of a parameter, where that is not Argument: see tenon/tensor.hpp.
+const TypeTable kValueFunctions = {{"const Tensor&", "tensor_value"},
+                                   {"int64_t", "int_value"},
+                                   {"double", "float_value"},
+                                   {"bool", "bool_value"},
+                                   {"DType", "dtype_value"}};
 const TypeTable kResultTypes = {{"Tensor", "Tensor"},
                                 {"Tensor?", "Tensor"},
                                 {"Tensor[]", "std::vector<Tensor>"},
@@ -276,21 +282,21 @@ Words declarations(const Function& function, size_t first, bool defaults) {
 std::string definition(const Function& function) {
   Words values;
   for (const Parameter& parameter : function.parameters) {
+    const auto function_of = kValueFunctions.find(parameter.type);
     const std::string& name = parameter.name;
-    if (parameter.type == "const Argument&")
+    if (function_of != kValueFunctions.end())
+      values.push_back("::tenon::v1::detail::" + function_of->second + "(" + name + ")");
+    else if (parameter.type == "const Argument&" || parameter.type == "const Scalar&")
       values.push_back(name + ".value()");
-    else if (parameter.type == "const Tensor&")
-      values.push_back("::tenon::v1::detail::tensor_value(" + name + ")");
     else
       values.push_back("Argument(" + name + ").value()");
   }
   const std::string& result = function.result;
   return wrapped("inline " + result + " " + function.name + "(", declarations(function, 0, true),
                  ") {") +
-         "  static const auto op = ::tenon::v1::detail::find_op<" + result + ">(\"" +
-         function.full_name + "\");\n" +
+         "  static ::tenon::v1::detail::WrappedOp op(\"" + function.full_name + "\");\n" +
          wrapped("  return ::tenon::v1::detail::call_values<" + result + ", " +
-                     std::to_string(values.size()) + ">(op, {",
+                     std::to_string(values.size()) + ">(op.handle<" + result + ">(), {",
                  values, "});") +
          "}\n";
 }
@@ -342,26 +348,28 @@ Files write(const std::string& plugin, bool methods) {
                             declared["version"].text() +
                             ", generated from its facts by `tenon wrappers`: do not edit.\n"
                             "// clang-format off\n";
-  Files files{
-      "// Typed functions for " + title +
-          "#pragma once\n\n#include <array>\n#include <limits>\n\n#include <tenon/op.hpp>\n\n"
-          "TENON_NAMESPACE_BEGIN\n",
-      "// Methods of Tensor: " + title};
+  Files files{"// Typed functions for " + title + "#pragma once\n\n",
+              "// Methods of Tensor: " + title};
   const std::vector<Function> functions = read_ops(declared);
-  std::string name_space, bodies;
+  std::string name_space, functions_text, bodies;
   for (const Function& function : functions) {
     if (function.name_space != name_space) {
-      if (!name_space.empty()) files.functions += "}  // namespace " + name_space + "\n";
+      if (!name_space.empty()) functions_text += "}  // namespace " + name_space + "\n";
       name_space = function.name_space;
-      files.functions += "\nnamespace " + name_space + " {\n";
+      functions_text += "\nnamespace " + name_space + " {\n";
     }
-    files.functions += "\n" + definition(function);
+    functions_text += "\n" + definition(function);
     if (!function.method || !methods) continue;
     files.methods += method_declaration(function);
     bodies += "\n" + method_definition(function);
   }
-  if (!name_space.empty()) files.functions += "\n}  // namespace " + name_space + "\n";
-  files.functions += bodies + "\nTENON_NAMESPACE_END\n";
+  if (!name_space.empty()) functions_text += "\n}  // namespace " + name_space + "\n";
+  functions_text += bodies;
+  // For defaults, seldom: it takes a hundredth of the compile time of a small plugin.
+  if (functions_text.find("std::numeric_limits") != std::string::npos)
+    files.functions += "#include <limits>\n\n";
+  files.functions += "#include <tenon/op.hpp>\n\nTENON_NAMESPACE_BEGIN\n" + functions_text +
+                     "\nTENON_NAMESPACE_END\n";
   return files;
 }
 

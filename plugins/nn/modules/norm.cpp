@@ -1,4 +1,6 @@
 // Normalizations: layer, RMS, group, batch and instance norm.
+#include <algorithm>
+
 #include <tenon/runtime.hpp>
 
 #include "modules/initialize.hpp"

@@ -16,26 +16,28 @@ TENON_NAMESPACE_BEGIN
 
 // Operators come with all of their op's arguments, so that a call fills in nothing.
 inline Tensor add(const Argument& input, const Argument& other, const Argument& alpha = 1) {
-  static const auto op = detail::find_op<Tensor>("add");
+  static detail::WrappedOp op("add");
   return detail::call_values<Tensor, 4>(
-      op, {input.value(), other.value(), alpha.value(), Argument(none).value()});
+      op.handle<Tensor>(), {input.value(), other.value(), alpha.value(), Argument(none).value()});
 }
 inline Tensor sub(const Argument& input, const Argument& other, const Argument& alpha = 1) {
-  static const auto op = detail::find_op<Tensor>("sub");
+  static detail::WrappedOp op("sub");
   return detail::call_values<Tensor, 4>(
-      op, {input.value(), other.value(), alpha.value(), Argument(none).value()});
+      op.handle<Tensor>(), {input.value(), other.value(), alpha.value(), Argument(none).value()});
 }
 inline Tensor mul(const Argument& input, const Argument& other, const Argument& out = none) {
-  static const auto op = detail::find_op<Tensor>("mul");
-  return detail::call_values<Tensor, 3>(op, {input.value(), other.value(), out.value()});
+  static detail::WrappedOp op("mul");
+  return detail::call_values<Tensor, 3>(op.handle<Tensor>(),
+                                        {input.value(), other.value(), out.value()});
 }
 inline Tensor div(const Argument& input, const Argument& other, const Argument& out = none) {
-  static const auto op = detail::find_op<Tensor>("div");
-  return detail::call_values<Tensor, 3>(op, {input.value(), other.value(), out.value()});
+  static detail::WrappedOp op("div");
+  return detail::call_values<Tensor, 3>(op.handle<Tensor>(),
+                                        {input.value(), other.value(), out.value()});
 }
 inline Tensor neg(const Argument& input, const Argument& out = none) {
-  static const auto op = detail::find_op<Tensor>("neg");
-  return detail::call_values<Tensor, 2>(op, {input.value(), out.value()});
+  static detail::WrappedOp op("neg");
+  return detail::call_values<Tensor, 2>(op.handle<Tensor>(), {input.value(), out.value()});
 }
 inline Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   static const Op op("cat");

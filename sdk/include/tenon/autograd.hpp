@@ -77,8 +77,8 @@ struct BackwardOptions {
 inline void backward(const std::vector<Tensor>& roots, const BackwardOptions& options = {},
                      const std::vector<Tensor>* inputs = nullptr) {
   if (!options.seeds.empty() && options.seeds.size() != roots.size()) {
-    throw ArgumentError("backward(): got " + std::to_string(options.seeds.size()) + " seeds for " +
-                        std::to_string(roots.size()) + " roots");
+    detail::throw_message(TENON_ERROR_ARGUMENT, {"backward(): got ", options.seeds.size(),
+                                                 " seeds for ", roots.size(), " roots"});
   }
   detail::check(host().backward, detail::handles(roots),
                 options.seeds.empty() ? nullptr : detail::handles(options.seeds),
@@ -101,8 +101,8 @@ inline std::vector<Tensor> gradients(const std::vector<Tensor>& roots,
                                      const std::vector<Tensor>& inputs,
                                      const GradientOptions& options = {}) {
   if (!options.seeds.empty() && options.seeds.size() != roots.size()) {
-    throw ArgumentError("gradients(): got " + std::to_string(options.seeds.size()) + " seeds for " +
-                        std::to_string(roots.size()) + " roots");
+    detail::throw_message(TENON_ERROR_ARGUMENT, {"gradients(): got ", options.seeds.size(),
+                                                 " seeds for ", roots.size(), " roots"});
   }
   std::vector<Tensor> results(inputs.size());
   detail::check(host().gradients, detail::handles(roots),

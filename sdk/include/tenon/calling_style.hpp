@@ -455,8 +455,8 @@ auto call_rule(First&& first, Context& context, const Tensor* given, int64_t cou
     return invoke<D, Rule>(arguments, first, list_of<std::decay_t<P>>(context, given, count)...);
   } else {
     if (count != static_cast<int64_t>(sizeof...(P))) {
-      throw RuntimeError("the rule takes " + std::to_string(sizeof...(P)) +
-                         " tensors, but the call has " + std::to_string(count));
+      throw_message(TENON_ERROR_RUNTIME,
+                    {"the rule takes ", sizeof...(P), " tensors, but the call has ", count});
     }
     return invoke<D, Rule>(arguments, first, given[I]...);
   }

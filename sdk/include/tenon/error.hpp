@@ -2,37 +2,42 @@
 #pragma once
 
 #include <exception>
-#include <memory>
+#include <initializer_list>
 #include <new>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "tenon/host.hpp"
+#include "tenon/message.hpp"
 
 TENON_NAMESPACE_BEGIN
 
-// Base of all. Keeps the host's error object, so that op, provider and cause survive a passage
-// through plugins. Copyable; any thread.
+// Base of all. Owns the host's error object, so that op, provider and cause survive a passage
+// through plugins. Any thread.
 class Error : public std::exception {
  public:
+  // What is not defaulted is kept out of line, because of the fifteen classes below: a copy in each
+  // takes a tenth of the compile time of a small plugin.
   __attribute__((cold, noinline)) Error(tenon_status kind, std::string_view message) : kind_(kind) {
-    tenon_error* error = nullptr;
-    host().error_set(&error, kind, message.data(), static_cast<int64_t>(message.size()));
-    hold(error);
+    host().error_set(&error_, kind, message.data(), static_cast<int64_t>(message.size()));
   }
   // Takes the error object that a host call left.
-  __attribute__((cold, noinline)) Error(tenon_status kind, tenon_error* taken) : kind_(kind) {
-    if (taken == nullptr) host().error_set(&taken, kind, "no details", 10);
-    hold(taken);
+  __attribute__((cold, noinline)) Error(tenon_status kind, tenon_error* taken) noexcept
+      : kind_(kind), error_(taken) {
+    if (taken == nullptr) host().error_set(&error_, kind, "no details", 10);
   }
-  Error(const Error&) = default;
-  Error& operator=(const Error&) = default;
-  // Kept out of line, like the constructors, because of the fifteen classes below: a copy in each
-  // takes a tenth of the compile time of a small plugin.
-  __attribute__((cold, noinline)) ~Error() override = default;
+  __attribute__((cold, noinline)) Error(const Error& other) noexcept
+      : std::exception(other), kind_(other.kind_) {
+    host().error_pass(&error_, other.error_);
+  }
+  Error& operator=(Error other) noexcept {
+    std::swap(kind_, other.kind_);
+    std::swap(error_, other.error_);
+    return *this;
+  }
+  __attribute__((cold, noinline)) ~Error() override { host().error_release(error_); }
 
-  const char* what() const noexcept override { return host().error_message(error_.get()); }
+  const char* what() const noexcept override { return host().error_message(error_); }
   tenon_status kind() const noexcept { return kind_; }
   // "TypeError", "ConfigError", ...
   const char* kind_name() const noexcept {
@@ -46,34 +51,29 @@ class Error : public std::exception {
         return "Error";
     }
   }
-  const char* op() const noexcept { return host().error_op(error_.get()); }
-  const char* provider() const noexcept { return host().error_provider(error_.get()); }
+  const char* op() const noexcept { return host().error_op(error_); }
+  const char* provider() const noexcept { return host().error_provider(error_); }
   // What led to it: the failure of another op that the op called, or why its plugin would not load.
   // Kind 0 when nothing is known.
   Error cause() const {
-    tenon_error* copy = nullptr;
-    host().error_pass(&copy, host().error_cause(error_.get()));
-    Error error;
-    if (copy != nullptr) error.kind_ = host().error_kind(copy);
-    error.hold(copy);
-    return error;
+    Error cause;
+    host().error_pass(&cause.error_, host().error_cause(error_));
+    cause.kind_ = host().error_kind(cause.error_);
+    return cause;
   }
-  const tenon_error* handle() const noexcept { return error_.get(); }
+  const tenon_error* handle() const noexcept { return error_; }
 
  private:
-  Error() : kind_(TENON_OK) {}
-  void hold(tenon_error* error) {
-    error_ = std::shared_ptr<tenon_error>(error, [](tenon_error* e) { host().error_release(e); });
-  }
-  tenon_status kind_;
-  std::shared_ptr<tenon_error> error_;
+  Error() = default;
+  tenon_status kind_ = TENON_OK;
+  tenon_error* error_ = nullptr;  // null: no error is known
 };
 
-#define TENON_EXCEPTION(name, code)                                   \
-  class name : public Error {                                         \
-   public:                                                            \
-    explicit name(std::string_view message) : Error(code, message) {} \
-    explicit name(tenon_error* taken) : Error(code, taken) {}         \
+#define TENON_EXCEPTION(name, code)                                    \
+  class name : public Error {                                          \
+   public:                                                             \
+    explicit name(std::string_view message) : Error(code, message) {}  \
+    explicit name(tenon_error* taken) noexcept : Error(code, taken) {} \
   };
 TENON_EXCEPTION(TypeError, TENON_ERROR_TYPE)
 TENON_EXCEPTION(ValueError, TENON_ERROR_VALUE)
@@ -132,15 +132,25 @@ namespace detail {
   }
 }
 
+// Throws an error of this kind whose message is the pieces, one behind the other.
+[[noreturn]] __attribute__((cold, noinline)) inline void throw_message(
+    tenon_status kind, std::initializer_list<MessagePart> parts) {
+  const std::string text = message(parts);
+  tenon_error* error = nullptr;
+  host().error_set(&error, kind, text.data(), static_cast<int64_t>(text.size()));
+  throw_error(kind, error);
+}
+
 inline void set_error(tenon_error** slot, tenon_status kind, std::string_view message) noexcept {
   host().error_set(slot, kind, message.data(), static_cast<int64_t>(message.size()));
 }
 
 inline void report_foreign(tenon_error** slot, const char* what, std::string_view op) noexcept {
   try {
-    std::string text(what);
-    if (!op.empty()) text.append(" (thrown by '").append(op).append("')");
-    set_error(slot, TENON_ERROR_RUNTIME, text);
+    if (op.empty())
+      set_error(slot, TENON_ERROR_RUNTIME, what);
+    else
+      set_error(slot, TENON_ERROR_RUNTIME, message({what, " (thrown by '", op, "')"}));
   } catch (...) {
     set_error(slot, TENON_ERROR_RUNTIME, what);
   }

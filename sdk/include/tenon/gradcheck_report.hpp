@@ -2,6 +2,7 @@
 // code that repeats it.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 

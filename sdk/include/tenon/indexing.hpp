@@ -189,8 +189,8 @@ struct Advanced {
 inline int64_t wrapped(const Tensor& view, int64_t dim, int64_t source, int64_t index) {
   const int64_t size = view.shape()[dim];
   if (index >= -size && index < size) return index < 0 ? index + size : index;
-  throw IndexError("index " + std::to_string(index) + " is out of range for dimension " +
-                   std::to_string(source) + " with size " + std::to_string(size));
+  detail::throw_message(TENON_ERROR_INDEX, {"index ", index, " is out of range for dimension ",
+                                            source, " with size ", size});
 }
 
 // IndexError for more indices than dimensions, and for indices beyond them.
@@ -202,11 +202,12 @@ inline Element element(const Tensor& tensor, const Index* begin, const Index* en
     ellipses += index->kind() == Index::Kind::skip ? 1 : 0;
     with_tensors = with_tensors || index->kind() == Index::Kind::tensor;
   }
-  if (named > tensor.dim() || ellipses > 1) {
-    throw IndexError(named > tensor.dim()
-                         ? std::to_string(named) + " dimensions are indexed, but the tensor has " +
-                               std::to_string(tensor.dim())
-                         : std::to_string(ellipses) + " indices are an ellipsis; use one");
+  if (named > tensor.dim()) {
+    detail::throw_message(TENON_ERROR_INDEX,
+                          {named, " dimensions are indexed, but the tensor has ", tensor.dim()});
+  }
+  if (ellipses > 1) {
+    detail::throw_message(TENON_ERROR_INDEX, {ellipses, " indices are an ellipsis; use one"});
   }
   Tensor view = tensor;
   Advanced advanced;

@@ -145,8 +145,8 @@ class JsonArray {
 
  protected:
   Json create(const tenon_string* keys) const {
-    std::vector<tenon_value> values;
-    for (const JsonValue& value : values_) values.push_back(value.value());
+    std::vector<tenon_value> values(values_.size());
+    for (size_t i = 0; i < values.size(); ++i) values[i] = values_[i].value();
     tenon_json* node = nullptr;
     detail::check(host().json_create, keys, static_cast<const tenon_value*>(values.data()),
                   static_cast<int64_t>(values.size()), &node);
@@ -167,9 +167,9 @@ class JsonObject : private JsonArray {
     return *this;
   }
   Json json() const {
-    std::vector<tenon_string> keys{{}};  // never null, also for an object without members
-    keys.clear();
-    for (const std::string& key : keys_) keys.push_back(detail::string_of(key));
+    // One more than there are: never null, also for an object without members.
+    std::vector<tenon_string> keys(keys_.size() + 1);
+    for (size_t i = 0; i < keys_.size(); ++i) keys[i] = detail::string_of(keys_[i]);
     return create(keys.data());
   }
 

@@ -177,9 +177,7 @@ class Module : public Hookable<Module> {
     return listed<Module>(2, false, remove_duplicate);
   }
   std::vector<Module> modules(bool include_self = true) const {
-    std::vector<Module> list = listed<Module>(3, true, true);
-    if (!include_self) list.erase(list.begin());
-    return list;
+    return listed<Module>(3, true, true, include_self ? 0 : 1);
   }
   // Calls `function(module)` for each module, children before their parents.
   template <class Function>
@@ -220,9 +218,9 @@ class Module : public Hookable<Module> {
     Value names, tensors;
     detail::check(host().module_state, required(), names.slot(), tensors.slot());
     std::vector<std::string> texts = names.strings();
-    std::vector<std::pair<std::string, Tensor>> state;
+    std::vector<std::pair<std::string, Tensor>> state(texts.size());
     for (size_t i = 0; i < texts.size(); ++i)
-      state.emplace_back(std::move(texts[i]), Tensor::borrow(tensors.get().as.tensors[i]));
+      state[i] = {std::move(texts[i]), Tensor::borrow(tensors.get().as.tensors[i])};
     return state;
   }
   // Copies values in. Strict: RuntimeError that lists missing and unexpected names and sizes that
@@ -230,11 +228,11 @@ class Module : public Hookable<Module> {
   // copied, the module's tensors share their memory.
   LoadReport load_state(const std::vector<std::pair<std::string, Tensor>>& state,
                         bool strict = true, bool assign = false) const {
-    std::vector<tenon_string> names;
-    std::vector<tenon_tensor*> tensors;
-    for (const auto& [name, tensor] : state) {
-      names.push_back(detail::string_of(name));
-      tensors.push_back(tensor.handle());
+    std::vector<tenon_string> names(state.size());
+    std::vector<tenon_tensor*> tensors(state.size());
+    for (size_t i = 0; i < state.size(); ++i) {
+      names[i] = detail::string_of(state[i].first);
+      tensors[i] = state[i].second.handle();
     }
     Value missing, unexpected;
     detail::check(host().module_load_state, required(), names.data(), tensors.data(),
@@ -323,13 +321,13 @@ class Module : public Hookable<Module> {
     return count;
   }
   template <class Item>
-  std::vector<Item> listed(int32_t what, bool recurse, bool remove_duplicate) const {
+  std::vector<Item> listed(int32_t what, bool recurse, bool remove_duplicate,
+                           size_t from = 0) const {
     Value items;
     const int64_t count = walk(what, recurse, remove_duplicate, nullptr, items.slot());
-    std::vector<Item> list;
-    list.reserve(static_cast<size_t>(count));
-    for (size_t i = 0; i < static_cast<size_t>(count); ++i)
-      list.push_back(borrow_item(items.get(), i, static_cast<const Item*>(nullptr)));
+    std::vector<Item> list(static_cast<size_t>(count) - from);
+    for (Item& item : list)
+      item = borrow_item(items.get(), from++, static_cast<const Item*>(nullptr));
     return list;
   }
   template <class Item>
@@ -338,11 +336,10 @@ class Module : public Hookable<Module> {
     Value names, items;
     walk(what, recurse, remove_duplicate, names.slot(), items.slot());
     std::vector<std::string> texts = names.strings();
-    std::vector<std::pair<std::string, Item>> list;
-    list.reserve(texts.size());
+    std::vector<std::pair<std::string, Item>> list(texts.size());
     for (size_t i = 0; i < texts.size(); ++i) {
-      list.emplace_back(std::move(texts[i]),
-                        borrow_item(items.get(), i, static_cast<const Item*>(nullptr)));
+      list[i] = {std::move(texts[i]),
+                 borrow_item(items.get(), i, static_cast<const Item*>(nullptr))};
     }
     return list;
   }
@@ -362,9 +359,9 @@ class ModuleDict {
   size_t size() const { return items_.size(); }
   // As the boundary has them; valid until the next insert.
   const tenon_named_module* entries() const {
-    entries_.clear();
-    for (const auto& [name, module] : items_)
-      entries_.push_back({detail::string_of(name), module.handle()});
+    entries_.resize(items_.size());
+    for (size_t i = 0; i < items_.size(); ++i)
+      entries_[i] = {detail::string_of(items_[i].first), items_[i].second.handle()};
     return entries_.data();
   }
 
@@ -404,9 +401,8 @@ struct HandleParameter<std::vector<Module>> {
   static constexpr std::string_view type = "Module[]";
   static constexpr uint32_t tag = TENON_VALUE_MODULE_LIST;
   static std::vector<Module> read(const tenon_value& value) {
-    std::vector<Module> modules;
-    for (uint32_t i = 0; i < value.length; ++i)
-      modules.push_back(Module::borrow(value.as.modules[i]));
+    std::vector<Module> modules(value.length);
+    for (uint32_t i = 0; i < value.length; ++i) modules[i] = Module::borrow(value.as.modules[i]);
     return modules;
   }
 };

@@ -302,8 +302,8 @@ void call_own_forward(const D& self, const tenon_value* arguments, tenon_value* 
   check(host().module_forward, self.handle(), &schema, &count);
   std::vector<Value> given = self.forward(arguments);
   if (given.size() != static_cast<size_t>(count)) {
-    throw TypeError(self.module().type() + "(): forward gave " + std::to_string(given.size()) +
-                    " results, its schema has " + std::to_string(count));
+    throw_message(TENON_ERROR_TYPE, {self.module().type(), "(): forward gave ", given.size(),
+                                     " results, its schema has ", count});
   }
   for (size_t i = 0; i < given.size(); ++i) results[i] = given[i].give();
 }

@@ -23,15 +23,38 @@ inline int64_t result_count(const tenon_op* op) {
   return count == 1 && host().op_returns_tuple(op) != 0 ? single_tuple : count;
 }
 
+[[noreturn]] __attribute__((cold, noinline)) inline void throw_result_count(const tenon_op* op,
+                                                                            int64_t has,
+                                                                            int64_t asked) {
+  const auto number = [](int64_t count) { return count == single_tuple ? 1 : count; };
+  const auto kind = [](int64_t count) { return count == single_tuple ? "a tuple of " : ""; };
+  const auto noun = [&](int64_t count) { return number(count) == 1 ? " result" : " results"; };
+  throw_message(TENON_ERROR_TYPE, {host().op_name(op), "() has ", kind(has), number(has), noun(has),
+                                   ", and is called for ", kind(asked), number(asked), noun(asked),
+                                   ": name a result type that fits, such as ",
+                                   has == 1              ? "Tensor"
+                                   : has == single_tuple ? "std::tuple<Tensor>"
+                                   : has == 0            ? "void"
+                                                         : "std::tuple<Tensor, Tensor>"});
+}
+// TypeError when the op does not give `asked` results. `any`: they are read as a Value, which holds
+// the one result of a tuple, too.
+__attribute__((cold, noinline)) inline void check_result_count(const tenon_op* op, int64_t asked,
+                                                               bool any) {
+  const int64_t has = result_count(op);
+  if (has != asked && !(any && has == single_tuple)) throw_result_count(op, has, asked);
+}
+
 // An override, a handler or a mode has given a result of another kind than the caller reads.
 [[noreturn]] __attribute__((cold, noinline)) inline void throw_result_kind(
     const tenon_op* op, tenon_value* results, int64_t count, int64_t at, const char* expected) {
-  const std::string name = host().op_name(op);
-  const std::string found = kind_text(results[at]);
+  const std::string_view name = host().op_name(op);
+  const char* const found = kind_text(results[at]);
   for (int64_t i = 0; i < count; ++i) host().value_release(&results[i]);
-  throw TypeError(name.substr(name.rfind('.') + 1) + "(): result " + std::to_string(at) + " is " +
-                  found + ", but the call reads it as " + expected + "; call tenon::Op(\"" + name +
-                  "\")(...) and take the Value, which is of any kind");
+  throw_message(TENON_ERROR_TYPE,
+                {name.substr(name.rfind('.') + 1), "(): result ", at, " is ", found,
+                 ", but the call reads it as ", expected, "; call tenon::Op(\"", name,
+                 "\")(...) and take the Value, which is of any kind"});
 }
 
 // None is the undefined tensor.
@@ -96,7 +119,7 @@ inline Result call_in_order(Slot slot, const tenon_op* op,
   if (__builtin_expect(status != TENON_OK, 0)) throw_error(status, error);
   return FromResults<Result>::make(op, results);
 }
-// The call of typed wrappers, whose handle is find_op<Result>. They pass their default arguments as
+// The call of typed wrappers, whose handle is a WrappedOp's. They pass their default arguments as
 // well: in handlers and modes what equals its default, at the end or behind '*', counts as not
 // given.
 template <class Result, size_t Count>
@@ -163,12 +186,9 @@ class Op {
 
   // Throws TypeError when a call does not give a `Result`.
   template <class Result>
-  __attribute__((cold, noinline)) void check_result() const {
-    constexpr int64_t asked = detail::FromResults<Result>::count;
-    const int64_t has = detail::result_count(handle());
-    // A Value holds the one result of a tuple, too.
-    if (has != asked && !(std::is_same_v<Result, Value> && has == detail::single_tuple))
-      fail_result(has, asked);
+  void check_result() const {
+    detail::check_result_count(handle(), detail::FromResults<Result>::count,
+                               std::is_same_v<Result, Value>);
   }
 
  private:
@@ -199,18 +219,6 @@ class Op {
     __atomic_store_n(&result_count_, count, __ATOMIC_RELEASE);
     return op;
   }
-  [[noreturn]] __attribute__((cold, noinline)) void fail_result(int64_t has, int64_t asked) const {
-    const auto text = [](int64_t count) {
-      if (count == detail::single_tuple) return std::string("a tuple of 1 result");
-      return std::to_string(count) + (count == 1 ? " result" : " results");
-    };
-    throw TypeError(name() + "() has " + text(has) + ", and is called for " + text(asked) +
-                    ": name a result type that fits, such as " +
-                    (has == 1                      ? "Tensor"
-                     : has == detail::single_tuple ? "std::tuple<Tensor>"
-                     : has == 0                    ? "void"
-                                                   : "std::tuple<Tensor, Tensor>"));
-  }
   static void place(const Keyword& keyword, tenon_value*, size_t&, tenon_string* names,
                     tenon_value* named, size_t& k) {
     names[k] = {keyword.name.data(), static_cast<int64_t>(keyword.name.size())};
@@ -227,13 +235,31 @@ class Op {
 
 namespace detail {
 
-// The handle of a typed wrapper. TypeError when the op does not give a `Result`.
-template <class Result>
-__attribute__((cold, noinline)) const tenon_op* find_op(std::string_view name) {
-  const Op op(name);
-  op.check_result<Result>();
-  return op.handle();
-}
+// The op of a typed wrapper: a static object that needs no code to be made, and finds the op at the
+// first call. Any thread.
+class WrappedOp {
+ public:
+  explicit constexpr WrappedOp(const char* name) : name_(name) {}
+  // TypeError when the op does not give a `Result`.
+  template <class Result>
+  const tenon_op* handle() {
+    const tenon_op* op = __atomic_load_n(&op_, __ATOMIC_ACQUIRE);
+    return __builtin_expect(op != nullptr, 1)
+               ? op
+               : find(FromResults<Result>::count, std::is_same_v<Result, Value>);
+  }
+
+ private:
+  __attribute__((cold, noinline)) const tenon_op* find(int64_t asked, bool any) {
+    const tenon_op* op = nullptr;
+    check(host().op_find, name_, static_cast<int64_t>(std::string_view(name_).size()), &op);
+    check_result_count(op, asked, any);
+    __atomic_store_n(&op_, op, __ATOMIC_RELEASE);
+    return op;
+  }
+  const char* name_;
+  const tenon_op* op_ = nullptr;
+};
 
 }  // namespace detail
 
@@ -244,12 +270,13 @@ TENON_NAMESPACE_END
 // Op::call takes.
 //
 //   TENON_OP_FUNCTION(Tensor, conv2d_weight, "nn.functional.conv2d_weight")
-#define TENON_OP_FUNCTION(Result, function, op_name)                                              \
-  inline Result function(TENON_OPTIONAL(a), TENON_OPTIONAL(b), TENON_OPTIONAL(c),                 \
-                         TENON_OPTIONAL(d), TENON_OPTIONAL(e), TENON_OPTIONAL(f),                 \
-                         TENON_OPTIONAL(g), TENON_OPTIONAL(h)) {                                  \
-    static const auto op = ::tenon::detail::find_op<Result>(op_name);                             \
-    return ::tenon::detail::call_given<Result>(op, {a.value(), b.value(), c.value(), d.value(),   \
-                                                    e.value(), f.value(), g.value(), h.value()}); \
+#define TENON_OP_FUNCTION(Result, function, op_name)                                               \
+  inline Result function(TENON_OPTIONAL(a), TENON_OPTIONAL(b), TENON_OPTIONAL(c),                  \
+                         TENON_OPTIONAL(d), TENON_OPTIONAL(e), TENON_OPTIONAL(f),                  \
+                         TENON_OPTIONAL(g), TENON_OPTIONAL(h)) {                                   \
+    static ::tenon::detail::WrappedOp op(op_name);                                                 \
+    return ::tenon::detail::call_given<Result>(                                                    \
+        op.handle<Result>(),                                                                       \
+        {a.value(), b.value(), c.value(), d.value(), e.value(), f.value(), g.value(), h.value()}); \
   }
 #define TENON_OPTIONAL(name) const ::tenon::Argument& name = ::tenon::detail::not_given

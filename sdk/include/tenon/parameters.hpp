@@ -1,7 +1,6 @@
 // Bound values as C++ parameters, and C++ results as given values.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <tuple>
@@ -27,11 +26,11 @@ struct IsArray<std::array<T, N>> : std::true_type {};
 
 // Of a Scalar[], whose numbers are of one kind.
 inline std::vector<Scalar> scalars_of(const tenon_value& list) {
-  std::vector<Scalar> scalars;
+  std::vector<Scalar> scalars(list.length);
   for (uint32_t i = 0; i < list.length; ++i) {
-    scalars.push_back(list.tag == TENON_VALUE_FLOAT_LIST  ? Scalar(list.as.numbers[i])
-                      : list.tag == TENON_VALUE_BOOL_LIST ? Scalar(list.as.booleans[i] != 0)
-                                                          : Scalar(list.as.integers[i]));
+    scalars[i] = list.tag == TENON_VALUE_FLOAT_LIST  ? Scalar(list.as.numbers[i])
+                 : list.tag == TENON_VALUE_BOOL_LIST ? Scalar(list.as.booleans[i] != 0)
+                                                     : Scalar(list.as.integers[i]);
   }
   return scalars;
 }
@@ -246,7 +245,8 @@ void give_list(const List& list, tenon_value* slot) {
     using Stored = decltype(element);
     // NOLINTNEXTLINE(bugprone-sizeof-expression): the list is one of pointers
     void* memory = allocate_result(count * static_cast<int64_t>(sizeof(Stored)));
-    std::transform(list.begin(), list.end(), static_cast<Stored*>(memory), convert);
+    auto* to = static_cast<Stored*>(memory);
+    for (const auto& item : list) *to++ = convert(item);
     slot->as.pointer = memory;
     slot->length = static_cast<uint32_t>(count);
     slot->tag = tag;
@@ -258,7 +258,7 @@ void give_list(const List& list, tenon_value* slot) {
     Value texts;  // releases what is there when another text finds no memory
     auto* strings = static_cast<tenon_string*>(
         allocate_result(count * static_cast<int64_t>(sizeof(tenon_string))));
-    std::fill_n(strings, count, tenon_string{});
+    for (int64_t i = 0; i < count; ++i) strings[i] = {};
     tenon_value& given = *texts.slot();
     given.tag = TENON_VALUE_STRING_LIST;
     given.length = static_cast<uint32_t>(count);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <iterator>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -77,23 +76,25 @@ class Tensor {
   int64_t wrap_dimension(int64_t dimension) const {
     const int64_t rank = dim() == 0 ? 1 : dim();
     if (dimension < -rank || dimension >= rank) {
-      throw IndexError("dimension " + std::to_string(dimension) +
-                       " is out of range for a tensor of " + std::to_string(dim()) +
-                       " dimensions (expected " + std::to_string(-rank) + " to " +
-                       std::to_string(rank - 1) + ")");
+      detail::throw_message(TENON_ERROR_INDEX,
+                            {"dimension ", dimension, " is out of range for a tensor of ", dim(),
+                             " dimensions (expected ", -rank, " to ", rank - 1, ")"});
     }
     return dimension < 0 ? dimension + rank : dimension;
   }
 
   // ---- elements ----
   // First element; T must be the dtype's type. Strides apply. TypeError otherwise, and for tensor
-  // types that have no data.
+  // types that have no data. Writing through it changes no version(): gradients do not notice, and
+  // what a kernel keeps of the elements, such as packed weights, stays as it was. Once others have
+  // read a tensor, change it by ops.
   template <class T>
   T* data() const {
     using Element = std::remove_const_t<T>;
     if (dtype() != dtype_of<Element>()) {
-      throw TypeError(std::string("data of a ") + dtype_text(dtype()) + " tensor asked for as " +
-                      dtype_text(dtype_of<Element>()));
+      detail::throw_message(TENON_ERROR_TYPE,
+                            {"data of a ", dtype_text(dtype()), " tensor asked for as ",
+                             dtype_text(dtype_of<Element>())});
     }
     if ((view_record().flags & TENON_TENSOR_SHAPE_ONLY) != 0) fail_no_data();
     return static_cast<T*>(view_record().data);
@@ -161,8 +162,9 @@ class Tensor {
 
  private:
   [[noreturn, gnu::cold, gnu::noinline]] void fail_no_data() const {
-    throw TypeError(std::string("a ") + host().type_name(view_record().type) +
-                    " has a shape but no data; convert it with ensure_tensor first");
+    detail::throw_message(TENON_ERROR_TYPE,
+                          {"a ", host().type_name(view_record().type),
+                           " has a shape but no data; convert it with ensure_tensor first"});
   }
   tenon_tensor* handle_;
 };
@@ -173,9 +175,13 @@ inline Argument::Argument(const Tensor& tensor)
   value_.as.tensor = tensor.handle();
 }
 namespace detail {
-// For generated wrappers: to choose among Argument's constructors for each of their parameters would
-// take a tenth of the compile time of a small plugin.
+// For generated wrappers: to choose among Argument's constructors, or among overloads, for each of
+// their parameters would take a twentieth of the compile time of a small plugin.
 inline tenon_value tensor_value(const Tensor& tensor) { return Argument(tensor).value(); }
+inline tenon_value bool_value(bool truth) { return Argument(truth).value(); }
+inline tenon_value int_value(int64_t number) { return Argument(number).value(); }
+inline tenon_value float_value(double number) { return Argument(number).value(); }
+inline tenon_value dtype_value(DType dtype) { return Argument(dtype).value(); }
 }  // namespace detail
 inline Argument::Argument(TensorList list)
     : value_{TENON_VALUE_TENSOR_LIST, static_cast<uint32_t>(list.size()), {0}} {
@@ -283,10 +289,10 @@ inline Tensor Value::tensor() const {
   return Tensor::borrow(value_.as.tensor);
 }
 inline std::vector<Tensor> Value::tensors() const {
-  std::vector<Tensor> list;
   if (value_.tag != TENON_VALUE_TENSOR_LIST)
     detail::throw_kind("the value", value_, "list of Tensors");
-  for (uint32_t i = 0; i < value_.length; ++i) list.push_back(Tensor::borrow(value_.as.tensors[i]));
+  std::vector<Tensor> list(value_.length);
+  for (uint32_t i = 0; i < value_.length; ++i) list[i] = Tensor::borrow(value_.as.tensors[i]);
   return list;
 }
 
@@ -296,8 +302,9 @@ inline DType common_dtype(DType a, DType b) {
   const tenon_dtype common =
       host().promote_dtypes(static_cast<tenon_dtype>(a), static_cast<tenon_dtype>(b));
   if (common == TENON_DTYPE_NONE && a != b) {
-    throw TypeError(std::string(dtype_text(a)) + " and " + dtype_text(b) +
-                    " have no common dtype; convert one of the tensors with to()");
+    detail::throw_message(TENON_ERROR_TYPE,
+                          {dtype_text(a), " and ", dtype_text(b),
+                           " have no common dtype; convert one of the tensors with to()"});
   }
   return static_cast<DType>(common);
 }
@@ -397,11 +404,12 @@ class Nested {
     const auto count = static_cast<int64_t>(items_.size());
     if (depth == shape.size()) {
       if (leaf_seen(shape, kind)) throw ValueError("nested lists must have one depth everywhere");
-      shape.push_back(count);
+      // Not push_back, in which GCC 12 warns of bounds of a vector without elements.
+      shape.resize(depth + 1, count);
     } else if (shape[depth] != count) {
-      throw ValueError("nested lists must be rectangular: a list of " + std::to_string(count) +
-                       " at depth " + std::to_string(depth) + " where " +
-                       std::to_string(shape[depth]) + " were seen before");
+      detail::throw_message(TENON_ERROR_VALUE,
+                            {"nested lists must be rectangular: a list of ", count, " at depth ",
+                             depth, " where ", shape[depth], " were seen before"});
     }
     for (const Nested& item : items_) item.measure(depth + 1, shape, kind);
   }
@@ -410,11 +418,12 @@ class Nested {
   }
   void check(DType dtype) const {
     if (complex_ && !is_complex(dtype)) {
-      throw TypeError(std::string("a complex number does not fit ") + dtype_text(dtype) +
-                      ": ask for c64 or c128");
+      detail::throw_message(TENON_ERROR_TYPE, {"a complex number does not fit ", dtype_text(dtype),
+                                               ": ask for c64 or c128"});
     }
     if (leaf_ && !number_.fits(dtype))
-      throw ValueError("the number " + number_.text() + " does not fit " + dtype_text(dtype));
+      detail::throw_message(TENON_ERROR_VALUE,
+                            {"the number ", number_.text(), " does not fit ", dtype_text(dtype)});
     for (const Nested& item : items_) item.check(dtype);
   }
   template <class T>

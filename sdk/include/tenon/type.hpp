@@ -57,7 +57,6 @@
 #pragma once
 
 #include <array>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -353,8 +352,9 @@ T* try_as(const Tensor& tensor) {
 template <class T>
 T& as(const Tensor& tensor) {
   if (T* payload = try_as<T>(tensor)) return *payload;
-  throw TypeError(std::string("expected ") + T::name + ", got " +
-                  (tensor.defined() ? type_name(tensor) : "an undefined tensor"));
+  detail::throw_message(TENON_ERROR_TYPE,
+                        {"expected ", T::name, ", got ",
+                         tensor.defined() ? type_name(tensor) : "an undefined tensor"});
 }
 
 // A new object of a type unrelated to Tensor, its payload made from `arguments`.
@@ -374,7 +374,8 @@ Tensor make(Arguments&&... arguments) {
                   static_cast<int64_t>(shape.size()), shape.data(), place, &result);
   } else if constexpr (detail::component_count<T>() == 1) {
     const Tensor& component = payload.*(T::components[0].member);
-    if (!component.defined()) throw ValueError(std::string(T::name) + " needs its tensor");
+    if (!component.defined())
+      detail::throw_message(TENON_ERROR_VALUE, {T::name, " needs its tensor"});
     const auto shape = component.shape();
     detail::check(host().typed_create, detail::type_id<T>(), dtype, shape.size(), shape.data(),
                   place, &result);
@@ -420,8 +421,8 @@ class Call {
   // of asking. Empty in a mode where types are disabled.
   Span<const uint32_t> types() const { return {call_->types, call_->type_count}; }
   std::vector<std::string> type_names() const {
-    std::vector<std::string> names;
-    for (const uint32_t type : types()) names.emplace_back(host().type_name(type));
+    std::vector<std::string> names(static_cast<size_t>(types().size()));
+    for (size_t i = 0; i < names.size(); ++i) names[i] = host().type_name(call_->types[i]);
     return names;
   }
   // One for each parameter, defaults filled in.
@@ -525,8 +526,9 @@ class Call {
  private:
   int64_t index_of(std::string_view name) const {
     if (call_->positional == nullptr)
-      throw TypeError("an override of " + this->name() +
-                      " has the parameters of the override's schema: forward takes them");
+      detail::throw_message(TENON_ERROR_TYPE,
+                            {"an override of ", this->name(),
+                             " has the parameters of the override's schema: forward takes them"});
     int64_t index = 0;
     detail::check(host().op_parameter, call_->op, name.data(), static_cast<int64_t>(name.size()),
                   &index);
@@ -645,7 +647,7 @@ template <class T, class Function>
 auto of_self(Function function, tenon_tensor* tensor) {
   if constexpr (std::is_member_function_pointer_v<Function>) {
     const T* payload = payload_of<T>(tensor);
-    if (payload == nullptr) throw TypeError(std::string(T::name) + " without its payload");
+    if (payload == nullptr) throw_message(TENON_ERROR_TYPE, {T::name, " without its payload"});
     return (payload->*function)();
   } else {
     return function(Tensor::borrow(tensor));

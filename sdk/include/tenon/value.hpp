@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <initializer_list>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -188,10 +187,11 @@ constexpr const char* dtype_text(DType dtype) {
 namespace detail {
 [[noreturn, gnu::cold, gnu::noinline]] inline void throw_not_computed(DType dtype) {
   if (dtype == DType::none) throw TypeError("an undefined tensor has no dtype");
-  throw TypeError(std::string("kernels do not compute in ") + dtype_text(dtype) +
-                  (is_complex(dtype) ? ": take real(), imag() or abs() of the tensor"
-                   : is_half(dtype)  ? ": convert the tensor to f32 with to()"
-                                     : ": convert the tensor to i64 or f32 with to()"));
+  throw_message(TENON_ERROR_TYPE,
+                {"kernels do not compute in ", dtype_text(dtype),
+                 is_complex(dtype) ? ": take real(), imag() or abs() of the tensor"
+                 : is_half(dtype)  ? ": convert the tensor to f32 with to()"
+                                   : ": convert the tensor to i64 or f32 with to()"});
 }
 }  // namespace detail
 
@@ -212,19 +212,25 @@ decltype(auto) visit(DType dtype, Body&& body) {
 }
 
 namespace detail {
+// Of integers; std::numeric_limits would take a hundredth of the compile time of a small plugin.
+template <class T>
+inline constexpr T highest = static_cast<T>(~uint64_t{0} >>
+                                            (64 + (std::is_signed_v<T> ? 1 : 0) - 8 * sizeof(T)));
+template <class T>
+inline constexpr T lowest = static_cast<T>(std::is_signed_v<T> ? -highest<T> - 1 : 0);
+
 // Whether a number, its fraction cut off, is a value of T; floating types and bool take every
 // number.
 template <class T, class Number>
 constexpr bool fits_in(Number number) {
-  using Limits = std::numeric_limits<T>;
   if constexpr (!std::is_integral_v<T> || std::is_same_v<T, bool>) {
     return true;
   } else if constexpr (std::is_floating_point_v<Number>) {
     // Powers of two, so exact: the first value above the range, and the first at or below it.
     // NOLINTNEXTLINE(bugprone-integer-division)
-    constexpr Number beyond = static_cast<Number>(Limits::max() / 2 + 1) * 2;
-    constexpr auto lowest = static_cast<Number>(Limits::min());
-    return number < beyond && (number >= lowest || number - lowest > -1);
+    constexpr Number beyond = static_cast<Number>(highest<T> / 2 + 1) * 2;
+    constexpr auto least = static_cast<Number>(lowest<T>);
+    return number < beyond && (number >= least || number - least > -1);
   } else {
     if (std::is_unsigned_v<T> && number < 0) return false;
     return static_cast<Number>(static_cast<T>(number)) == number;
@@ -244,7 +250,7 @@ class Scalar {
     } else {
       if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(int64_t)) {
         if (number > static_cast<T>(INT64_MAX))
-          throw ValueError("the number " + std::to_string(number) + " does not fit i64");
+          detail::throw_message(TENON_ERROR_VALUE, {"the number ", number, " does not fit i64"});
       }
       value_.tag = std::is_same_v<T, bool> ? TENON_VALUE_BOOL : TENON_VALUE_INT;
       value_.as.integer = static_cast<int64_t>(number);
@@ -256,7 +262,9 @@ class Scalar {
   // As T; its fraction is cut off for integers. ValueError when T cannot hold it.
   template <class T>
   T to() const {
-    if (!fits<T>()) throw_misfit<T>();
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      if (!fits<T>()) throw_misfit(detail::lowest<T>, detail::highest<T>);
+    }
     return is_floating() ? static_cast<T>(value_.as.number) : static_cast<T>(value_.as.integer);
   }
   // Whether T, or an element of `dtype`, can hold the number once its fraction is cut off. Floating
@@ -287,11 +295,11 @@ class Scalar {
   const tenon_value& value() const { return value_; }
 
  private:
-  template <class T>
-  [[noreturn]] void throw_misfit() const {
-    using Limits = std::numeric_limits<T>;
-    throw ValueError("the number " + text() + " does not fit an integer from " +
-                     std::to_string(Limits::min()) + " to " + std::to_string(Limits::max()));
+  [[noreturn, gnu::cold, gnu::noinline]] void throw_misfit(detail::MessagePart lowest,
+                                                           detail::MessagePart highest) const {
+    detail::throw_message(
+        TENON_ERROR_VALUE,
+        {"the number ", text(), " does not fit an integer from ", lowest, " to ", highest});
   }
   tenon_value value_;
 };
@@ -385,7 +393,7 @@ inline const char* kind_text(const tenon_value& value) {
 }
 [[noreturn]] inline void throw_kind(const char* what, const tenon_value& value,
                                     const char* expected) {
-  throw TypeError(std::string(what) + " is " + kind_text(value) + ", not " + expected);
+  throw_message(TENON_ERROR_TYPE, {what, " is ", kind_text(value), ", not ", expected});
 }
 constexpr tenon_string string_of(std::string_view text) {
   return {text.data(), static_cast<int64_t>(text.size())};
@@ -439,11 +447,11 @@ class Value {
   template <class T>
   T to() const;
   std::vector<std::string> strings() const {
-    std::vector<std::string> list;
-    if (value_.tag != TENON_VALUE_STRING_LIST) return list;
+    if (value_.tag != TENON_VALUE_STRING_LIST) return {};
+    std::vector<std::string> list(value_.length);
     for (uint32_t i = 0; i < value_.length; ++i) {
-      list.emplace_back(value_.as.strings[i].data,
-                        static_cast<size_t>(value_.as.strings[i].length));
+      const tenon_string& text = value_.as.strings[i];
+      list[i].assign(text.data, static_cast<size_t>(text.length));
     }
     return list;
   }

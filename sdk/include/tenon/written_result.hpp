@@ -27,14 +27,16 @@ inline std::string call_text(std::string_view schema) {
 inline void check_written(std::string_view schema, const char* target_name, const Tensor& target,
                           const Tensor& result) {
   if (!kernel::same_shape(target.shape(), result.shape())) {
-    throw ValueError(call_text(schema) + ": " + target_name + " has shape " +
-                     kernel::shape_text(target.shape()) + " but the result has shape " +
-                     kernel::shape_text(result.shape()) + ": pass a tensor of that shape");
+    throw_message(TENON_ERROR_VALUE,
+                  {call_text(schema), ": ", target_name, " has shape ",
+                   kernel::shape_text(target.shape()), " but the result has shape ",
+                   kernel::shape_text(result.shape()), ": pass a tensor of that shape"});
   }
   if (kind_rank(result.dtype()) > kind_rank(target.dtype())) {
-    throw TypeError(call_text(schema) + ": the result has dtype " + dtype_text(result.dtype()) +
-                    ", which cannot be written into " + target_name + " of " +
-                    dtype_text(target.dtype()) + ": pass a tensor of the result's dtype");
+    throw_message(TENON_ERROR_TYPE,
+                  {call_text(schema), ": the result has dtype ", dtype_text(result.dtype()),
+                   ", which cannot be written into ", target_name, " of ",
+                   dtype_text(target.dtype()), ": pass a tensor of the result's dtype"});
   }
 }
 
@@ -57,8 +59,8 @@ template <class... Results, size_t... I>
 void write_outs(std::string_view schema, std::tuple<Results...>& results, TensorList out,
                 std::index_sequence<I...>) {
   if (!(out[I].defined() && ...))
-    throw ValueError(call_text(schema) +
-                     ": 'out' has an undefined tensor: pass one for each result");
+    throw_message(TENON_ERROR_VALUE,
+                  {call_text(schema), ": 'out' has an undefined tensor: pass one for each result"});
   // All are checked before one is written.
   (check_written(schema, "a tensor of 'out'", out[I], std::get<I>(results)), ...);
   (write_out(schema, std::get<I>(results), out[I]), ...);
@@ -71,9 +73,10 @@ void write_into(std::string_view schema, R& result, const tenon_value& given) {
     const auto out = from_value<TensorList>(given);
     constexpr auto count = static_cast<int64_t>(std::tuple_size_v<R>);
     if (out.size() != count) {
-      throw ValueError(call_text(schema) + ": 'out' has " + std::to_string(out.size()) +
-                       (out.size() == 1 ? " tensor" : " tensors") + " but the op has " +
-                       std::to_string(count) + " results: pass one tensor for each");
+      throw_message(
+          TENON_ERROR_VALUE,
+          {call_text(schema), ": 'out' has ", out.size(), out.size() == 1 ? " tensor" : " tensors",
+           " but the op has ", count, " results: pass one tensor for each"});
     }
     write_outs(schema, result, out, std::make_index_sequence<static_cast<size_t>(count)>{});
   } else {

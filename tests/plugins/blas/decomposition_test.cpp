@@ -1,5 +1,6 @@
 // linalg: qr, svd, eigh, lstsq, pinv, matrix_norm, matrix_rank and cond by what defines them, of random
 // sizes, batches and layouts; refusals.
+#include <algorithm>
 #include <limits>
 
 #include "../compare.hpp"

@@ -1,4 +1,5 @@
 // data.npy, data.npz, data.safetensors: samples from arrays; files of tensors with names.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <limits>

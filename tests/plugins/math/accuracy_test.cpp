@@ -1,6 +1,9 @@
 // Elementary functions against long double, in units in the last place: f32 within 1, f64 within 2,
 // sinc within 4.
 // The corners of ops of one or more operands: signs, zeros, NaN, infinities, integers.
+#include <algorithm>
+#include <limits>
+
 #include "../random_inputs.hpp"
 
 using namespace compare;

@@ -1,5 +1,7 @@
 // Ops that arrange elements, and indexing with tensors, against references that compute where each
 // element comes from, over random shapes, layouts and dtypes.
+#include <algorithm>
+
 #include "../random_inputs.hpp"
 
 using namespace compare;

@@ -1,5 +1,6 @@
 // Complex tensors: values, promotion, views, refusals and gradients.
 #include <complex>
+#include <limits>
 
 #include <tenon/gradcheck.hpp>
 

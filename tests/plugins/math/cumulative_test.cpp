@@ -1,5 +1,8 @@
 // cumprod, logcumsumexp, cummax, cummin, nansum, nanmean, vector_norm, aminmax, diff and trapezoid
 // against slow references.
+#include <algorithm>
+#include <limits>
+
 #include "../random_inputs.hpp"
 
 using namespace compare;

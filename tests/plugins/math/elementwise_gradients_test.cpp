@@ -1,6 +1,7 @@
 // Every differentiable elementwise op against central differences: first order, second order,
 // forward mode.
 #include <cctype>
+#include <limits>
 
 #include <tenon/gradcheck.hpp>
 

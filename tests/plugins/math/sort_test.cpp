@@ -1,6 +1,7 @@
 // sort, argsort, topk, median, quantile, unique, searchsorted, bincount and histc against slow
 // references, over random shapes, layouts and dtypes.
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "../random_inputs.hpp"

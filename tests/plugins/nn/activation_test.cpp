@@ -1,4 +1,5 @@
 // Activations, dropout and embedding: values, extremes, refusals.
+#include <algorithm>
 #include <limits>
 
 #include "../compare.hpp"

@@ -1,4 +1,5 @@
 // conv2d_tail against conv2d and the ops that it joins, of random sizes, settings and layouts.
+#include <algorithm>
 #include <limits>
 
 #include "../random_inputs.hpp"

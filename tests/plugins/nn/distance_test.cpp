@@ -1,4 +1,5 @@
 // Distances and norms of vectors against sums written out here; extremes; refusals.
+#include <algorithm>
 #include <limits>
 
 #include "../compare.hpp"

@@ -1,5 +1,7 @@
 // Every differentiable op of nn against central differences: first order, second order, forward
 // mode.
+#include <limits>
+
 #include <tenon/gradcheck.hpp>
 
 #include "../compare.hpp"

@@ -1,4 +1,5 @@
 // First values of parameters.
+#include <algorithm>
 #include <cmath>
 
 #include <tenon/init.hpp>

@@ -1,4 +1,5 @@
 // The losses: values for every reduction, weights, ignored targets, smoothing; refusals.
+#include <algorithm>
 #include <limits>
 
 #include "../compare.hpp"

@@ -1,5 +1,7 @@
 // batch_norm, group_norm, instance_norm and rms_norm: values against sums written out here, running
 // statistics, extremes, refusals.
+#include <algorithm>
+
 #include "../compare.hpp"
 
 using namespace compare;

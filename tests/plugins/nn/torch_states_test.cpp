@@ -1,5 +1,6 @@
 // Modules against PyTorch: states that it wrote load, and give its results and gradients.
 // make_torch_states.py has made the file.
+#include <algorithm>
 #include <cmath>
 #include <map>
 

@@ -1,4 +1,6 @@
 // Clipping of gradients.
+#include <limits>
+
 #include "../compare.hpp"
 
 using namespace compare;

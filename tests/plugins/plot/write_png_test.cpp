@@ -1,6 +1,7 @@
 // plot.write_png: SVG drawn into PNG files.
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "../compare.hpp"
 

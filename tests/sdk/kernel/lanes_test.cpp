@@ -1,4 +1,5 @@
 // Sums, products and maxima of rows of any length, in each instruction set.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>

@@ -1,5 +1,6 @@
 // Vector math: its accuracy over all arguments, in each instruction set, and that a result does not
 // depend on how the function is spelled or where in a row its element is.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>

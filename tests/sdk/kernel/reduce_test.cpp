@@ -1,4 +1,5 @@
 // Reductions by a kernel of a policy over tensors of any shape and strides.
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>

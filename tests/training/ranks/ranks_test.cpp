@@ -1,4 +1,5 @@
 // Trainings on several ranks: the weights are those of one rank, and ranks that differ are named.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>

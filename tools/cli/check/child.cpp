@@ -1,6 +1,7 @@
 // A child process of this program that answers in lines.
 #include "child.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>

@@ -2,6 +2,7 @@
 #include "objects.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #include <tenon/runtime.hpp>
 #include <tenon/type.hpp>

@@ -1,6 +1,7 @@
 // Samples that an author gives: read from JSON.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>

@@ -1,6 +1,7 @@
 // Marks the lines of a child process that its checker wrote.
 #include "seal.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>

@@ -1,5 +1,6 @@
 // Stage "graphs": the gradient of one call in other layouts, sizes and shapes, beside other graphs, and
 // after its inputs are gone or changed.
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <thread>

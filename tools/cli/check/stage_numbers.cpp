@@ -1,4 +1,5 @@
 // Stage "numbers": inf, nan, subnormal numbers and integers that no double holds.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -1,4 +1,6 @@
 // Stage "threads" of overrides: several threads call it with different operands at once.
+#include <algorithm>
+
 #include "calls_together.hpp"
 #include "format.hpp"
 #include "override_check.hpp"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 
 #include <tenon/runtime.hpp>
 

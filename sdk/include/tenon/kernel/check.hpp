@@ -16,29 +16,33 @@ inline std::string shape_text(const Tensor& tensor) { return shape_text(tensor.s
 namespace detail {
 [[noreturn]] inline void throw_argument_dtype(const char* op, const char* name, DType dtype,
                                               uint32_t expected) {
-  throw TypeError(
-      std::string(op) + "(): '" + name + "' must be " + dtypes_text(expected) + ", got " +
-      dtype_text(dtype) +
-      (is_complex(dtype) ? "; take real(), imag() or abs() of it" : "; convert it with to()"));
+  tenon::detail::throw_message(
+      TENON_ERROR_TYPE,
+      {op, "(): '", name, "' must be ", dtypes_text(expected), ", got ", dtype_text(dtype),
+       is_complex(dtype) ? "; take real(), imag() or abs() of it" : "; convert it with to()"});
 }
 [[noreturn]] inline void throw_dtypes_differ(const char* op, const char* a_name, DType a,
                                              const char* b_name, DType b) {
-  throw TypeError(std::string(op) + "(): '" + a_name + "' is " + dtype_text(a) + " but '" + b_name +
-                  "' is " + dtype_text(b) + "; convert one with to()");
+  tenon::detail::throw_message(
+      TENON_ERROR_TYPE, {op, "(): '", a_name, "' is ", dtype_text(a), " but '", b_name, "' is ",
+                         dtype_text(b), "; convert one with to()"});
 }
 [[noreturn]] inline void throw_shape(const char* op, const char* name, IntList found,
                                      IntList expected) {
-  throw ValueError(std::string(op) + "(): '" + name + "' must have shape " + shape_text(expected) +
-                   ", got " + shape_text(found));
+  tenon::detail::throw_message(
+      TENON_ERROR_VALUE,
+      {op, "(): '", name, "' must have shape ", shape_text(expected), ", got ", shape_text(found)});
 }
 [[noreturn]] inline void throw_shapes_differ(const char* op, const char* a_name, IntList a,
                                              const char* b_name, IntList b) {
-  throw ValueError(std::string(op) + "(): '" + a_name + "' of shape " + shape_text(a) +
-                   " does not fit '" + b_name + "' of shape " + shape_text(b));
+  tenon::detail::throw_message(
+      TENON_ERROR_VALUE, {op, "(): '", a_name, "' of shape ", shape_text(a), " does not fit '",
+                          b_name, "' of shape ", shape_text(b)});
 }
 [[noreturn]] inline void throw_rank(const char* op, int64_t rank) {
-  throw ValueError(std::string(op) + "(): the result would have " + std::to_string(rank) +
-                   " dimensions, at most " + std::to_string(TENON_MAX_RANK) + " are possible");
+  tenon::detail::throw_message(TENON_ERROR_VALUE,
+                               {op, "(): the result would have ", rank, " dimensions, at most ",
+                                TENON_MAX_RANK, " are possible"});
 }
 }  // namespace detail
 

@@ -77,10 +77,10 @@ inline Reduction plan_nonempty_reduction(const char* op, const Tensor& input,
   if (plan.extent == 0) {
     for (int64_t i = 0; i < input.dim(); ++i) {
       if ((plan.mask >> i & 1) != 0 && input.shape()[i] == 0) {
-        throw ValueError(
-            std::string(op) + "(): dimension " + std::to_string(i) + " of shape " +
-            shape_text(input.shape()) +
-            " has size 0 and the reduction has no identity: reduce dimensions with elements");
+        tenon::detail::throw_message(
+            TENON_ERROR_VALUE,
+            {op, "(): dimension ", i, " of shape ", shape_text(input.shape()),
+             " has size 0 and the reduction has no identity: reduce dimensions with elements"});
       }
     }
   }

@@ -74,10 +74,9 @@ inline std::string shape_text(IntList shape) {
 namespace detail {
 [[noreturn]] inline void throw_dimension(const char* op, int64_t dim, int64_t rank) {
   const int64_t limit = rank == 0 ? 1 : rank;
-  throw IndexError(std::string(op) + "(): dimension " + std::to_string(dim) +
-                   " is out of range for a tensor of " + std::to_string(rank) +
-                   " dimensions (expected " + std::to_string(-limit) + " to " +
-                   std::to_string(limit - 1) + ")");
+  tenon::detail::throw_message(
+      TENON_ERROR_INDEX, {op, "(): dimension ", dim, " is out of range for a tensor of ", rank,
+                          " dimensions (expected ", -limit, " to ", limit - 1, ")"});
 }
 }  // namespace detail
 
@@ -95,8 +94,9 @@ inline uint32_t dimension_mask(const char* op, IntList dims, int64_t rank) {
   for (const int64_t dim : dims) {
     const uint32_t bit = 1u << wrap_dimension(op, dim, rank);
     if ((mask & bit) != 0) {
-      throw ValueError(std::string(op) + "(): dimension " + std::to_string(dim) +
-                       " appears more than once in " + shape_text(dims));
+      tenon::detail::throw_message(
+          TENON_ERROR_VALUE,
+          {op, "(): dimension ", dim, " appears more than once in ", shape_text(dims)});
     }
     mask |= bit;
   }

@@ -28,8 +28,9 @@ class View {
     using Held = std::remove_const_t<T>;
     const bool stored_bool = std::is_same_v<Held, uint8_t> && tensor.dtype() == boolean;
     if (std::is_same_v<Held, bool> || (tensor.dtype() != dtype_of<Held>() && !stored_bool)) {
-      throw TypeError(std::string("a view of ") + dtype_text(tensor.dtype()) +
-                      " elements has another element type; choose it with kernel::visit");
+      tenon::detail::throw_message(
+          TENON_ERROR_TYPE, {"a view of ", dtype_text(tensor.dtype()),
+                             " elements has another element type; choose it with kernel::visit"});
     }
   }
   T* data() const { return static_cast<T*>(record_->data); }

@@ -39,9 +39,10 @@ inline std::string dtypes_text(uint32_t dtypes) {
 namespace detail {
 [[noreturn]] inline void throw_dtype(DType dtype, uint32_t dtypes) {
   if (dtype == DType::none) throw TypeError("an undefined tensor has no dtype");
-  throw TypeError("the elements must be " + dtypes_text(dtypes) + ", got " + dtype_text(dtype) +
-                  (is_complex(dtype) ? "; take real(), imag() or abs() of the tensor"
-                                     : "; convert the tensor with to()"));
+  tenon::detail::throw_message(
+      TENON_ERROR_TYPE, {"the elements must be ", dtypes_text(dtypes), ", got ", dtype_text(dtype),
+                         is_complex(dtype) ? "; take real(), imag() or abs() of the tensor"
+                                           : "; convert the tensor with to()"});
 }
 __extension__ typedef unsigned __int128 Bits128;
 template <uint32_t Dtypes, class T, class Body>
