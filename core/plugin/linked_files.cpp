@@ -40,14 +40,19 @@ std::string loader_of_process() {
   return loader.dli_fname;
 }
 
+std::string_view trimmed(std::string_view text) { return trim_spaces(text, " \t\n"); }
+
 struct Output {
   std::string text;
   bool succeeded = false;
 };
 
-// The copy in the child; other descriptors of this process are closed there.
-constexpr int kCopy = 3;
+// The copy and the loader in the child; other descriptors of this process are closed there.
+constexpr int kCopy = 3, kLoader = 4;
 constexpr const char* kCopyPath = "/proc/self/fd/3";
+// Opened and run by its descriptor: under an emulator a path that can be opened may be one that only
+// the emulator knows.
+constexpr const char* kLoaderPath = "/proc/self/fd/4";
 
 // Where the loader looks before the copy's run path: that one as it is for the file at `path`, because
 // $ORIGIN of the copy is another folder.
@@ -76,14 +81,15 @@ Output run_loader(const std::string& loader, const SealedFile& copy, const std::
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-  // The last, which may take the place of the pipe's end.
+  // The last, which may take the place of the pipe's ends.
   ::posix_spawn_file_actions_addopen(&actions, kCopy, copy.path().c_str(), O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&actions, kLoader, loader.c_str(), O_RDONLY, 0);
   std::array<std::string, 5> words = {loader, "--library-path", folders, "--list", kCopyPath};
   std::array<char*, 6> arguments{};
   std::ranges::transform(words, arguments.begin(), [](std::string& word) { return word.data(); });
   pid_t child = 0;
   const int fault =
-      ::posix_spawn(&child, loader.c_str(), &actions, nullptr, arguments.data(), environ);
+      ::posix_spawn(&child, kLoaderPath, &actions, nullptr, arguments.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
   Output output;
@@ -103,10 +109,13 @@ Output run_loader(const std::string& loader, const SealedFile& copy, const std::
   // Where SIGCHLD is ignored there is no status: what was printed may be a part.
   if (ended != child) return {"how the child ended is not known; do not ignore SIGCHLD", false};
   output.succeeded = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  if (!output.succeeded && trimmed(output.text).empty()) {
+    output.text = WIFSIGNALED(status)
+                      ? format_text("nothing; it ended by signal {}", WTERMSIG(status))
+                      : format_text("nothing; it ended with exit code {}", WEXITSTATUS(status));
+  }
   return output;
 }
-
-std::string_view trimmed(std::string_view text) { return trim_spaces(text, " \t\n"); }
 
 }  // namespace
 
