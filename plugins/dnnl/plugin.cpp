@@ -8,6 +8,11 @@ namespace {
 
 // {"packed_weights": 104857600}: bytes of packed weights that are kept.
 tenon_status init(const tenon_json* given, tenon_error** error) {
+#if defined(__aarch64__)
+  // Debian's build for this processor writes a file for perf into /tmp in each process; that for x86-64
+  // only where DNNL_JIT_PROFILE asks for it.
+  dnnl_set_jit_profiling_flags(DNNL_JIT_PROFILE_NONE);
+#endif
   return tenon::detail::guarded(error, [&] {
     if (given == nullptr) return;
     const tenon::Json options = tenon::Json::borrow(given);
