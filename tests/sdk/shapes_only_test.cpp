@@ -2,6 +2,7 @@
 #include <tenon/shapes_only.hpp>
 
 #include "tests/sdk/functions.hpp"
+#include "tests/support/surroundings.hpp"
 
 using namespace functions;
 
@@ -29,7 +30,7 @@ TEST_SUITE("sdk/shapes_only") {
     CHECK(mean.to_vector<float>() == std::vector<float>(8, 0));
   }
 
-#if !defined(__SANITIZE_THREAD__)  // which has no room for such a mapping
+#if TENON_TEST_MAPS_TERABYTES
   TEST_CASE("models larger than the memory") {
     const ShapesOnly shapes;
     const Module large =

@@ -1,5 +1,6 @@
 // Summaries of models: shapes, parameters, multiply-adds, and shapes that do not fit.
 #include "support.hpp"
+#include "tests/support/surroundings.hpp"
 
 namespace {
 
@@ -174,7 +175,7 @@ TEST_SUITE("training model_summary") {
     CHECK(contains(summary.unknown, "node 'some': nonzero(): the shape of its result depends"));
   }
 
-#if !defined(__SANITIZE_THREAD__)  // which has no room for such a mapping
+#if TENON_TEST_MAPS_TERABYTES
   TEST_CASE("a model larger than the memory") {
     const Folder folder;
     const training::ModelSummary summary = summary_of(folder, R"(

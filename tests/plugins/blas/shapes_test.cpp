@@ -2,6 +2,7 @@
 #include <tenon/shapes_only.hpp>
 
 #include "../compare.hpp"
+#include "tests/support/surroundings.hpp"
 
 using namespace compare;
 namespace linalg = tenon::linalg;
@@ -108,7 +109,7 @@ TEST_SUITE("blas shapes") {
     for (const std::string& text : called) CHECK_FALSE(text.empty());
   }
 
-#if !defined(__SANITIZE_THREAD__)  // which has no room for such a mapping
+#if TENON_TEST_MAPS_TERABYTES
   TEST_CASE("matrices larger than the memory") {
     const tenon::ShapesOnly shapes;
     const Tensor large = tenon::zeros({1 << 20, 1 << 20}, tenon::f64);
