@@ -42,16 +42,10 @@ std::string loader_of_process() {
 
 std::string_view trimmed(std::string_view text) { return trim_spaces(text, " \t\n"); }
 
-struct Output {
-  std::string text;
-  bool succeeded = false;
-};
-
-// The copy and the loader in the child; other descriptors of this process are closed there.
+// Descriptors of the child, of the copy and of the loader. The loader is started by its descriptor: where
+// an emulator runs this process, a path that it can open may not be one of the kernel's.
 constexpr int kCopy = 3, kLoader = 4;
 constexpr const char* kCopyPath = "/proc/self/fd/3";
-// Opened and run by its descriptor: under an emulator a path that can be opened may be one that only
-// the emulator knows.
 constexpr const char* kLoaderPath = "/proc/self/fd/4";
 
 // Where the loader looks before the copy's run path: that one as it is for the file at `path`, because
@@ -74,14 +68,17 @@ std::string library_path(const SealedFile& copy, const std::string& path) {
   return folders;
 }
 
-Output run_loader(const std::string& loader, const SealedFile& copy, const std::string& folders) {
+// What it prints of the copy of the file at `path`.
+std::string run_loader(const std::string& loader, const SealedFile& copy, const std::string& path) {
+  const std::string folders = library_path(copy, path);
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return {strerror(errno), false};
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    refuse(path, format_text("cannot make a pipe to the system's loader: {}", strerror(errno)));
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-  // The last, which may take the place of the pipe's ends.
+  // The last, which may take the places of the pipe's ends.
   ::posix_spawn_file_actions_addopen(&actions, kCopy, copy.path().c_str(), O_RDONLY, 0);
   ::posix_spawn_file_actions_addopen(&actions, kLoader, loader.c_str(), O_RDONLY, 0);
   std::array<std::string, 5> words = {loader, "--library-path", folders, "--list", kCopyPath};
@@ -92,29 +89,32 @@ Output run_loader(const std::string& loader, const SealedFile& copy, const std::
       ::posix_spawn(&child, kLoaderPath, &actions, nullptr, arguments.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
-  Output output;
+  std::string text;
   std::array<char, 4096> block;
   while (fault == 0) {
     const ssize_t got = ::read(ends[0], block.data(), block.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
-    output.text.append(block.data(), static_cast<size_t>(got));
+    text.append(block.data(), static_cast<size_t>(got));
   }
   ::close(ends[0]);
-  if (fault != 0) return {strerror(fault), false};
+  if (fault != 0) {
+    refuse(path,
+           format_text("cannot run the system's loader {}: {}", quote(loader), strerror(fault)),
+           "make the loader executable, or wait until the machine has room for another process");
+  }
   int status = 0;
   pid_t ended = 0;
   while ((ended = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
   }
-  // Where SIGCHLD is ignored there is no status: what was printed may be a part.
-  if (ended != child) return {"how the child ended is not known; do not ignore SIGCHLD", false};
-  output.succeeded = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  if (!output.succeeded && trimmed(output.text).empty()) {
-    output.text = WIFSIGNALED(status)
-                      ? format_text("nothing; it ended by signal {}", WTERMSIG(status))
-                      : format_text("nothing; it ended with exit code {}", WEXITSTATUS(status));
+  // What was printed may be a part.
+  if (ended != child) {
+    refuse(path, "how the system's loader ended, which lists its libraries, is not known",
+           "do not ignore SIGCHLD in this process, nor wait for children that it did not start");
   }
-  return output;
+  if (const std::string problem = loader_problem(text, status, path); !problem.empty())
+    refuse(path, problem);
+  return text;
 }
 
 }  // namespace
@@ -130,17 +130,26 @@ std::string expand_origin(std::string folder, const std::string& path) {
   return folder;
 }
 
+std::string loader_problem(std::string text, int status, const std::string& path) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  if (const size_t at = text.find(kCopyPath); at != text.npos)
+    text.replace(at, std::string_view(kCopyPath).size(), path);
+  if (const std::string_view words = trimmed(text); !words.empty())
+    return format_text("the system's loader says: {}", printable(words));
+  if (WIFSIGNALED(status)) {
+    return format_text("the system's loader printed nothing and ended by signal {}",
+                       WTERMSIG(status));
+  }
+  return format_text("the system's loader printed nothing and ended with exit code {}",
+                     WEXITSTATUS(status));
+}
+
 std::vector<LinkedFile> linked_files(const SealedFile& copy, const std::string& path) {
   const std::string loader = loader_of_process();
   if (loader.empty()) refuse(path, "this program has no loader that can list its libraries");
-  Output output = run_loader(loader, copy, library_path(copy, path));
-  if (!output.succeeded) {
-    if (const size_t at = output.text.find(kCopyPath); at != output.text.npos)
-      output.text.replace(at, std::string_view(kCopyPath).size(), path);
-    refuse(path, format_text("the system's loader says: {}", printable(trimmed(output.text))));
-  }
+  const std::string text = run_loader(loader, copy, path);
   std::vector<LinkedFile> files;
-  for (std::string_view rest = output.text; !rest.empty();) {
+  for (std::string_view rest = text; !rest.empty();) {
     const size_t end = rest.find('\n');
     const std::string_view line = trimmed(rest.substr(0, end));
     rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);

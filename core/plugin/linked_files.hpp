@@ -19,6 +19,10 @@ struct LinkedFile {
 // stage read for what is not a shared library.
 std::vector<LinkedFile> linked_files(const SealedFile& copy, const std::string& path);
 
+// What is wrong with a listing of the file at `path`, from what the loader printed and how it ended, as
+// waitpid() returns it; "" where nothing is.
+std::string loader_problem(std::string text, int status, const std::string& path);
+
 // Whether $ORIGIN is in a folder of a run path; and that folder for the file at `path`.
 bool is_by_origin(const std::string& folder);
 std::string expand_origin(std::string folder, const std::string& path);

@@ -2,6 +2,7 @@
 #include "core/plugin/linked_files.hpp"
 
 #include <algorithm>
+#include <csignal>
 
 #include "tests/core/plugin/support.hpp"
 
@@ -68,6 +69,27 @@ TEST_SUITE("linked files") {
     CHECK_FALSE(contains(failure.problem, "\n"));
     write_file(folder / "text.so", "not a library");
     CHECK(failure_of([&] { linked(folder / "text.so"); }).stage == PluginStage::Read);
+  }
+
+  TEST_CASE("a loader that prints nothing is reported by its end") {
+    constexpr int kExit127 = 127 << 8;  // as waitpid() returns it
+    CHECK(loader_problem("", 0, "/p/x.so") == "");
+    CHECK(loader_problem("libc.so.6 => /lib/libc.so.6 (0x1)\n", 0, "/p/x.so") == "");
+    CHECK(loader_problem(" \n", kExit127, "/p/x.so") ==
+          "the system's loader printed nothing and ended with exit code 127");
+    CHECK(loader_problem("", SIGKILL, "/p/x.so") ==
+          "the system's loader printed nothing and ended by signal 9");
+    CHECK(loader_problem("/proc/self/fd/3: no\n", kExit127, "/p/x.so") ==
+          "the system's loader says: /p/x.so: no");
+  }
+
+  TEST_CASE("what was printed is not believed where the end of the loader is not known") {
+    const auto before = std::signal(SIGCHLD, SIG_IGN);
+    const PluginFailure failure = failure_of([] { linked(fixture("beside")); });
+    std::signal(SIGCHLD, before);
+    CHECK(failure.stage == PluginStage::Open);
+    CHECK(contains(failure.problem, "is not known"));
+    CHECK(contains(failure.remedy, "do not ignore SIGCHLD"));
   }
 
   TEST_CASE("a folder whose name the loader would split is refused") {
