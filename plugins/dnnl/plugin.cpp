@@ -1,5 +1,7 @@
 // The dnnl plugin: convolutions, products, recurrent layers and pools on oneDNN, which no other plugin
 // uses.
+#include <cstdlib>
+
 #include <tenon/plugin.hpp>
 
 #include "packed_weights.hpp"
@@ -9,9 +11,9 @@ namespace {
 // {"packed_weights": 104857600}: bytes of packed weights that are kept.
 tenon_status init(const tenon_json* given, tenon_error** error) {
 #if defined(__aarch64__)
-  // Debian's build for this processor writes a file for perf into /tmp in each process; that for x86-64
-  // only where DNNL_JIT_PROFILE asks for it.
-  dnnl_set_jit_profiling_flags(DNNL_JIT_PROFILE_NONE);
+  // On this processor oneDNN writes a file for perf into /tmp in each process, unless it is given flags.
+  if (std::getenv("ONEDNN_JIT_PROFILE") == nullptr && std::getenv("DNNL_JIT_PROFILE") == nullptr)
+    dnnl_set_jit_profiling_flags(DNNL_JIT_PROFILE_NONE);
 #endif
   return tenon::detail::guarded(error, [&] {
     if (given == nullptr) return;
