@@ -61,9 +61,19 @@ std::string read_small(int folder, const std::string& name, size_t limit) {
   return text;
 }
 
-// When a process began, in ticks since the machine did; empty when there is none.
+// What a short link says; "" where it cannot be read.
+std::string link_text(const char* path) {
+  char text[64];
+  const ssize_t length = ::readlink(path, text, sizeof text);
+  return {text, static_cast<size_t>(std::max<ssize_t>(length, 0))};
+}
+
+// When a process began, in ticks since the machine did; empty when there is none. It is read of its first
+// thread, which began then: an emulator may answer for the process, with its own idea of it, and with
+// the parent's after a fork.
 std::string start_of(const std::string& process) {
-  const std::string stat = read_small(AT_FDCWD, format_text("/proc/{}/stat", process), 2048);
+  const std::string stat =
+      read_small(AT_FDCWD, format_text("/proc/{0}/task/{0}/stat", process), 2048);
   std::string_view rest = stat;
   rest.remove_prefix(std::min(rest.rfind(')') + 1, rest.size()));  // the name may hold anything
   for (int field = 2; !rest.empty(); ++field) {
@@ -90,10 +100,8 @@ struct ProcessName {
     if (name.number == ::getpid()) return name;
     name.boot = read_small(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64);
     name.boot.resize(std::min(name.boot.find('\n'), name.boot.size()));
-    char space[64];
-    const ssize_t length = ::readlink("/proc/self/ns/pid", space, sizeof space);
-    name.space.assign(space, static_cast<size_t>(std::max<ssize_t>(length, 0)));
-    name.start = start_of("self");
+    name.space = link_text("/proc/self/ns/pid");
+    name.start = start_of(link_text("/proc/self"));
     name.number = ::getpid();
     return name;
   }
