@@ -8,14 +8,13 @@
 #include <vector>
 
 #include "tests/sdk/functions.hpp"
-#include "tests/support/surroundings.hpp"
 
 using namespace functions;
 
 namespace {
 
-// Twice as long where other processes use the same caches; sanitizers and emulation multiply each access.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || TENON_TEST_EMULATED
+// Twice as long where other processes use the same caches; sanitizers multiply each access.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr double kMostSeconds = 2;
 #else
 constexpr double kMostSeconds = 0.2;
