@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/sdk/functions.hpp"
+#include "tests/support/emulation.hpp"
 
 using namespace functions;
 
@@ -141,7 +142,8 @@ TEST_SUITE("sdk/interrupt") {
       clear_interrupt();
       CHECK(kind == TENON_ERROR_INTERRUPTED);
       const double seconds = static_cast<double>(stopped - requested.load()) / CLOCKS_PER_SEC;
-      CHECK(seconds < kMostSeconds * thread_count());
+      // Ops look between blocks, whose size is right for a processor that is not emulated.
+      if (!tenon_test::is_emulated()) CHECK(seconds < kMostSeconds * thread_count());
     }
   }
 

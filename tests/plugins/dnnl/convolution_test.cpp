@@ -246,6 +246,7 @@ TEST_SUITE("dnnl/convolution") {
     }
   }
 
+#if defined(__x86_64__)  // for other processors oneDNN may take weights as they are
   // One image has a block of features for each of several threads. Elements that are written outside of
   // any op show what was kept: the result is the old one.
   TEST_CASE("packed weights of every block of features are kept") {
@@ -264,6 +265,7 @@ TEST_SUITE("dnnl/convolution") {
     CHECK((call(weights[0]) == before[0]));
     CHECK((call(weights[1]) == before[1]));
   }
+#endif
 
   TEST_CASE("a training of 1,000 steps does not grow the process") {
     Tensor w = numbers({32, 16, 3, 3}, f32, 2).requires_grad_();
