@@ -117,7 +117,6 @@ struct Linear : nn::LinearRules<Linear> {
     if (!is_f32(input) || !is_f32(weight) || (bias.defined() && !is_f32(bias)))
       return "a dtype other than f32";
     if (!weight.is_contiguous()) return "weights that are not contiguous";
-    if (!input.is_contiguous()) return "an input that is not contiguous";
     if (input.numel() / inputs < onednn::kLeastRowsPacked && !onednn::can_be_kept(weight))
       return "fewer than 512 rows, by weights that cannot be kept";
     return nullptr;
@@ -128,7 +127,9 @@ struct Linear : nn::LinearRules<Linear> {
     const int64_t outputs = weight.shape()[0], inputs = weight.shape()[1],
                   rows = input.numel() / inputs;
     const auto weights = weights_plan(outputs, inputs);
+    // An input with strides is copied: nn takes longer with it, unless the outputs are few.
     const Tensor packed = onednn::packed_weights(*weights, weights->side, weight),
+                 from_tensor = tenon::contiguous_as(input, tenon::f32),
                  added = whole_bias(bias, outputs);
     const Samples pieces(rows, onednn::linear_pieces(rows, inputs, outputs));
     const auto plan_of = [&](int64_t count) {
@@ -136,7 +137,7 @@ struct Linear : nn::LinearRules<Linear> {
     };
     const auto plan = plan_of(pieces.each);
     const auto last = pieces.is_even() ? plan : plan_of(pieces.of(pieces.count() - 1));
-    const auto* const from = input.data<const float>();
+    const auto* const from = from_tensor.data<const float>();
     const void* const matrix = packed.view_record().data;
     const float* const each_added = added.defined() ? added.data<const float>() : nullptr;
     auto* const to = result.data<float>();

@@ -85,8 +85,7 @@ TEST_SUITE("dnnl/linear") {
       CAPTURE_CALL(in);
       Tensor y;
       const bool many = in[0].numel() / in[0].size(-1) > 128 && in[1].numel() > (1 << 18);
-      CHECK(runs_in("dnnl", op, [&] { y = call(in); }) ==
-            (is_taken && !many && in[0].is_contiguous()));
+      CHECK(runs_in("dnnl", op, [&] { y = call(in); }) == (is_taken && !many));
       check_sums(y, call(wide(in)), call(each(wide(in), [](const Tensor& x) { return x.abs(); })),
                  in[0].size(-1) + 1);
       CHECK((bits(call(in)) == bits(y)));
@@ -137,8 +136,6 @@ TEST_SUITE("dnnl/linear") {
       CHECK(reason({x, w.detach().requires_grad_(), b}) == by_dnnl);
     }
     CHECK(reason({x, w.t(), b}) == "declined: weights that are not contiguous" + by_nn);
-    CHECK(reason({numbers({128, 64}).t(), w, b}) ==
-          "declined: an input that is not contiguous" + by_nn);
     const Tensor base = numbers({128, 128}), view = base.view({128, 128});
     base.mul_(numbers({128, 128}).requires_grad_());  // and the view with it
     CHECK(reason({x, view, b}) ==
@@ -188,7 +185,6 @@ TEST_SUITE("dnnl/linear") {
     const tenon::NoGrad no_grad;
     Draw draw(33);
     Tensors in = drawn(draw);
-    in[0] = in[0].contiguous();
     for (int round = 0; round < 60; ++round) {
       CAPTURE(round);
       switch (draw.below(4)) {
