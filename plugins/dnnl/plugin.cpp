@@ -12,7 +12,8 @@ namespace {
 tenon_status init(const tenon_json* given, tenon_error** error) {
 #if defined(__aarch64__)
   // On this processor oneDNN writes a file for perf into /tmp in each process, unless it is given flags.
-  if (std::getenv("ONEDNN_JIT_PROFILE") == nullptr && std::getenv("DNNL_JIT_PROFILE") == nullptr)
+  if (secure_getenv("ONEDNN_JIT_PROFILE") == nullptr &&
+      secure_getenv("DNNL_JIT_PROFILE") == nullptr)
     dnnl_set_jit_profiling_flags(DNNL_JIT_PROFILE_NONE);
 #endif
   return tenon::detail::guarded(error, [&] {
