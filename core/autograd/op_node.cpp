@@ -300,6 +300,7 @@ void OpNode::forbid_differentiation(std::vector<TensorRef>& answer, ErrorReason 
   }
   edges.insert(edges.end(), this->edges().begin(), this->edges().end());
   std::vector<Tensor*> outputs;
+  outputs.reserve(answer.size());
   for (const TensorRef& gradient : answer) outputs.push_back(gradient.get());
   const NodeRef node = ErrorNode::create(*implementation_, reason, 0, edges, outputs);
   for (size_t i = 0; i < answer.size(); ++i) {

@@ -76,7 +76,7 @@ class Loggers {
 };
 
 Loggers& loggers() {
-  static Loggers* const all = new Loggers;  // never destroyed: static destructors may log
+  static auto* const all = new Loggers;  // never destroyed: static destructors may log
   return *all;
 }
 

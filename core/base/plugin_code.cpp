@@ -86,7 +86,7 @@ bool PluginCode::is_held() const noexcept {
 CodeLease CodeLease::at(const void* function, const void* other, Holder holder) {
   MappedCode& mapped = mapped_code();
   const std::lock_guard lock(mapped.mutex);
-  const std::less<const void*> before;
+  const std::less<> before;
   for (const void* address : {function, other}) {
     for (PluginCode* code : mapped.list) {
       if (address != nullptr && !before(address, code->begin_) && before(address, code->end_))

@@ -474,7 +474,7 @@ class Parser {
         } else if (escaped == '\\' || escaped == '\'' || escaped == '"') {
           letter = escaped;
         } else {
-          fail(at_ - 1, "no such escape; \\n \\t \\\\ \\' and \\\" exist");
+          fail(at_ - 1, R"(no such escape; \n \t \\ \' and \" exist)");
         }
       }
       literal.text += letter;

@@ -67,6 +67,7 @@ std::string layout_text(int64_t bytes, int64_t alignment, uint32_t fingerprint,
   if (alignment != 0) text += format_text(" aligned to {}", alignment);
   if (fingerprint != 0) text += format_text(", members of fingerprint {}", fingerprint);
   std::vector<std::string> places;
+  places.reserve(components.size());
   for (const ComponentPlace& place : components)
     places.push_back(format_text("{} at {}", place.name, place.offset));
   return text + (places.empty() ? "" : format_text(", components {}", join(places, ", ")));

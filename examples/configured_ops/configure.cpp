@@ -12,7 +12,7 @@ int main() {
       tenon::configure(tenon::Json::parse(R"({"op": "examples.transpose", "dim0": 0, "dim1": 1})"));
 
   Tensor x = tenon::tensor({{1., 2., 3.}, {4., 5., 6.}}).requires_grad_();
-  const Tensor y = swap.call<Tensor>(add_three.call<Tensor>(x));
+  const auto y = swap.call<Tensor>(add_three.call<Tensor>(x));
   std::puts(y.detach().text().c_str());
   (y * tenon::tensor({{1., 2.}, {3., 4.}, {5., 6.}})).sum().backward();
   std::puts(x.grad().text().c_str());

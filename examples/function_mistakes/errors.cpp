@@ -14,7 +14,7 @@ int main() {
     std::puts(error.what());
   }
 
-  const Tensor square = tenon::Op("examples.square").call<Tensor>(x);
+  const auto square = tenon::Op("examples.square").call<Tensor>(x);
   tenon::GradientOptions options;
   options.create_graph = true;
   const Tensor gradient = tenon::gradients({(square * square).sum()}, {x}, options)[0];

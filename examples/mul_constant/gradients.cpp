@@ -16,14 +16,14 @@ int main() {
     std::puts(name);
 
     Tensor x = tenon::tensor({1., 2.}).requires_grad_();
-    const Tensor y = mul_constant.call<Tensor>(x, 5.5);
+    const auto y = mul_constant.call<Tensor>(x, 5.5);
     show("  value", y.detach());
     y.sum().backward();
     show("  gradient", x.grad());
 
     // What overwrites y passes no gradient on to it.
     x.set_grad({});
-    const Tensor overwritten = mul_constant.call<Tensor>(x, 5.5);
+    const auto overwritten = mul_constant.call<Tensor>(x, 5.5);
     overwritten.zero_();
     overwritten.sum().backward();
     show("  gradient when none arrives", x.grad());

@@ -13,7 +13,6 @@ using tenon::IntList;
 using tenon::Tensor;
 using tenon::TensorList;
 using namespace tenon::literals;
-using tenon::kernel::Shape;
 
 IntList batch_of(const Tensor& a) { return {a.shape().data(), a.dim() - 2}; }
 

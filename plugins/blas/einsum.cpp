@@ -208,12 +208,13 @@ struct Einsum {
     leave(all[0]);
     for (size_t i = 1; i < all.size(); ++i) {
       leave(all[i]);
-      std::vector<bool> keep;
-      for (const int count : uses) keep.push_back(count > 0);
+      std::vector<bool> keep(uses.size());
+      for (size_t label = 0; label < keep.size(); ++label) keep[label] = uses[label] > 0;
       result = blas::contract(std::move(result), std::move(all[i]), keep);
     }
     result = blas::summed(result, [&](int label) { return blas::position_of(output, label) >= 0; });
     std::vector<int64_t> order;
+    order.reserve(output.size());
     for (const int label : output) order.push_back(blas::position_of(result.labels, label));
     Tensor tensor = result.tensor.permute(order);
     // A result that no product has made must not share the operand's memory.

@@ -153,7 +153,7 @@ struct Qr {
     const Tensor inner = product(square, adjoint(r_square)) - product(adjoint(g), q);
     const Tensor half = blas::lower_half(inner), mirrored = half + adjoint(half);
     const Tensor first =
-        tenon::linalg::solve(adjoint(square), g + product(q, mirrored), /*left=*/false);
+        tenon::linalg::solve(adjoint(square), g + product(q, mirrored), /*left*/ false);
     return n > k ? tenon::cat({first, rest}, -1) : first;
   }
   // With B = Q^H t R^-1 of the first columns and W = L - L^H for the lower half L of B, which is
@@ -163,7 +163,7 @@ struct Qr {
     const Tensor q = c["Q"_result], r = c["R"_result];
     const int64_t k = r.size(-2);
     const Tensor square = r.narrow(-1, 0, k);
-    const Tensor ratio = tenon::linalg::solve(square, t[0].narrow(-1, 0, k), /*left=*/false);
+    const Tensor ratio = tenon::linalg::solve(square, t[0].narrow(-1, 0, k), /*left*/ false);
     const Tensor inner = product(adjoint(q), ratio);
     const Tensor half = blas::lower_half(inner), turn = half - adjoint(half);
     return {product(q, turn) + (ratio - product(q, inner)),

@@ -15,7 +15,7 @@ int decompose(const char* job, int m, int n, T* a, lapack::Real<T>* s, T* u, T* 
   const int few = std::min(m, n);
   const std::unique_ptr<int[]> integers(new int[static_cast<size_t>(few) * 8]);
   // What zgesdd's documentation asks for.
-  const size_t k = static_cast<size_t>(few), most = static_cast<size_t>(std::max(m, n));
+  const auto k = static_cast<size_t>(few), most = static_cast<size_t>(std::max(m, n));
   using Reals = std::unique_ptr<lapack::Real<T>[]>;
   const Reals reals(lapack::is_complex<T>
                         ? new lapack::Real<T>[k * std::max(5 * k + 7, 2 * most + 2 * k + 1)]

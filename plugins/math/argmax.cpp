@@ -149,7 +149,7 @@ void find(const char* op, const Tensor& input, std::optional<int64_t> dim, bool 
   const Tensor source = dim || input.is_contiguous() ? input : contiguous_as(input, input.dtype());
   indices = empty_tensor(plan.shape, i64);
   if (values != nullptr) *values = empty_tensor(plan.shape, input.dtype());
-  int64_t* index_to = indices.data<int64_t>();
+  auto* index_to = indices.data<int64_t>();
   kernel::visit<computed_dtypes>(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
     using Kernel = ArgKernel<T, Largest>;

@@ -310,7 +310,7 @@ std::tuple<Tensor, Tensor> extremum_so_far(const char* op, const Tensor& input, 
       using T = decltype(zero);
       const T* in = source.data<T>();
       T* value_to = values.data<T>();
-      int64_t* index_to = indices.data<int64_t>();
+      auto* index_to = indices.data<int64_t>();
       each_line(lines, [&](int64_t, int64_t first) {
         T best = in[first];
         int64_t place = 0;

@@ -71,8 +71,7 @@ Tensor fill_normal(const Tensor& result, double mean, double deviation) {
       radius[i] = 1 - draws.uniform(first + 2 * i);
       angle[i] = turn * draws.uniform(first + 2 * i + 1);
     }
-    for (int64_t i = 0; i < half; ++i)
-      radius[i] = deviation * std::sqrt(-2 * kernel::log(radius[i]));
+    for (double& r : radius) r = deviation * std::sqrt(-2 * kernel::log(r));
     for (int64_t i = 0; i < half; ++i) values[i] = mean + radius[i] * kernel::cos(angle[i]);
     for (int64_t i = 0; i < half; ++i) values[half + i] = mean + radius[i] * kernel::sin(angle[i]);
   });
@@ -170,7 +169,7 @@ struct Randint {
     const Tensor result = empty_tensor(size, i64);
     const Draws draws = reserve_draws(result.numel());
     const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-    int64_t* to = result.data<int64_t>();
+    auto* to = result.data<int64_t>();
     parallel_for(0, result.numel(), 1 << 13, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         to[i] = static_cast<int64_t>(static_cast<uint64_t>(low) + below(draws.bits(i), range));
@@ -190,7 +189,7 @@ struct Randperm {
     if (n > 0) require_range("randperm", 0, n - 1, dtype);
     const Tensor result = empty_tensor({n}, i64);
     const Draws draws = reserve_draws(n);
-    int64_t* order = result.data<int64_t>();
+    auto* order = result.data<int64_t>();
     for (int64_t i = 0; i < n; ++i) {
       const auto j = static_cast<int64_t>(below(draws.bits(i), static_cast<uint64_t>(i) + 1));
       order[i] = order[j];

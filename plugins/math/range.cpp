@@ -45,7 +45,7 @@ struct Arange {
                         DType dtype, const Tensor&) {
     const Scalar start = last ? first : Scalar(0), end = last ? *last : first;
     const bool floating = start.is_floating() || end.is_floating() || step.is_floating();
-    const double from = start.to<double>(), to = end.to<double>(), by = step.to<double>();
+    const auto from = start.to<double>(), to = end.to<double>(), by = step.to<double>();
     if (!std::isfinite(from) || !std::isfinite(to) || !std::isfinite(by)) {
       refuse_range(start, end, step, "bounds and step must be finite");
     }
@@ -57,10 +57,10 @@ struct Arange {
     if (!(count < 0x1p62)) refuse_range(start, end, step, "too many elements");
     if (dtype == DType::none) dtype = floating ? f32 : i64;
     if (!floating) {
-      const int64_t s = start.to<int64_t>(), e = end.to<int64_t>(), d = step.to<int64_t>();
+      const auto s = start.to<int64_t>(), e = end.to<int64_t>(), d = step.to<int64_t>();
       // Unsigned, because the bounds may be further apart than the largest i64.
-      const uint64_t u = static_cast<uint64_t>(s), v = static_cast<uint64_t>(e),
-                     w = static_cast<uint64_t>(d);
+      const auto u = static_cast<uint64_t>(s), v = static_cast<uint64_t>(e),
+                 w = static_cast<uint64_t>(d);
       const uint64_t distance = d > 0 ? v - u : u - v, stride = d > 0 ? w : 0 - w;
       const auto exact = static_cast<int64_t>(distance == 0 ? 0 : (distance - 1) / stride + 1);
       if (exact > 0) {

@@ -138,7 +138,7 @@ struct RepeatInterleave {
     const int64_t total = size == 0 ? 0 : ends.select(0, size - 1).item<int64_t>();
     // Place i of the result is of the element whose end is the first behind i.
     static const Op search("searchsorted");
-    const Tensor index = search.call<Tensor>(ends, arange(total), false, true);
+    const auto index = search.call<Tensor>(ends, arange(total), false, true);
     return x.index_select(at, index);
   }
   // How often each of `size` elements is repeated.

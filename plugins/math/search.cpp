@@ -110,7 +110,7 @@ struct Searchsorted {
       using T = decltype(zero);
       const T* from = size == 0 ? nullptr : sequence.data<T>();
       const T* value = values.data<T>();
-      int64_t* to = result.data<int64_t>();
+      auto* to = result.data<int64_t>();
       kernel::for_rows(values.numel(), 16, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end;) {
           const int64_t next = std::min(end, (i / row + 1) * row);

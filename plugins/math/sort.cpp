@@ -50,7 +50,7 @@ Item* sort_by_digits(const ItemAt& item, int64_t count, Item* items, Item* spare
     }
   };
   for (int d = 0; d < kDigits; ++d) {
-    int64_t* starts = counts.data() + d * kWidth;
+    int64_t* starts = counts.data() + static_cast<ptrdiff_t>(d) * kWidth;
     if (std::find(starts, starts + kWidth, count) != starts + kWidth) continue;
     for (int64_t sum = 0, k = 0; k < kWidth; ++k) sum += std::exchange(starts[k], sum);
     if (from == nullptr)
@@ -145,7 +145,7 @@ Sorted sort_along(const char* op, const Tensor& input, int64_t dim, bool descend
       using Index = decltype(index);
       const T* from = source.data<T>();
       T* value_to = with_values ? values.data<T>() : nullptr;
-      int64_t* index_to = indices.data<int64_t>();
+      auto* index_to = indices.data<int64_t>();
       kernel::for_rows(lines.outer * lines.inner, lines.size, [&](int64_t begin, int64_t end) {
         const LineSorter<T, Index> sorter(lines.size);
         for (int64_t line = begin; line < end; ++line) {
@@ -263,7 +263,7 @@ struct Topk {
         using T = decltype(zero);
         const T* from = source.data<T>();
         T* value_to = values.data<T>();
-        int64_t* index_to = indices.data<int64_t>();
+        auto* index_to = indices.data<int64_t>();
         kernel::for_rows(lines.outer * lines.inner, lines.size, [&](int64_t begin, int64_t end) {
           std::vector<Keyed<UnsignedOf<sizeof(T)>, decltype(index)>> items, spare;
           for (int64_t line = begin; line < end; ++line) {
@@ -335,7 +335,7 @@ struct Median {
       if (values.numel() == 0) return;
       const T* from = source.data<T>();
       T* value_to = values.data<T>();
-      int64_t* index_to = indices.data<int64_t>();
+      auto* index_to = indices.data<int64_t>();
       kernel::for_rows(lines.outer * lines.inner, lines.size, [&](int64_t begin, int64_t end) {
         std::vector<UnsignedOf<sizeof(T)>> keys(static_cast<size_t>(lines.size));
         for (int64_t line = begin; line < end; ++line) {

@@ -121,7 +121,7 @@ struct CountNonzero {
     const Tensor input = truth_of(given);
     const Reduction plan = plan_reduction("count_nonzero", input, dim, keepdim);
     const Tensor result = empty_tensor(plan.shape, i64);
-    int64_t* to = result.data<int64_t>();
+    auto* to = result.data<int64_t>();
     kernel::visit<computed_dtypes>(input.dtype(), [&](auto zero) {
       using Kernel = kernel::LaneKernel<CountPolicy<Pattern<decltype(zero)>>>;
       kernel::reduce<Kernel>(input, plan, [=](int64_t at, int64_t total) { to[at] = total; });

@@ -6,7 +6,6 @@
 namespace {
 
 using namespace nn;
-namespace functional = tenon::nn::functional;
 
 constexpr auto kName = "grid_sample";
 
@@ -83,6 +82,7 @@ std::vector<Neighbour> cubic_neighbours(const Tensor& position, const Axis& axis
   const Tensor low = known.floor(), part = known - low;
   const Tensor shares[] = {far(part + 1), near(part), near(1 - part), far(2 - part)};
   std::vector<Neighbour> found;
+  found.reserve(4);
   for (int k = 0; k < 4; ++k)
     found.push_back(neighbour_at(axis.padded(low + (k - 1)), axis.size, shares[k]));
   return found;

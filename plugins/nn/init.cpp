@@ -113,7 +113,7 @@ struct TruncatedNormal {
     const double low = std::erf((a - mean) / std / root), high = std::erf((b - mean) / std / root);
     return set_elements(tensor, [&](const Tensor& values) {
       values.uniform_(low, high);
-      double* data = values.data<double>();
+      auto* data = values.data<double>();
       for (int64_t i = 0; i < values.numel(); ++i)
         data[i] = std::clamp(mean + std * root * inverse_erf(data[i]), a, b);
     });
@@ -242,7 +242,7 @@ struct Orthogonal {
       const int64_t count = std::min(rows, columns), length = std::max(rows, columns);
       std::vector<std::vector<double>> basis;
       while (static_cast<int64_t>(basis.size()) < count) add_vector(basis, length);
-      double* data = values.data<double>();
+      auto* data = values.data<double>();
       for (int64_t i = 0; i < count; ++i) {
         for (int64_t j = 0; j < length; ++j) {
           const double value = gain * basis[static_cast<size_t>(i)][static_cast<size_t>(j)];

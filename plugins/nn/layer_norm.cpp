@@ -155,7 +155,7 @@ struct GradRows {
 // The normalized dimensions as a size, checked against the input's last ones.
 int64_t normalized_count(const Tensor& input, IntList shape) {
   const int64_t rank = input.dim();
-  bool fits = shape.size() >= 1 && shape.size() <= rank;
+  bool fits = !shape.empty() && shape.size() <= rank;
   int64_t count = 1;
   for (int64_t i = 0; fits && i < shape.size(); ++i) {
     fits = shape[i] == input.shape()[rank - shape.size() + i];

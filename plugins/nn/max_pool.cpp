@@ -155,7 +155,7 @@ struct PoolPairs {
                                int64_t* indices) {
     const Windows& w = *windows;
     Indices doubled{};
-    for (int k = 0; k < N; ++k) doubled[k] = static_cast<Index>(2 * k);
+    for (int k = 0; k < N; ++k) doubled[k] = static_cast<Index>(k) * 2;
     for (int64_t z = 0; z < w.out[0]; ++z) {
       for (int64_t y = 0; y < w.out[1]; ++y, values += w.out[2], indices += w.out[2]) {
         const int64_t row = (z * w.stride[0] * w.in[1] + y * w.stride[1]) * w.in[2];

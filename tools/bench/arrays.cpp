@@ -7,7 +7,6 @@ namespace {
 using bench::keep;
 using bench::State;
 using tenon::NoGrad;
-using tenon::Op;
 using tenon::Tensor;
 
 constexpr int64_t kCount = 1 << 24, kRows = 1 << 20;

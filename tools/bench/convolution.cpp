@@ -7,7 +7,6 @@ namespace {
 using bench::keep;
 using bench::numbers;
 using bench::State;
-using tenon::none;
 using tenon::Tensor;
 
 struct Sizes {

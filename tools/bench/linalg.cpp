@@ -38,7 +38,7 @@ using Numbers = std::vector<double>;
 template <class Call>
 void direct(State& state, const Call& call) {
   const Numbers given = matrix().to_vector<double>();
-  Numbers a(kElements), work(2 * kElements + 64 * kSize);
+  Numbers a(kElements), work(2 * kElements + size_t{64} * kSize);
   for (auto _ : state) {
     std::copy(given.begin(), given.end(), a.begin());
     call(a.data(), work.data(), static_cast<int>(work.size()));

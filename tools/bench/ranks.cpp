@@ -101,6 +101,7 @@ void time_steps(bool prints, const training::Ranks& ranks, const Link& link) {
   for (int64_t rank = 0; rank < ranks.size(); ++rank) {
     if (rank == ranks.rank()) {
       std::vector<double> times;
+      times.reserve(kRounds);
       for (int round = 0; round < kRounds; ++round) times.push_back(seconds([&] { mlp.step(); }));
       alone = median(times);
     }

@@ -29,7 +29,7 @@ void typed_mean_scalar(State& state) {
   const Op mean("mean");
   const Tensor a = make_typed("BenchScalarTensor");
   for (auto _ : state) {
-    double result = mean.call<double>(a);
+    auto result = mean.call<double>(a);
     benchmark::DoNotOptimize(result);
   }
 }

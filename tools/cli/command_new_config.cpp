@@ -188,8 +188,9 @@ std::string members_text(const Json& schema, const Json& object, const Json& val
       if (example.defined())
         text += about + margin + format_text("// \"{}\": {},\n", key, example.dump());
     } else if (shown) {
-      text += about + margin + format_text("\"{}\": {{\n", key) +
-              members_text(schema, schema["definitions"][key], value, indent + 2) + margin + "},\n";
+      const std::string members =
+          members_text(schema, schema["definitions"][key], value, indent + 2);
+      text += about + format_text("{}\"{}\": {{\n{}{}}},\n", margin, key, members, margin);
     } else {
       text += about + margin + format_text("\"{}\": {},\n", key, value_text(value, indent));
     }

@@ -144,6 +144,7 @@ std::string shapes_text(const std::vector<std::vector<int64_t>>& shapes) {
   std::vector<std::string> texts;
   for (const std::vector<int64_t>& shape : shapes) {
     std::vector<std::string> sizes;
+    sizes.reserve(shape.size());
     for (const int64_t size : shape) sizes.push_back(std::to_string(size));
     texts.push_back(format_text("[{}]", join(sizes, ", ")));
   }

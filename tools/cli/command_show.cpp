@@ -113,6 +113,7 @@ int show_name(const ListOptions& options) {
                       declared["id"].text()));
     }
     std::vector<std::string> names;
+    names.reserve(all.size());
     for (const Named& item : all) names.push_back(item.name);
     throw tenon::ValueError(format_text("no op, plugin, module or type is named '{}'{}",
                                         options.name, tenon::suggestion(options.name, names)));

@@ -123,10 +123,9 @@ std::string Progress::line() const {
   const std::string head = format_text("epoch {}/{} ", epoch, epochs_);
   std::vector<std::string> parts = {format_text(" {} %", fixed(std::floor(100 * part), 0))};
   if (part > 0) {
-    const auto left = static_cast<int64_t>(seconds * (1 - part) / part + 0.5);
+    const long long left = std::llround(seconds * (1 - part) / part);
     char text[32];
-    std::snprintf(text, sizeof text, "%lld:%02lld left", static_cast<long long>(left / 60),
-                  static_cast<long long>(left % 60));
+    std::snprintf(text, sizeof text, "%lld:%02lld left", left / 60, left % 60);
     parts.emplace_back(text);
   }
   parts.push_back(format_text("{} samples/s", grouped(static_cast<int64_t>(rate))));

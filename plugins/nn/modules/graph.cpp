@@ -133,14 +133,14 @@ struct Graph : ModuleOf<Graph> {
       refuse(description, "Graph: a node's name is not empty and has no dots, got '" + name + "'");
     if (find(name)) refuse(description, "Graph: '" + name + "' is there twice");
     if (!description.is_object())
-      refuse(description, "Graph: a node is an object with \"op\", \"module\" or \"same\"");
+      refuse(description, R"(Graph: a node is an object with "op", "module" or "same")");
     Node node;
     node.name = name;
     node.place = description.place();
     const bool op = description["op"].defined(), module = description["module"].defined(),
                same = description["same"].defined();
     if (int{op} + int{module} + int{same} != 1)
-      refuse(description, "Graph: a node has one of \"op\", \"module\" and \"same\"");
+      refuse(description, R"(Graph: a node has one of "op", "module" and "same")");
     if (op) {
       node.op.emplace(description["op"].text());
       node.results = result_names(tenon::describe("op", node.op->name())["schema"].text());
@@ -231,13 +231,13 @@ struct Graph : ModuleOf<Graph> {
       std::string known;
       for (size_t i = 0; i < node.results.size(); ++i) {
         if (name == node_name + "." + std::to_string(i)) return node.first_result + i;
-        known += (i > 0 ? ", " : "") + names_[node.first_result + i];
+        known.append(i > 0 ? ", " : "").append(names_[node.first_result + i]);
       }
       refuse(item, "Graph: node '" + node_name + "' has " + std::to_string(node.results.size()) +
                        " results; name one of " + known);
     }
     std::string known;
-    for (const std::string& value : names_) known += (known.empty() ? "" : ", ") + value;
+    for (const std::string& value : names_) known.append(known.empty() ? "" : ", ").append(value);
     refuse(item, "Graph: '" + name + "' is not an input or an earlier node; these are: " + known);
   }
 

@@ -207,7 +207,8 @@ struct SyncBatchNorm : StatisticsNorm<SyncBatchNorm> {
     // In f16 and bf16 neither sums nor the count would fit.
     const bool is_half = input.dtype() == tenon::f16 || input.dtype() == tenon::bf16;
     const Tensor wide = is_half ? input.to(tenon::f32) : input;
-    const Tensor own_count = tenon::full({1}, static_cast<double>(input.numel() / channels));
+    const int64_t elements = input.numel() / channels;
+    const Tensor own_count = tenon::full({1}, static_cast<double>(elements));
     const Tensor sums =
         all_reduce(tenon::concatenate({wide.sum(reduced), own_count.to(wide.dtype())}, 0));
     const double count = narrow(sums, 0, channels, 1).item();

@@ -210,11 +210,12 @@ struct PositionalEncoding : ModuleOf<PositionalEncoding> {
     check_size("PositionalEncoding", "d_model", d_model, 1);
     check_size("PositionalEncoding", "max_len", max_len, 1);
     const Tensor table = tenon::empty_tensor({max_len, d_model});
-    float* values = table.data<float>();
+    auto* values = table.data<float>();
     for (int64_t t = 0; t < max_len; ++t) {
       for (int64_t i = 0; i < d_model; ++i) {
+        const int64_t even = i - i % 2;
         const double wavelength =
-            std::pow(10000.0, static_cast<double>(i / 2 * 2) / static_cast<double>(d_model));
+            std::pow(10000.0, static_cast<double>(even) / static_cast<double>(d_model));
         const double angle = static_cast<double>(t) / wavelength;
         *values++ = static_cast<float>(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
       }

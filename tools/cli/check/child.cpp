@@ -20,8 +20,6 @@
 #include "format.hpp"
 #include "seal.hpp"
 
-extern char** environ;
-
 namespace cli {
 
 namespace {

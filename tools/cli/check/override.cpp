@@ -66,6 +66,7 @@ Sample AnsweredCall::report() const {
 
 std::string order_text(const std::vector<Operand>& operands) {
   std::vector<std::string> types;
+  types.reserve(operands.size());
   for (const Operand& operand : operands) types.push_back(operand.type);
   return format_text("({})", join(types, ", "));
 }

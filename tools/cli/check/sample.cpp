@@ -32,15 +32,15 @@ std::string json_integers(const std::vector<int64_t>& list) {
 }
 
 std::string spec_json(const TensorSpec& spec) {
-  std::string out = format_text("{{\"shape\":{}", json_integers(spec.shape));
+  std::string out = format_text(R"({{"shape":{})", json_integers(spec.shape));
   if (spec.dtype != tenon::f64)
-    out += format_text(",\"dtype\":\"{}\"", tenon::dtype_text(spec.dtype));
+    out += format_text(R"(,"dtype":"{}")", tenon::dtype_text(spec.dtype));
   if (!spec.values.empty()) {
-    out += format_text(",\"values\":{}", json_array(spec.values, json_number));
+    out += format_text(R"(,"values":{})", json_array(spec.values, json_number));
   } else if (spec.low != -1 || spec.high != 1) {
-    out += format_text(",\"low\":{},\"high\":{}", json_number(spec.low), json_number(spec.high));
+    out += format_text(R"(,"low":{},"high":{})", json_number(spec.low), json_number(spec.high));
   }
-  return out + (spec.requires_grad ? "}" : ",\"requires_grad\":false}");
+  return out + (spec.requires_grad ? "}" : R"(,"requires_grad":false})");
 }
 
 std::string text_json(const TextSpec& spec) {

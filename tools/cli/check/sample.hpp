@@ -94,9 +94,9 @@ struct Sample {
 // Arguments made from a sample: the same ones each time for the same seed.
 class SampleCall {
  public:
-  SampleCall(const std::string& op, const Sample& sample, uint64_t seed);
+  SampleCall(const std::string& op, Sample sample, uint64_t seed);
   // Of a module's forward; floating tensors are f32, as parameters are.
-  SampleCall(const tenon::Module& module, const Sample& sample, uint64_t seed);
+  SampleCall(const tenon::Module& module, Sample sample, uint64_t seed);
   friend tenon::Module make_module(const std::string& type, const Sample& sample, uint64_t seed);
 
   // Every tensor of the call in order, those in lists included.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <deque>
 #include <memory>
+#include <utility>
 
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
@@ -70,8 +71,8 @@ bool continues_draws(uint64_t draw) {
   return after.seed == before.seed && after.offset >= before.offset;
 }
 
-SampleCall::SampleCall(const std::string& op, const Sample& sample, uint64_t seed)
-    : op_(op), sample_(sample) {
+SampleCall::SampleCall(const std::string& op, Sample sample, uint64_t seed)
+    : op_(op), sample_(std::move(sample)) {
   prepare(op, seed);
 }
 
@@ -87,8 +88,8 @@ void use_singles(Sample& sample) {
 
 }  // namespace
 
-SampleCall::SampleCall(const tenon::Module& module, const Sample& sample, uint64_t seed)
-    : module_(module), sample_(sample) {
+SampleCall::SampleCall(const tenon::Module& module, Sample sample, uint64_t seed)
+    : module_(module), sample_(std::move(sample)) {
   use_singles(sample_);
   prepare(module.type(), seed);
 }

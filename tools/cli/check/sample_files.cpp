@@ -4,6 +4,7 @@
 #include <atomic>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include <tenon/error.hpp>
 #include <tenon/runtime.hpp>
@@ -45,8 +46,8 @@ std::string file_name_fault(const std::string& name) {
   return "";
 }
 
-SampleFiles::SampleFiles(const std::string& folder, bool preparing)
-    : folder_(folder), preparing_(preparing) {
+SampleFiles::SampleFiles(std::string folder, bool preparing)
+    : folder_(std::move(folder)), preparing_(preparing) {
   make_folders(fs::path(folder_) / "shared");
 }
 

@@ -9,7 +9,7 @@ namespace cli {
 class SampleFiles {
  public:
   // Makes the folder; throws tenon::IOError. `preparing`: all that is written is for every call.
-  explicit SampleFiles(const std::string& folder, bool preparing = false);
+  explicit SampleFiles(std::string folder, bool preparing = false);
 
   // Writes a file that all calls share, with the folders that its name has.
   void write(const std::string& name, const std::string& content) const;

@@ -28,6 +28,7 @@ std::vector<Tensor> with_numbers(std::vector<Tensor> tensors, const std::vector<
 // Small tensors are repeated, so that vector loops and their tails see each number.
 std::vector<Tensor> repeated(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> result;
+  result.reserve(tensors.size());
   for (const Tensor& tensor : tensors)
     result.push_back(tensor.defined() && tensor.dim() > 0 ? tiled(tensor, 0, 23) : tensor);
   return result;
@@ -40,6 +41,7 @@ void compare_layouts(OpCheck& check, const Sample& sample, const char* name,
   if (!expected) return;
   for (size_t l = 0; l < 3; ++l) {
     std::vector<Tensor> changed;
+    changed.reserve(tensors.size());
     for (const Tensor& tensor : tensors)
       changed.push_back(tensor.defined() ? kLayouts[l].make(tensor) : tensor);
     const auto found = check.attempt(sample, call, changed);
@@ -67,6 +69,7 @@ void compare_sizes(OpCheck& check, const Sample& sample, const char* name,
   };
   const auto of_copies = [&](int64_t count, const std::vector<Tensor>& of) {
     std::vector<Tensor> list;
+    list.reserve(of.size());
     for (const Tensor& tensor : of)
       list.push_back(tensor.defined() && tensor.dim() > 0 ? tiled(tensor, 0, count) : tensor);
     return list;
@@ -121,7 +124,7 @@ void check_rare_numbers(OpCheck& check, const Sample& sample) {
 
 Tensor moved(const Tensor& tensor, int64_t by) {
   const Tensor result = copied(tensor);
-  int64_t* data = result.data<int64_t>();
+  auto* data = result.data<int64_t>();
   for (int64_t i = 0; i < result.numel(); ++i)
     data[i] = static_cast<int64_t>(static_cast<uint64_t>(data[i]) + static_cast<uint64_t>(by));
   return result;
