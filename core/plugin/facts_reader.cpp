@@ -120,7 +120,7 @@ void FactsCollector::add(std::string_view payload) {
 std::string FactsCollector::text(const tenon_json& object, const char* what, const char* key,
                                  bool required, size_t limit, bool lines) const {
   const tenon_json* value = object.find(key);
-  const std::string name = format_text("\"{}\" of its fact \"{}\"", key, what);
+  const std::string name = format_text(R"("{}" of its fact "{}")", key, what);
   if (value == nullptr) {
     if (required) refuse(format_text("{} is missing", name), "add it");
     return {};
@@ -174,7 +174,7 @@ int64_t FactsCollector::number(const tenon_json& object, const char* what, const
   const tenon_json* value = object.find(key);
   if (value == nullptr) return 0;
   if (!value->is_int()) {
-    refuse(format_text("\"{}\" of its fact \"{}\" is not an integer", key, what), "make it one");
+    refuse(format_text(R"("{}" of its fact "{}" is not an integer)", key, what), "make it one");
   }
   return value->as_int();
 }
@@ -195,7 +195,7 @@ void FactsCollector::add_type(const tenon_json& object) {
   type.metadata = number(object, "type", "metadata");
   if (const tenon_json* handler = object.find("handler")) {
     if (!handler->is_bool())
-      refuse("\"handler\" of its fact \"type\" is not true or false", "make it one");
+      refuse(R"("handler" of its fact "type" is not true or false)", "make it one");
     type.handler = handler->as_bool();
   }
   if (const tenon_json* payload = object.find("payload")) {
@@ -206,7 +206,7 @@ void FactsCollector::add_type(const tenon_json& object) {
     if (payload->is_array() && payload->size() == 3) type.payload = {part(0), part(1), part(2)};
     if (!payload->is_array() || payload->size() != 3 ||
         std::count(type.payload.begin(), type.payload.end(), -1) != 0) {
-      refuse("\"payload\" of its fact \"type\" is not [size, alignment, fingerprint]",
+      refuse(R"("payload" of its fact "type" is not [size, alignment, fingerprint])",
              "write three integers");
     }
   }
@@ -255,7 +255,7 @@ void FactsCollector::add_plugin(const tenon_json& object) {
   };
   if (abi == nullptr || !abi->is_array() || abi->size() != 2 || !number(0, facts_.abi_major) ||
       !number(1, facts_.abi_minor)) {
-    refuse("\"abi\" of its fact \"plugin\" is not [major, minor]", "write it like \"abi\": [1, 0]");
+    refuse(R"("abi" of its fact "plugin" is not [major, minor])", R"(write it like "abi": [1, 0])");
   }
 }
 

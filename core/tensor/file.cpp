@@ -108,9 +108,9 @@ std::string header_text(std::span<const NamedTensor* const> entries, const FileM
   for (const NamedTensor* entry : entries) {
     if (json.size() > 1) json += ',';
     append_string(json, entry->name);
-    json += ":{\"dtype\":\"";
+    json += R"(:{"dtype":")";
     json += dtype_file_text(entry->tensor->view.dtype);
-    json += "\",\"shape\":[";
+    json += R"(","shape":[)";
     for (size_t i = 0; i < entry->tensor->view.rank; ++i) {
       if (i != 0) json += ',';
       json += std::to_string(entry->tensor->view.shape[i]);
@@ -272,7 +272,7 @@ TensorFile map_tensors(const std::string& path) {
     TensorRef tensor =
         make_wrapped(entry.dtype, entry.shape, {}, mapping.get() + position, kept.get(),
                      [](void* owner) { delete static_cast<std::shared_ptr<char>*>(owner); });
-    kept.release();
+    static_cast<void>(kept.release());  // the tensor owns it now
     return tensor;
   });
 }

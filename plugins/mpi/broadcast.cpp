@@ -5,7 +5,6 @@ namespace {
 
 using namespace mpi;
 using namespace tenon::literals;
-using tenon::arg;
 using tenon::ContextOf;
 
 void broadcast(const char* op, const Tensor& tensor, int64_t root) {

@@ -19,7 +19,7 @@ void extremum(void* in, void* inout, int* count, MPI_Datatype*) {
 }
 template <class T, bool Largest>
 MPI_Op extremum_op() {
-  static const MPI_Op op = [] {
+  static const auto op = [] {
     MPI_Op made;
     MPI_Op_create(&extremum<T, Largest>, 1, &made);
     return made;
