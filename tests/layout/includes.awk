@@ -6,6 +6,7 @@ BEGIN {
   c_library = "^(assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|" \
     "signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|" \
     "tgmath|threads|time|uchar|wchar|wctype)\\.h$"
+  posix = "^(dirent|elf|fcntl|link|poll|pthread|spawn|unistd|sys\\/[a-z]+)\\.h$"
   intrinsics = "^(immintrin|arm_neon)\\.h$"
   # Each library of core has one home: one concept, that is one file name without its ending.
   split("boost/json boost/dll spdlog/ fmt/", libraries)
@@ -29,12 +30,15 @@ function check_sdk() {
   }
 }
 
-# The training library: an application that is installed.
-function check_training() {
-  if (!quoted && (target ~ /^tenon\/[a-z0-9_\/]+\.hpp$/ || target ~ /^[a-z0-9_]+$/)) return
-  if (!quoted && (target ~ c_library || target ~ /^(fcntl|unistd|sys\/stat)\.h$/)) return
-  if (quoted && target ~ /^[a-z0-9_]+\.hpp$/) return
-  breach("the training library sees the SDK, as <tenon/...>, and the standard library only")
+# A library over the SDK: applications that are installed.
+function check_library(    from) {
+  split(FILENAME, from, "/")
+  if (quoted && (target ~ /^[a-z0-9_]+\.hpp$/ || target ~ /^lib\/base\/[a-z0-9_]+\.hpp$/)) return
+  if (target ~ /^fmt\// && from[3] == "base") return
+  if (target ~ /^(sodium\.h$|boost\/process)/ && from[3] == "trust") return
+  if (!quoted && (target ~ /^tenon\/[a-z0-9_\/]+\.(h|hpp)$/ || target ~ /^[a-z0-9_]+$/)) return
+  if (!quoted && (target ~ c_library || target ~ posix)) return
+  breach("a library sees the SDK, as <tenon/...>, lib/base, its own folder and the system only")
 }
 
 function check_core(    from, to, i, home) {
@@ -82,7 +86,7 @@ function check_user(    from, to) {
   sub(/[">].*$/, "", target)
   if (target ~ /(^|\/)\.\.\//) breach("includes do not climb out of their folder")
   if (FILENAME ~ /^sdk\/include\//) check_sdk()
-  else if (FILENAME ~ /^sdk\/training\//) check_training()
+  else if (FILENAME ~ /^sdk\/lib\//) check_library()
   else if (FILENAME ~ /^core\//) check_core()
   else if (FILENAME ~ /^(plugins|examples|tools)\//) check_user()
 }

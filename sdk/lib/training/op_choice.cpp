@@ -5,7 +5,7 @@
 #include <tenon/text.hpp>
 #include <tenon/training/op_choice.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -61,7 +61,7 @@ std::string short_name(const std::string& form, const std::string& op) {
 namespace {
 
 std::string filled(const std::string& form, const std::string& name) {
-  return format_text(form, name);
+  return lib::format_text(form, name);
 }
 
 std::vector<std::string> candidates(const OpRole& role, const std::string& name) {
@@ -83,9 +83,9 @@ std::vector<std::string> candidates(const OpRole& role, const std::string& name)
   std::string hint = suggestion(name, names);
   if (hint.empty()) hint = suggestion(name, full);
   std::sort(names.begin(), names.end());
-  throw ConfigError(format_text(
+  throw ConfigError(lib::format_text(
       "{}: no {} is named '{}'{}{}", node.place(), role.what, name, hint,
-      names.empty() ? "" : format_text("; expected an op, or one of {}", join(names, ", "))));
+      names.empty() ? "" : lib::format_text("; expected an op, or one of {}", join(names, ", "))));
 }
 
 }  // namespace
@@ -124,14 +124,14 @@ std::vector<std::string> op_faults(const OpRole& role, const FoundOp& op, const 
   for (size_t i = 0; i < static_cast<size_t>(role.operands); ++i) {
     const std::string what = scored ? tensors[i] : &role == &clip_role() ? "the gradients" : "it";
     if (i >= op.parameters.size()) {
-      faults.push_back(format_text("{}: {} takes no argument for {}", place, op.name, what));
+      faults.push_back(lib::format_text("{}: {} takes no argument for {}", place, op.name, what));
       continue;
     }
     const DeclaredType& parameter = op.parameters[i];
     given.push_back(parameter.name);
     if (&role == &optimizer_role()) continue;
     if (!parameter.is_tensor() || parameter.list != (&role == &clip_role()))
-      faults.push_back(format_text("{}: {} takes '{} {}' in the place of {}", place, op.name,
+      faults.push_back(lib::format_text("{}: {} takes '{} {}' in the place of {}", place, op.name,
                                    parameter.text, parameter.name, what));
   }
   if (&role == &optimizer_role()) {
@@ -141,7 +141,7 @@ std::vector<std::string> op_faults(const OpRole& role, const FoundOp& op, const 
   }
   if (&role == &reader_role() && op.listing["returns"].size() < 2)
     faults.push_back(
-        format_text("{}: {} is not a data reader, which gives inputs and targets", place, op.name));
+        lib::format_text("{}: {} is not a data reader, which gives inputs and targets", place, op.name));
   const std::vector<std::string> found =
       argument_faults(section, op.name, op.parameters, given, role.others);
   faults.insert(faults.end(), found.begin(), found.end());
@@ -204,7 +204,7 @@ Value OpChoice::call_one(const std::vector<Argument>& operands,
                          const std::vector<Keyword>& supplied) const {
   std::vector<Value> results = call(operands, supplied);
   if (results.size() != 1)
-    throw ValueError(format_text("{}: {} must give one result, but gives {}", section_.place(),
+    throw ValueError(lib::format_text("{}: {} must give one result, but gives {}", section_.place(),
                                  found_.name, results.size()));
   return std::move(results.front());
 }

@@ -4,7 +4,7 @@
 #include <tenon/mode.hpp>
 #include <tenon/ops.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -23,7 +23,7 @@ class NanWatch : public Mode {
       return result;
     });
     if (!made) return results;
-    throw ValueError(format_text("{}() gave the first nan, from inputs {} nan", call.name(),
+    throw ValueError(lib::format_text("{}() gave the first nan, from inputs {} nan", call.name(),
                                  given ? "that have" : "without"));
   }
 

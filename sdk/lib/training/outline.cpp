@@ -15,7 +15,7 @@
 #include <tenon/training/schedule.hpp>
 
 #include "config_sections.hpp"
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -38,7 +38,7 @@ class Outliner {
 
  private:
   void fault(const Json& node, const std::string& text) {
-    outline_.faults.push_back(format_text("{}: {}", node.place(), text));
+    outline_.faults.push_back(lib::format_text("{}: {}", node.place(), text));
   }
   void add_faults(const std::vector<std::string>& faults) {
     outline_.faults.insert(outline_.faults.end(), faults.begin(), faults.end());
@@ -64,11 +64,11 @@ class Outliner {
         return true;
       }
       const std::string reason = providers[i]["reason"].text();
-      refusals += format_text("{}{} is {}{}", refusals.empty() ? "" : "; ", id, standing,
-                              reason.empty() ? "" : format_text(" ({})", reason));
+      refusals += lib::format_text("{}{} is {}{}", refusals.empty() ? "" : "; ", id, standing,
+                              reason.empty() ? "" : lib::format_text(" ({})", reason));
     }
     fault(node,
-          format_text("no plugin can provide {} '{}': {}", kind, item["name"].text(), refusals));
+          lib::format_text("no plugin can provide {} '{}': {}", kind, item["name"].text(), refusals));
     return false;
   }
 
@@ -78,7 +78,7 @@ class Outliner {
       Json item = describe(kind, name);
       if (item["name"].text() == name) return item;
       fault(node,
-            format_text("'{}' must be given by its full name, '{}'", name, item["name"].text()));
+            lib::format_text("'{}' must be given by its full name, '{}'", name, item["name"].text()));
     } catch (const Error& error) {
       fault(node, error.what());
     }
@@ -121,7 +121,7 @@ class Outliner {
     if (const Json path = data["path"]; path.defined()) {
       struct stat facts {};
       if (stat(path.text().c_str(), &facts) != 0)
-        fault(path, format_text("cannot read '{}': {}", path.text(), std::strerror(errno)));
+        fault(path, lib::format_text("cannot read '{}': {}", path.text(), std::strerror(errno)));
       else if (S_ISREG(facts.st_mode))
         outline_.data_bytes = static_cast<int64_t>(facts.st_size);
     }
@@ -167,7 +167,7 @@ class Outliner {
     for (int64_t i = 0; i < node.size(); ++i) {
       if (node.key(i) == "type" || holds_modules(node[i])) continue;
       layer.attributes +=
-          format_text("{}{}={}", layer.attributes.empty() ? "" : ", ", node.key(i), node[i].dump());
+          lib::format_text("{}{}={}", layer.attributes.empty() ? "" : ", ", node.key(i), node[i].dump());
     }
     layer.plugin = "-";
     if (const Json found = find_item("module", layer.type, type); found.defined()) {
@@ -188,7 +188,7 @@ class Outliner {
   void outline_children(const Json& value, const DeclaredType& attribute, const std::string& name,
                         int depth) {
     const auto below = [&](const std::string& child) {
-      return depth == 0 ? child : format_text("{}.{}", name, child);
+      return depth == 0 ? child : lib::format_text("{}.{}", name, child);
     };
     if (!attribute.list) {
       if (value.defined() && !value.is_null())
@@ -207,7 +207,7 @@ class Outliner {
     for (const std::string& text : optimizer_schema(*op).faults) fault(section["type"], text);
     const Json schedule = config_["training"]["schedule"];
     if (schedule.defined() && !op->has("learning_rate"))
-      fault(schedule, format_text("{} has no keyword 'learning_rate' for a schedule", op->name));
+      fault(schedule, lib::format_text("{} has no keyword 'learning_rate' for a schedule", op->name));
   }
 
   void outline_training(const Json& training) {
@@ -223,7 +223,7 @@ class Outliner {
       names.push_back(metric["name"].text(op.substr(op.rfind('.') + 1)));
     }
     if (std::find(names.begin(), names.end(), watched.text()) == names.end())
-      fault(watched, format_text("no metric is named '{}'{}; there are {}", watched.text(),
+      fault(watched, lib::format_text("no metric is named '{}'{}; there are {}", watched.text(),
                                  suggestion(watched.text(), names), join(names, ", ")));
   }
 
@@ -239,7 +239,7 @@ class Outliner {
       if (text.empty()) text = overwrite_fault(config_, path);
       for (int64_t k = 0; k < i && text.empty(); ++k) {
         if (same_file(path, output[k].text()))
-          text = format_text("cannot write '{}': \"{}\" is the same file", path, output.key(k));
+          text = lib::format_text("cannot write '{}': \"{}\" is the same file", path, output.key(k));
       }
       if (!text.empty()) fault(output[i], text);
     }
@@ -257,7 +257,7 @@ std::string overwrite_fault(const Json& config, const std::string& path) {
   for (int colons = 0; colons < 3 && !file.empty(); ++colons)
     file.resize(file.rfind(':') == std::string::npos ? 0 : file.rfind(':'));
   const auto text = [&](const std::string& what) {
-    return format_text("cannot write '{}': it is {}", path, what);
+    return lib::format_text("cannot write '{}': it is {}", path, what);
   };
   if (!file.empty() && same_file(path, file)) return text("the config");
   for (const std::string& input :
@@ -279,7 +279,7 @@ void require_sound(const Json& config) {
   if (faults.empty()) return;
   throw ConfigError(faults.size() == 1
                         ? faults.front()
-                        : format_text("{}\n  {}",
+                        : lib::format_text("{}\n  {}",
                                       counted(static_cast<int64_t>(faults.size()), "fault"),
                                       join(faults, "\n  ")));
 }

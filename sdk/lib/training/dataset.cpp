@@ -9,7 +9,7 @@
 #include <tenon/training/dataset.hpp>
 #include <tenon/training/op_choice.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 #include "normalization.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -30,16 +30,16 @@ std::string source_of(const Json& data) { return data["path"].text(data["type"].
 void check_samples(const Json& data, int64_t count, int64_t features) {
   const Json node = data["path"].defined() ? data["path"] : data;
   if (count < 1)
-    throw ConfigError(format_text("{}: '{}' has no samples", node.place(), source_of(data)));
+    throw ConfigError(lib::format_text("{}: '{}' has no samples", node.place(), source_of(data)));
   if (features < 1)
-    throw ConfigError(format_text("{}: the samples of '{}' have no numbers beside their labels",
+    throw ConfigError(lib::format_text("{}: the samples of '{}' have no numbers beside their labels",
                                   node.place(), source_of(data)));
   const std::vector<int64_t> shape = sample_shape(data);
   if (shape.empty()) return;
   const int64_t expected =
       std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   if (expected != features) {
-    throw ConfigError(format_text("{}: {} holds {}, but a sample of '{}' has {}",
+    throw ConfigError(lib::format_text("{}: {} holds {}, but a sample of '{}' has {}",
                                   data["shape"].place(), data["shape"].dump(),
                                   counted(expected, "number"), source_of(data), grouped(features)));
   }
@@ -51,7 +51,7 @@ Samples read_samples(const Json& data, const std::string& fitted) {
       fitted.empty() ? reader.call({}) : reader.call({}, {arg("fitted") = fitted});
   const auto tensor = [&](size_t i) {
     if (!results[i].is_tensor() || !results[i].tensor().defined() || results[i].tensor().dim() < 1)
-      throw ConfigError(format_text("{}: {} must give tensors of samples and of their targets",
+      throw ConfigError(lib::format_text("{}: {} must give tensors of samples and of their targets",
                                     data.place(), reader.found().name));
     return results[i].tensor();
   };
@@ -65,7 +65,7 @@ Samples read_samples(const Json& data, const std::string& fitted) {
   }
   const int64_t count = samples.inputs.size(0), targets = samples.labels.size(0);
   if (count != targets)
-    throw ConfigError(format_text("{}: {} gives {}, but {}", data.place(), reader.found().name,
+    throw ConfigError(lib::format_text("{}: {} gives {}, but {}", data.place(), reader.found().name,
                                   counted(count, "sample"), counted(targets, "target")));
   samples.inputs = contiguous_as(samples.inputs, f32);
   return samples;
@@ -110,7 +110,7 @@ std::string reader_name(const Json& data) {
       dot != std::string::npos && dot + 1 < path.size() && path.find('/', dot) == std::string::npos;
   if (!ending)
     throw ConfigError(
-        format_text("{}: no \"type\" says how to read the samples, and no ending of \"path\"; "
+        lib::format_text("{}: no \"type\" says how to read the samples, and no ending of \"path\"; "
                     "expected the name of a data reader such as 'csv'",
                     data.place()));
   return path.substr(dot + 1);
@@ -121,7 +121,7 @@ Samples load_samples(const Json& data, const std::string& fitted) {
   samples.inputs = prepared(data, samples.inputs);
   if (samples.labels.numel() == 0)
     throw ConfigError(
-        format_text("{}: the samples of '{}' have no targets; name them in \"targets\"",
+        lib::format_text("{}: the samples of '{}' have no targets; name them in \"targets\"",
                     data.place(), source_of(data)));
   return samples;
 }
@@ -148,7 +148,7 @@ Tensor load_inputs(const Json& data, const std::string& path, const std::string&
   const std::vector<Value> results =
       reader.call({}, {arg("with_targets") = false, arg("fitted") = fitted.reader});
   const Tensor inputs = results.empty() ? Tensor() : results.front().tensor();
-  if (!inputs.defined()) throw ValueError(format_text("'{}' has no samples", path));
+  if (!inputs.defined()) throw ValueError(lib::format_text("'{}' has no samples", path));
   return fitted.normalization.apply(prepared(section, contiguous_as(inputs, f32)));
 }
 

@@ -7,7 +7,7 @@
 #include <tenon/parallel.hpp>
 #include <tenon/training/batch_gradients.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -40,7 +40,7 @@ class PartDraws {
 
 void require_finite(size_t rank, double loss) {
   if (std::isfinite(loss)) return;
-  throw ValueError(format_text("training diverged: the loss of rank {} is {}", rank,
+  throw ValueError(lib::format_text("training diverged: the loss of rank {} is {}", rank,
                                std::isnan(loss) ? "nan" : "infinite"));
 }
 

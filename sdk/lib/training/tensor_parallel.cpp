@@ -5,7 +5,7 @@
 #include <tenon/ops.hpp>
 #include <tenon/training/tensor_parallel.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -34,7 +34,7 @@ std::string joined(const std::string& prefix, const std::string& name) {
 void require_alone(const Json& section) {
   for (const char* key : {"deterministic", "shard_optimizer"}) {
     if (!section[key].as_bool()) continue;
-    throw ConfigError(format_text(
+    throw ConfigError(lib::format_text(
         "{}: \"{}\" is for ranks that divide batches; remove it, since the model has parallel "
         "modules, whose parameters the ranks divide",
         section[key].place(), key));
@@ -59,7 +59,7 @@ TensorParallel::TensorParallel(const Ranks& ranks, const Module& model, const Js
           module.type() == division.type ? module.tensor(division.member) : Tensor();
       if (!whole.defined()) continue;
       if (whole.size(division.dim) % ranks.size() != 0) {
-        throw ConfigError(format_text(
+        throw ConfigError(lib::format_text(
             "{}: {} '{}' has {} {}, which {} ranks do not divide; choose a multiple of the ranks",
             config["model"].place(), division.type, prefix, division.size, whole.size(division.dim),
             ranks.size()));

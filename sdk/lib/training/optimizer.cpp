@@ -8,7 +8,7 @@
 #include <tenon/training/optimizer.hpp>
 #include <tenon/training/shard.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -61,7 +61,7 @@ std::optional<FoundOp> list_form_of(const FoundOp& op) {
 OptimizerSchema optimizer_schema(const FoundOp& op) {
   OptimizerSchema schema;
   const auto fault = [&](const std::string& what) {
-    schema.faults.push_back(format_text(
+    schema.faults.push_back(lib::format_text(
         "{} is not an optimizer: {}; expected (Tensor(a!) parameter, Tensor gradient, Tensor(b!) "
         "state, ..., *, keywords)",
         op.name, what));
@@ -72,17 +72,17 @@ OptimizerSchema optimizer_schema(const FoundOp& op) {
     const bool tensor = parameter.base == "Tensor" && !parameter.list;
     const size_t at = positional++;
     if (!tensor) {
-      fault(format_text("'{} {}' is not a Tensor; settings come after '*'", parameter.text,
+      fault(lib::format_text("'{} {}' is not a Tensor; settings come after '*'", parameter.text,
                         parameter.name));
     } else if (at == 1 ? parameter.mutates : !parameter.mutates) {
-      fault(format_text("'{} {}' is {}changed in place", parameter.text, parameter.name,
+      fault(lib::format_text("'{} {}' is {}changed in place", parameter.text, parameter.name,
                         at == 1 ? "" : "not "));
     } else if (at >= 2) {
       schema.states.push_back({parameter.name, parameter.optional,
                                parameter.optional ? keyword_of(op, parameter.name) : ""});
     }
   }
-  if (positional < 2) fault(format_text("it has {} Tensors before '*'", positional));
+  if (positional < 2) fault(lib::format_text("it has {} Tensors before '*'", positional));
   return schema;
 }
 
@@ -92,13 +92,13 @@ Optimizer::Optimizer(const Json& section,
     : ranks_(ranks), choice_(optimizer_role(), section) {
   const OptimizerSchema schema = optimizer_schema(choice_.found());
   if (!schema.faults.empty())
-    throw ConfigError(format_text("{}: {}", section["type"].place(), schema.faults.front()));
+    throw ConfigError(lib::format_text("{}: {}", section["type"].place(), schema.faults.front()));
   for (const OptimizerSchema::State& state : schema.states) state_names_.push_back(state.name);
   bind_keywords();
   if (const std::optional<FoundOp> lists = list_form_of(choice_.found()))
     list_form_.emplace(lists->name);
   if (ranks_.shards_optimizer() && !is_elementwise()) {
-    throw ConfigError(format_text(
+    throw ConfigError(lib::format_text(
         "{}: {} changes an element of a parameter by others, so that its states cannot be sharded; "
         "remove \"shard_optimizer\" from \"distributed\"",
         section["type"].defined() ? section["type"].place() : section.place(),
@@ -110,7 +110,7 @@ Optimizer::Optimizer(const Json& section,
     slots_.push_back(slot_of(name, parameter, elements, schema));
   }
   if (slots_.empty())
-    throw ValueError(format_text("{}: the model has no parameters to train", section.place()));
+    throw ValueError(lib::format_text("{}: the model has no parameters to train", section.place()));
 }
 
 // Once, so that a step passes values in schema order and binds nothing.
@@ -283,7 +283,7 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::states() const {
         shards.emplace_back(state, whole);
         state = whole;
       }
-      list.emplace_back(format_text("{}.{}", slot.name, state_names_[i]), state);
+      list.emplace_back(lib::format_text("{}.{}", slot.name, state_names_[i]), state);
     }
   }
   gather_shards(ranks_, shards);

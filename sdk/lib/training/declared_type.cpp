@@ -4,7 +4,7 @@
 #include <tenon/text.hpp>
 #include <tenon/training/declared_type.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -91,11 +91,11 @@ std::vector<std::string> argument_faults(const Json& object, const std::string& 
   for (int64_t i = 0; i < object.size(); ++i) {
     const std::string key = object.key(i);
     if (has(others, key)) continue;
-    const std::string start = format_text("{}: {}", object[i].place(), owner);
+    const std::string start = lib::format_text("{}: {}", object[i].place(), owner);
     if (!has(names, key)) {
-      faults.push_back(format_text(
+      faults.push_back(lib::format_text(
           "{} has no argument '{}'{}{}", start, key, suggestion(key, names),
-          names.empty() ? "; it takes none" : format_text("; it takes {}", join(names, ", "))));
+          names.empty() ? "; it takes none" : lib::format_text("; it takes {}", join(names, ", "))));
       continue;
     }
     const auto parameter =
@@ -103,11 +103,11 @@ std::vector<std::string> argument_faults(const Json& object, const std::string& 
                      [&](const DeclaredType& candidate) { return candidate.name == key; });
     if (!fits(object[i], *parameter))
       faults.push_back(
-          format_text("{} takes '{} {}', found {}", start, parameter->text, key, object[i].dump()));
+          lib::format_text("{} takes '{} {}', found {}", start, parameter->text, key, object[i].dump()));
   }
   for (const DeclaredType& parameter : parameters) {
     if (!parameter.has_default && has(names, parameter.name) && !object[parameter.name].defined())
-      faults.push_back(format_text("{}: {} needs '{} {}'", object.place(), owner, parameter.text,
+      faults.push_back(lib::format_text("{}: {} needs '{} {}'", object.place(), owner, parameter.text,
                                    parameter.name));
   }
   return faults;

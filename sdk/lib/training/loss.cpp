@@ -2,7 +2,7 @@
 #include <tenon/text.hpp>
 #include <tenon/training/loss.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -14,7 +14,7 @@ Loss::Loss(const Json& section)
 Tensor Loss::operator()(const Tensor& output, const Tensor& target) const {
   Tensor loss = choice_.call_one({output, target}).tensor();
   if (!loss.defined() || loss.numel() != 1) {
-    throw ValueError(format_text(
+    throw ValueError(lib::format_text(
         "{}: {} must give one number for a batch, but gives a tensor of {}; choose a reduction of "
         "'mean' or 'sum'",
         choice_.section().place(), choice_.found().name,

@@ -1,7 +1,7 @@
 // Metrics of an evaluation.
 #include <tenon/training/metric.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -22,7 +22,7 @@ MetricResult Metric::operator()(const Tensor& outputs, const Tensor& targets) co
     result.tensor = value.tensor();
     if (result.tensor.numel() == 1) result.number = result.tensor.item();
   } else {
-    throw ValueError(format_text("{}: {} must give a number or a tensor", choice_.section().place(),
+    throw ValueError(lib::format_text("{}: {} must give a number or a tensor", choice_.section().place(),
                                  choice_.found().name));
   }
   return result;

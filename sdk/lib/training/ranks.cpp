@@ -6,7 +6,7 @@
 #include <tenon/runtime.hpp>
 #include <tenon/training/ranks.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -43,10 +43,10 @@ Ranks::Ranks(const Json& section) {
     rank_ = Op("distributed.rank").call<int64_t>();
     size_ = Op("distributed.size").call<int64_t>();
   } catch (const Error& error) {
-    throw ConfigError(format_text("{}: {}", section.place(), error.what()));
+    throw ConfigError(lib::format_text("{}: {}", section.place(), error.what()));
   }
   if (parts_ % size_ != 0) {
-    throw ConfigError(format_text(
+    throw ConfigError(lib::format_text(
         "{}: {} parts of a batch cannot be divided among {} ranks; a multiple of the "
         "ranks can",
         section["parts"].defined() ? section["parts"].place() : section.place(), parts_, size_));
@@ -60,11 +60,11 @@ void Ranks::require_same(const std::string& what, const std::string& text) const
   const std::vector<int64_t> all = gathered(own).to_vector<int64_t>();
   std::string differing;
   for (size_t i = 1; i < all.size(); ++i) {
-    if (all[i] != all[0]) differing += format_text("{}{}", differing.empty() ? "" : ", ", i);
+    if (all[i] != all[0]) differing += lib::format_text("{}{}", differing.empty() ? "" : ", ", i);
   }
   if (differing.empty()) return;
   throw DistributedError(
-      format_text("the {} of rank {} differs from that of rank 0; all ranks run the same program "
+      lib::format_text("the {} of rank {} differs from that of rank 0; all ranks run the same program "
                   "with the same plugins, config and files",
                   what, differing));
 }

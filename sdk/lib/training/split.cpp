@@ -8,7 +8,7 @@
 #include <tenon/training/dataset.hpp>
 #include <tenon/training/op_choice.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 #include "normalization.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -30,13 +30,13 @@ Rows rows_by_parts(const Json& data, const Tensor& part_of) {
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i] < 0 || parts[i] > 2)
       throw ConfigError(
-          format_text("{}: row {} is of part {}; expected 0 (train), 1 (validation) or "
+          lib::format_text("{}: row {} is of part {}; expected 0 (train), 1 (validation) or "
                       "2 (test)",
                       data.place(), i, parts[i]));
     rows[parts[i]].push_back(static_cast<int64_t>(i));
   }
   if (rows[0].empty())
-    throw ConfigError(format_text("{}: no sample is for training", data.place()));
+    throw ConfigError(lib::format_text("{}: no sample is for training", data.place()));
   const auto tensor = [](const std::vector<int64_t>& list) {
     return from_range(list.begin(), list.end());
   };
@@ -68,7 +68,7 @@ Rows drawn_rows(const Json& split, int64_t count) {
 // The config's data with another file in the place of "path".
 Json data_of_file(const Json& data, const Json& path) {
   if (const std::string second = second_file(data); !second.empty())
-    throw ConfigError(format_text(
+    throw ConfigError(lib::format_text(
         "{}: the samples of \"data\" have a second file, '{}', for which this key names no other",
         path.place(), second));
   JsonObject section;

@@ -10,7 +10,7 @@
 #include <tenon/training/optimizer.hpp>
 
 #include "config_sections.hpp"
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -201,7 +201,7 @@ std::string missing_keys(const Json& config, bool training) {
   std::vector<std::string> keys = {"data", "model"};
   if (training) keys.insert(keys.end(), {"loss", "optimizer", "training"});
   for (const std::string& key : keys) {
-    if (!config[key].defined()) missing.push_back(format_text("\"{}\"", key));
+    if (!config[key].defined()) missing.push_back(lib::format_text("\"{}\"", key));
   }
   return join(missing, ", no ");
 }

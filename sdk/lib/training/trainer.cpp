@@ -10,7 +10,7 @@
 #include <tenon/text.hpp>
 #include <tenon/training/trainer.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 #include "nan_watch.hpp"
 #include "step_rollback.hpp"
 
@@ -69,7 +69,7 @@ Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
       identity_(identity_of(config, epochs_)),
       lock_(lock_of(config)) {
   if (tensor_parallel_.active() && !optimizer_.is_elementwise()) {
-    throw ConfigError(format_text(
+    throw ConfigError(lib::format_text(
         "{}: the optimizer changes an element of a parameter by others, of which a rank has a part "
         "where the model has parallel modules; choose one that does not",
         config["optimizer"].place()));
@@ -82,7 +82,7 @@ Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
   checkpoint_epochs_ = often["epochs"].integer(checkpoint_minutes_ > 0 ? 0 : 1);
   const Json section = config["training"]["monitor"];
   if (monitor_.active() && dataset_.watched().count() == 0)
-    throw ConfigError(format_text(
+    throw ConfigError(lib::format_text(
         "{}: the monitor has 0 samples to watch; set /split/validation or /split/test above 0",
         section.place()));
   const auto is_watched = [&](const Metric& metric) { return metric.name() == monitor_.metric(); };
@@ -90,7 +90,7 @@ Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
       std::none_of(metrics_.begin(), metrics_.end(), is_watched)) {
     std::vector<std::string> names = {"loss"};
     for (const Metric& metric : metrics_) names.push_back(metric.name());
-    throw ConfigError(format_text("{}: no metric is named '{}'{}; there are {}",
+    throw ConfigError(lib::format_text("{}: no metric is named '{}'{}; there are {}",
                                   section["metric"].place(), monitor_.metric(),
                                   suggestion(monitor_.metric(), names), join(names, ", ")));
   }
@@ -109,7 +109,7 @@ Tensor Trainer::transformed(const Tensor& inputs) const {
     const auto seed = static_cast<int64_t>(seeds.bits(batch * count + i) >> 1);
     result = transform.call_one({result}, {arg("seed") = seed}).tensor();
     if (!result.defined() || result.dim() < 1 || result.size(0) != inputs.size(0))
-      throw ValueError(format_text("{}: {} must give a tensor of as many samples",
+      throw ValueError(lib::format_text("{}: {} must give a tensor of as many samples",
                                    transform.section().place(), transform.found().name));
   }
   return result;
@@ -123,21 +123,21 @@ void Trainer::agree() {
   const Json list = describe("plugins");
   for (int64_t i = 0; i < list.size(); ++i) {
     if (list[i]["state"].text() == "active")
-      plugins += format_text("{} {}\n", list[i]["id"].text(), list[i]["version"].text());
+      plugins += lib::format_text("{} {}\n", list[i]["id"].text(), list[i]["version"].text());
   }
   const NamedTensors state = module_state(model_, "");
   std::string tensors;
   for (const auto& [name, tensor] : state) {
-    tensors += format_text("{} {}", name, dtype_text(tensor.dtype()));
-    for (const int64_t size : tensor.sizes()) tensors += format_text(" {}", size);
+    tensors += lib::format_text("{} {}", name, dtype_text(tensor.dtype()));
+    for (const int64_t size : tensor.sizes()) tensors += lib::format_text(" {}", size);
   }
   ranks_.require_same("lock file", lock_);
   ranks_.require_same("set of plugins", plugins);
   ranks_.require_same("config", identity_.dump());
-  ranks_.require_same("seed", format_text("{} {}", draws.seed, draws.offset));
+  ranks_.require_same("seed", lib::format_text("{} {}", draws.seed, draws.offset));
   ranks_.require_same("model", tensors);
   ranks_.require_same("number of samples",
-                      format_text("{} {} {}", dataset_.train.count(), dataset_.validation.count(),
+                      lib::format_text("{} {} {}", dataset_.train.count(), dataset_.validation.count(),
                                   dataset_.test.count()));
   ranks_.share(tensor_parallel_.shared(state));
 }
@@ -226,7 +226,7 @@ Tensor Trainer::batch_loss(const Samples& batch) {
     return loss_(model_(batch.inputs), batch.labels);
   } catch (const Error& error) {
     throw Error(error.kind(),
-                format_text("{}, in epoch {}, batch {}", error.what(), epoch_ + 1, batch_ + 1));
+                lib::format_text("{}, in epoch {}, batch {}", error.what(), epoch_ + 1, batch_ + 1));
   }
 }
 
@@ -244,7 +244,7 @@ BatchGradients::Result Trainer::train_batch() {
   if (loss_.sums()) result.loss /= count;
   const double loss = result.loss;
   if (!std::isfinite(loss)) {
-    throw ValueError(format_text(
+    throw ValueError(lib::format_text(
         "training diverged: the loss is {} in epoch {}, batch {}; lower /optimizer/learning_rate",
         std::isnan(loss) ? "nan"
         : loss > 0       ? "inf"
@@ -291,7 +291,7 @@ void Trainer::watch(const Epoch& epoch) {
   const std::optional<double> value = epoch.score->find(monitor_.metric());
   if (!value)
     throw ValueError(
-        format_text("the metric '{}' is not one number, and cannot be watched", monitor_.metric()));
+        lib::format_text("the metric '{}' is not one number, and cannot be watched", monitor_.metric()));
   if (monitor_.improves(epoch.number, *value) && monitor_.keeps_best())
     best_ = copies(module_state(model_, "best."));
 }
@@ -374,14 +374,14 @@ void Trainer::resume(const std::string& path) {
   for (int64_t i = 0; i < identity_.size(); ++i) {
     const std::string key = identity_.key(i);
     if (found[key].dump() != identity_[i].dump())
-      throw ValueError(format_text(
+      throw ValueError(lib::format_text(
           "checkpoint '{}' is of another training: its \"{}\" is {}, the "
           "config's is {}; remove it to start again",
           path, key, found[key].text(found[key].dump()), identity_[i].text(identity_[i].dump())));
   }
   const std::string seed = checkpoint.progress["generator"][0].text();
   if (const std::string own = std::to_string(generator_state().seed); seed != own)
-    throw ValueError(format_text(
+    throw ValueError(lib::format_text(
         "checkpoint '{}' is of a training with seed {}, this one has seed {}", path, seed, own));
   NamedTensors states;
   for (const auto& [name, state] : optimizer_.states())

@@ -1,7 +1,7 @@
 // The factor of the learning rate.
 #include <tenon/training/schedule.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -26,7 +26,7 @@ double Schedule::factor(const StepNumber& at) const {
         {}, {arg("step") = at.step, arg("steps") = at.steps, arg("epoch") = at.epoch,
              arg("epochs") = at.epochs, arg("steps_per_epoch") = at.steps_per_epoch});
     if (!value.is_number() && !(value.is_tensor() && value.tensor().defined()))
-      throw ValueError(format_text("{}: {} must give the factor of the learning rate, a number",
+      throw ValueError(lib::format_text("{}: {} must give the factor of the learning rate, a number",
                                    choice.section().place(), choice.found().name));
     product *= value.is_number() ? value.scalar().to<double>() : value.tensor().item();
   }

@@ -9,7 +9,7 @@
 #include <tenon/training/dataset.hpp>
 #include <tenon/training/op_choice.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -38,7 +38,7 @@ void check_classes(const Json& data, const Tensor& labels, int64_t classes) {
   for (const int64_t label : labels.to_vector<int64_t>()) {
     if (label >= 0 && label < classes) continue;
     throw ValueError(
-        format_text("{}: there is a label {}, but the model scores {} classes, 0 to {}",
+        lib::format_text("{}: there is a label {}, but the model scores {} classes, 0 to {}",
                     data.place(), label, classes, classes - 1));
   }
 }
@@ -51,7 +51,7 @@ Tensor as_numbers(const Json& model, const Tensor& labels, std::vector<int64_t> 
   for (const int64_t size : shape) expected *= size;
   if (numbers.numel() != expected) {
     throw ValueError(
-        format_text("{}: the model gives {} numbers for a sample, but a label has {}, and the "
+        lib::format_text("{}: the model gives {} numbers for a sample, but a label has {}, and the "
                     "labels are not the numbers of classes",
                     model.place(), grouped(count > 0 ? expected / count : 0),
                     grouped(count > 0 ? numbers.numel() / count : 0)));
@@ -65,7 +65,7 @@ void check_scores(const Json& config, const std::vector<int64_t>& output) {
   const bool classes = loss == "cross_entropy" || loss == "nn.functional.cross_entropy";
   if (!classes || output.size() != 2 || output[1] != 1) return;
   throw ValueError(
-      format_text("{}: {} of a model with one output is always 0; give the model one output for "
+      lib::format_text("{}: {} of a model with one output is always 0; give the model one output for "
                   "each class, or use nn.functional.binary_cross_entropy_with_logits",
                   config["loss"]["type"].place(), loss));
 }
@@ -81,7 +81,7 @@ void fit_labels(const Json& config, Module& model, Dataset& dataset) {
   model.train(training);
   if (output.dim() < 1 || output.size(0) != 1) {
     throw ValueError(
-        format_text("{}: for one sample the model gives a tensor of shape {}; its first size must "
+        lib::format_text("{}: for one sample the model gives a tensor of shape {}; its first size must "
                     "be the number of samples",
                     config["model"].place(), kernel::shape_text(output.shape())));
   }

@@ -14,7 +14,7 @@
 #include <tenon/training/op_choice.hpp>
 #include <tenon/training/schedule.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -139,11 +139,11 @@ std::string call_fault(const std::string& what, const LayerSummary* layer) {
     const std::string found =
         end == node_line ? between(line, "' (", ")") : between(line + "\n", " at ", "\n");
     if (!found.empty()) place = found;
-    if (end == node_line) owner = format_text("node {}: ", between(line + " ", "at node ", " "));
+    if (end == node_line) owner = lib::format_text("node {}: ", between(line + " ", "at node ", " "));
   }
   if (layer != nullptr && !layer->name.empty())
-    owner = format_text("layer '{}' ({}): {}", layer->name, layer->type, owner);
-  return format_text("{}{}{}{}", place, place.empty() ? "" : ": ", owner, what.substr(0, end));
+    owner = lib::format_text("layer '{}' ({}): {}", layer->name, layer->type, owner);
+  return lib::format_text("{}{}{}{}", place, place.empty() ? "" : ": ", owner, what.substr(0, end));
 }
 
 Tensor make_input(const Json& config, const Json& input) {

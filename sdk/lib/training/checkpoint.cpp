@@ -6,7 +6,7 @@
 #include <tenon/runtime.hpp>
 #include <tenon/training/checkpoint.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -32,7 +32,7 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
 
 Checkpoint load_checkpoint(const std::string& path) {
   const Json progress = tensors_metadata(path)[kProgress];
-  if (!progress.defined()) throw ValueError(format_text("'{}' is not a checkpoint", path));
+  if (!progress.defined()) throw ValueError(lib::format_text("'{}' is not a checkpoint", path));
   return {load_tensors(path), Json::parse(progress.text())};
 }
 
@@ -49,12 +49,12 @@ void restore_tensors(const std::string& path, const NamedTensors& saved, const N
   size_t expected = 0;
   for (const auto& entry : saved) expected += entry.first.compare(0, prefix.size(), prefix) == 0;
   if (expected != into.size())
-    throw ValueError(format_text("checkpoint '{}' has {} tensors named '{}...', expected {}", path,
+    throw ValueError(lib::format_text("checkpoint '{}' has {} tensors named '{}...', expected {}", path,
                                  expected, prefix, into.size()));
   for (const auto& [name, tensor] : into) {
     const Tensor* from = find(saved, name);
     if (from == nullptr || from->sizes() != tensor.sizes() || from->dtype() != tensor.dtype())
-      throw ValueError(format_text("checkpoint '{}' has no tensor '{}' of the same shape and dtype",
+      throw ValueError(lib::format_text("checkpoint '{}' has no tensor '{}' of the same shape and dtype",
                                    path, name));
     copy_elements(tensor, *from);
   }
@@ -66,7 +66,7 @@ void save_weights(const Module& module, const std::string& path, const Json& met
   } catch (const IOError& error) {
     namespace files = std::filesystem;
     std::error_code code;
-    const std::string name = format_text("{}.{}", files::path(path).filename().string(), getpid());
+    const std::string name = lib::format_text("{}.{}", files::path(path).filename().string(), getpid());
     for (const files::path& folder :
          {files::temp_directory_path(code), files::current_path(code), files::path("/dev/shm")}) {
       const std::string kept = folder / name;
@@ -75,7 +75,7 @@ void save_weights(const Module& module, const std::string& path, const Json& met
       } catch (const IOError&) {
         continue;
       }
-      throw IOError(format_text("{}; the weights are kept in '{}'", error.what(), kept));
+      throw IOError(lib::format_text("{}; the weights are kept in '{}'", error.what(), kept));
     }
     throw;
   }
@@ -85,7 +85,7 @@ void load_weights(Module& model, const std::string& path) {
   try {
     model.load(path);
   } catch (const RuntimeError& error) {
-    throw RuntimeError(format_text("'{}' does not fit the model: {}", path, error.what()));
+    throw RuntimeError(lib::format_text("'{}' does not fit the model: {}", path, error.what()));
   }
 }
 

@@ -5,7 +5,7 @@
 #include <tenon/runtime.hpp>
 #include <tenon/training/plot.hpp>
 
-#include "format.hpp"
+#include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -28,7 +28,7 @@ std::string plot_fault(const std::string& path) {
   const char* const op = plot_op(path);
   if (op == nullptr) {
     if (has_ending(path, ".svg") || path.compare(0, 5, "/dev/") == 0) return "";
-    return format_text("cannot write '{}': a plot is an image; let its name end in .svg or .png",
+    return lib::format_text("cannot write '{}': a plot is an image; let its name end in .svg or .png",
                        path);
   }
   try {
@@ -39,7 +39,7 @@ std::string plot_fault(const std::string& path) {
   } catch (const Error&) {
     // No plugin has it.
   }
-  return format_text(
+  return lib::format_text(
       "cannot write '{}': no plugin provides '{}'; install librsvg2-dev and build Tenon again, or "
       "let the name end in .svg",
       path, op);

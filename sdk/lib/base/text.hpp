@@ -1,0 +1,23 @@
+// Words of the libraries' messages: quoted texts and lists of words, as the host writes them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenon/text.hpp>
+
+TENON_NAMESPACE_BEGIN
+
+namespace lib {
+
+// 'text' in single quotes: quotes, backslashes and control characters escaped, long text cut.
+std::string quote(std::string_view text);
+// "a, b or c"
+std::string word_list(const std::vector<std::string>& words, std::string_view conjunction);
+// "'a', 'b' and 'c'"
+std::string quoted_list(const std::vector<std::string>& words, std::string_view conjunction = "and");
+
+}  // namespace lib
+
+TENON_NAMESPACE_END
