@@ -5,8 +5,8 @@
 //     return pad(g, c["input"_arg].shape(), dim);
 //   }
 //
-// A read costs what an index costs: the name is part of the type of "dim"_arg. sdk/README.md has
-// the table of types.
+// A read costs what an index costs: the name is part of the type of "dim"_arg. The table of types
+// is in sdk/docs/reference/schema_types.md.
 #pragma once
 
 #include <tuple>

@@ -107,7 +107,7 @@ struct AttributeArgument {
   operator T() const {
     static_assert(takes<T>(count_schema(D::schema).types[Index]),
                   "a constructor parameter or member has a type that the schema's keyword-only "
-                  "parameter does not arrive as; sdk/README.md has the table");
+                  "parameter does not arrive as; sdk/docs/reference/schema_types.md has the table");
     return from_value<T>(value);
   }
 };
@@ -256,7 +256,8 @@ constexpr bool check_results() {
           "the schema's result is not a tuple: forward returns it bare, or the schema puts "
           "it in parentheses");
       TENON_REQUIRE(ResultsFit<Result>::fit(schema),
-                    "forward returns a type that is not the schema's result; sdk/README.md has the "
+                    "forward returns a type that is not the schema's result; "
+                    "sdk/docs/reference/schema_types.md has the "
                     "table");
     }
   }
@@ -371,7 +372,7 @@ constexpr bool check_declines() {
       inputs_fit(schema, typename Asked::Parameters{},
                  std::make_index_sequence<static_cast<size_t>(count < inputs ? count : inputs)>{}),
       "a parameter of declines has a type that the schema's does not arrive as; "
-      "sdk/README.md has the table");
+      "sdk/docs/reference/schema_types.md has the table");
   return fits;
 }
 template <class D, auto Function>

@@ -7,8 +7,8 @@
 //   };
 //   TENON_OP(Square)
 //
-// Members; one of `element` and `forward` is required:
-//   schema, doc      the signature (see sdk/README.md) and a sentence for listings
+// Members of an op definition; one of `element` and `forward` is required:
+//   schema, doc      the signature (schema.hpp has its types) and a sentence for listings
 //   element          constexpr lambda over scalars: the op is elementwise. With `promotion`,
 //                    `dtypes`, and `costly` (default: of promote_float ops) where an element
 //                    outweighs moving a few
@@ -16,24 +16,25 @@
 //                    Function, which saves what backward needs; calling_style.hpp has the other
 //                    forms: setup_context, a residual, an instance. It may leave out a last `out`:
 //                    then the SDK writes the result there, once it has checked shape and dtype
-//   backward (or vjp) (ContextOf<Op>& c, const Tensor& gradient of each result...) -> one gradient
-//                    for each input slot: a Tensor, a std::tuple or std::array of them, or
-//                    Gradients. c["dim"_arg] is an argument by name, see arguments.hpp; a rule that
-//                    reads none may take Context&
+//   backward, vjp    one rule, by either name: (ContextOf<Op>& c, const Tensor& gradient of each
+//                    result...) -> one gradient for each input slot: a Tensor, a std::tuple or
+//                    std::array of them, or Gradients. c["dim"_arg] is an argument by name, see
+//                    arguments.hpp; a rule that reads none may take Context&
 //   jvp              (ContextOf<Op>& c, const Tensor& tangent of each slot...) -> tangents of the
 //                    results; or one of JvpKind::pointwise, linear, multilinear
 //   saves            what the host keeps for the rules: "input, other", "result", "shape(input)"
 //   not_overridable  the reason, for ops that must not be overridden
-//   shape_rule       function of forward's parameters, without its Context&: results of the shapes and
-//                    dtypes of forward's, whose elements do not matter. Without it an op that is not
-//                    elementwise runs on zeros where shapes alone are needed (shapes_only.hpp)
+//   shape_rule       function of forward's parameters, without its Context&: results of the shapes
+//                    and dtypes of forward's, whose elements do not matter. Without it an op that is
+//                    not elementwise runs on zeros where shapes alone are needed (shapes_only.hpp)
 //   multiply_adds    function of the same parameters: how many one call takes, an int64_t
 //   declines         function of the same parameters, of an op that other plugins provide too:
 //                    `static const char* declines(...)`. Null takes the call; a text says why the
-//                    next ranked provider runs it ("one input channel"). It reads shapes, strides and
-//                    dtypes; what it throws declines. See "Providers that may decline" in sdk/README.md
-//   samples          JSON text: arguments that `tenon check` tries the op with (tools/README.md)
-// True to declare:
+//                    next ranked provider runs it ("one input channel"). It reads shapes, strides
+//                    and dtypes; an exception declines. See sdk/docs/how_to/provider.md
+//   samples          JSON text: arguments that `tenon check` tries the op with
+//                    (sdk/docs/how_to/check_samples.md)
+// Members of an op definition that declare a property when they are true:
 //   composite        no rule; gradients flow through the ops that forward calls
 //   twice_differentiable, once_differentiable   whether backward may be differentiated
 //   jvp_once_differentiable   differentiating the jvp is an error
@@ -238,7 +239,7 @@ constexpr bool check_types() {
                              std::make_index_sequence<static_cast<size_t>(
                                  F::Inputs::count < F::inputs ? F::Inputs::count : F::inputs)>{}),
                   "a parameter of forward has a type that the schema's does not arrive as; "
-                  "sdk/README.md has the table");
+                  "sdk/docs/reference/schema_types.md has the table");
     fits = check_results<D, typename F::Result, Override>() && fits;
     if constexpr (Has_shape_rule<D>::value)
       fits = check_beside_forward<D, &D::shape_rule>() && fits;

@@ -69,8 +69,8 @@ class Module : public Hookable<Module> {
     detail::check(host().module_forward, required(), &text, static_cast<int64_t*>(nullptr));
     return std::string(text.data, static_cast<size_t>(text.length));
   }
-  // An attribute by name, as one of the types of sdk/README.md; text and lists are the module's.
-  // IndexError when the type has none of the name, TypeError when it is of another type.
+  // An attribute by name, as one of the types in sdk/docs/reference/schema_types.md; text and lists
+  // are the module's. IndexError when the type has none of the name, TypeError when it is of another type.
   template <class T>
   T attribute(std::string_view name) const {
     const tenon_value* value = nullptr;

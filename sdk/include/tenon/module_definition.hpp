@@ -20,10 +20,23 @@
 // definition whose forward reads them by name, (*this)["stride"_arg], needs none); forward takes
 // the forward schema's parameters, is const, and may run on several threads at once.
 //
-// Members: schema, forward_schema, doc, samples (attributes for `tenon check`); forward;
-// extra_repr() const -> std::string, the text between the parentheses of the printed form;
-// tenon_function(const Call&) const -> Results, which makes the module a mode (mode.hpp).
-// A copy constructor, which most definitions have without writing one, is what clone needs.
+// Members of a module definition:
+//   schema, doc      the type's name and attributes, without `->`; a sentence for listings
+//   forward_schema   `forward(...) -> ...`: calls are bound to it as an op's are, with defaults,
+//                    keywords, several results, checks
+//   a constructor    takes the attributes and gives members their values. A definition that only
+//                    reads attributes by name needs none
+//   forward          const function of the forward schema's parameters; a std::tuple for several
+//                    results. Gradients come from the ops that it calls
+//   extra_repr       const, () -> std::string: the text between the parentheses of the printed form;
+//                    default: `name=value` of each attribute
+//   tenon_function   const, (const Call&) -> Results: makes the module a mode (mode.hpp); forward is
+//                    optional then
+//   samples          JSON text: attributes and inputs that `tenon check` tries the module with
+//   own_forward_schema   true, in place of forward_schema: the constructor calls
+//                    set_forward_schema(text), and forward is const,
+//                    (const tenon_value* arguments) -> std::vector<Value>
+//   a copy constructor   needed by clone; most definitions have one without writing it
 #pragma once
 
 #include <string>
@@ -251,7 +264,7 @@ D* make_definition(const tenon_value* attributes, std::index_sequence<I...>) {
       std::is_constructible_v<D, decltype(read_attribute<D, I>(attributes))...>;
   static_assert(takes_attributes || std::is_default_constructible_v<D>,
                 "the constructor of a module takes the schema's attributes, in their order, as the "
-                "types of the table in sdk/README.md");
+                "types of the table in sdk/docs/reference/schema_types.md");
   if constexpr (takes_attributes)
     return new D(read_attribute<D, I>(attributes)...);
   else
@@ -343,11 +356,12 @@ constexpr bool forward_fits(R (Owner::*)(P...) const) {
                 "forward takes the parameters of forward_schema, no more and no fewer");
   static_assert(parameters_fit<P...>(schema, std::index_sequence_for<P...>{}),
                 "a parameter of forward has a type that its schema's does not arrive as; "
-                "sdk/README.md has the table");
+                "sdk/docs/reference/schema_types.md has the table");
   static_assert(count_results<R>() == schema.returns,
                 "forward returns as many results as forward_schema: a std::tuple for several");
   static_assert(ResultsFit<R>::fit(schema),
-                "forward returns a type that is not its schema's result; sdk/README.md has the "
+                "forward returns a type that is not its schema's result; "
+                "sdk/docs/reference/schema_types.md has the "
                 "table");
   return true;
 }

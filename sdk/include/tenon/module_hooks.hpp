@@ -38,7 +38,8 @@ class HookValues {
   Argument operator[](const Where& where) const {
     return Argument(now(place(where)));
   }
-  // As one of the types of sdk/README.md; TypeError when it is of another type.
+  // A value as one of the types in sdk/docs/reference/schema_types.md; TypeError when it is of
+  // another type.
   template <class T, class Where>
   T get(const Where& where) const {
     const int64_t i = place(where);

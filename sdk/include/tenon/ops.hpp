@@ -1,5 +1,5 @@
 // The ops of math and blas as typed functions, as methods of Tensor, and as operators. Functions
-// and methods are generated from the built plugins, see "Typed wrappers" in sdk/README.md.
+// and methods are generated from the built plugins, see "Typed wrappers" in sdk/docs/how_to/op.md.
 #pragma once
 
 #include "tenon/blas_ops.hpp"

@@ -1,4 +1,34 @@
-// What the SDK reads from a schema text at compile time: how many parameters, operands and returns.
+// Schema texts as constants: how many parameters, operands and returns, read at compile time.
+//
+// C++ types of schema parameters, in forward and where an argument is read by name:
+//   Tensor, Tensor?   const Tensor&   undefined where none was given
+//   Tensor|Scalar, Tensor|Scalar?   tenon::Argument   a tensor or a number; ops take it as it is
+//   Tensor[]         tenon::TensorList   lists of optional values do not exist
+//   Scalar           tenon::Scalar   bool, int or float; `.to<double>()`
+//   int, float, bool   int64_t, double, bool
+//   str              std::string_view
+//   dtype, dtype?    tenon::DType    `DType::none` where none was given
+//   int[], int[2]    tenon::IntList   a fixed length takes one int for all
+//   float[]          tenon::FloatList
+//   bool[], str[], Scalar[]   std::vector<bool>, std::vector<std::string_view>, std::vector<Scalar>
+//   any, json        tenon::Argument   a `json` attribute reaches a module's constructor as
+//                    `tenon::Json`
+//   Module, Module?   tenon::Module   attributes of modules only; undefined where none was given
+//   Module[]         std::vector<Module>   attributes of modules only
+//   Module{}         tenon::ModuleDict   modules by name; attributes of modules only
+//   int?, str?, Scalar?, ...   std::optional of the type   every other type with `?`
+//   Tensor(a)        const Tensor&   the result shares its memory
+//   Tensor(a!)       const Tensor&   the op changes it in place and returns it. A call that fails
+//                    counts as a change: a backward of what has saved it before raises
+//   *                                parameters after it are passed by name
+// C++ types of schema results, copied into memory of the host:
+//   Tensor, Tensor?   Tensor, std::optional<Tensor>
+//   Tensor[], int[], float[], bool[], str[]   std::vector, std::array, tenon::Span of the element
+//   int, float, bool, dtype, Scalar   int64_t, double, bool, tenon::DType, any number
+//   str              std::string, std::string_view, const char*
+//   (Tensor values, int count)   std::tuple<Tensor, int64_t>   names are optional
+//   (Tensor y)       std::tuple<Tensor>   a tuple of one; `Tensor` is not a tuple
+//   ()               void
 #pragma once
 
 #include <cstdint>

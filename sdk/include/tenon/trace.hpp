@@ -11,9 +11,9 @@
 //         default handler (plugin tenon)
 //           kernel add (plugin math)
 //
-// Events: call, mode, override, handler, declined, parent, fallback, convert, disabled, shapes, kernel,
-// jvp, error; sdk/README.md says when each comes. As JSON each is an object with event, depth and op, and
-// the members that the event has:
+// Events: call, mode, override, handler, declined, parent, fallback, convert, disabled, shapes,
+// kernel, jvp, error; sdk/docs/how_to/debug.md says when each comes. As JSON each is an object with
+// event, depth and op, and the members that the event has:
 //   {"event":"call","depth":0,"op":"add","arguments":["Tensor f32[2]","1"],"keywords":{"alpha":"2"}}
 #pragma once
 

@@ -45,15 +45,19 @@
 //                    a tensor of this type; without it gradients stay what they are
 //   partial          true: covers some ops on purpose
 //   never_operand    true: no op takes it
-// Members of an override: schema (its own signature, under the op's full name), types ("A" or
-// "A, B": a call has an operand of each), accepts (what else operands may be, default "Tensor";
-// "*": anything), doc, and forward: a function of the own signature's parameters, before which it
-// may take a `const Call&`. It answers by what it returns, of any kind, or declines by returning
-// Results(not_implemented); a forward that may decline returns Results. With a `backward` it is
-// defined, recorded and differentiated as an op is (define.hpp); without one its result's history
-// is that of the ops that it was computed by. Without a forward, and with types = "Tensor", it
-// gives an op of any plugin another backward, jvp or both; what it lacks stays the op's own, and a
-// jvp declared `pointwise` follows the backward.
+// Members of an override:
+//   schema, doc      its own signature, under the op's full name; a sentence for listings
+//   types            "A", or "A, B": a call has an operand of each
+//   accepts          other types that operands may have: default "Tensor"; "*": any
+//   forward          function of the own signature's parameters, before which it may take a
+//                    `const Call&`. It returns values of any kind; one that may decline returns
+//                    Results, and Results(not_implemented) to decline
+//   backward, jvp, saves, ...   with a backward the override is defined, recorded and differentiated
+//                    as an op is (define.hpp); without one the history of its result is that of the
+//                    ops that computed it
+// An override without a forward, and with types = "Tensor", gives an op of any plugin another
+// backward, jvp or both; rules that it lacks stay the op's own, and a jvp declared `pointwise`
+// follows the backward.
 #pragma once
 
 #include <array>
@@ -841,7 +845,7 @@ constexpr void check_override() {
                 "forward must take exactly the parameters of the override's schema");
   static_assert(S::fits(counts),
                 "a parameter of forward has a type that the schema's does not arrive as; "
-                "sdk/README.md has the table");
+                "sdk/docs/reference/schema_types.md has the table");
 }
 
 template <class D>
@@ -882,7 +886,9 @@ struct OverrideFact {
 }  // namespace detail
 TENON_NAMESPACE_END
 
-// Define and register a tensor type, an override. At global scope, once for a definition; in any
-// file of the plugin and in any order.
+// Defines and registers a tensor type. At global scope, once for a definition; in any file of the
+// plugin and in any order.
 #define TENON_TYPE(Definition) TENON_REGISTER(type, Definition, TypeFact, make_type)
+// Defines and registers an override, or rules for another plugin's op. At global scope, once for a
+// definition; in any file of the plugin and in any order.
 #define TENON_OVERRIDE(Definition) TENON_REGISTER(override, Definition, OverrideFact, make_override)

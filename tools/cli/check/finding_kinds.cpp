@@ -61,7 +61,7 @@ constexpr std::array kKinds{
          "give each definition to TENON_OP, TENON_MODULE, TENON_TYPE or TENON_OVERRIDE; those of a "
          "static library need tenon_add_plugin(... LINK library), or a linker's --whole-archive"},
     Kind{"samples", "the op takes the samples of its definition",
-         "fix the `samples` of the definition; sdk/README.md has their form"},
+         "fix the `samples` of the definition; sdk/docs/how_to/check_samples.md has their form"},
     // ---- calls ----
     Kind{"result", "results are of the kinds that the schema declares",
          "return what the schema declares, or declare what is returned"},

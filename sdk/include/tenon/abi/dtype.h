@@ -12,8 +12,8 @@
  * A bool is one byte, 0 or 1; any other byte reads as true. New dtypes are appended.
  *
  * Kernels compute in the first list. The second is for storage, conversion and files: the host runs
- * ops on f16 and bf16 in f32 (see sdk/README.md); u16, u32 and u64 are converted by the caller. The
- * third is computed in by the ops that say so; all others refuse it. */
+ * ops on f16 and bf16 in f32 (see sdk/docs/explanation.md); u16, u32 and u64 are converted by the
+ * caller. The third is computed in by the ops that say so; all others refuse it. */
 #define TENON_COMPUTED_DTYPES(X)                   \
   X(BOOL, 1, 1, uint8_t, "bool", boolean, boolean) \
   X(U8, 2, 1, uint8_t, "u8", integer, u8)          \

@@ -2,6 +2,7 @@
 #ifndef TENON_ABI_VERSION_H
 #define TENON_ABI_VERSION_H
 
+/* The product's version. */
 #define TENON_VERSION_MAJOR 0
 #define TENON_VERSION_MINOR 1
 #define TENON_VERSION_PATCH 0

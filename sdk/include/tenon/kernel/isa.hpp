@@ -12,6 +12,7 @@
 
 #include "tenon/host.hpp"
 
+// Before a function that a kernel's `run` calls: compiled into it, for each instruction set.
 #define TENON_INLINE __attribute__((always_inline)) inline
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(TENON_SCALAR)
@@ -30,7 +31,7 @@
       target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi,bmi2,prefer-vector-width=512"), \
       TENON_OPTIMIZE))
 #define TENON_VECTORIZE __attribute__((TENON_OPTIMIZE))
-// Before a loop: no iteration reads what another one writes.
+// Before a loop whose iterations do not read what others write.
 #define TENON_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 #else
