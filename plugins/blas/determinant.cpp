@@ -38,7 +38,7 @@ void each_diagonal(const blas::Factors& factors, const Body& body) {
   });
 }
 
-// What numbers of T are computed in.
+// The type in which determinants of T are computed.
 template <class T>
 using Wide = std::conditional_t<blas::lapack::is_complex<T>, std::complex<double>, double>;
 

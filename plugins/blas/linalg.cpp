@@ -55,7 +55,7 @@ Tensor from_column_major(const Tensor& copy) {
 }
 
 void check_finite(const char* op, const char* name, const Tensor& copy) {
-  const int64_t parts = tenon::is_complex(copy.dtype()) ? 2 : 1;  // of an element
+  const int64_t parts = tenon::is_complex(copy.dtype()) ? 2 : 1;  // numbers in an element
   tenon::kernel::visit<tenon::floating_dtypes>(tenon::real_dtype(copy.dtype()), [&](auto zero) {
     using T = decltype(zero);
     const T* at = tenon::kernel::elements<const T>(copy);
@@ -85,7 +85,7 @@ Tensor symmetric_copy(const char* op, const char* name, const Tensor& matrices) 
   const int64_t n = source.size(-1);
   each_matrix(source, matrix_count(source), n, [&](auto zero, int64_t index) {
     using T = decltype(zero);
-    constexpr int64_t kSide = 32;  // of tiles that stay in the cache
+    constexpr int64_t kSide = 32;  // side of a tile that stays in the cache
     const T* from = tenon::kernel::elements<const T>(source) + index * n * n;
     T* to = tenon::kernel::elements<T>(copy) + index * n * n;
     const T half = static_cast<T>(0.5);

@@ -1,5 +1,5 @@
-// What the ops of `linalg` share: batches of matrices, their factors by LAPACK, refusals; and these
-// ops for each other's rules.
+// Shared code of the ops of `linalg`: batches of matrices, their factors by LAPACK, refusals; and
+// these ops for each other's rules.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ inline constexpr uint32_t lapack_dtypes = tenon::floating_dtypes | tenon::comple
 
 // TypeError unless floating or complex, ValueError unless [..., rows, columns].
 void check_matrices(const char* op, const char* name, const Tensor& tensor);
-// The same, ValueError unless [..., n, n].
+// TypeError unless floating or complex, ValueError unless [..., n, n].
 void check_square(const char* op, const char* name, const Tensor& tensor);
 
 // ValueError for a size beyond what LAPACK counts with.
@@ -60,7 +60,7 @@ inline Shape batch_shape(const Tensor& matrices, std::initializer_list<int64_t> 
 inline Tensor empty_batch(const Tensor& matrices, std::initializer_list<int64_t> last) {
   return tenon::empty_tensor(batch_shape(matrices, last), matrices.dtype());
 }
-// The same of real numbers: singular values, eigenvalues and the like.
+// A new tensor of real numbers in the shape of a batch: singular values, eigenvalues and the like.
 inline Tensor empty_real_batch(const Tensor& matrices, std::initializer_list<int64_t> last) {
   return tenon::empty_tensor(batch_shape(matrices, last), tenon::real_dtype(matrices.dtype()));
 }
@@ -79,7 +79,7 @@ inline Tensor empty_square(const char* op, const Tensor& a) {
 // ---- parts of rules ----
 // The last two dimensions swapped.
 inline Tensor transposed(const Tensor& tensor) { return tensor.transpose(-2, -1); }
-// The same, conjugated: a^H.
+// The last two dimensions swapped and the elements conjugated: a^H.
 inline Tensor adjoint(const Tensor& tensor) { return tenon::conjugate(transposed(tensor)); }
 inline Tensor product(const Tensor& a, const Tensor& b) { return tenon::multiply_matrices(a, b); }
 // (a + a^H) / 2
@@ -158,10 +158,10 @@ struct SingularValues {
   enum Vectors { none, reduced, full };
   Tensor u, s, vh;  // u and vh are undefined without vectors
   SingularValues(const char* op, const char* name, const Tensor& matrices, Vectors vectors);
-  // Of the shapes alone.
+  // Results of the right shapes, without values.
   SingularValues(const Tensor& matrices, Vectors vectors);
 };
-// What singular values have to exceed to count, [...]: the larger of `atol` and `rtol` of the
+// The threshold above which singular values count, [...]: the larger of `atol` and `rtol` of the
 // largest one. Without rtol it is 0 beside an atol above 0, else the larger size of the matrices
 // times the dtype's epsilon.
 Tensor smallest_singular_value(const Tensor& matrices, const Tensor& s, std::optional<double> atol,
@@ -192,7 +192,7 @@ struct Factors {
   void check_invertible(const char* op) const;
   // Solves in place; `right` is a column-major copy of right sides, for one matrix or as many.
   void solve(const Tensor& right) const;
-  // The same of right sides [..., n, k] as they are, contiguous: without turning them twice.
+  // Solves right sides [..., n, k] as they are, contiguous: without turning them twice.
   void solve_rows(const Tensor& right) const;
   // The inverses take the place of the factors, column-major as they are.
   void invert() const;

@@ -40,7 +40,7 @@ Order order_of(const char* op, const char* name, const Argument& ord) {
                           ", expected 'fro', 'nuc', 1, -1, 2, -2, inf or -inf");
 }
 
-// Of the last two dimensions.
+// The norm over the last two dimensions.
 Tensor norm_of(const Tensor& a, const Order& order) {
   if (order.kind == Order::frobenius) return tenon::vector_norm(a, 2.0, IntList(last_two, 2));
   if (order.kind == Order::nuclear) return tenon::linalg::svdvals(a).sum(-1);

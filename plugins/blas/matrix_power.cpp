@@ -24,7 +24,7 @@ struct MatrixPower {
           blas::shape_text(a));
     }
     if (a.dtype() == tenon::boolean) blas::throw_bool("matrix_power");
-    // Of A nothing is left but its history.
+    // The result depends on A through its history alone.
     if (n == 0) {
       const Tensor mask = tenon::ones(a.shape(), tenon::boolean);
       return a.masked_fill(mask, 0) + tenon::eye(a.size(-1), tenon::none, a.dtype());

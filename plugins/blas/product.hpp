@@ -24,7 +24,7 @@ using kernel::Matrices, kernel::matrices;
 // row-major for integers.
 void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch, double alpha,
               double beta);
-// The same with whole numbers, for integer tensors.
+// Products of integer tensors, with whole factors.
 void multiply_integers(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch,
                        int64_t alpha, int64_t beta);
 

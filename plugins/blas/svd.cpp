@@ -14,7 +14,7 @@ int decompose(const char* job, int m, int n, T* a, lapack::Real<T>* s, T* u, T* 
               int vt_leading) {
   const int few = std::min(m, n);
   const std::unique_ptr<int[]> integers(new int[static_cast<size_t>(few) * 8]);
-  // What zgesdd's documentation asks for.
+  // The work space that zgesdd's documentation asks for.
   const auto k = static_cast<size_t>(few), most = static_cast<size_t>(std::max(m, n));
   using Reals = std::unique_ptr<lapack::Real<T>[]>;
   const Reals reals(lapack::is_complex<T>
@@ -136,7 +136,7 @@ struct Svd {
     return {found.u, found.s, found.vh};
   }
 
-  // What belongs to the k singular values; further vectors span what is orthogonal to these.
+  // The vectors of the k singular values; further vectors span what is orthogonal to these.
   struct Reduced {
     Tensor u, s, vh;
     explicit Reduced(ContextOf<Svd>& c) : u(c["U"_result]), s(c["S"_result]), vh(c["Vh"_result]) {
@@ -167,8 +167,8 @@ struct Svd {
     const Reduced of(c);
     const int64_t k = of.s.size(-1);
     const Tensor u = reduced(c, u_full, -1, k), vh = reduced(c, vh_full, -2, k);
-    Tensor left;   // what Vh is multiplied by
-    Tensor turns;  // of the phases, which u and v have to agree about
+    Tensor left;   // the factor in front of Vh
+    Tensor turns;  // the change of the phases, which u and v must agree about
     const auto add = [](Tensor& sum, const Tensor& part) {
       sum = sum.defined() ? sum + part : part;
     };

@@ -15,7 +15,7 @@ using NamedArrays = std::vector<std::pair<std::string, tenon::Tensor>>;
 // Errors name the file: IOError for what the system refuses and for a file that ends early,
 // ValueError for what is not of the format.
 tenon::Tensor read_npy(std::string_view path);
-// The same by the file's header alone, with elements that do not matter.
+// A tensor of the shape and dtype in the file's header, with elements that do not matter.
 tenon::Tensor read_npy_shape(std::string_view path);
 // The arrays that are named, in that order; all of the file's where `names` is empty. ValueError
 // for a name that is not there.

@@ -16,7 +16,7 @@ using tenon::kernel::shape_text;
 
 namespace {
 
-// What messages say where: "x.npz: 'inputs'".
+// The place that messages name: "x.npz: 'inputs'".
 class Place {
  public:
   explicit Place(const FileArray& file)
@@ -108,7 +108,7 @@ void check_targets(const Tensor& targets, int64_t samples, const Place& place) {
   }
 }
 
-// What was fitted is the shape of a sample.
+// The fitted text has the shape of a sample.
 std::string fit(const Tensor& inputs, const ArrayRequest& request, const Place& place) {
   tenon::JsonArray sizes;
   for (const int64_t n : sample_shape(inputs)) sizes.add(n);

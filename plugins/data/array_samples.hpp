@@ -11,7 +11,7 @@
 namespace data {
 
 struct ArrayRequest {
-  std::optional<tenon::IntList> shape;  // of a sample
+  std::optional<tenon::IntList> shape;  // the shape of a sample
   bool channels_last = false;           // [samples, height, width, channels] in the file
   double scale = 1;
   bool check_finite = true;

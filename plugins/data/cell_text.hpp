@@ -1,4 +1,4 @@
-// What the text of a cell can be, beside a number.
+// Texts of cells that are not numbers.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace data {
 // With small letters in place of the capitals of ASCII.
 std::string lower_case(std::string text);
 
-// What cells without a value hold: nothing, NA, nan, null, ? and the like; in any case of letters.
+// Whether a cell has no value: nothing, NA, nan, null, ? and the like; in any case of letters.
 bool is_missing(std::string_view text);
 // inf, -infinity and the like.
 bool is_infinite(std::string_view text);

@@ -15,7 +15,7 @@ namespace data {
 // that the node is. Others, lists and objects among them, as they are.
 tenon_value plain_value(const tenon::Argument& value);
 
-// What an argument of type `any` says: nothing, a name, a position, or a list of them.
+// The columns that an argument of type `any` names: nothing, a name, a position, or a list of them.
 class ColumnChoice {
  public:
   ColumnChoice() = default;

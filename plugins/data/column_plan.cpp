@@ -79,7 +79,7 @@ void plan_by_request(ColumnPlan& plan, const CsvRequest& request) {
   plan.targets.clear();
 }
 
-// Where a column that another text was fitted with is in this one; -1 where it is not.
+// Position in this text of a column that another text was fitted with; -1 where it is not.
 int64_t find_fitted(const ColumnPlan& plan, const Json& column, int64_t fitted_width,
                     const std::vector<int64_t>& absent) {
   if (column.is_text()) {

@@ -1,4 +1,4 @@
-// What the columns of a text are used for, as a request or what was fitted says.
+// The use of each column of a text, as a request or what was fitted says.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Column {
 
 struct ColumnPlan {
   std::vector<std::string> names;        // empty without a header
-  std::vector<Column> columns;           // of the text
+  std::vector<Column> columns;           // columns of the text
   std::vector<int64_t> inputs, targets;  // positions, in the order of the results
 
   int64_t width() const { return static_cast<int64_t>(columns.size()); }

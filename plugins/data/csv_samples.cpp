@@ -133,14 +133,14 @@ class SampleReader {
   }
 
  private:
-  // What the cells of a column are; `open` until the first that has a value.
+  // The kind of a column's cells; `open` until the first that has a value.
   enum class Kind : uint8_t { skipped, open, number, coded, part };
   struct Sink {
     T* first = nullptr;
     int64_t stride = 0;
     Kind kind = Kind::skipped;
   };
-  // Of the row at hand.
+  // The place of the current row.
   T* place(const Sink& sink) const { return sink.first + rows_ * sink.stride; }
 
   Sink& sink(int64_t column) { return sinks_[static_cast<size_t>(column)]; }

@@ -15,7 +15,7 @@
 
 namespace data {
 
-// What is done with a cell that has no value.
+// How a cell without a value is handled.
 struct MissingRule {
   enum class Kind : uint8_t { error, nan, mean, number };
   // "error", "nan", "mean" or a number. ValueError for another text, TypeError for another kind.

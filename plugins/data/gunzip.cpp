@@ -8,7 +8,7 @@
 namespace data {
 
 Bytes gunzip(std::string_view bytes, int64_t most) {
-  constexpr int64_t at_once = std::numeric_limits<uInt>::max();  // what zlib takes
+  constexpr int64_t at_once = std::numeric_limits<uInt>::max();  // the most bytes that zlib takes
   const auto* input = reinterpret_cast<const Bytef*>(bytes.data());
   const auto size = static_cast<int64_t>(bytes.size());
   // There is room for one byte more than may be written.

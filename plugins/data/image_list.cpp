@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 bool is_png(const std::string& name) { return lower_case(fs::path(name).extension()) == ".png"; }
 
-// What is in a folder, hidden files left out, in sorted order.
+// Entries of a folder without hidden files, in sorted order.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code code;

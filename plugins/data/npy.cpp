@@ -12,8 +12,8 @@ using tenon::Argument;
 using tenon::IntList;
 using tenon::Tensor;
 
-// What `targets` says: another file, found from the folder of the first; a column of the table; or
-// nothing.
+// The source of targets that `targets` names: another file, found from the folder of the first; a
+// column of the table; or nothing.
 struct Targets {
   std::string path;
   std::optional<int64_t> column;

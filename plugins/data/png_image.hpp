@@ -20,7 +20,7 @@ struct ImageShape {
 // Both name the file in errors: ValueError for what is not a PNG image, IOError for one that cannot
 // be read or ends early.
 
-// What the file's header says.
+// The shape in the file's header.
 ImageShape png_shape(const std::string& path);
 // The pixels as [channels, height, width], 0 to 1, to `to`. Channels that the file does not have are
 // converted: grey to colour and back, transparent pixels over black. ValueError where height or width

@@ -21,7 +21,7 @@ constexpr int64_t kMostComment = 0xffff;
 constexpr uint32_t kIn64 = 0xffffffffu;  // the number is in the record of 64 bits
 constexpr uint16_t kIn64Short = 0xffffu;
 constexpr uint16_t kStored = 0, kDeflated = 8;
-// What deflate makes of one byte at most, and zlib's least.
+// The largest ratio to which deflate unpacks, and zlib's smallest buffer.
 constexpr int64_t kMostRatio = 1032;
 
 uint64_t number(std::string_view bytes, size_t at, size_t count) {
@@ -35,7 +35,7 @@ uint16_t short_at(std::string_view bytes, size_t at) {
 uint32_t word_at(std::string_view bytes, size_t at) {
   return static_cast<uint32_t>(number(bytes, at, 4));
 }
-// What is too large to be a size becomes the largest, which fits no file.
+// A number that is too large for a size becomes the largest size, which fits no file.
 int64_t size_at(std::string_view bytes, size_t at, size_t count) {
   const uint64_t value = number(bytes, at, count);
   constexpr auto most = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
@@ -192,7 +192,7 @@ class Directory {
   }
 
   const ByteSource& source_;
-  int64_t end_ = 0;  // where the last record begins
+  int64_t end_ = 0;  // offset of the last record
   int64_t count_ = 0, bytes_ = 0, offset_ = 0;
   std::vector<ZipMember> members_;
 };
@@ -260,7 +260,7 @@ void ZipWriter::put(uint64_t value, int bytes, std::string& to) const {
   for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i) & 0xff);
 }
 
-// What headers and directory both have, from the needed version to the length of the name.
+// The fields that headers and directory share, from the needed version to the length of the name.
 void ZipWriter::put_facts(const ZipMember& member, std::string& to) const {
   constexpr uint16_t version = 20, first_date = 0x21;  // 1980-01-01: files of equal data are equal
   put(version, 2, to);

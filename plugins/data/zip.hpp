@@ -17,8 +17,8 @@ struct ZipMember {
   int64_t compressed = 0;  // bytes in the file
   int64_t size = 0;        // bytes of the contents
   uint32_t checksum = 0;
-  int64_t header = 0;  // where its header is in the file
-  int64_t data = 0;    // where its bytes are in the file
+  int64_t header = 0;  // offset of its header in the file
+  int64_t data = 0;    // offset of its bytes in the file
 };
 
 // The members in the order of the file. Before one is read, every fact about it is checked: that all

@@ -332,7 +332,7 @@ struct Primitives {
     const std::vector<Tensor> packed_last = last->weight.packed() == plan->weight.packed()
                                                 ? packed
                                                 : pack(*last, block, weight, blocks);
-    // What all blocks of features read.
+    // The images that all blocks of features read.
     const Tensor packed_images = blocks > 1 ? pack_images(*plan, block, images) : Tensor();
     tenon::parallel_for(0, pieces.count() * blocks, 1, [&](int64_t begin, int64_t end) {
       const OneOpenmpThread serial;
@@ -356,7 +356,7 @@ struct Primitives {
       }
     });
   }
-  // Of a batch that is cut into samples.
+  // The packed images of a batch that is cut into samples.
   static Tensor pack_images(const ConvolutionPlan& plan, const Convolution& k,
                             const float* images) {
     const Side& side = plan.image;

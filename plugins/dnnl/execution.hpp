@@ -53,7 +53,7 @@ class Side {
 
   bool is_plain() const { return !reorder_; }
   const dnnl::memory::desc& packed() const { return packed_; }
-  // Of the packed array; 0 where it is the plain one.
+  // Bytes of the packed array; 0 where it is the plain one.
   int64_t packed_bytes() const { return is_plain() ? 0 : bytes_of(packed_); }
   int64_t scratch_bytes() const { return is_plain() ? 0 : bytes_of(scratchpad_); }
   // `scratch` has scratch_bytes() bytes.

@@ -24,7 +24,8 @@ bool can_be_kept(const tenon::Tensor& weight);
 // Changes are known by the storage's number and version, which every op raises that writes to it.
 tenon::Tensor packed_weights(const Plan& plan, const Side& side, const tenon::Tensor& weight);
 
-// The same of another packing: `pack(from, to)` fills the plan's copy of so many bytes.
+// Packed weights for a plan with another packing: `pack(from, to)` fills the plan's copy of so many
+// bytes.
 using Pack = std::function<void(const void* from, void* to)>;
 tenon::Tensor packed_weights(const Plan& plan, int64_t bytes, const tenon::Tensor& weight,
                              const Pack& pack);

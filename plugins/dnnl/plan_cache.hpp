@@ -11,7 +11,7 @@
 
 namespace onednn {
 
-// What a call needs beside its tensors. Immutable; any thread may run it, several at once.
+// The data that a call needs beside its tensors. Immutable; any thread may run it, several at once.
 struct Plan {
   // No other plan of the process has it.
   const int64_t number = next_number();
@@ -28,7 +28,7 @@ struct Plan {
   }
 };
 
-// What keys begin with.
+// The first number of each key.
 enum PlanKind : int64_t {
   kConvolution,
   kLstm,

@@ -46,7 +46,7 @@ struct GruGates {
   static constexpr int64_t count = 3;
   static constexpr int64_t order[] = {1, 0, 2};
 
-  // Of its formulas the one that resets the hidden state's share, not the state.
+  // The variant of the GRU that resets the hidden state's share, not the state.
   static dnnl::primitive_desc describe(const Description& source, const Description& state,
                                        const Description& input_weights,
                                        const Description& hidden_weights, const Description& bias,
@@ -133,7 +133,7 @@ Tensor joined_bias(const Recurrence& r) {
 
 // ---- plans ----
 
-// What plans depend on beside steps and samples.
+// The properties of a layer that plans depend on, beside steps and samples.
 struct Layer {
   int64_t features, width;
   bool reverse;

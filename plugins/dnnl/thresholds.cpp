@@ -1,4 +1,4 @@
-// Where nn and blas are faster than oneDNN.
+// Thresholds below which nn and blas are faster than oneDNN.
 #include "thresholds.hpp"
 
 #include <algorithm>

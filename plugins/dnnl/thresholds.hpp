@@ -1,5 +1,5 @@
-// Where nn and blas are faster than oneDNN, and how calls are cut into pieces: the one place of these
-// numbers. README.md, "What it declines", has the measurements behind them.
+// Thresholds below which nn and blas are faster than oneDNN, and how calls are cut into pieces: the
+// one place of these numbers. README.md, "What it declines", has the measurements behind them.
 #pragma once
 
 #include <tenon/kernel/matrix_product.hpp>
@@ -20,7 +20,8 @@ enum class Task : int64_t { output, input, weight };
 
 // Multiplications below which arranging a call takes longer than oneDNN saves.
 inline constexpr int64_t kLeastConvolution = int64_t{1} << 17;
-// Of batch and positions together: below that packing the weights takes longer than their products.
+// Batch and positions together, at least: below that packing the weights takes longer than their
+// products.
 inline constexpr int64_t kLeastPositions = 32;
 // Channels and features come in blocks of 8 or 16; fewer leave most of a block empty.
 inline constexpr int64_t kLeastInGroup = 8;
@@ -84,7 +85,8 @@ const char* declined_recurrence(const nn::Recurrence& r);
 
 // Multiplications below which arranging a call takes longer than oneDNN saves.
 inline constexpr int64_t kLeastRecurrence = int64_t{1} << 17;
-// Of a hidden state, unless it fills whole registers: fewer leave much of the last one empty.
+// Width of a hidden state, at least, unless it fills whole registers: fewer leave much of the last
+// one empty.
 inline constexpr int64_t kLeastWidth = 64;
 inline constexpr int64_t kWholeWidth = 16;
 

@@ -75,7 +75,7 @@ class Unpacking {
   }
 };
 
-// Of all channels of some samples, whose packed results follow each other.
+// Unpacks all channels of some samples, whose packed results follow each other.
 template <int Block>
 void unpack(const float* packed, const nn::Tail<float>& tail, float* results, int64_t samples,
             int64_t channels, int64_t positions) {

@@ -16,7 +16,7 @@ namespace fft {
 
 namespace {
 
-// The same dimension in both precisions.
+// FFTW describes a dimension alike in both precisions.
 static_assert(sizeof(fftw_iodim64) == sizeof(fftwf_iodim64));
 
 std::mutex& planner() {

@@ -8,13 +8,13 @@
 
 namespace fft {
 
-// What FFTW is asked to compute, as its guru interface takes it: any numbers of dimensions that are
-// transformed, and over which the transform is repeated. Strides count elements of the side.
+// A transform as FFTW computes it, as its guru interface takes it: any numbers of dimensions that
+// are transformed, and over which the transform is repeated. Strides count elements of the side.
 enum class Kind : uint8_t { complex_to_complex, real_to_complex, complex_to_real };
 struct Problem {
   Kind kind = Kind::complex_to_complex;
   bool single = false;  // f32 and c64
-  bool forward = true;  // of complex_to_complex
+  bool forward = true;  // direction of complex_to_complex
   bool in_place = false;
   bool aligned = false;  // both sides as FFTW's vector loads need them
   std::vector<fftw_iodim64> transformed, repeated;

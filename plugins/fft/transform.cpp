@@ -27,7 +27,7 @@ bool keeps_alignment(int64_t stride, const Tensor& tensor) {
 std::vector<Sides> sides_of(const Tensor& in, const Tensor& out) {
   std::vector<Sides> sides;
   for (int64_t d = 0; d < in.dim(); ++d) {
-    // Of a transform between real and complex the longer side counts.
+    // A transform between real and complex has the size of its longer side.
     sides.push_back({std::max(in.shape()[d], out.shape()[d]), in.strides()[d], out.strides()[d]});
   }
   return sides;

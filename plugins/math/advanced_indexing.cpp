@@ -94,11 +94,11 @@ struct Nonzero {
   }
 };
 
-// What indices select: the dimensions in front that they replace, as one; which of its entries; and
-// the shape that these are arranged in.
+// The selection by indices: the dimensions in front that they replace, as one; which of its
+// entries; and the shape that these are arranged in.
 struct Selection {
   Tensor places;  // i64, a vector
-  Shape shape;    // of the entries that the indices select
+  Shape shape;    // shape of the entries that the indices select
   int64_t replaced = 0, entries = 1;
 
   Shape flat_shape(IntList input) const {

@@ -65,7 +65,7 @@ struct Layout {
   bool contiguous = true;
 };
 
-// The same values, lying in memory as the layout says.
+// The values in memory that is arranged by the layout.
 Tensor lay_out(const Tensor& values, const Layout& layout) {
   if (layout.contiguous) return values.contiguous();
   const Reach own = reach(layout.shape, layout.strides, 0);

@@ -48,7 +48,7 @@ struct To {
     copy_elements(result, input);
     return result;
   }
-  // What would drop imaginary parts is left to the engine, which takes the real ones.
+  // A conversion that would drop imaginary parts is left to the engine, which takes the real ones.
   static Tensor backward(ContextOf<To>& c, const Tensor& g) {
     const DType dtype = c["input"_arg].dtype();
     return is_complex(g.dtype()) && !is_complex(dtype) ? g : g.to(dtype);

@@ -84,7 +84,7 @@ struct ViewAsComplex {
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input) {
     const DType dtype = input.dtype();
-    // Those of f16 and bf16 would not be views of c64 elements.
+    // Pairs of f16 and bf16 would not be views of c64 elements.
     if (dtype != f32 && dtype != f64) {
       throw TypeError(std::string("view_as_complex(): 'input' must be f32 or f64, got ") +
                       dtype_text(dtype) + "; convert it with to()");

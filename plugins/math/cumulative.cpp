@@ -1,4 +1,4 @@
-// What has accumulated at each element of a line: cumsum, cumprod, logcumsumexp, cummax, cummin.
+// Cumulative ops along a dimension: cumsum, cumprod, logcumsumexp, cummax, cummin.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -125,7 +125,7 @@ Tensor solve_recurrence(Tensor a, Tensor b, int64_t dim) {
   }
   return b;
 }
-// The same from the end: s[i] = b[i] + a[i] * s[i + 1].
+// The recurrence from the end: s[i] = b[i] + a[i] * s[i + 1].
 Tensor solve_backward(const Tensor& a, const Tensor& b, int64_t dim) {
   return solve_recurrence(a.flip({dim}), b.flip({dim}), dim).flip({dim});
 }
@@ -214,7 +214,7 @@ struct LogSum {
   double value() const { return largest - largest == 0 ? largest + std::log(sum) : largest; }
 };
 
-// The same of complex numbers, over the largest real part so far.
+// log(sum(exp)) of complex numbers, over the largest real part so far.
 struct ComplexLogSum {
   static constexpr double infinity = std::numeric_limits<double>::infinity();
   double largest = -infinity;
@@ -270,7 +270,7 @@ struct Logcumsumexp {
       kernel::visit<floating_dtypes>(source.dtype(), run);
     return result;
   }
-  // Of the sum at j, element i has the share exp(x[i] - result[i]) * exp(result[i] - result[j]):
+  // The share of element i in the sum at j is exp(x[i] - result[i]) * exp(result[i] - result[j]):
   // of real numbers no factor is above 1.
   struct Shares {
     Tensor own, kept;

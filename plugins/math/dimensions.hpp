@@ -1,4 +1,4 @@
-// What the ops on shapes share.
+// Shared code of the ops on shapes.
 #pragma once
 
 #include <tenon/kernel/check.hpp>

@@ -195,7 +195,7 @@ struct IndexAdd {
 // in order. The other dimensions of the index may be smaller than those of the tensor that it
 // points into.
 struct Places {
-  Shape shape, strides;  // of the tensor pointed into, contiguous
+  Shape shape, strides;  // shape and strides of the indexed tensor, contiguous
   int64_t dim;
 
   template <class Body>
@@ -400,7 +400,7 @@ struct ScatterAdd {
     if (c.needs_input_grad("input"_arg)) std::get<0>(result) = g;
     if (c.needs_input_grad("src"_arg)) {
       const IntList whole = c["src"_arg].shape();
-      // Of an empty index any shape is allowed.
+      // An empty index may have any shape.
       if (c["index"_arg].numel() == 0) {
         std::get<3>(result) = zeros(whole, g.dtype());
         return result;
@@ -445,7 +445,8 @@ T reduce_step(Reduce reduce, T all, T next) {
     return all * next;
 }
 
-// What scatter_reduce's rules share: the part of src that the index reads, and the places it names.
+// The operands of scatter_reduce's rules: the part of src that the index reads, and the places it
+// names.
 struct Reduced {
   int64_t dim;
   Tensor index, part, unnamed;
@@ -524,8 +525,7 @@ struct ScatterReduce {
     });
     return result;
   }
-  // What input's elements and the entries of src at their places count in the result, before the
-  // division.
+  // The weights of input's elements and of the entries of src in the result, before the division.
   struct Shares {
     Tensor own, part, count;
     Shares(ContextOf<ScatterReduce>& c, const Reduced& reduced, DType dtype) {

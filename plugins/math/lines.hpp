@@ -44,7 +44,7 @@ UnsignedOf<sizeof(T)> ordered_key(T element) {
     return element;
   }
 }
-// The same in the reverse order.
+// The key of an element for the reverse order.
 template <class T>
 UnsignedOf<sizeof(T)> reversed_key(T element) {
   return static_cast<UnsignedOf<sizeof(T)>>(~ordered_key(element));

@@ -87,7 +87,7 @@ Tensor shares(const Tensor& input, std::optional<IntList> dim, bool keepdim, con
   return (input - kept.masked_fill(empty, 0)).exp();
 }
 
-// Of complex numbers, over the largest finite real part.
+// The op for complex numbers, over the largest finite real part.
 Tensor complex_logsumexp(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
   const Reduction plan = plan_reduction("logsumexp", input, dim, keepdim);
   if (input.numel() == 0) {

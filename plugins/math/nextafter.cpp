@@ -11,7 +11,7 @@ using namespace math;
 
 namespace {
 
-// Of numbers of 16 bits, whose infinity is `infinity`.
+// The next number of 16 bits, whose infinity is `infinity`.
 uint16_t next_half(uint16_t from, uint16_t to, uint16_t infinity) {
   constexpr uint16_t kSign = 0x8000, kSize = 0x7fff;
   const auto is_nan = [&](uint16_t x) { return (x & kSize) > infinity; };

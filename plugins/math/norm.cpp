@@ -103,7 +103,7 @@ Tensor slope(const Tensor& input, double ord, std::optional<IntList> dim, const 
   }
   const Tensor divisor = norm.masked_fill(eq(norm, 0), infinity);
   if (ord == 2) return x / divisor;
-  // Where x is 0 the power has no derivative below 2, and none that is finite below 1.
+  // The power has no derivative at x = 0 for orders below 2, and no finite one below 1.
   const Tensor flat = eq(x, 0), magnitude = abs(x);
   const auto apart = [&](const Tensor& t) { return masked_fill(t, flat, 1); };
   const Tensor power = ord < 1   ? pow(norm / apart(magnitude), 1 - ord)
@@ -112,7 +112,7 @@ Tensor slope(const Tensor& input, double ord, std::optional<IntList> dim, const 
   return sign(x) * masked_fill(power, flat, 0);
 }
 
-// The same by each complex element: its size changes along its own direction.
+// The slope of the norm by each complex element: its size changes along its own direction.
 Tensor complex_slope(const Tensor& input, double ord, std::optional<IntList> dim,
                      const Tensor& norm) {
   if (!is_complex(input.dtype())) return slope(input, ord, dim, norm);

@@ -61,7 +61,7 @@ struct ConstantPadNd {
     }
     const Tensor result = empty_tensor(shape, input.dtype());
     fill_elements(result, value);
-    // What stays of the input, and where.
+    // The part of the input that stays, and its place.
     Shape kept;
     int64_t from = 0, to = 0;
     for (int64_t i = 0; i < shape.rank; ++i) {

@@ -36,7 +36,7 @@ Tensor checked_fractions(const Argument& q) {
   return fractions;
 }
 
-// Of each sorted line, the last dimension, the elements at fractional ranks.
+// The elements at fractional ranks of each sorted line, which is the last dimension.
 Tensor at_ranks(const Tensor& sorted, const Tensor& ranks, Between between) {
   const int64_t last = sorted.dim() - 1;
   const Tensor below = floor(ranks), above = ceil(ranks);

@@ -1,4 +1,4 @@
-// Where the results of reductions go, and results over the shape of their input.
+// Destinations of the results of reductions, and results over the shape of their input.
 #include "reduction.hpp"
 
 namespace math {

@@ -1,4 +1,5 @@
-// What the reductions share: where results go, and results over the shape of their input.
+// Shared code of the reductions: destinations of results, and results over the shape of their
+// input.
 #pragma once
 
 #include <tenon/kernel/reduce.hpp>
@@ -10,7 +11,7 @@ namespace math {
 
 using kernel::Reduction, kernel::plan_nonempty_reduction, kernel::plan_reduction;
 
-// Where an op writes: `out` when it is given and fits, else a new tensor.
+// The tensor that an op writes to: `out` when it is given and fits, else a new tensor.
 Tensor reduction_result(const char* op, const Reduction& plan, DType dtype, const Tensor& out);
 // Copies the result to `out`, when it could not be written there directly.
 Tensor deliver(const Tensor& result, const Tensor& out);
@@ -19,7 +20,7 @@ Tensor deliver(const Tensor& result, const Tensor& out);
 // shape; ops only.
 Tensor restore_dimensions(const char* op, const Tensor& gradient, const Tensor& input,
                           std::optional<IntList> dims, bool keepdim);
-// The same with size 1 in place of the reduced dimensions.
+// The result with size 1 in place of the reduced dimensions.
 Tensor keep_dimensions(const char* op, const Tensor& result, const Tensor& input,
                        std::optional<IntList> dims, bool keepdim);
 

@@ -22,7 +22,7 @@ struct Places {
   TENON_INLINE static bool is_before(T element, T value) {
     return Right ? !less(value, element) : less(element, value);
   }
-  // Of `lanes` values; a constant where there are as many as fit.
+  // Finds the places of `lanes` values; a constant where there are as many as fit.
   template <class Index>
   TENON_INLINE static void find(const T* line, Index size, const T* values, int64_t lanes,
                                 int64_t* to) {

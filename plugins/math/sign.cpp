@@ -75,7 +75,7 @@ struct Sgn {
     }
   };
   static constexpr auto saves = "input, result";
-  // What of the change is along the number changes its size alone.
+  // The part of a change along the number changes its size alone, and is dropped.
   static Tensor turned(const Tensor& change, const Tensor& input, const Tensor& result) {
     if (!is_complex(result.dtype())) return zeros_like(change);
     const Tensor size = abs(input), ratio = change / masked_fill(size, eq(size, 0), infinity);

@@ -219,7 +219,7 @@ Item* first_items(const T* line, int64_t size, int64_t step, int64_t count, bool
   };
   for (int64_t i = 0; i < room; ++i) items.push_back(item(key(i), i));
   cut();
-  // Of equal elements the first is kept, so that one which is not below the last adds nothing.
+  // The first of equal elements is kept, so that one which is not below the last adds nothing.
   auto last = items.back().key;
   for (int64_t i = room; i < size; ++i) {
     const auto candidate = key(i);

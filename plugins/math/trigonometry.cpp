@@ -117,7 +117,7 @@ Tensor sinc_slope(const Tensor& x) {
   const Tensor is_near = lt(is_complex(x.dtype()) ? square(abs(x)) : x * x, 0.04);
   const Tensor near = masked_fill(x, logical_not(is_near), 0), far = masked_fill(x, is_near, 1);
   const Tensor angle = near * pi, square_angle = square(angle);
-  // Of x^(2k-1): (-1)^k 2k / (2k + 1)!
+  // The coefficient of x^(2k-1): (-1)^k 2k / (2k + 1)!
   Tensor series = full({}, 16 / 355687428096000.0, x.dtype());
   double factorial = 355687428096000.0;
   for (int k = 7; k >= 1; --k) {

@@ -92,7 +92,7 @@ struct TopK {
     for (int64_t i = 0; i < scores.count; ++i) {
       const double* row = scores.row(i);
       const int64_t label = scores.truth[static_cast<size_t>(i)];
-      int64_t before = 0;  // of equal scores the first classes come first
+      int64_t before = 0;  // equal scores rank by class
       for (int64_t c = 0; c < scores.classes; ++c)
         before += row[c] > row[label] || (row[c] == row[label] && c < label) ? 1 : 0;
       correct += before < k ? 1 : 0;
@@ -124,7 +124,7 @@ struct ConfusionMatrix {
   }
 };
 
-// What precision, recall and F1 are made of, for one class or for all together.
+// The counts behind precision, recall and F1, for one class or for all together.
 struct Counts {
   double hits = 0, guessed = 0, actual = 0;
   double precision() const { return ratio(hits, guessed); }

@@ -63,7 +63,8 @@ class Pause {
   int turns_ = 0;
 };
 
-// What the other ranks said about themselves, each at most once: they gave up at a call, or ended.
+// Messages of the other ranks about themselves, each at most once: they gave up at a call, or
+// ended.
 class Peers {
  public:
   explicit Peers(const World& world)
@@ -167,7 +168,7 @@ std::string places(const World& world, const Call& own, const Peers& others) {
 void wait(World& world, MPI_Request* requests, int count, const Call& call) {
   int done = 0;
   const auto test = [&] {
-    // What a rank that calls something else looks like from here.
+    // A rank that calls another op looks like this from here.
     if (MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
       give_up(world, call, "");
     return done != 0;
@@ -224,7 +225,7 @@ void compare(World& world, const Call& own) {
                                 "(): the ranks make different calls: " + list);
 }
 
-// What ranks send each other of a call that they have compared before.
+// The message about a call that ranks have compared before.
 struct Token {
   int64_t sequence;
   uint64_t kind;

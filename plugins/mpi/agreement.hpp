@@ -23,7 +23,7 @@ enum class Collective : int32_t {
 struct Call {
   int64_t sequence = 0;                      // from 1
   Collective collective = Collective::none;  // none: this rank comes to no further call
-  int32_t reduce = 0;                        // of all_reduce
+  int32_t reduce = 0;                        // the reduction of all_reduce
   int64_t where = 0;                         // the root of broadcast, the dim of the others
   int32_t dtype = 0;
   int32_t dim = 0;

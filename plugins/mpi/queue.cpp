@@ -25,7 +25,7 @@ struct Begun {
 };
 
 struct Queue {
-  std::mutex mutex;  // of all below
+  std::mutex mutex;  // guards all members below
   std::condition_variable changed;
   std::deque<Begun> begun;  // the first is running
   std::map<int64_t, std::exception_ptr> ended;

@@ -19,8 +19,8 @@ Reduce parse_reduce(const char* op, std::string_view name, tenon::DType dtype);
 // ValueError unless it says what the ranks' losses are: "sum" or "identity".
 void check_gradient(const char* op, std::string_view gradient);
 
-// That of MPI, for elements of a dtype. NaN is the largest and the smallest number. `mean` is a sum:
-// the caller divides.
+// The MPI operation for elements of a dtype. NaN is the largest and the smallest number. `mean` is
+// a sum: the caller divides.
 MPI_Op mpi_op(Reduce reduce, tenon::DType dtype);
 MPI_Datatype mpi_type(tenon::DType dtype);
 

@@ -28,7 +28,7 @@ int64_t byte_count(const Tensor& tensor) {
   return tensor.numel() * static_cast<int64_t>(tenon::element_size(tensor.dtype()));
 }
 
-// What one rank gives to one other, in elements of `type`.
+// Elements that one rank sends to one other, in elements of `type`.
 int block(const char* op, int64_t count) {
   if (count > INT_MAX) {
     throw tenon::ValueError(std::string(op) + "(): a rank's part has " + std::to_string(count) +
@@ -37,7 +37,7 @@ int block(const char* op, int64_t count) {
   return static_cast<int>(count);
 }
 
-// What was summed for a mean.
+// Divides the sum that becomes a mean.
 void divide_by_size(const World& world, const Tensor& tensor) {
   tenon::kernel::visit<tenon::floating_dtypes>(tensor.dtype(), [&](auto zero) {
     using T = decltype(zero);

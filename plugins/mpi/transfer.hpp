@@ -23,17 +23,17 @@ void gather(World& world, const Tensor& from, const Tensor& to, const Call& call
 // The sum over ranks of this rank's part: [...] from [ranks, ...]. Contiguous.
 void sum_scatter(World& world, const Tensor& from, const Tensor& to, const Call& call);
 
-// What collectives reduce: what kernels compute in, and unsigned integers.
+// The dtypes that collectives reduce: those that kernels compute in, and unsigned integers.
 inline constexpr uint32_t reduced_dtypes = tenon::computed_dtypes | tenon::dtype_bit(tenon::u16) |
                                            tenon::dtype_bit(tenon::u32) |
                                            tenon::dtype_bit(tenon::u64);
 
-// Where the result of an op for `input` is written: `out` where its elements follow each other and
-// are not the input's, else a new tensor, contiguous. ValueError or TypeError for an `out` of another
-// shape or dtype.
+// The tensor for the result of an op for `input`: `out` where its elements follow each other and
+// are not the input's, else a new tensor, contiguous. ValueError or TypeError for an `out` of
+// another shape or dtype.
 Tensor result_for(const char* op, const Tensor& out, tenon::IntList shape, const Tensor& input);
 
-// What the op returns: the result, or `out` with its elements.
+// The result that an op returns: the result, or `out` with its elements.
 Tensor give(const Tensor& out, const Tensor& result);
 
 }  // namespace mpi

@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kNone = 0;
 
 struct Watchdog {
-  std::atomic<int64_t> deadline{kNone};  // of the clock, in nanoseconds
+  std::atomic<int64_t> deadline{kNone};  // time of the clock, in nanoseconds
   std::atomic<int64_t> interval{0};      // between looks, in nanoseconds
   Call call;                             // written before the deadline
 

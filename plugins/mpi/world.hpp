@@ -11,7 +11,7 @@ enum class Check { first, always, never };
 
 struct World {
   int rank = 0, size = 1;
-  double cores = 1;  // of this machine for each of its ranks
+  double cores = 1;  // cores of this machine for each of its ranks
   // Messages of one of these never meet those of another.
   MPI_Comm data = MPI_COMM_NULL, check = MPI_COMM_NULL, control = MPI_COMM_NULL;
   double timeout = 600;  // seconds that a rank waits for the others
@@ -30,7 +30,7 @@ std::mutex& lock();
 // the child of a fork.
 World& world();
 
-// Of the world, with the lock not held.
+// Rank and size of the world, for callers that do not hold the lock.
 int64_t own_rank();
 int64_t rank_count();
 

@@ -225,8 +225,8 @@ std::tuple<Tensor, Tensor> largest(const char* op, const Tensor& input, IntList 
   return {std::move(values), std::move(indices)};
 }
 
-// What adaptive_max_pool_with_indices is over any number of dimensions; `Op` has its own schema, name,
-// dimensions and document.
+// Rules of adaptive_max_pool_with_indices for any number of dimensions; `Op` has its own schema,
+// name, dimensions and document.
 template <class Op>
 struct AdaptiveMaxPoolRules {
   static constexpr auto saves = "shape(input), result1";

@@ -13,7 +13,7 @@ inline Tensor attention_weights(const Tensor& query, const Tensor& key, const Te
                                 bool is_causal, double scale) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   Tensor scores = (query * scale).matmul(key.transpose(-2, -1));
-  Tensor counts;  // of dtype bool: which keys count
+  Tensor counts;  // bool: which keys count
   if (is_causal) counts = tenon::ones({query.size(-2), key.size(-2)}, tenon::boolean).tril();
   if (attn_mask.defined() && attn_mask.dtype() == tenon::boolean)
     counts = counts.defined() ? counts.logical_and(attn_mask) : attn_mask;

@@ -1,4 +1,4 @@
-// What the ops of this plugin share: refusals, reductions by name, shapes.
+// Shared code of the ops of this plugin: refusals, reductions by name, shapes.
 #include "common.hpp"
 
 #include <algorithm>

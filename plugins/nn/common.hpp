@@ -1,4 +1,4 @@
-// What the ops of this plugin share: refusals, reductions by name, shapes.
+// Shared code of the ops of this plugin: refusals, reductions by name, shapes.
 #pragma once
 
 #include <string>
@@ -52,7 +52,8 @@ void visit_floating(DType dtype, Body&& body) {
   kernel::visit<tenon::floating_dtypes>(dtype, body);
 }
 
-// Of what a rule is given: without a tangent, and of no tensor type, so that a kernel may take it.
+// Whether an operand of a rule is plain: without a tangent, and of no tensor type, so that a kernel
+// may take it.
 inline bool is_plain(const Tensor& tensor) {
   return !tensor.defined() ||
          (tensor.view_record().flags & (TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_TYPED)) == 0;

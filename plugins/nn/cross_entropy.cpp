@@ -38,7 +38,7 @@ bool is_probabilities(const Tensor& input, const Tensor& target) {
   return tenon::is_floating(target.dtype()) && kernel::same_shape(input.shape(), target.shape());
 }
 int64_t class_dim(const Tensor& input) { return input.dim() == 1 ? 0 : 1; }
-// What a mean divides by: the distributions in the scores, also where they have no classes.
+// The divisor of a mean: the distributions in the scores, also where they have no classes.
 double distributions(const Tensor& input) {
   double count = 1;
   for (int64_t i = 0; i < input.dim(); ++i) {
@@ -146,7 +146,7 @@ struct CrossEntropy {
     const auto reduction = c["reduction"_arg];
     const auto smoothing = c["label_smoothing"_arg];
     const int64_t dim = class_dim(input);
-    Tensor change;  // of log_softmax(input)
+    Tensor change;  // change of log_softmax(input)
     if (t[0].defined())
       change = t[0] - (tenon::nn::functional::softmax(input, dim) * t[0]).sum(dim, true);
     if (!is_probabilities(input, target)) {

@@ -21,10 +21,10 @@ struct Bands {
                                  std::max<int64_t>(p.out[1], 1))),
         input((rows + p.reach(1) - 1) * pitch),
         output(rows * pitch) {}
-  // What both buffers take; loops run over whole vectors.
+  // Elements that both buffers take; loops run over whole vectors.
   int64_t scratch() const { return input + output + 2 * kSlack; }
 
-  static constexpr int64_t kElements = 6144;  // of a band: it stays in the nearest cache
+  static constexpr int64_t kElements = 6144;  // size of a band, which stays in the nearest cache
   static constexpr int64_t kSlack = 64;
 };
 inline bool has_unit_stride(const Patches& p) {
@@ -168,7 +168,7 @@ TENON_INLINE void each_row(const Patches& p, const Body& body) {
       });
 }
 
-// The same for any strides, tap by tap. `scratch` is not used.
+// Depthwise convolution with any strides, tap by tap. `scratch` is not used.
 template <class T>
 struct DepthwiseRows {
   TENON_INLINE static void run(const T* image, const T* weights, T* output, const Patches* patches,

@@ -12,7 +12,8 @@
 
 namespace nn {
 
-// What is the same for all samples: weights by blocks of features, and where each is in the padded image.
+// The values that all samples share: weights by blocks of features, and where each is in the padded
+// image.
 template <class T>
 class DirectConvolution {
  public:
@@ -20,7 +21,8 @@ class DirectConvolution {
 
   // Beyond that many products for each element a product of matrices is as fast.
   static constexpr int64_t kMostDepth = 32;
-  // Of a sample, which one thread computes without a look at an interrupt: some milliseconds.
+  // Products of a sample, which one thread computes without a look at an interrupt: some
+  // milliseconds.
   static constexpr int64_t kMostProducts = int64_t{1} << 24;
   static bool takes(const Convolution& k) {
     return k.groups == 1 && k.patches.stride[2] == 1 && k.depth() <= kMostDepth &&
@@ -136,7 +138,7 @@ class DirectConvolution {
 #pragma GCC unroll 8
         for (int i = 0; i < kBlock; ++i) __builtin_memcpy(to + i * plane, &values[i], sizeof(V));
       }
-      // Of fewer features than a block has, or rows that are shorter than a vector.
+      // Writes fewer features than a block has, or rows that are shorter than a vector.
       TENON_INLINE void finish_elements(const V (&sums)[kBlock], T* to, int64_t count) const {
         alignas(64) T values[kBlock * kLanes];
 #pragma GCC unroll 8

@@ -40,7 +40,7 @@ Shape strides_in(const Tensor& tensor, IntList shape) {
 // Matrices of a tensor: `count` from `batch` on, along the last dimension of the batch.
 struct Matrices {
   Tensor tensor;
-  Shape strides;  // of batch, rows and columns
+  Shape strides;  // strides of batch, rows and columns
 
   Matrices(const Tensor& from, IntList batch) : tensor(from) {
     Shape shape(batch);
@@ -78,14 +78,14 @@ Tensor transposed(const Tensor& matrices) {
   return tenon::alias_tensor(matrices, {turned.data(), 3}, {turned_strides.data(), 3}, 0);
 }
 
-// What of a mask a block of scores sees.
+// The part of a mask that a block of scores sees.
 struct MaskBlock {
   const void* data = nullptr;  // null: no mask
   bool is_bool = false;
   int64_t matrix_stride = 0, row_stride = 0, column_stride = 0;
   bool is_causal = false;
   int64_t first_query = 0, first_key = 0;
-  int64_t queries = 1;  // of each matrix
+  int64_t queries = 1;  // queries of each matrix
 };
 
 // Adds the mask of row `r` of the block to its scores: -inf where a key does not count.
@@ -134,12 +134,12 @@ TENON_INLINE void exp_rows(T* y, int64_t rows, int64_t n, const T* shifts, T* su
   for (int64_t r = 0; sums != nullptr && r < rows; ++r) sums[r] = kernel::sum(y + r * n, n);
 }
 
-// Of the rows of a block of queries, while blocks of keys pass by.
+// State of the rows of a block of queries, while blocks of keys pass by.
 template <class T>
 struct RowStates {
-  T *maxima, *sums;    // of the scores so far, and of exp(score - maximum)
-  T* factors;          // what results of earlier blocks are to be scaled by
-  T *shifts, *latest;  // of the block at hand: what is subtracted, and its sums
+  T *maxima, *sums;    // maxima of the scores so far, and of exp(score - maximum)
+  T* factors;          // factors that scale results of earlier blocks
+  T *shifts, *latest;  // the current block: shifts to subtract, and sums
 };
 
 // Scores become exp(score - largest so far).
@@ -598,7 +598,7 @@ struct FlashAttention {
       return {std::move(gradients.query), std::move(gradients.key), std::move(gradients.value),
               Tensor()};
     }
-    // Of ops, which can be differentiated.
+    // A backward made of ops, which can be differentiated.
     const Tensor weights = attention_weights(query, key, mask, is_causal, scale);
     const Tensor of_weights = g.matmul(value.transpose(-2, -1));
     const Tensor of_scores =

@@ -77,7 +77,7 @@ std::vector<Neighbour> cubic_neighbours(const Tensor& position, const Axis& axis
   constexpr double a = -0.75;
   const auto near = [](const Tensor& x) { return ((x * (a + 2)) - (a + 3)) * x * x + 1; };
   const auto far = [](const Tensor& x) { return ((x * a - 5 * a) * x + 8 * a) * x - 4 * a; };
-  // What is that far beyond the image has no neighbour in it; infinities would have no part.
+  // Positions that far beyond the image have no neighbour in it; infinities would have no part.
   const Tensor known = position.clamp(-1e9, 1e9);
   const Tensor low = known.floor(), part = known - low;
   const Tensor shares[] = {far(part + 1), near(part), near(1 - part), far(2 - part)};
@@ -174,7 +174,7 @@ struct GridSample {
     for (int64_t i = 0; i < spatial; ++i) {
       const Axis axis{input.shape()[2 + i], beyond, aligned};
       const Tensor given = positions.select(-1, spatial - 1 - i);
-      // Where there is no number, the first corner.
+      // NaN takes the first corner.
       const Tensor at = in_elements(given.masked_fill(given.isnan(), -1), axis.size, aligned);
       axes.push_back(mode == "nearest"   ? nearest_neighbours(at, axis)
                      : mode == "bicubic" ? cubic_neighbours(at, axis)

@@ -181,7 +181,7 @@ struct GruStep {
   }
 
  private:
-  static constexpr int64_t kWork = 48;  // of an element, in additions
+  static constexpr int64_t kWork = 48;  // work for an element, in additions
 
   // The gates, of ops.
   struct Parts {
@@ -195,7 +195,7 @@ struct GruStep {
       fresh = (own[2] + reset * share).tanh();
     }
   };
-  // Of a sigmoid, from its value.
+  // The slope of a sigmoid, from its value.
   static Tensor slope(const Tensor& value) { return value * (1 - value); }
 
   // The gradients as ops, which can be differentiated.

@@ -16,7 +16,7 @@ using namespace nn;
 struct Fans {
   double in, out;
 };
-// Of a weight [out, in, kernel...].
+// Fan-in and fan-out of a weight [out, in, kernel...].
 Fans fans_of(const char* op, const Tensor& tensor) {
   if (tensor.dim() < 2)
     refuse(op, "fan in and fan out need at least 2 dimensions, but the tensor has " +

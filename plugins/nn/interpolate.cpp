@@ -41,7 +41,7 @@ Taps nearest_taps(const Axis& axis, bool exact) {
   return taps;
 }
 
-// Where output element `i` is among the input's.
+// Position of output element `i` among the input's.
 double source_of(const Axis& axis, int64_t i, bool align_corners) {
   const auto at = static_cast<double>(i);
   return align_corners ? at * axis.step : (at + 0.5) * axis.step - 0.5;

@@ -49,7 +49,7 @@ TENON_INLINE T sum_about(const T* x, T middle, int64_t n) {
 // One row after another; the row stays in the cache between the passes.
 template <class T, int Bytes>
 struct NormalizeRows {
-  // Of a row whose squares overflow T: beside them eps is nothing.
+  // The factor of a row whose squares overflow T: beside them eps is nothing.
   static T far_factor(const T* x, T middle, int64_t n) {
     const auto deviation = [&](int64_t i) { return static_cast<double>(x[i] - middle); };
     double largest = 0, sum = 0;

@@ -13,7 +13,7 @@ using namespace nn;
 
 // One row: dot products with the rows of the weight, which is read once. A general product would
 // spend as long on arranging its operands.
-template <class T, int Bytes>  // of a register
+template <class T, int Bytes>  // bytes of a register
 struct OneRow {
   TENON_INLINE static void run(const T* x, const T* weight, const T* bias, T* y, int64_t outputs,
                                int64_t n) {

@@ -183,7 +183,7 @@ struct LstmStep {
   }
 
  private:
-  static constexpr int64_t kWork = 64;  // of an element, in additions
+  static constexpr int64_t kWork = 64;  // work for an element, in additions
 
   // The gates and the state that follows, of ops.
   struct Parts {
@@ -197,7 +197,7 @@ struct LstmStep {
       bent = (forget * cell + input * fresh).tanh();
     }
   };
-  // Of a sigmoid, from its value.
+  // The slope of a sigmoid, from its value.
   static Tensor slope(const Tensor& value) { return value * (1 - value); }
 
   // The gradients as ops, which can be differentiated.

@@ -33,7 +33,7 @@ struct PoolPlane {
         const Taps rows(w, 1, top, top);
         for (int64_t from = 0; from < w.out[2]; from += at_once) {
           const int64_t count = std::min(at_once, w.out[2] - from);
-          // What a window wholly in the padding has.
+          // The result of a window that is wholly in the padding.
           for (int64_t x = 0; x < count; ++x) {
             best[x] = -1;
             largest[x] = -std::numeric_limits<T>::infinity();
@@ -55,7 +55,7 @@ struct PoolPlane {
   }
 
  private:
-  // Of one row of the plane, the elements under columns [begin, end) of the kernel.
+  // Takes from one row of the plane the elements under columns [begin, end) of the kernel.
   template <class Index>
   TENON_INLINE static void take_row(const Windows& w, const T* plane, int64_t row, int64_t left,
                                     int64_t begin, int64_t end, int64_t count, T* largest,
@@ -139,7 +139,7 @@ struct PoolInside {
   }
 };
 
-// The same for the most common windows: two columns wide, beside each other. The elements of a
+// Pooling with the most common windows: two columns wide, beside each other. The elements of a
 // register of windows are next to each other, and are sorted into first and second columns.
 template <class T>
 struct PoolPairs {
@@ -282,7 +282,7 @@ void fetch_start(const T* plane, int64_t count) {
   for (int64_t at = 0; at < size; at += 64) __builtin_prefetch(bytes + at);
 }
 
-// The same without the positions.
+// The largest values without their positions.
 Tensor largest_values(const char* op, const Tensor& input, IntList kernel_size,
                       std::optional<IntList> stride, IntList padding, IntList dilation,
                       bool ceil_mode) {
@@ -326,7 +326,7 @@ Tensor largest_values(const char* op, const Tensor& input, IntList kernel_size,
   return values;
 }
 
-// What max_pool_with_indices is over any number of dimensions; `Op` has its own schema, name,
+// Rules of max_pool_with_indices for any number of dimensions; `Op` has its own schema, name,
 // dimensions and document.
 template <class Op>
 struct MaxPoolRules {
@@ -345,7 +345,7 @@ struct MaxPoolRules {
   }
 };
 
-// What max_pool is over any number of dimensions: positions are noted where a gradient needs them.
+// Rules of max_pool for any number of dimensions: positions are noted where a gradient needs them.
 template <class Op>
 struct MaxPoolValueRules {
   static constexpr auto saves = "shape(input)";

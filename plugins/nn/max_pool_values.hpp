@@ -19,7 +19,7 @@ namespace nn {
 // of the stride, so that one loop goes through all of them; where rows do not end with their last
 // window, it computes a few that are none.
 struct ValueRows {
-  int64_t pitch, columns, rows;  // of a row; windows in a pitch; rows at a time
+  int64_t pitch, columns, rows;  // elements of a row; windows in a pitch; rows at a time
   static constexpr int64_t kElements = 4096;
   static constexpr int64_t kWindows = 32;  // in one step of the loop along the rows
 
@@ -35,7 +35,7 @@ struct ValueRows {
   static bool takes(const Windows& w) {
     return w.kernel[2] <= 64 && w.dilation[2] <= 64 && w.stride[2] <= 64;
   }
-  // Of the rows, and of what windows that are none reach for behind them.
+  // Elements of the rows, and those behind them that padding windows reach.
   int64_t elements(const Windows& w) const {
     return rows * pitch + kWindows * w.stride[2] + w.dilation[2] * (w.kernel[2] - 1);
   }
@@ -77,7 +77,7 @@ struct PoolValues {
   using V = kernel::Vector<T, kernel::register_bytes>;
   static constexpr auto N = static_cast<int64_t>(sizeof(V) / sizeof(T));
 
-  // Of two elements the larger one, or the NaN.
+  // The larger of two elements, or the NaN.
   TENON_INLINE static T larger(T best, T other) {
     kernel::take_better<true>(best, other);
     return best;
@@ -89,7 +89,8 @@ struct PoolValues {
     kernel::take_better<true>(best, other);
     __builtin_memcpy(to, &best, sizeof(V));
   }
-  // Of two rows. The last register overlaps the one before: what is left over would take branches.
+  // The larger elements of two rows. The last register overlaps the one before: what is left over
+  // would take branches.
   TENON_INLINE static void larger_of_rows(T* to, const T* a, const T* b, int64_t count) {
     if (count < N) {
       T left[N] = {}, right[N] = {};
@@ -103,7 +104,7 @@ struct PoolValues {
     const int64_t last = count - N;
     larger_of_register(to + last, a + last, b + last);
   }
-  // Of each column of the windows in row (z, y).
+  // Takes the largest of each column of the windows in row (z, y).
   TENON_INLINE static void take_columns(const Windows& w, const ValueRows& l, const T* plane,
                                         int64_t z, int64_t y, T* row) {
     T* const to = row + w.padding[2];

@@ -1,4 +1,4 @@
-// What the pools of nn share beside their windows.
+// Shared code of the pools of nn, beside their windows.
 #pragma once
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 
 namespace nn {
 
-// What a step gives: the new hidden state and, of an LSTM, the new cell state.
+// The result of a step: the new hidden state and, of an LSTM, the new cell state.
 struct State {
   Tensor hidden, cell;
 };

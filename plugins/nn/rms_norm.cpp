@@ -13,7 +13,7 @@ using namespace nn;
 
 template <class T>
 struct ScaleRows {
-  // Of a row whose squares overflow T: beside them eps is nothing.
+  // The factor of a row whose squares overflow T: beside them eps is nothing.
   static double far_factor(const T* x, int64_t n) {
     double largest = 0, sum = 0;
     for (int64_t i = 0; i < n; ++i)
@@ -52,7 +52,7 @@ struct ScaleRows {
 //   to = (g - normal * mean(g * normal)) * factor, and sums += gradient * normal.
 template <class T, bool Weighted>
 struct ScaleGradRows {
-  // Of a row whose products overflow T.
+  // The mean of a row whose products overflow T.
   static T far_mean(const T* g, const T* x, T factor, int64_t n) {
     double sum = 0;
     for (int64_t i = 0; i < n; ++i)
@@ -81,7 +81,7 @@ struct ScaleGradRows {
   }
 };
 
-// What rms_norm is, made of ops.
+// The parts of rms_norm, made of ops.
 struct Parts {
   Tensor normal, rstd;
   std::vector<int64_t> dims;

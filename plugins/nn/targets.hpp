@@ -7,8 +7,8 @@
 
 namespace nn {
 
-// What the losses over classes are given, made ready for kernels. Element (batch, class, inner) of
-// the scores belongs to target (batch, inner).
+// Targets of classification losses, prepared for kernels. Element (batch, class, inner) of the
+// scores belongs to target (batch, inner).
 struct Targets {
   Targets(const char* op, IntList scores, DType dtype, const Tensor& target, const Tensor& weight,
           int64_t ignored, std::string_view reduction_name, double label_smoothing);
@@ -24,7 +24,7 @@ struct Targets {
            : weights.defined() ? kernel::elements<const T>(weights)[at]
                                : T{1};
   }
-  // What a target's gradient is scaled by: 1 / the sum of weights for a mean, else 1.
+  // The scale of a target's gradient: 1 / the sum of weights for a mean, else 1.
   template <class T>
   T scale() const {
     if (reduction != Reduction::mean) return T{1};

@@ -1,4 +1,5 @@
-// What steps of optimizers share: checks, layouts, and the loop over parameter, gradient and states.
+// Shared code of steps of optimizers: checks, layouts, and the loop over parameter, gradient and
+// states.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,7 @@ TENON_INLINE T decayed(T gradient, T parameter, T decay) {
   return decay == 0 ? gradient : gradient + decay * parameter;
 }
 
-// Where a step changes a tensor: itself when it is contiguous, else a copy that is written back.
+// The tensor that a step changes: itself when it is contiguous, else a copy that is written back.
 inline Tensor dense(const Tensor& tensor) {
   return tensor.defined() ? tenon::contiguous_as(tensor, tensor.dtype()) : tensor;
 }
@@ -37,7 +38,7 @@ inline void check_step(const char* op, const Tensor& parameter, const char* name
   kernel::check_same_shape(op, name, other, parameter_name, parameter);
   kernel::check_same_dtype(op, parameter_name, parameter, name, other);
 }
-// The same for each of a list, which has as many tensors.
+// Checks each tensor of a list, which must be as long as the parameters.
 inline void check_steps(const char* op, TensorList parameters, const char* name,
                         TensorList others) {
   if (others.size() != parameters.size()) {
@@ -81,7 +82,7 @@ template <size_t States>
 struct StepTensors {
   Tensor parameter, gradient;
   std::array<Tensor, States> states;
-  int64_t begin = 0;  // of its elements among those of all
+  int64_t begin = 0;  // offset of its elements among those of all
 
   // Runs Kernel<T>::run(parameter, gradient, states, count, settings) over a range of the elements.
   // States that are undefined are null there.

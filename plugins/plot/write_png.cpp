@@ -17,7 +17,7 @@ struct Release {
 template <class T>
 using Owned = std::unique_ptr<T, Release>;
 
-// What a function of librsvg reports.
+// The error that a function of librsvg reports.
 class Report {
  public:
   ~Report() { g_clear_error(&error_); }

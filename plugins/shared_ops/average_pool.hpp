@@ -31,8 +31,8 @@ struct AveragePool {
   }
 };
 
-// What a call of avg_pool asks for. `Kernels` has the computation, for one plugin:
-// average(AveragePool, input) and spread(AveragePool, grad_output, input_size).
+// Rules of avg_pool. `Kernels` has the computation, for one plugin: average(AveragePool, input) and
+// spread(AveragePool, grad_output, input_size).
 template <class Op, class Kernels>
 struct AvgPoolRules {
   static constexpr auto saves = "shape(input)";

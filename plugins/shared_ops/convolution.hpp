@@ -185,7 +185,7 @@ inline Tensor for_weight(int64_t dimensions, const Tensor& input, IntList size,
   }
 }
 
-// What all three ops end with.
+// The last parameters of all three ops.
 struct Settings {
   IntList stride, dilation;
   Argument padding;
@@ -314,9 +314,9 @@ Gradients conv_weight_backward(ContextOf<Op>& c, const Tensor& v) {
   return {std::move(input), Tensor(), std::move(grad_output), Tensor(), Tensor()};
 }
 
-// What the ops of one kind share, whatever their dimensions. `Op` has its own schema, name, samples
-// and document; `Kernels` is a provider's, with convolve, input_gradient and weight_gradient of a
-// Convolution that was checked.
+// Rules that the ops of one kind share, whatever their dimensions. `Op` has its own schema, name,
+// samples and document; `Kernels` is a provider's, with convolve, input_gradient and
+// weight_gradient of a Convolution that was checked.
 template <class Op, class Kernels>
 struct ConvRules {
   static constexpr auto saves = "shape(input), shape(weight), weight for input, input for weight";

@@ -8,7 +8,7 @@
 
 namespace nn {
 
-// What follows a convolution. Undefined tensors change nothing.
+// Elementwise operands after a convolution. Undefined tensors change nothing.
 struct TailOperands {
   const Tensor &factor, &term, &addend;
   bool relu;
@@ -27,8 +27,8 @@ struct TailOperands {
   }
 };
 
-// The same as elements: one factor and one term for each feature, addends as the result has its
-// elements; null where there is none.
+// Tail operands as elements: one factor and one term for each feature, addends as the result has
+// its elements; null where there is none.
 template <class T>
 struct Tail {
   const T *factor = nullptr, *term = nullptr, *addend = nullptr;
@@ -39,7 +39,7 @@ struct Tail {
   }
   T factor_of(int64_t feature) const { return factor == nullptr ? T{1} : factor[feature]; }
   T term_of(int64_t feature) const { return term == nullptr ? T{0} : term[feature]; }
-  // Of results that begin with that feature, and with that element.
+  // The tail of results that begin with that feature and element.
   Tail from(int64_t feature, int64_t element) const {
     const auto moved = [](const T* at, int64_t by) { return at == nullptr ? at : at + by; };
     return {moved(factor, feature), moved(term, feature), moved(addend, element), relu};
@@ -74,7 +74,7 @@ struct TailRow {
   }
 };
 
-// Of some features, one after the other, of so many elements each.
+// Applies the tail to some features, one after the other, of so many elements each.
 template <class T>
 void apply_tail(const Tail<T>& tail, T* elements, int64_t features, int64_t each) {
   if (tail.is_empty()) return;
@@ -164,7 +164,7 @@ struct ConvTailRules {
   }
 
  private:
-  // What the factor multiplies, computed again.
+  // The value that the factor multiplies, computed again.
   static Tensor convolved(ContextOf<Op>& c, const Settings& settings) {
     const Tensor &bias = c["bias"_arg], result = settings.convolve(c["input"_arg], c["weight"_arg]);
     return bias.defined() ? result + along_features(bias, 2) : result;

@@ -1,4 +1,4 @@
-// What operands of products may be.
+// Checks of operands of products.
 #pragma once
 
 #include <string>

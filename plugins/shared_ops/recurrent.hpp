@@ -14,7 +14,7 @@ namespace nn {
 using tenon::Tensor;
 namespace kernel = tenon::kernel;
 
-// What a layer is called with; a GRU has no cell state.
+// The operands of a recurrent layer; a GRU has no cell state.
 struct Recurrence {
   const Tensor &input, &hidden, &cell, &weight_ih, &weight_hh, &bias_ih, &bias_hh;
   bool reverse;

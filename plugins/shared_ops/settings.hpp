@@ -1,4 +1,4 @@
-// What strides, dilations, paddings and windows may be.
+// Checks of strides, dilations, paddings and windows.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ inline void check_setting(const char* op, const char* name, int64_t value, int64
     throw_setting(op, name, value, least);
 }
 
-// What a row of spatial dimension `d` of three is called.
+// The unit of spatial dimension `d` of three in messages.
 inline const char* unit_of(int d) { return d == 0 ? " slices" : d == 1 ? " rows" : " columns"; }
 
 }  // namespace nn

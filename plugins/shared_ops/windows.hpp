@@ -1,4 +1,4 @@
-// What the pools share: planes of an input, and the rules of window sizes.
+// Shared code of the pools: planes of an input, and the rules of window sizes.
 #pragma once
 
 #include <algorithm>

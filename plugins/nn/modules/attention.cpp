@@ -72,7 +72,7 @@ struct MultiheadAttention : ModuleOf<MultiheadAttention> {
       }
     }
   }
-  // Of one input to itself all three come from one product.
+  // Self-attention computes all three by one product.
   std::array<Tensor, 3> project(const Tensor& query, const Tensor& key, const Tensor& value) const {
     namespace functional = tenon::nn::functional;
     if (key.is_same(query) && value.is_same(query)) {
@@ -101,7 +101,8 @@ struct MultiheadAttention : ModuleOf<MultiheadAttention> {
     const Tensor all = heads.transpose(1, 2).reshape({heads.size(0), heads.size(2), embed_dim()});
     return !batched ? all.squeeze(0) : batch_first() ? all : all.transpose(0, 1);
   }
-  // What is added to the scores, that broadcasts to [batch, heads, time of query, time of key].
+  // The term that is added to the scores, which broadcasts to [batch, heads, time of query, time of
+  // key].
   static Tensor added(const Tensor& mask, DType dtype) {
     if (mask.dtype() != tenon::boolean) return mask;
     const Tensor zeros = tenon::empty_tensor(mask.shape(), dtype);

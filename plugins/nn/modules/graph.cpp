@@ -30,19 +30,19 @@ std::vector<std::string> result_names(const std::string& schema) {
   return names;
 }
 
-// What a node is given for one parameter: a value of the run, a list of them, or a literal.
+// The input of a node for one parameter: a value of the run, a list of them, or a literal.
 struct Input {
   std::string keyword;  // empty: by position
   std::vector<size_t> values;
   bool list = false;
-  Json literal;  // where it is defined there are no values
+  Json literal;  // when it is defined there are no values
 };
 
 struct Node {
   std::string name;
   std::string place;
   std::optional<tenon::Op> op;
-  size_t child = 0;  // where there is no op
+  size_t child = 0;  // a module, when there is no op
   std::vector<Input> inputs;
   size_t first_result = 0;
   std::vector<std::string> results;  // their names
@@ -174,7 +174,7 @@ struct Graph : ModuleOf<Graph> {
     refuse(at, "Graph: no earlier node '" + name + "' has a module");
   }
 
-  // What the node is given; without a mention, what the node before it gave.
+  // The inputs of a node; by default the result of the node before it.
   void add_inputs(const Json& description, Node& node) {
     const Json inputs = description["inputs"];
     if (!inputs.defined()) {
@@ -332,8 +332,8 @@ struct Graph : ModuleOf<Graph> {
   static bool reads_one_value(const Node& node) {
     return node.inputs.size() == 1 && is_one_value(node.inputs[0]);
   }
-  // What an addition adds to `value`, where both orders give the same and change nothing that is read
-  // later.
+  // The other addend of `value` in an addition whose order does not matter and that changes nothing
+  // that is read later.
   std::optional<size_t> other_addend(const Node& node, size_t value) const {
     if (!is_op(node, "add", "add_") || node.inputs.size() != 2) return std::nullopt;
     for (const Input& input : node.inputs) {
@@ -456,12 +456,12 @@ struct Graph : ModuleOf<Graph> {
                                          (node.place.empty() ? "" : " (" + node.place + ")"));
   }
 
-  std::vector<std::string> names_;  // of all values: inputs, then results of nodes
+  std::vector<std::string> names_;  // names of all values: inputs, then results of nodes
   size_t input_count_ = 0;
   std::vector<Node> nodes_;
   std::deque<Child> children_;
   std::vector<size_t> outputs_;
-  std::vector<std::optional<Joint>> joints_;  // of each node
+  std::vector<std::optional<Joint>> joints_;  // one for each node
   bool joins_ = false;
 };
 

@@ -22,7 +22,7 @@ inline Tensor filled(IntList shape, double value) {
   return result;
 }
 
-// Of what a constructor multiplies by a small number, or makes as many modules of.
+// Limits for sizes that a constructor multiplies by a small number, or makes as many modules of.
 inline constexpr int64_t most_features = INT64_MAX / 8, most_layers = 1 << 16;
 
 inline void check_size(const char* module, const char* name, int64_t size, int64_t least,

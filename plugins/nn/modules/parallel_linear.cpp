@@ -36,8 +36,8 @@ Tensor own_features(const Tensor& input, int64_t count) {
   return narrow(shared_input(input), input.dim() - 1, rank.call<int64_t>() * count, count);
 }
 
-// What both have: the parameters of Linear, drawn alike. A training on several ranks replaces them
-// by this rank's parts.
+// The members of both modules: the parameters of Linear, drawn alike. A training on several ranks
+// replaces them by this rank's parts.
 template <class Definition>
 struct ParallelLinear : ModuleOf<Definition> {
   static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";

@@ -70,12 +70,12 @@ struct Sequential : ModuleOf<Sequential> {
 
   // ---- a batch in blocks ----
 
-  // Of the largest value between layers, what a processor's own cache holds beside weights and what is
-  // made of it. Not of each thread: the results do not depend on how many there are then.
+  // Bytes of the largest value between layers that a processor's own cache holds beside weights and
+  // results. Not for each thread: the results do not depend on how many there are then.
   static constexpr int64_t kBlockBytes = int64_t{3} << 18;
   // Fewer would leave threads without samples.
   static constexpr int64_t kLeastSamples = 8;
-  static constexpr int64_t kMostBytes = 2 * kBlockBytes / kLeastSamples;  // of a sample
+  static constexpr int64_t kMostBytes = 2 * kBlockBytes / kLeastSamples;  // limit for one sample
 
   static Tensor run_joining(const std::vector<Module>& layers, const Tensor& input) {
     Tensor value = input;
