@@ -8,7 +8,7 @@ using namespace tenon::literals;
 
 namespace {
 
-// What CBLAS takes: doubles, row by row.
+// A tensor as CBLAS takes it: doubles, row by row.
 Tensor rows(const Tensor& tensor) { return tensor.to(tenon::f64).contiguous(); }
 int size(const Tensor& tensor) { return static_cast<int>(tensor.size(0)); }
 

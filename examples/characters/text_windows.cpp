@@ -59,7 +59,8 @@ std::vector<int64_t> codes_of(const std::string& text, const std::string& alphab
 
 }  // namespace
 
-// What plugins/README.md says of readers: inputs, targets, parts, and what was learned from the file.
+// The results of a reader, as plugins/README.md describes them: inputs, targets, parts, and what
+// was learned from the file.
 struct TextWindows {
   static constexpr auto schema =
       "characters.windows(str path, *, int length=64, int stride=64, float test=0.1, "

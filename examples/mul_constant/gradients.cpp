@@ -21,7 +21,7 @@ int main() {
     y.sum().backward();
     show("  gradient", x.grad());
 
-    // What overwrites y passes no gradient on to it.
+    // An op that overwrites y passes no gradient on to it.
     x.set_grad({});
     const auto overwritten = mul_constant.call<Tensor>(x, 5.5);
     overwritten.zero_();

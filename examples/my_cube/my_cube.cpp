@@ -21,7 +21,7 @@ struct MyCube {
 };
 TENON_OP(MyCube)
 
-// What applications call: the slope stays inside.
+// The op that applications call: the slope stays inside.
 struct Cube {
   static constexpr auto schema = "examples.cube(Tensor x) -> Tensor";
   static constexpr auto doc = "x³, differentiable as often as you like.";

@@ -102,7 +102,7 @@ BENCHMARK_CAPTURE(chain_function, backward, Phase::backward)->UseManualTime();
 
 // ---- forward mode: 1 M elements ----
 
-// What a tangent for each operand adds to the call, next to the call without them.
+// The cost that a tangent for each operand adds to the call, next to the call without them.
 template <class Call>
 void run_forward_mode(State& state, bool tangents, const Call& call) {
   const tenon::DualLevel level;

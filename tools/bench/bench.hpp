@@ -1,4 +1,4 @@
-// What the benchmarks share.
+// Shared code of the benchmarks.
 #pragma once
 
 #include <chrono>

@@ -15,7 +15,7 @@ struct ChildResult {
 ChildResult run_child(const std::vector<std::string>& command,
                       const std::vector<std::string>& environment = {});
 
-// Of a program that prints its own nanoseconds: what it prints, in seconds.
+// The time that a program measures and prints in nanoseconds, in seconds.
 double timed_child(const std::vector<std::string>& command,
                    const std::vector<std::string>& environment = {});
 

@@ -52,6 +52,6 @@ BENCHMARK_CAPTURE(convolution, one_64_56, one_64_56)->UseRealTime();
 BENCHMARK_CAPTURE(convolution, one_256_56_1x1, one_256_56_1x1)->UseRealTime();
 BENCHMARK_CAPTURE(convolution, depthwise_128_56, depthwise_128_56)->UseRealTime();
 BENCHMARK_CAPTURE(convolution, c16_13, c16_13)->UseRealTime();
-BENCHMARK_CAPTURE(convolution, c64_56, c64_56)->UseRealTime();  // of two threads
+BENCHMARK_CAPTURE(convolution, c64_56, c64_56)->UseRealTime();  // it has two threads
 
 }  // namespace

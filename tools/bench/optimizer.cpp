@@ -23,7 +23,7 @@ void adam(State& state) {
 }
 BENCHMARK(adam)->UseRealTime();
 
-// The same number in 100 tensors: all in one call, and one after another.
+// As many elements in 100 tensors: all in one call, and one after another.
 struct Many {
   std::vector<Tensor> parameters, gradients, means, squares;
   Many() {
@@ -60,7 +60,7 @@ void adam_each(State& state) {
 }
 BENCHMARK(adam_each)->UseRealTime();
 
-// The same arrays, read and written once.
+// The limit of adam: its arrays read and written once.
 void limit_adam(State& state) {
   const Tensor tensors[] = {numbers({count}), numbers({count}), numbers({count}), numbers({count})};
   auto *p = tensors[0].data<float>(), *m = tensors[1].data<float>(), *v = tensors[2].data<float>();

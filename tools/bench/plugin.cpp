@@ -1,4 +1,4 @@
-// What plugins cost before their first call: listing from facts, and loading. Each in a fresh
+// The cost of plugins before their first call: listing from facts, and loading. Each in a fresh
 // process.
 #include <cstdio>
 #include <filesystem>
@@ -42,7 +42,7 @@ void run_timed(State& state, const char* what, const std::string& path,
     state.SetIterationTime(bench::timed_child({BENCH_START, what, path}, environment));
 }
 
-// Of a plugin that is alone in its folder.
+// Runs the program on a plugin that is alone in its folder.
 void run_alone(State& state, const char* what, const fs::path& file, const std::string& id) {
   const Folder folder;
   fs::copy_file(file, folder.path() / file.filename());

@@ -34,7 +34,7 @@ void print_row(bool prints, const char* name, double figure, const char* limit) 
   if (prints) std::printf("%-52s %10.3f   %s\n", name, figure, limit);
 }
 
-// What the model of plugins/mpi/README.md needs of the machine.
+// Properties of the machine that the model of plugins/mpi/README.md needs.
 struct Link {
   double latency;    // seconds of a message
   double bandwidth;  // bytes a second

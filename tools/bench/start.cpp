@@ -99,7 +99,7 @@ void print_training_peak() {
   std::printf("%ld\n", peak_kib() * 1024);
 }
 
-// Of one of many calls.
+// Prints the time of one of many calls.
 template <class Call>
 int print_time_of_each(const Call& call) {
   constexpr int count = 1000000;

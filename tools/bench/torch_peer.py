@@ -6,7 +6,7 @@ import time
 import torch
 
 REPETITIONS = 5
-SECONDS = 0.15  # of a sample
+SECONDS = 0.15  # time of a sample
 
 torch.set_num_threads(1)
 torch.manual_seed(0)

@@ -1,4 +1,4 @@
-// What can be typed, and the help for it.
+// The commands, their options and help.
 #include "arguments.hpp"
 
 #include <algorithm>
@@ -321,7 +321,7 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
                       "Without a child process and limits, for debuggers");
   check.json();
 
-  // What `check` starts, for itself.
+  // The worker that `check` starts, not listed.
   Definition<WorkerOptions> worker(program, invocation, run_check_worker, "check-worker", "", "");
   worker.app->group("");
   worker.app->add_option("plugin", worker.options->plugin)->required();
@@ -503,7 +503,8 @@ void define_plugins(CLI::App& program, Invocation& invocation) {
       ->type_name("NAME");
   plugins.json();
 
-  // What libtenon starts to find out whether a plugin ends the process that loads it.
+  // The trial process that libtenon starts to find out whether a plugin ends the process that loads
+  // it.
   Definition<OpenPluginOptions> open(program, invocation, open_plugin, "open-plugin", "", "");
   open.app->group("");
 }
@@ -581,7 +582,7 @@ std::string command_word(const std::vector<std::string>& arguments) {
   return "";
 }
 
-// What the first word is that neither the command nor the program takes.
+// Describes the first word that neither the command nor the program takes.
 std::string surplus_text(CLI::App& program) {
   const std::string word = program.remaining(true).front();
   if (!word.starts_with("-")) return format_text("unexpected argument '{}'", word);

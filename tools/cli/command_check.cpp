@@ -154,13 +154,13 @@ void check_items(const CheckOptions& options, const std::vector<CheckTarget>& ta
   collector.finish();
 }
 
-// What was found while the plugin's calls were recorded belongs to the same items.
+// Merges findings from the recording of the plugin's calls into the items of the report.
 void merge(const CheckReport& recorded, CheckReport& report) {
   for (const CheckedItem& from : recorded.items) {
     const auto same = std::find_if(
         report.items.begin(), report.items.end(),
         [&](const CheckedItem& item) { return item.name == from.name && item.kind == from.kind; });
-    // Where the second process ended before.
+    // An item that the second process did not reach.
     if (same == report.items.end()) {
       report.items.push_back(from);
     } else {

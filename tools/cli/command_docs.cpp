@@ -26,7 +26,7 @@ struct Key {
 // An object of the config: the whole, or a definition of the schema.
 struct Section {
   std::string name, meaning;  // the whole has no name
-  std::string shorthand;      // what a text in its place is
+  std::string shorthand;      // meaning of a text in its place
   std::vector<Key> keys;
   std::vector<training::ConfigChoice> choices;
 };

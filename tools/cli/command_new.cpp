@@ -63,8 +63,8 @@ std::string filled(std::string_view text, const NewOptions& options) {
   return out;
 }
 
-// Where this Tenon is installed; empty when the compiler's own folders are searched anyway, or when
-// it is not installed.
+// The folder in which this Tenon is installed; empty when the compiler's own folders are searched
+// anyway, or when it is not installed.
 std::string install_prefix() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);

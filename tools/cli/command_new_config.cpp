@@ -26,11 +26,11 @@ using tenon::Json;
 using tenon::JsonArray;
 using tenon::JsonObject;
 
-// What the config is written for.
+// The task that the config is written for.
 struct Task {
   std::string data;            // as the config names it
   std::string reader;          // its "type"; empty: the ending says it
-  std::vector<int64_t> shape;  // of a sample
+  std::vector<int64_t> shape;  // shape of a sample
   int64_t outputs = 1;         // classes, or numbers to predict
   bool classes = false;
   int64_t epochs = 30, batch_size = 32;

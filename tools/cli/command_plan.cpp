@@ -49,7 +49,7 @@ class Plan {
   }
 
   const std::vector<std::string>& faults() const { return faults_; }
-  // What a run needs and the config does not have, "\"data\", no \"model\""; empty: nothing.
+  // Sections that a run needs and the config lacks, "\"data\", no \"model\""; empty: nothing.
   std::string missing() const { return training::missing_keys(config_, true); }
   // Members whose values plugin code checks, too: that takes a run.
   std::vector<std::string> checked_by_run() const;
@@ -270,7 +270,7 @@ Table Plan::layers() const {
   return table;
 }
 
-// What each module returns, keeps and computes.
+// The table of modules: results, parameters and multiply-adds.
 Table Plan::shapes() const {
   Table table({{"LAYER"},
                {"MODULE"},

@@ -38,7 +38,7 @@ double seconds_since(Clock::time_point start) {
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename(); }
 
-// Where the config names the file, `node` is its place.
+// `node` is the place of the file's name when the config has it.
 void check_output(const Json& config, const std::string& path, const Json& node) {
   if (path.empty()) return;
   std::string fault = training::output_fault(path);
@@ -60,12 +60,13 @@ struct Result {
   int64_t train_count = 0, validation_count = 0, test_count = 0;
   std::vector<Epoch> epochs;
   double train_loss = 0;
-  std::optional<training::Score> score;  // of the test part; of everything when there is none
+  // Score of the test part; of all samples when there is none.
+  std::optional<training::Score> score;
   std::optional<training::Score> validation;
   double seconds = 0, computing_seconds = 0;
   int64_t computed = 0;  // samples in that time
   std::string weights, plot;
-  std::optional<int64_t> best_epoch;  // where a monitor keeps it
+  std::optional<int64_t> best_epoch;  // with a monitor
   bool first_rank = true;             // the one of several that prints and writes
 
   double rate() const { return static_cast<double>(computed) / std::max(computing_seconds, 1e-9); }
@@ -211,13 +212,13 @@ class Stopwatch {
   double seconds_ = 0;
 };
 
-// What a config describes, made.
+// Data, model and trainer made from a config.
 struct Setup {
   training::Dataset dataset;
   tenon::Module model;
 };
 
-// What a run notes in the metadata of its weights.
+// The key under which a run stores its metadata in the weights.
 constexpr const char* kRunKey = "tenon.run";
 
 Json weights_metadata(const Json& config, const Result& result, int64_t epoch,
@@ -277,7 +278,7 @@ Result start_result(const Json& config, const RunOptions& options) {
   return result;
 }
 
-// What a training learned from its data and noted in its weights.
+// Values that a training learned from its data and stored with its weights.
 std::string fitted_of(const std::string& weights) {
   const Json noted = tenon::tensors_metadata(weights)[kRunKey];
   return noted.defined() ? Json::parse(noted.text())["fitted"].text() : "";
@@ -417,7 +418,7 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   progress.finish();
   result.epochs = trainer.history();
   try {
-    // Of several ranks the first alone scores: the others would not take part in what comes then.
+    // The first of several ranks scores alone: the others would not take part in what comes then.
     std::optional<tenon::Uninterrupted> whole;
     if (trainer.ranks().size() > 1) whole.emplace();
     if (finished) score_trained(config, trainer, setup, result);

@@ -38,7 +38,7 @@ std::vector<Named> everything() {
   return list;
 }
 
-// What `matches` the name, in the order of the list.
+// Entries whose name `matches`, in the order of the list.
 template <class Matches>
 std::vector<Named> chosen(const std::vector<Named>& all, Matches&& matches) {
   std::vector<Named> list;
@@ -64,7 +64,7 @@ std::vector<Named> find_named(const std::vector<Named>& all, const std::string& 
   return found;
 }
 
-// What JSON has of it.
+// The document of an entry as JSON.
 Json shown(const std::string& kind, const Json& document) {
   tenon::JsonObject item;
   item.set("kind", kind);

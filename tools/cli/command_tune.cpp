@@ -107,7 +107,7 @@ std::function<double()> clock_of(const TuneOptions& options) {
   };
 }
 
-// Of a process's clock in a unit that suits; of another one as it is.
+// A time of the process's clock in a suitable unit; a time of another clock as it is.
 std::string time_text(double seconds, bool own_clock) {
   if (!own_clock) return short_number(seconds);
   if (seconds >= 1) return format_text("{} s", fixed(seconds, 2));

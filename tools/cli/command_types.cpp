@@ -36,7 +36,7 @@ int list_types(const ListOptions& options) {
 
 namespace {
 
-// What was covered when the baseline was written, and is missing now.
+// Ops that were covered when the baseline was written and are missing now.
 std::vector<std::string> lost_since(const std::string& file, const Json& coverage) {
   const Json before = Json::parse(tenon::training::read_file(file));
   if (before["type"].text() != coverage["type"].text()) {

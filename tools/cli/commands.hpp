@@ -55,7 +55,7 @@ struct PlanOptions {
 
 struct TuneOptions {
   std::string config;
-  int64_t steps = 10;     // of training that are recorded
+  int64_t steps = 10;     // training steps that are recorded
   int64_t rounds = 5;     // in which providers take turns
   double least_gain = 5;  // percent of the time that a rule has to save
   std::string clock;      // an op whose result is the time; empty: the process's clock
@@ -82,7 +82,7 @@ struct OpenPluginOptions {};
 
 struct CoverageOptions {
   std::string type;
-  std::string config;    // what it says of the type narrows the list
+  std::string config;    // its settings of the type narrow the list
   std::string baseline;  // JSON of an earlier coverage: what it lost since is a fault
   bool json = false;
 };
@@ -102,7 +102,7 @@ struct WhyOptions {
 struct NewOptions {
   bool c = false;       // in C instead of C++
   bool config = false;  // a config instead of a project; `name` is its file, or the folder of it
-  std::string data;     // of the config; empty: a file of samples is written beside it
+  std::string data;     // data file of the config; empty: a file of samples is written beside it
   std::string name;
   std::string folder;
 };
@@ -115,7 +115,7 @@ struct DocsOptions {
 struct WrappersOptions {
   std::string plugin;   // id or path
   std::string output;   // empty: standard output
-  std::string methods;  // where declarations for class Tensor go; empty: none
+  std::string methods;  // the file for declarations of class Tensor; empty: none
 };
 
 struct LockOptions {

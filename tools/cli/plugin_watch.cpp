@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a build changes of a file.
+// Properties of a file that a build changes.
 struct Stamp {
   ino_t file;
   off_t size;
@@ -37,8 +37,8 @@ std::optional<Stamp> stamp_of(const std::string& path) {
 
 struct WatchedFile {
   std::string path;
-  std::optional<Stamp> loaded;   // of what was loaded, or refused
-  std::optional<Stamp> changed;  // what was seen since: loaded when it lasts
+  std::optional<Stamp> loaded;   // stamp of the file that was loaded or refused
+  std::optional<Stamp> changed;  // stamp that was seen since: the file is loaded when it lasts
   bool active = false;
 };
 

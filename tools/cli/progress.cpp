@@ -17,9 +17,9 @@ namespace {
 
 constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr int64_t kShortestBar = 10, kLongestBar = 30;
-constexpr int64_t kPlainLines = 40;  // of a long training only so many epochs are printed
+constexpr int64_t kPlainLines = 40;  // a long training prints so many epochs only
 
-// What is on the line goes.
+// Replaces the text of the line.
 void redraw(const std::string& line) {
   std::fputs("\r\033[K", stderr);
   print(stderr, line);

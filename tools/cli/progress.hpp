@@ -44,7 +44,7 @@ class Progress {
   std::atomic<int64_t> steps_done_{0};
   std::atomic<int64_t> epochs_done_{0};
   std::atomic<double> loss_{0};
-  std::string score_;  // of the last epoch; with the mutex
+  std::string score_;  // score of the last epoch; with the mutex
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool finished_ = false;

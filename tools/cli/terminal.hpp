@@ -1,4 +1,4 @@
-// Where output goes: to a terminal, with colour and a width, or into a file, plainly.
+// Destination of output: to a terminal, with colour and a width, or into a file, plainly.
 #pragma once
 
 #include <cstdio>
@@ -25,7 +25,7 @@ bool shows_utf8();
 // would obey is written as text (\x1b, \u202e).
 void print(std::string_view text);
 void print(FILE* stream, std::string_view text);
-// The same text without styles, for files.
+// The text without styles, for files.
 std::string plain_text(std::string_view text);
 // Everything printed has arrived; false when it has not, on a full disk say.
 bool finish_output();

@@ -17,7 +17,7 @@ std::string leading(std::string_view text, int64_t characters);
 using tenon::grouped, tenon::counted, tenon::join;  // 23,456; 1 row, 2 rows
 std::string fixed(double number, int digits);       // 0.0312; "nan" and "inf" too
 std::string loss_text(double loss);                 // 0.0312; 1.23e+20 where it is large
-std::string short_number(double number);            // what reads back as the same number
+std::string short_number(double number);            // reads back as the same number
 std::string file_size(int64_t bytes);               // 264 KB
 std::string duration(double seconds);               // 0.84 s, 1:05, 2:03:20
 std::string percent(double fraction);               // 97.22 %

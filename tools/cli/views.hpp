@@ -9,7 +9,7 @@
 
 namespace cli {
 
-// Of a plugin's state: it cannot be used.
+// Whether a plugin in this state cannot be used.
 bool is_refused(const std::string& state);
 Style state_style(const std::string& state);
 // "yes", "yes, by the ops that it is made of", "no"; with what forward mode adds.

@@ -35,7 +35,7 @@ const TypeTable kParameterTypes = {{"Tensor", "const Tensor&"},
                                    {"str", "std::string_view"},
                                    {"dtype", "DType"},
                                    {"dtype?", "DType"}};
-// What makes a value of a parameter, where that is not Argument: see tenon/tensor.hpp.
+// Functions that make a value of a parameter that is not an Argument: see tenon/tensor.hpp.
 const TypeTable kValueFunctions = {{"const Tensor&", "tensor_value"},
                                    {"int64_t", "int_value"},
                                    {"double", "float_value"},

@@ -10,8 +10,8 @@ struct Files {
   std::string methods;    // declarations for class Tensor, which only the SDK includes
 };
 
-// Of the plugin with this id or path; ValueError when one of its schemas cannot be parsed. With
-// `methods` the header defines the methods as well.
+// Files for the plugin with this id or path; ValueError when one of its schemas cannot be parsed.
+// With `methods` the header defines the methods as well.
 Files write(const std::string& plugin, bool methods);
 
 // A file that has this text already stays as it is, so that what includes it is not built again.

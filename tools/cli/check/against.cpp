@@ -113,7 +113,7 @@ namespace {
 
 constexpr size_t kMostSamplesCompared = 6;
 
-// Those of both definitions in turn; where there are none, generated ones, which `saved` has.
+// Gathers the samples of both definitions in turn; without any, generated ones, which `saved` has.
 bool gather_samples(OpCheck& check, const SharedOp& shared, const std::string* saved) {
   std::vector<std::string> texts;
   for (const Json& declaration : {shared.target.declaration, shared.other}) {

@@ -17,8 +17,9 @@ struct SharedOp {
   std::string provider;  // id of the other one
   tenon::Json other;     // as that declares it
 };
-// Those of a plugin, or the one of that name; each with the first of `providers` that has it. Throws
-// tenon::ValueError for providers that are not known or have none of the ops.
+// The ops of a plugin that others provide too, or the one of that name; each with the first of
+// `providers` that has it. Throws tenon::ValueError for providers that are not known or have none
+// of the ops.
 std::vector<SharedOp> shared_ops(const tenon::Json& declarations, const std::string& item,
                                  const std::vector<std::string>& providers);
 

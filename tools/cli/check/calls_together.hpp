@@ -23,8 +23,9 @@ struct Caller {
   std::vector<tenon::Tensor> tensors;
 };
 
-// What differs between calls alone and calls at once, `rounds` on each thread, by results and, with
-// `differentiate`, gradients of the operands; empty: nothing, or some of the inputs are refused.
+// The difference between calls alone and calls at once, `rounds` on each thread, by results and,
+// with `differentiate`, gradients of the operands; empty: nothing, or some of the inputs are
+// refused.
 std::string difference_together(const std::vector<Caller>& callers, int rounds, bool differentiate);
 
 }  // namespace cli

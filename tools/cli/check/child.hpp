@@ -10,18 +10,18 @@ namespace cli {
 struct ChildEnd {
   bool timed_out = false;
   bool complete = false;  // it exited as it does at its own end, by the code that it alone knows
-  int signal = 0;         // that ended it; 0: none
+  int signal = 0;         // signal that ended it; 0: none
   int code = 0;           // when it exited
   std::string output;     // the last of what it wrote to stdout and stderr
-  std::string printed;    // what stdout has at the end
+  std::string printed;    // contents of stdout at the end
 };
 
-// What the child, started with the arguments of a worker, finds its side by: descriptors of its
-// answers and of its status, and the secret on its standard input.
+// The ends of the channel in a child that is started with the arguments of a worker: descriptors of
+// its answers and of its status, and the secret on its standard input.
 inline constexpr int kAnswers = 3, kStatus = 4;
 
-// What a child sends. `line` gets its answers and returns true to restart the clock; `intruder` is
-// called for what is not an answer: something else wrote to the channel.
+// Receives the messages of a child. `line` gets its answers and returns true to restart the clock;
+// `intruder` is called for what is not an answer: something else wrote to the channel.
 struct ChildListener {
   std::function<bool(const std::string&)> line;
   std::function<void()> intruder;

@@ -40,7 +40,7 @@ class Collector {
   bool receive(const std::string& line);
   // Something else than the worker wrote to the channel of its answers.
   void intrude();
-  // What the end of a child means; true when another one must continue after the item.
+  // Interprets the end of a child; true when another one must continue after the item.
   bool conclude(const ChildEnd& end);
   int64_t next() const { return next_; }
   void finish() { progress_.clear(); }

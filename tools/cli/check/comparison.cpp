@@ -1,4 +1,4 @@
-// What two providers of an op gave for the same calls.
+// Comparison of two providers of an op by the same calls.
 #include "comparison.hpp"
 
 #include <algorithm>
@@ -31,7 +31,8 @@ int64_t place_of(double number) {
   return bits < 0 ? std::numeric_limits<Bits>::min() - static_cast<int64_t>(bits) : bits;
 }
 
-// The same of a half, by its bits of fraction and the exponent of its smallest normal number.
+// The place of a half among its numbers, by its bits of fraction and the exponent of its smallest
+// normal number.
 int64_t half_place(double number, int fraction, int lowest) {
   const int exponent = number == 0 ? lowest : std::max(std::ilogb(number), lowest);
   const auto place = static_cast<int64_t>(std::ldexp(std::abs(number), fraction - exponent)) +

@@ -1,5 +1,5 @@
-// What two providers of an op gave for the same calls: distances in ULP, the worst case, and what is
-// beyond the bound.
+// Comparison of two providers of an op by the same calls: distances in ULP, the worst case, and
+// what is beyond the bound.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace cli {
 
-// What a result should be, in f64, and how far it moves when inputs are rounded.
+// The expected result in f64, and how far it moves when inputs are rounded.
 struct ReferenceNumbers {
   std::vector<double> numbers;  // empty: not known
   std::vector<double> spread;   // the largest change for one relative change of each input

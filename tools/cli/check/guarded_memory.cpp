@@ -23,7 +23,7 @@ constexpr size_t kMost = 16;
 // Read by the signal handler: fixed places, no allocation.
 struct Block {
   std::atomic<char*> whole{nullptr};  // guard page, elements, guard page
-  size_t bytes = 0;                   // of the whole
+  size_t bytes = 0;                   // size of the whole
   std::atomic<bool> written{false}, outside{false};
 };
 std::array<Block, kMost> blocks;

@@ -30,18 +30,18 @@ struct CheckedModule {
 };
 CheckedModule checked_module(const tenon::Json& declaration);
 
-// What happens during the checks of one item.
+// Listens to the checks of one item.
 class CheckListener {
  public:
   virtual ~CheckListener() = default;
   virtual void stage(const std::string& name) = 0;
-  // What is tried next: should the process end there, it is in the report.
+  // The sample that is tried next: the report names it if the process ends there.
   virtual void trying(const Sample& sample) = 0;
   virtual void finding(const Finding& finding) = 0;
   virtual void note(const std::string& text) = 0;
   virtual void skip(const std::string& reason) = 0;
   virtual void samples(int64_t count) = 0;
-  // What two providers gave for the same calls.
+  // The comparison of two providers by the same calls.
   virtual void comparison(const tenon::Json& document) = 0;
 };
 

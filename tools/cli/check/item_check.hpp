@@ -1,4 +1,5 @@
-// What the checks of one item share: findings, and stages around which the process is compared.
+// Shared state of the checks of one item: findings, and stages around which the process is
+// compared.
 #pragma once
 
 #include <functional>
@@ -21,7 +22,7 @@ class ItemCheck {
 
   // Reports, unless there is a finding of that kind already.
   void find(const std::string& kind, const std::string& message, const Sample* sample);
-  // What `body` leaves changed in the process is a finding.
+  // Runs `body`; a change of the process that it leaves is a finding.
   void run_stage(const std::string& name, const std::function<void()>& body);
 };
 

@@ -21,7 +21,8 @@ using tenon::Tensor;
 namespace {
 
 constexpr int kCalls = 12;
-// Of a leak: the smallest piece of malloc takes 32 bytes for each call. Less is a table that grows.
+// The least size of a leak: the smallest piece of malloc takes 32 bytes for each call. Less is a
+// table that grows.
 constexpr int64_t kLeast = int64_t{24} * kCalls;
 
 void call_alone(const SampleCall& call, const std::vector<Tensor>&) {
@@ -94,8 +95,8 @@ struct Use {
 Use used_bytes() {
   tenon::host().memory_release_cached(-1);
   const int64_t small = tenon::describe("memory")["small_in_use"].integer();
-  // Of the address and thread sanitizers, where one is in the process: their allocator has no
-  // figures for mallinfo2, and keeps what was freed, so that mapped memory grows.
+  // The counter of the address and thread sanitizers, where one is in the process: their allocator
+  // has no figures for mallinfo2, and keeps what was freed, so that mapped memory grows.
   static const auto sanitizer_bytes = reinterpret_cast<size_t (*)()>(
       dlsym(RTLD_DEFAULT, "__sanitizer_get_current_allocated_bytes"));
   if (sanitizer_bytes != nullptr) return {static_cast<int64_t>(sanitizer_bytes()) + small, 0};

@@ -22,7 +22,7 @@ extern const Usage kWithoutGradients, kDroppedGraph, kWithBackward, kForwardMode
 std::string leak_of(const SampleCall& call, const std::vector<tenon::Tensor>& parameters,
                     const std::vector<Usage>& usages);
 
-// The same of anything that can be done again and again; `name`: "conversions".
+// The leak of any function that can be called again and again; `name`: "conversions".
 std::string leak_of(const std::function<void()>& once, const char* name);
 
 }  // namespace cli

@@ -28,7 +28,7 @@ struct Stage {
   const char* name;
   bool (*applies)(const ModuleCheck&);
   void (*check)(ModuleCheck&, const ModuleCall&);
-  size_t most;  // of how many calls: all, or the first
+  size_t most;  // number of calls: all, or the first
 };
 constexpr size_t kAll = std::numeric_limits<size_t>::max();
 constexpr std::array kStages{Stage{"values", always, check_module_values, kAll},

@@ -25,7 +25,7 @@ class ModuleCheck : public ItemCheck {
       : ItemCheck(settings_of, listener_of), module(module_of) {}
 
   const CheckedModule& module;
-  std::vector<Sample> samples;  // of attributes
+  std::vector<Sample> samples;  // samples of attributes
   std::vector<ModuleCall> calls;
 
   // A new instance; `number` varies what it draws.

@@ -60,7 +60,7 @@ Tensor plain_of(const Tensor& object) {
 namespace {
 
 constexpr size_t kMostSources = 3;
-constexpr int kMostCalls = 600;  // of one op
+constexpr int kMostCalls = 600;  // calls of one op
 
 class Search {
  public:
@@ -106,7 +106,7 @@ class Search {
     generate(op, parameters);
   }
 
-  // What it would write is in no folder of ours.
+  // Whether an op names a file: it would write outside of the checker's folders.
   static bool names_file(const CheckedOp& op) {
     return name_files(op.samples) ||
            std::any_of(op.parameters.begin(), op.parameters.end(), [](const DeclaredType& type) {

@@ -40,7 +40,7 @@ class OpCheck : public ItemCheck {
 
   const DeclaredType& parameter_of(const Sample& sample, size_t value) const;
   SampleCall call_of(const Sample& sample) const { return {op.name, sample, settings.seed}; }
-  bool mutates(const Sample& sample) const;  // what it declares, or has changed
+  bool mutates(const Sample& sample) const;  // declares a change, or has changed an operand
   // Functions may declare a change in their context.
   bool marks_dirty(const Sample& sample, size_t tensor) const;
 
@@ -48,7 +48,7 @@ class OpCheck : public ItemCheck {
   // the op throws.
   std::vector<Piece> observe(const Sample& sample, const SampleCall& call,
                              const std::vector<tenon::Tensor>& given);
-  // The same; nullopt when the op refuses these tensors.
+  // Calls as `observe` does; nullopt when the op refuses these tensors.
   std::optional<std::vector<Piece>> attempt(const Sample& sample, const SampleCall& call,
                                             const std::vector<tenon::Tensor>& given);
 

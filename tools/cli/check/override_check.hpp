@@ -12,11 +12,11 @@
 
 namespace cli {
 
-// What an operand is: an object, or a plain tensor or number.
+// One operand: an object, or a plain tensor or number.
 struct Operand {
   std::string parameter;
   std::string type;                      // "Diagonal", "Tensor", "Scalar"
-  const ObjectSource* source = nullptr;  // of an object
+  const ObjectSource* source = nullptr;  // the maker of an object
 };
 
 // Arguments that the override answers.
@@ -36,7 +36,7 @@ class OverrideCheck : public ItemCheck {
                 CheckListener& listener_of);
 
   const std::string& key;          // "mul[A, B]"
-  std::vector<std::string> types;  // those of the key
+  std::vector<std::string> types;  // types of the key
   CheckedOp op;
   std::deque<ObjectSource> sources;
   std::vector<AnsweredCall> calls;
@@ -50,7 +50,7 @@ class OverrideCheck : public ItemCheck {
   std::vector<tenon::Tensor> operands_of(const AnsweredCall& answered,
                                          const SampleCall& call) const;
 };
-// The same with each object converted; an empty list where one has no conversion.
+// The operands with each object converted; an empty list where one has no conversion.
 std::vector<tenon::Tensor> converted_operands(const std::vector<tenon::Tensor>& operands);
 
 // Stages. The first gathers the calls that the others look at.

@@ -28,7 +28,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .2rem 0; }
 dt { font-weight: 600; } dd { margin: 0 0 .6rem; }
 )";
 
-// Those that some item went through, in the order of their first use.
+// All stages that some item went through, in the order of their first use.
 std::vector<std::string> all_stages(const CheckReport& report) {
   std::vector<std::string> stages;
   const auto add = [&](const std::string& stage) {

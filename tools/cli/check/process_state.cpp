@@ -1,4 +1,4 @@
-// What a process shares among all that runs in it.
+// State of a process that all code in it shares.
 #include "process_state.hpp"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ std::vector<std::string> files_now() {
   std::sort(list.begin(), list.end());
   return list;
 }
-// Of all threads; those that ended and were not waited for among them.
+// Children of all threads, those that ended and were not waited for among them.
 std::vector<std::string> children_now() {
   std::vector<std::string> list;
   for (const std::string& thread : names_in("/proc/self/task")) {

@@ -1,4 +1,4 @@
-// What a process shares among all that runs in it: noted before plugin code runs, compared after.
+// State of a process that all code in it shares: noted before plugin code runs, compared after.
 #pragma once
 
 #include <array>
@@ -70,7 +70,7 @@ class ProcessState {
 // none. It is undone.
 std::string restore_kernel_threads();
 
-// What was printed to stdout since the last call; the descriptor of stdout has to be a file.
+// Text that was printed to stdout since the last call; the descriptor of stdout has to be a file.
 std::string take_output();
 
 }  // namespace cli

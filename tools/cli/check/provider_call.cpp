@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t kSeeds = 2;
 constexpr std::array<int64_t, 2> kCopies = {3, 20};
-constexpr int64_t kMostElements = 1 << 19;  // of all tensors of a call
+constexpr int64_t kMostElements = 1 << 19;  // elements of all tensors of a call
 
 int64_t elements_of(const std::vector<Tensor>& tensors) {
   int64_t count = 0;
@@ -95,7 +95,7 @@ class Declines {
   void hear(std::string_view line) {
     if (line.find("\"declined\"") != line.npos) lines_.emplace_back(line);
   }
-  // Those since the last call.
+  // Takes the declined calls since the last call.
   void take(bool backward, std::vector<DeclinedCall>& list) {
     for (const std::string& line : std::exchange(lines_, {})) {
       const Json event = Json::parse(line);
@@ -249,7 +249,7 @@ CallOutcome ProviderCall::run(const std::vector<Tensor>& inputs, const std::vect
   std::vector<Tensor> given, leaves;
   for (size_t t = 0; t < inputs.size(); ++t) {
     Tensor value = inputs[t];
-    // What a call changes is made again for each, in its layout.
+    // An operand that a call changes is made again for each call, in its layout.
     if (value.defined() && !gradients_)
       value = which_.layout > 0 ? kLayouts[which_.layout - 1].make(value) : copied(value);
     if (value.defined() && gradients_ && call_.places[t].requires_grad) {

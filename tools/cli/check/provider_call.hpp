@@ -12,9 +12,9 @@ struct ProviderCase {
   size_t sample = 0;
   uint64_t seed = 0;
   bool single = false;      // f64 tensors as f32
-  size_t layout = 0;        // of kLayouts, from 1; 0: contiguous
+  size_t layout = 0;        // index of kLayouts, from 1; 0: contiguous
   int64_t copies = 1;       // along the first dimension
-  bool copies_all = false;  // of all tensors; otherwise of the first
+  bool copies_all = false;  // copies all tensors; otherwise the first
 };
 
 struct DeclinedCall {
@@ -22,7 +22,7 @@ struct DeclinedCall {
   bool backward = false;
 };
 
-// What a call gave.
+// The outcome of a call.
 struct CallOutcome {
   std::string refusal;  // empty: the call was taken
   bool refused_backward = false;
@@ -30,7 +30,7 @@ struct CallOutcome {
   // Tensors and numbers; behind them what the call has changed in place. Undefined: none.
   std::vector<tenon::Tensor> results;
   std::vector<std::string> others;       // other results, as text
-  std::vector<tenon::Tensor> gradients;  // of each tensor that requires grad; undefined: none
+  std::vector<tenon::Tensor> gradients;  // one for each tensor that requires grad; undefined: none
 
   bool refused_forward() const { return !refusal.empty() && !refused_backward; }
   tenon::Json json() const;  // but for the tensors
@@ -43,7 +43,7 @@ class ProviderCall {
   const std::vector<tenon::Tensor>& inputs() const { return inputs_; }
   // Names of the tensors that require grad, in their order.
   const std::vector<std::string>& differentiable() const { return names_; }
-  // Of those that a call changes in place.
+  // Names of the operands that a call changes in place.
   const std::vector<std::string>& changed() const { return changed_; }
   CallOutcome run() { return run(inputs_, nullptr); }
   // With other inputs, differentiated by these gradients of its results.
@@ -52,8 +52,8 @@ class ProviderCall {
   // The gradients of results that the last run without given ones was differentiated by.
   const std::vector<tenon::Tensor>& seeds() const { return seeds_; }
   void leave_out_gradients() { gradients_ = false; }  // in runs from here
-  double multiply_adds() const;                       // of one call, as far as ops declare them
-  tenon::Json json() const;                           // what is needed to repeat it
+  double multiply_adds() const;                       // for one call, as far as ops declare them
+  tenon::Json json() const;                           // everything that repeats the call
 
  private:
   const DeclaredType& parameter_of(size_t tensor) const {

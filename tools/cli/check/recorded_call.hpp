@@ -89,7 +89,7 @@ class RecordedCall {
 
  private:
   std::vector<tenon::Tensor> leaves_, roots_, copies_;
-  std::vector<size_t> places_;  // of the roots among the results
+  std::vector<size_t> places_;  // places of the roots among the results
 };
 
 // Calls body(sample) with each sample whose graph is the same each time. What a rule throws is a

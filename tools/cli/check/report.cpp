@@ -1,4 +1,4 @@
-// What checking found, as text and JSON.
+// The report of a check as text and JSON.
 #include "report.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What checking found: kinds of findings with their remedies, and the report as text and as a
+// The report of a check: kinds of findings with their remedies, and the report as text and as a
 // document.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace cli {
 
 // A kind of finding, named in reports and tests. Unknown kinds have an empty remedy.
 std::string_view remedy_of(std::string_view kind);
-// What a finding of this kind contradicts.
+// The expectation that a finding of this kind contradicts.
 std::string_view expectation_of(std::string_view kind);
 
 struct Finding {

@@ -52,7 +52,7 @@ struct SampleValue {
     integers,
     numbers,
     document,
-    result  // of another op, which is called first, each time
+    result  // the result of another op, which is called first, each time
   };
   std::string name;
   Kind kind = Kind::none;
@@ -68,7 +68,7 @@ struct SampleValue {
   tenon::Json json() const;
 };
 
-// What a sample asks for beside the call: a file to write, or a call of another op.
+// A step of a sample beside the call: a file to write, or a call of another op.
 struct SampleStep {
   std::string file, content;
   std::string op;
@@ -84,9 +84,9 @@ struct Sample {
   std::vector<SampleStep> prepare;         // before the first call
   std::shared_ptr<const SampleStep> then;  // after each call: its results are results, too
   std::shared_ptr<const SampleFiles> files;
-  tenon::Json inputs;  // of a module: what to call it with, by name
+  tenon::Json inputs;  // a module's arguments, by name
   tenon::GradcheckOptions gradcheck;
-  // What to expect.
+  // Expectations of the sample.
   bool layouts = true, precision = true, deterministic = true, mutation = true, leaks = true;
   std::string dump() const;
 };
@@ -95,18 +95,18 @@ struct Sample {
 class SampleCall {
  public:
   SampleCall(const std::string& op, Sample sample, uint64_t seed);
-  // Of a module's forward; floating tensors are f32, as parameters are.
+  // Arguments of a module's forward; floating tensors are f32, as parameters are.
   SampleCall(const tenon::Module& module, Sample sample, uint64_t seed);
   friend tenon::Module make_module(const std::string& type, const Sample& sample, uint64_t seed);
 
   // Every tensor of the call in order, those in lists included.
   std::vector<tenon::Tensor> tensors;
   struct Place {
-    size_t value;  // of the sample
+    size_t value;  // value of the sample
     bool requires_grad;
   };
   std::vector<Place> places;
-  // Of the parameter that a tensor is for.
+  // The name of the parameter that a tensor is for.
   const std::string& name_of(size_t tensor) const {
     return sample_.values[places[tensor].value].name;
   }
@@ -115,7 +115,7 @@ class SampleCall {
   // of the sample's `then` are behind those of the op.
   std::vector<tenon::Value> operator()(const std::vector<tenon::Tensor>& given,
                                        uint64_t draw = 1) const;
-  // The same with one more keyword.
+  // Calls with one more keyword.
   std::vector<tenon::Value> with(const std::string& keyword, const tenon::Tensor& tensor) const;
 
  private:
@@ -131,7 +131,7 @@ class SampleCall {
   std::optional<tenon::Op> op_;  // or
   tenon::Module module_;
   Sample sample_;
-  std::vector<SampleCall> before_;  // of values that are results of other ops, in their order
+  std::vector<SampleCall> before_;  // calls whose results are values of this one, in order
   std::shared_ptr<const SampleCall> then_;
 };
 
@@ -144,7 +144,7 @@ std::vector<tenon::Tensor> tensors_of(const std::vector<tenon::Value>& results);
 // Reads what an author wrote; throws ValueError that names the place.
 std::vector<Sample> parse_samples(const std::string& json,
                                   const std::vector<DeclaredType>& parameters);
-// The same of a module's attributes, beside which `inputs` may be given.
+// Reads samples of a module's attributes, beside which `inputs` may be given.
 std::vector<Sample> parse_module_samples(const std::string& json,
                                          const std::vector<DeclaredType>& attributes);
 // A module with the attributes of a sample.

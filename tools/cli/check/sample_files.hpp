@@ -13,7 +13,7 @@ class SampleFiles {
 
   // Writes a file that all calls share, with the folders that its name has.
   void write(const std::string& name, const std::string& content) const;
-  // What was prepared under this name, a file or a folder; otherwise a path for the calls of this
+  // The file or folder that was prepared under this name; otherwise a path for the calls of this
   // thread alone.
   std::string path(const std::string& name) const;
   // Removes what calls of this thread have written.
@@ -25,7 +25,7 @@ class SampleFiles {
   const bool preparing_;
 };
 
-// What is wrong with a name; empty: nothing.
+// The fault of a name; empty: nothing.
 std::string file_name_fault(const std::string& name);
 
 }  // namespace cli

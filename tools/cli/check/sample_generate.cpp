@@ -73,7 +73,7 @@ std::vector<SampleValue> tensor_choices(const DeclaredType& type, const Shape& b
   return list;
 }
 
-// What a parameter may be tried with, simplest first; empty: nothing is known to try.
+// Values that a parameter may be tried with, simplest first; empty: nothing is known to try.
 std::vector<SampleValue> choices(const DeclaredType& type, const Shape& base,
                                  const std::vector<std::string>& texts) {
   std::vector<SampleValue> list;

@@ -203,7 +203,7 @@ SampleValue read_value(const std::string& place, const Json& document, const Dec
   return value;
 }
 
-// What of an object is not an argument; false for other keys.
+// Reads a member of an object that is not an argument; false for other keys.
 using ReadOther = std::function<bool(const std::string& key, const std::string& place,
                                      const Json& document, Sample& sample)>;
 

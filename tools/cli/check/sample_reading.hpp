@@ -1,4 +1,4 @@
-// What the readers of samples share.
+// Shared code of the readers of samples.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What separates a process that runs a plugin from all others.
+// Separation of a process that runs a plugin from all others.
 #include "sandbox.hpp"
 
 #include <array>
@@ -75,8 +75,8 @@ int parent_of(int process) {
   return parent;
 }
 
-// What the caller must not signal, as arguments of kill: its ancestors, their groups, all processes. In
-// a separate namespace the first process is the only ancestor that has a number.
+// Processes that the caller must not signal, as arguments of kill: its ancestors, their groups, all
+// processes. In a separate namespace the first process is the only ancestor that has a number.
 std::vector<uint32_t> watchers(bool separate) {
   std::vector<uint32_t> list{1, 0xffffffffu};
   const auto add = [&](int number) { list.push_back(static_cast<uint32_t>(number)); };

@@ -1,4 +1,4 @@
-// What separates a process that runs a plugin from all others.
+// Separation of a process that runs a plugin from all others.
 #pragma once
 
 namespace cli {

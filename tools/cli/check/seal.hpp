@@ -10,10 +10,10 @@
 
 namespace cli {
 
-// What parent and child alone know. Made by the parent for each child.
+// A secret that parent and child alone know. Made by the parent for each child.
 struct Secret {
   std::array<uint64_t, 2> key{};
-  uint8_t exit_code = 0;  // of a child that reached its end
+  uint8_t exit_code = 0;  // exit code of a child that reached its end
   static Secret make();
 };
 

@@ -20,13 +20,13 @@ using Kind = SampleValue::Kind;
 
 namespace {
 
-// Of one order with one set of objects, and of all.
+// Most calls of one order with one set of objects, and of all.
 constexpr int kMostCalls = 400, kMostCallsOfAll = 4000;
 constexpr size_t kMostOrders = 27, kMostCombinations = 36;
 
 enum class Answer { not_asked, refused, declined, answered };
 
-// What became of the override in a traced call: the first event that names it, and what is inside.
+// The answer of the override in a traced call: the first event that names it, and what is inside.
 Answer answer_in(const tenon::TraceScope& trace, const OverrideCheck& check, bool failed) {
   int64_t depth = -1;
   for (const std::string& line : trace.lines()) {

@@ -15,7 +15,7 @@ using tenon::Value;
 
 namespace {
 
-// Those that the author gives have to be taken.
+// The op must accept the author's samples.
 bool read_samples(OpCheck& check) {
   try {
     check.samples = parse_samples(check.op.samples, check.op.parameters);
@@ -45,7 +45,7 @@ bool read_samples(OpCheck& check) {
   return !check.samples.empty();
 }
 
-// What became of the arguments that were tried.
+// Refusals of the arguments that were tried.
 struct Refusals {
   std::string last, first;
   int64_t count = 0;
@@ -154,7 +154,7 @@ void check_call(OpCheck& check, const Sample& sample) {
   if (!difference(pieces, pieces_of(other(other.tensors, 2)), kExact).empty()) check.random = true;
 }
 
-// What is declared and never seen.
+// Finds declarations that no call confirms.
 void check_idle_declarations(OpCheck& check) {
   for (const DeclaredType& type : check.op.parameters) {
     if (type.alias.empty() || type.is_out()) continue;

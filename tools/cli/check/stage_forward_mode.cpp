@@ -148,7 +148,7 @@ class DualCall {
                : format_text("once in f64 and once in f32, the tangent of result{}", breach);
   }
 
-  // Where results are copied with the inputs, tangents are.
+  // Copies of the inputs that give copies of the results must give copies of the tangents.
   std::string of_copies() const {
     for (const Tensor& tensor : given_.call.tensors) {
       if (!tensor.defined() || tensor.dim() == 0) return "";

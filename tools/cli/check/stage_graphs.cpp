@@ -85,7 +85,8 @@ class GraphCheck {
     return "";
   }
 
-  // Of the gradient that arrives: what a sum sends back has strides of 0, in all or some dimensions.
+  // Layouts of the arriving gradient: the gradient from a sum has strides of 0, in all or some
+  // dimensions.
   std::string of_seed_layouts() const {
     const auto graph = made(copied(call_.tensors));
     for (const Layout& layout : kLayouts) {
@@ -115,7 +116,7 @@ class GraphCheck {
   std::string of_singles() const {
     const auto graph = made(in_single(copied(call_.tensors)));
     if (!graph || graph->roots().empty()) return "";
-    // The same seeds, as f32.
+    // The seeds of the f64 graph, converted to f32.
     const auto plain = made(copied(call_.tensors));
     std::vector<Tensor> seeds = plain->seeds();
     if (seeds.size() != graph->roots().size()) return "";
@@ -356,7 +357,7 @@ class GraphCheck {
                                found);
   }
 
-  // Of empty inputs a backward may be refused, but must not fall over.
+  // A backward of empty inputs may be refused, but must not crash.
   std::string of_nothing() const {
     std::vector<Tensor> values;
     for (const Tensor& tensor : call_.tensors) {

@@ -72,7 +72,7 @@ class Inputs {
     return generated.samples[0];
   }
 
-  // Those that the author gives have to be taken.
+  // The module must accept the author's inputs.
   std::optional<Sample> read_inputs(const Module& made, const std::vector<DeclaredType>& inputs,
                                     const Sample& attributes) {
     try {

@@ -109,7 +109,7 @@ class DirectionalCheck {
       sum += numbers[i] * direction(i);
     return sum;
   }
-  // Of the outputs that require grad, times their seeds, along the direction of one leaf.
+  // The slope of the outputs that require grad, times their seeds, along the direction of one leaf.
   double slope(const Tensor& leaf, const std::vector<Tensor>& seeds, double factor = 1) const {
     const double step = kStep * factor;
     const std::vector<double> numbers = numbers_of(leaf.detach());

@@ -26,7 +26,7 @@ void check_module_threads(ModuleCheck& check, const ModuleCall& call) {
     return all;
   };
   try {
-    // What it draws, or keeps of the call before, is in the order of the calls.
+    // Random draws, and state from the call before, depend on the order of the calls.
     if (!difference(outputs(1), outputs(2), kExact).empty()) return;
   } catch (const tenon::Error&) {  // some inputs are refused
     return;

@@ -93,7 +93,7 @@ class Values {
     return list;
   }
 
-  // What a loop over batches of a test set must not change.
+  // State that a loop over batches of a test set must not change.
   std::string of_state() const {
     std::vector<std::vector<char>> before;
     for (const auto& [name, tensor] : state()) before.push_back(bytes_of(tensor));
@@ -186,7 +186,7 @@ class Values {
     return differs("once with and once without recording", outputs(copied(forward_.tensors)));
   }
 
-  // Where the results of two and three copies are copies, those of more are.
+  // If the results of two and three copies are copies, those of more must be.
   std::string of_copies() const {
     for (const Tensor& tensor : forward_.tensors) {
       if (!tensor.defined() || tensor.dim() == 0) return "";

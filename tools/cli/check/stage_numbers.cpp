@@ -154,7 +154,7 @@ bool holds(tenon::DType dtype, const Tensor& tensor) {
   return true;
 }
 
-// Where the result of i64 is one of a narrower dtype, that dtype gives it, too.
+// If a narrower dtype can hold the result of i64, a call in that dtype must give it too.
 void check_narrow_integers(OpCheck& check, const Sample& sample) {
   const std::optional<Sample> whole = of_integers(sample);
   if (!whole) return;
@@ -196,7 +196,7 @@ void check_narrow_integers(OpCheck& check, const Sample& sample) {
   }
 }
 
-// Where results grow evenly with all inputs, as those of sums, copies and maxima do, they must for
+// If results grow evenly with all inputs, as those of sums, copies and maxima do, they must for
 // integers that no double holds.
 void check_integers(OpCheck& check, const Sample& sample) {
   const std::optional<Sample> integers = of_integers(sample);

@@ -13,7 +13,7 @@ using tenon::Tensor;
 
 namespace {
 
-// What differs; empty: nothing.
+// The difference of an object from its file; empty: none.
 std::string difference_in_file(const TypeCheck& check, const Tensor& object,
                                const std::string& file) {
   for (const auto& [name, loaded] : tenon::load_tensors(file)) {

@@ -68,7 +68,7 @@ void check_broadcasting(OpCheck& check, const Sample& sample, bool single) {
                              sample.values[call.places[t].value].name, narrow.name, what);
     }
   }
-  // Where most forms are broadcast, all are.
+  // If most forms are broadcast, all must be.
   if (agreed >= 3 && !breach.empty()) check.find("broadcast", breach, &sample);
 }
 

@@ -16,7 +16,7 @@ namespace {
 // The operands of one call, with a history from what they are made of.
 struct RecordedOperands {
   std::vector<Tensor> operands, leaves;
-  std::vector<std::string> names;  // of the leaves
+  std::vector<std::string> names;  // names of the leaves
 
   void add_leaf(const Tensor& leaf, const std::string& name) {
     leaves.push_back(leaf);
@@ -146,7 +146,7 @@ void check_override_gradients(OverrideCheck& check) {
   const bool changes =
       std::any_of(check.op.parameters.begin(), check.op.parameters.end(),
                   [](const DeclaredType& type) { return type.mutates && !type.is_out(); });
-  if (changes) return;  // what requires grad is not changed in place
+  if (changes) return;  // a tensor that requires grad is not changed in place
   for (const AnsweredCall& call : check.calls) check_gradient(check, call);
 }
 

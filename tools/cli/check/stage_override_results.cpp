@@ -164,7 +164,7 @@ void check_override_results(OverrideCheck& check) {
   for (const AnsweredCall& call : check.calls) {
     try {
       check_result(check, call);
-    } catch (const tenon::Error& error) {  // of an object's maker or conversion
+    } catch (const tenon::Error& error) {  // thrown by an object's maker or conversion
       check.listener.note(format_text("on {} results are not compared: {}",
                                       order_text(call.operands), error.what()));
     }

@@ -22,10 +22,10 @@ void check_override_threads(OverrideCheck& check) {
       calls.push_back(check.call_of(check.calls[c]));
       alone.push_back(results(c));
     }
-  } catch (const tenon::Error&) {  // of an object's maker or conversion
+  } catch (const tenon::Error&) {  // thrown by an object's maker or conversion
     return;
   }
-  // The same calls twice where there are few.
+  // Calls repeat when there are few.
   const std::string breach = breach_together(kCallers, rounds, [&](size_t thread) {
     const size_t c = thread % count;
     const std::string what = difference(alone[c], results(c), kExact);

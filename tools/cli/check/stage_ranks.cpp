@@ -55,7 +55,7 @@ class Reshaped {
     return difference(expected, *found, tolerance_);
   }
 
-  // The same for a row of this many elements, the given ones over and over.
+  // The breach for a row of this many elements, the given ones over and over.
   std::optional<std::string> repeated_breach(int64_t length) {
     const auto row = [&](const Tensor& tensor) {
       return with_elements(tenon::empty_tensor({length}, tensor.dtype()), numbers_of(tensor));
@@ -121,7 +121,7 @@ bool check_sample_ranks(OpCheck& check, const Sample& sample, bool single) {
   return true;
 }
 
-// Of an op by element: every length of a row, then a long one.
+// Lengths of an op by element: every length of a row, then a long one.
 void check_lengths(OpCheck& check, const Sample& sample, bool single) {
   Reshaped op(check, sample, single);
   const auto look = [&](int64_t length) {
@@ -147,7 +147,7 @@ void check_lengths(OpCheck& check, const Sample& sample, bool single) {
 
 // ---- dimensions in front ----
 
-// The same call with dimensions counted from the end, so that others may come in front.
+// The sample with dimensions counted from the end, so that others may come in front.
 Sample counted_from_end(OpCheck& check, const Sample& sample, int64_t rank) {
   Sample other = sample;
   for (size_t v = 0; v < other.values.size(); ++v) {
@@ -167,7 +167,8 @@ Tensor behind(const Tensor& tensor, int64_t count) {
   return reshaped(tensor, shape);
 }
 
-// Where one dimension of size 1 in front of all operands is one in front of all results, several are.
+// If one dimension of size 1 in front of all operands becomes one in front of all results, several
+// must.
 void check_dimensions_in_front(OpCheck& check, const Sample& sample) {
   const SampleCall plain = check.call_of(sample);
   if (plain.tensors.empty() || !plain.tensors[0].defined()) return;

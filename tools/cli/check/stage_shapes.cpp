@@ -12,7 +12,7 @@ using tenon::Tensor;
 
 namespace {
 
-// Where shapes alone are computed, from zeros, results have those of the call.
+// Results that are computed from shapes alone must have the shapes of the call.
 void check_shape(OpCheck& check, const Sample& sample, bool single) {
   const SampleCall call = check.call_of(sample), again = check.call_of(sample);
   const std::vector<Tensor> given = single ? in_single(call.tensors) : call.tensors;

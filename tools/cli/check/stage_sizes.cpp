@@ -67,7 +67,7 @@ class Copies {
     return readable(tensors_of(*pieces));
   }
 
-  // What the results for `count` copies must be, from those for one and two.
+  // The expected results for `count` copies, from those for one and two.
   std::string breach(Law law, int64_t count, const std::vector<Tensor>& one,
                      const std::vector<Tensor>& two, const std::vector<Tensor>& many) const {
     if (one.size() != many.size()) return "";  // a list whose length is another question

@@ -12,7 +12,7 @@ using tenon::Tensor;
 namespace {
 
 constexpr size_t kMostInFull =
-    4;  // of which each subset is tried; of more each alone, and all but each
+    4;  // each subset of so many is tried; of more each alone, and all but each
 
 // As bits, but for none and all.
 std::vector<uint64_t> subsets(size_t count) {

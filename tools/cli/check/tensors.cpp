@@ -145,7 +145,7 @@ T whole_number(double number) {
 
 Tensor filled_with(tenon::IntList shape, tenon::DType dtype, const std::vector<double>& numbers) {
   const bool written = tenon::is_computed(tenon::real_dtype(dtype));
-  // What kernels do not compute in is converted.
+  // Dtypes that kernels do not compute in are converted.
   const Tensor result = tenon::empty_tensor(shape, written                 ? dtype
                                                    : tenon::is_half(dtype) ? tenon::f64
                                                                            : tenon::i64);
@@ -180,7 +180,7 @@ std::vector<Tensor> tensors_of(const std::vector<Piece>& pieces) {
 
 namespace {
 
-// The same elements in new memory of `count` elements, seen with these strides.
+// The tensor's elements in new memory of `count` elements, seen with these strides.
 Tensor laid_out(const Tensor& tensor, int64_t count, const std::vector<int64_t>& strides,
                 int64_t offset = 0) {
   const Tensor storage = tenon::empty_tensor({count}, tensor.dtype());
@@ -343,7 +343,7 @@ std::string difference(const Value& a, const Value& b, const Tolerance& toleranc
   if (!numbers.empty()) return number_difference(numbers, others, tolerance).empty() ? "" : found;
   if (x.tag == TENON_VALUE_STRING) return a.text() == b.text() ? "" : found;
   if (x.tag == TENON_VALUE_STRING_LIST) return a.strings() == b.strings() ? "" : found;
-  // What is left are JSON documents and modules, new objects each time.
+  // The other kinds are JSON documents and modules, new objects each time.
   return x.tag == TENON_VALUE_DTYPE && x.as.integer != y.as.integer ? found : "";
 }
 

@@ -66,8 +66,8 @@ extern const std::vector<Layout> kLayouts;
 // A result, or one tensor of a result that is a list of them.
 struct Piece {
   tenon::Tensor tensor;
-  tenon::Value other;  // where it is not a tensor
-  std::string type;    // of the tensor as the op gave it
+  tenon::Value other;  // a value that is not a tensor
+  std::string type;    // type of the tensor as the op gave it
 };
 std::vector<Piece> pieces_of(std::vector<tenon::Value> results);
 std::vector<tenon::Tensor> tensors_of(const std::vector<Piece>& pieces);
@@ -90,7 +90,7 @@ Tolerance wide_enough(Tolerance tolerance, const tenon::Tensor& a, const tenon::
 std::string difference(const tenon::Tensor& a, const tenon::Tensor& b, const Tolerance& tolerance);
 std::string difference(const std::vector<tenon::Tensor>& a, const std::vector<tenon::Tensor>& b,
                        const Tolerance& tolerance);
-// The same of results: "result 1 has 3 in one and 4 in the other at element 1".
+// The first difference of results: "result 1 has 3 in one and 4 in the other at element 1".
 std::string difference(const std::vector<Piece>& a, const std::vector<Piece>& b,
                        const Tolerance& tolerance);
 

@@ -13,7 +13,7 @@ namespace {
 struct Stage {
   const char* name;
   void (*check)(TypeCheck&, const ObjectSource&);
-  size_t most;  // of how many sources: all, or the first
+  size_t most;  // number of sources: all, or the first
 };
 constexpr size_t kAll = std::numeric_limits<size_t>::max();
 constexpr std::array kStages{Stage{"conversion", check_conversion, kAll},

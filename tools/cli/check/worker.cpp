@@ -108,7 +108,7 @@ void enter_folders(const std::string& folder) {
   const std::string current = folder + "/.current", temporary = folder + "/.temporary";
   std::error_code fault;
   for (const std::string& made : {current, temporary}) {
-    remove_tree(made, fault);  // of a process before
+    remove_tree(made, fault);  // left by a process before
     std::filesystem::create_directory(made, fault);
     if (fault) return;
   }
@@ -163,7 +163,7 @@ bool open_plugin(const WorkerOptions& options, Speaker& speaker) {
   speaker.stage("open");
   const ProcessState before = ProcessState::now();
   try {
-    // What ends the process is a finding here, each time.
+    // A plugin that ends the process is a finding here, each time.
     tenon::apply_config(tenon::Json::parse(R"({"quarantine": false})"));
     tenon::load_plugin(options.plugin);
     prefer_plugin(options.plugin);
@@ -183,7 +183,7 @@ void find_output(const WorkerOptions& options, const char* stage, Speaker& speak
     speaker.finding({"output", stage, format_text("it writes to stdout: {}", output), ""});
 }
 
-// What still uses the code of a plugin that was withdrawn: "tensor type, hook".
+// Holders of the code of a plugin that was withdrawn: "tensor type, hook".
 std::string holders_of(const Json& report) {
   std::vector<std::string> kinds;
   const Json holders = report["holders"];
@@ -301,7 +301,8 @@ int run_check_worker(const WorkerOptions& given) {
   if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) return kFault;
   close(nothing);
   limit(RLIMIT_CORE, 0);
-  // What a plugin leaves running comes to this process, however many forks are between.
+  // Processes that a plugin leaves running become children of this process, however many forks are
+  // between.
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   WorkerOptions options = given;
   options.own_output = true;

@@ -15,7 +15,7 @@ namespace cli {
 struct CheckTarget {
   std::string kind;  // "op", "module", "type", "override"
   std::string name;
-  tenon::Json declaration;  // of an op or a module
+  tenon::Json declaration;  // declaration of an op or a module
 };
 // All that is declared, or the one with this name; throws ValueError when there is none.
 std::vector<CheckTarget> check_targets(const tenon::Json& declarations, const std::string& name);

@@ -65,10 +65,10 @@ class Scanner {
 
   struct Member {
     std::string key;
-    size_t begin, value, end;  // of the key, of the value, behind it
+    size_t begin, value, end;  // offsets of the key, the value and its end
   };
   struct Object {
-    size_t begin = 0, end = 0;  // of the brackets
+    size_t begin = 0, end = 0;  // offsets of the brackets
     std::vector<Member> members;
     bool comma_behind = false;  // the last member has one
 
@@ -111,7 +111,7 @@ class Scanner {
   const std::string_view text_;
 };
 
-// Of the line that the place is in.
+// The indent of the line that has the place.
 std::string indent_at(std::string_view text, size_t at) {
   const size_t begin = text.rfind('\n', at == 0 ? 0 : at - 1);
   const size_t first = begin == npos ? 0 : begin + 1;
@@ -175,7 +175,8 @@ class Editor {
     const std::string outer = indent_at(text_, object.begin), inner = outer + unit_;
     std::string inserted = line_ + inner + member;
     if (!object.members.empty()) inserted += ",";
-    // What follows on the line goes to its own, but for a comment, which is about this line.
+    // Text after the bracket moves to a line of its own, but a comment, which is about this line,
+    // stays.
     const size_t next = text_.find_first_not_of(" \t", object.begin + 1);
     const bool rest = next != std::string::npos && text_[next] != '\n' && text_[next] != '\r' &&
                       text_[next] != '/';

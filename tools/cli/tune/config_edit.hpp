@@ -16,7 +16,7 @@ using NewPreference = std::pair<std::string, std::vector<std::string>>;
 std::string with_preferences(const std::string& config,
                              const std::vector<NewPreference>& preferences);
 
-// What changes from one text to another: a unified diff, empty where they are equal.
+// The changes from one text to another: a unified diff, empty where they are equal.
 std::string unified_diff(const std::string& before, const std::string& after,
                          const std::string& name);
 

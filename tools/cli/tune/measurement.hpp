@@ -1,4 +1,4 @@
-// What each provider takes for recorded calls.
+// Times of each provider for recorded calls.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,14 @@ namespace cli {
 struct MeasuredCall {
   const TunedCall* call = nullptr;
   std::string usual;                            // the provider without preferences
-  std::map<std::string, double> seconds;        // of one call: medians, of providers that take it
-  std::map<std::string, std::string> declined;  // of the others, why
+  // Seconds of one call: medians, for providers that take it.
+  std::map<std::string, double> seconds;
+  std::map<std::string, std::string> declined;  // reasons of the others
 };
 
 struct MeasureOptions {
   int64_t rounds = 5;
-  double least_seconds = 0.002;         // that a provider's turn takes for a call
+  double least_seconds = 0.002;         // least time of a provider's turn for a call
   std::function<double()> now;          // the clock
   std::function<void(double)> advance;  // called with the part that is done
   std::function<bool()> stop;           // asked between calls

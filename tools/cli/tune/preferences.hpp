@@ -19,7 +19,8 @@ struct CallClass {
   OperandClasses classes;
   int64_t calls = 0;
   std::string usual;                            // the providers without preferences
-  std::map<std::string, double> seconds;        // of all these calls, by who is asked first
+  // Time of all these calls, by the provider that is asked first.
+  std::map<std::string, double> seconds;
   std::map<std::string, std::string> declined;  // providers that take none of them, why
   double usual_seconds = 0;
   std::string winner;           // the fastest
@@ -33,7 +34,7 @@ std::vector<CallClass> classify(const std::vector<MeasuredCall>& calls, double l
 // The JSON object of a preference's "when".
 tenon::Json when_of(const OperandClasses& classes);
 
-// What changes at "ops"/"prefer" of the config: preferences for classes that were measured are
+// The changes at "ops"/"prefer" of the config: preferences for classes that were measured are
 // replaced; those for other classes and for all calls stay.
 std::vector<NewPreference> changed_preferences(const tenon::Json& config,
                                                const std::vector<CallClass>& classes);

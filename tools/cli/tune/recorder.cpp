@@ -89,7 +89,7 @@ std::string tensor_key(const tenon::Tensor& tensor) {
                      sizes_text(tensor.strides()), tensor.requires_grad() ? "*" : "");
 }
 
-// What distinguishes a call from others of the op.
+// The key that distinguishes a call from others of the op.
 std::string key_of(const tenon::Call& call) {
   std::string key = call.name();
   for (int64_t i = 0; i < call.size(); ++i) {

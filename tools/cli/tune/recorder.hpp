@@ -29,13 +29,13 @@ struct TunedCall {
   OperandClasses classes;
   std::vector<tenon_value> arguments;        // one for each parameter
   std::vector<tenon::Tensor> changing;       // operands that a training changes between such calls
-  std::vector<std::shared_ptr<void>> owned;  // what the arguments point to
-  int64_t count = 0;  // of calls with the same dtypes, sizes, strides and values
+  std::vector<std::shared_ptr<void>> owned;  // memory that the arguments point to
+  int64_t count = 0;  // number of calls with the same dtypes, sizes, strides and values
 };
 
-// What matters here of an op.
+// Properties of an op that tuning uses.
 struct TunedOp {
-  std::vector<std::string> providers;  // that may run it, by id
+  std::vector<std::string> providers;  // plugins that may run it, by id
   std::vector<std::string> parameters;
   size_t positional = 0;       // so many of them may be passed by position
   std::vector<bool> operands;  // by parameter: one tensor
