@@ -28,7 +28,7 @@ function(tenon_add_plugin)
     $<$<BOOL:${tenon_IS_TOP_LEVEL}>:$<TARGET_NAME_IF_EXISTS:tenon_warnings>>)
   tenon_link_whole(${arg_NAME} ${arg_LINK})
 
-  # What plugin.hpp says, for sources that include another header before it.
+  # The definition that plugin.hpp makes, for sources that include another header before it.
   target_compile_definitions(${arg_NAME} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:TENON_PLUGIN_BUILD=1>)
 
   # Kernels are loops over floats: vectorize them, and promise the compiler that no code reads errno

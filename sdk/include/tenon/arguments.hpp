@@ -81,7 +81,7 @@ constexpr Kind kind_of(std::string_view type) {
   if (base == "str") return list ? Kind::texts : Kind::text;
   return base == "dtype" ? Kind::dtype : Kind::argument;
 }
-// What a parameter of each Kind is read as, in their order.
+// The C++ type of a parameter of each Kind, in their order.
 using KindTypes = std::tuple<const Tensor&, TensorList, Argument, Scalar, std::vector<Scalar>,
                              int64_t, IntList, double, FloatList, bool, std::vector<bool>,
                              std::string_view, std::vector<std::string_view>, DType>;
@@ -106,7 +106,7 @@ constexpr void each_item(std::string_view schema, size_t list, Visit&& visit) {
   });
 }
 
-// Where a schema has a parameter or result of a name; index -1: nowhere.
+// Place of a named parameter or result in a schema; index -1: nowhere.
 struct Place {
   int index = -1;
   std::string_view type;
@@ -149,7 +149,7 @@ constexpr int lists_before(std::string_view schema, int index) {
   return lists;
 }
 
-// What a read of an unknown name gives, so that the compiler says one thing about it.
+// The result of reading an unknown name, so that the compiler reports one error for it.
 struct Unknown : Tensor {
   template <class T, std::enable_if_t<!std::is_base_of_v<T, Unknown>, int> = 0>
   operator T() const;
@@ -215,7 +215,7 @@ class ContextOf : public Context {
                   "behind one of several tensor lists a slot has no fixed place: count it, "
                   "needs_input_grad(slot)");
     int64_t slot = Parameter::place.index + i;
-    if constexpr (lists != 0) slot += slot_count() - slots;  // what the list has beyond one
+    if constexpr (lists != 0) slot += slot_count() - slots;  // slots of the list beyond one
     return Context::needs_input_grad(slot);
   }
 };

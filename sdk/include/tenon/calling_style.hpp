@@ -182,7 +182,7 @@ struct ResidualOf<std::tuple<T...>> {
 
 // ---- forward ----
 
-// What forward may return to decline: Results, which type.hpp defines, in overrides.
+// The result by which forward declines: Results, which type.hpp defines, in overrides.
 template <class R>
 struct MayDecline : std::false_type {};
 template <class D, class R>
@@ -332,7 +332,7 @@ tenon_status run_shape_rule(void*, tenon_context*, const tenon_value* arguments,
     return report_exception(error, schema_name(D::schema));
   }
 }
-// What cannot be counted is not: its op has refused the call, or will.
+// A call that cannot be counted counts as 0: its op has refused it, or will.
 template <class D>
 int64_t run_multiply_adds(void*, const tenon_value* arguments) {
   try {
@@ -341,7 +341,7 @@ int64_t run_multiply_adds(void*, const tenon_value* arguments) {
     return 0;
   }
 }
-// What it cannot judge is for a provider that takes every call.
+// A call that `declines` cannot judge goes to a provider that takes every call.
 template <class D>
 const char* run_declines(void*, const tenon_value* arguments) {
   try {
@@ -487,7 +487,8 @@ tenon_status run_rule(void*, tenon_context* handle, tenon_tensor* const* given, 
   }
 }
 
-// Of definitions without a forward too: elementwise ops, and rules for another plugin's op.
+// Whether a definition has instances, also one without a forward: elementwise ops, and rules for
+// another plugin's op.
 template <class D>
 constexpr bool is_instance() {
   if constexpr (Has_forward<D>::value)

@@ -77,7 +77,7 @@ class ConfiguredOp {
   struct Bound {
     std::vector<std::string> names;
     std::vector<Value> values;
-    std::vector<tenon_string> given;  // those that were configured, as calls pass them
+    std::vector<tenon_string> given;  // configured arguments, as calls pass them
     std::vector<tenon_value> given_values;
   };
   Op op_;

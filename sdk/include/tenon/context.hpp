@@ -81,7 +81,7 @@ class Context {
   void save_for_backward(const std::vector<Tensor>& tensors) {
     detail::check(host().context_save, context_, handles(tensors.data()), count(tensors));
   }
-  // The same for jvp, which sees these only.
+  // Saves tensors for jvp, which sees these only.
   void save_for_forward(std::initializer_list<Tensor> tensors) {
     detail::check(host().context_save_for_forward, context_, handles(tensors.begin()),
                   count(tensors));
@@ -151,7 +151,7 @@ class Context {
     detail::check(host().context_saved, context_, i, &tensor);
     return Tensor::take(tensor);
   }
-  // What the call of backward was asked for; in backward only.
+  // Options of the call of backward; in backward only.
   bool retain_graph() const { return (options() & TENON_BACKWARD_RETAIN_GRAPH) != 0; }
   bool create_graph() const { return (options() & TENON_BACKWARD_CREATE_GRAPH) != 0; }
 

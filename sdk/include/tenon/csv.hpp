@@ -20,8 +20,8 @@ TENON_NAMESPACE_BEGIN
 
 namespace data {
 
-// What a text may hold at most, so that no text takes memory many times its size: columns with names,
-// bytes of all names, and bytes of a cell that quotes are taken from.
+// Limits of a text, so that no text takes memory many times its size: columns with names, bytes of
+// all names, and bytes of a cell that quotes are taken from.
 inline constexpr int64_t kCsvMostColumns = 65536;
 inline constexpr int64_t kCsvMostNameBytes = int64_t{4} << 20;
 inline constexpr int64_t kCsvMostQuotedBytes = int64_t{1} << 20;
@@ -63,7 +63,7 @@ class CsvCursor {
 
   char delimiter() const { return delimiter_; }
   char point() const { return point_; }
-  // Of the row that next_row found.
+  // Line of the row that next_row found.
   int64_t row_line() const { return row_line_; }
   // "3:12", line and column of the cell that was taken last.
   std::string place() const {
@@ -112,7 +112,7 @@ class CsvCursor {
 
   // The next cell; its text is valid until the next call.
   CsvCell take_cell() { return take(true); }
-  // The same without a look at its text, which may be of any length.
+  // Skips a cell without a look at its text, which may be of any length.
   void skip_cell() { take(false); }
 
   // After a cell: whether another one follows in the row.
@@ -350,7 +350,7 @@ struct CsvTable {
   struct Free {
     void operator()(float* memory) const { std::free(memory); }
   };
-  std::vector<std::string> names;         // of the columns; empty without a header
+  std::vector<std::string> names;         // names of the columns; empty without a header
   std::unique_ptr<float[], Free> values;  // row after row; of std::malloc
   int64_t rows = 0, columns = 0;
 };

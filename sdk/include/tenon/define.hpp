@@ -114,7 +114,7 @@ constexpr uint32_t flags_of() {
   return flags;
 }
 
-// Of `element`: the types that its first dtype calls it with.
+// Whether `element` takes the types that its first dtype calls it with.
 template <class D, class T, size_t... I, size_t... P>
 constexpr bool element_takes(std::index_sequence<I...>, std::index_sequence<P...>) {
   using First = std::conditional_t<PromotionOf<D>::value == TENON_PROMOTE_CONDITION, bool, T>;
@@ -251,7 +251,7 @@ constexpr bool check_types() {
   if constexpr (Has_declines<D>::value) fits = check_declines<D>() && fits;
   return check_rules<D>() && fits;
 }
-// What a definition's own types show to be wrong is explained; nothing more is made of it then.
+// Explains faults that a definition's own types show; such a definition is used no further.
 // Overrides may decline.
 template <class D, bool Override = false>
 constexpr bool check_definition() {

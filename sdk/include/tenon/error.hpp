@@ -16,8 +16,8 @@ TENON_NAMESPACE_BEGIN
 // through plugins. Any thread.
 class Error : public std::exception {
  public:
-  // What is not defaulted is kept out of line, because of the fifteen classes below: a copy in each
-  // takes a tenth of the compile time of a small plugin.
+  // Functions that are not defaulted are out of line, because of the fifteen classes below: a copy
+  // in each takes a tenth of the compile time of a small plugin.
   __attribute__((cold, noinline)) Error(tenon_status kind, std::string_view message) : kind_(kind) {
     host().error_set(&error_, kind, message.data(), static_cast<int64_t>(message.size()));
   }
@@ -53,8 +53,8 @@ class Error : public std::exception {
   }
   const char* op() const noexcept { return host().error_op(error_); }
   const char* provider() const noexcept { return host().error_provider(error_); }
-  // What led to it: the failure of another op that the op called, or why its plugin would not load.
-  // Kind 0 when nothing is known.
+  // The error that led to this one: the failure of another op that the op called, or why its plugin
+  // would not load. Kind 0 when nothing is known.
   Error cause() const {
     Error cause;
     host().error_pass(&cause.error_, host().error_cause(error_));

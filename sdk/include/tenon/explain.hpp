@@ -1,4 +1,4 @@
-// What a call would do, and why, without making it.
+// Explanations of calls: what a call would do, and why, without making it.
 //
 //   std::puts(explain_text(explain(Op("add"), x, y, arg("alpha") = 2)).c_str());
 //

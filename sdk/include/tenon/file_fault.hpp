@@ -1,4 +1,4 @@
-// What is wrong with the contents of a file, as the parsers of csv.hpp and npy.hpp report it.
+// Faults in the contents of a file, as the parsers of csv.hpp and npy.hpp report it.
 #pragma once
 
 #include <exception>

@@ -459,7 +459,7 @@ bool gradcheck(F function, const std::vector<Tensor>& inputs,
       .run();
 }
 
-// The same for the gradients themselves: the second order. `grad_outputs` are the gradients of the
+// Checks the gradients of the gradients: the second order. `grad_outputs` are the gradients of the
 // function's outputs to start from; arbitrary ones when left out.
 template <class F>
 bool gradgradcheck(F function, const std::vector<Tensor>& inputs,

@@ -48,7 +48,7 @@ inline std::vector<double> numbers_of(const Tensor& tensor) {
   const auto* from = static_cast<const double*>(whole.view_record().data);
   return std::vector<double>(from, from + number_count(whole));
 }
-// Where a number is in memory.
+// Address of a number in memory.
 inline char* number_place(const Tensor& input, int64_t number) {
   const bool complex = is_complex(input.dtype());
   int64_t element = complex ? number / 2 : number, offset = 0;

@@ -1,5 +1,5 @@
-// What gradcheck.hpp says of a mismatch: both Jacobians, the worst entries, the likely cause, and
-// code that repeats it.
+// Reports of gradcheck.hpp about a mismatch: both Jacobians, the worst entries, the likely cause,
+// and code that repeats it.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct GradcheckOptions {
   // Compares v^T J u for two fixed directions instead of all of J: for large inputs. Where that
   // fails the full form decides, and reports.
   bool fast_mode = false;
-  // What fast mode's directions are drawn from; an Op's own name when empty.
+  // The name that fast mode's directions are drawn from; an Op's own name when empty.
   std::string name = {};
 };
 
@@ -38,7 +38,7 @@ struct GradcheckFailure {
   std::string message;
 };
 
-// What is checked: the function, and how code would write it.
+// The checked call: the function, and how code would write it.
 struct CheckedCall {
   CheckedFunction function;
   std::string code = "function", name = {};
@@ -61,7 +61,7 @@ class GradcheckReport {
     const NoGrad scope;
     return call(given_);
   }
-  // Of every call the same number, shapes and dtypes as at first.
+  // Requires the number, shapes and dtypes of the first call's outputs.
   std::vector<Tensor> call(const std::vector<Tensor>& inputs) const {
     std::vector<Tensor> outputs = function_(inputs);
     if (outputs.size() != outputs_.size()) {
@@ -267,10 +267,10 @@ class GradcheckReport {
 
   const char* name_;
   CheckedFunction function_;
-  std::vector<Tensor> outputs_;  // of the first call
+  std::vector<Tensor> outputs_;  // outputs of the first call
   std::string code_;
   std::vector<Tensor> inputs_;
-  std::vector<Tensor> given_;  // what the function is given: inputs_, or the same without history
+  std::vector<Tensor> given_;  // arguments of the function: inputs_, or these without history
   size_t grad_outputs_;        // the last ones are gradients to start from
   GradcheckOptions options_;
   uint64_t seed_ = 14695981039346656037u;

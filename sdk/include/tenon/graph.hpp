@@ -47,7 +47,7 @@ class Node {
   bool released() const { return info().released != 0; }
   bool has_stash() const { return info().stashed != 0; }
 
-  // Where the gradient of each input goes; `node` is undefined where it goes nowhere.
+  // The destination of the gradient of each input; `node` is undefined where it goes nowhere.
   struct Edge;
   inline std::vector<Edge> next_edges() const;
 
@@ -113,7 +113,7 @@ class Node {
 
 struct Node::Edge {
   Node node;
-  uint32_t output = 0;  // of `node`
+  uint32_t output = 0;  // output of `node`
 };
 
 inline std::vector<Node::Edge> Node::next_edges() const {

@@ -1,5 +1,5 @@
-// What a Module and all_modules have in common: registering hooks. <tenon/module_hooks.hpp> has
-// what a hook's function sees.
+// The common base of Module and all_modules: registering hooks. <tenon/module_hooks.hpp> has what a
+// hook's function sees.
 #pragma once
 
 #include <utility>

@@ -35,7 +35,7 @@ class Hook {
   void remove() const { host().hook_remove(handle_); }
   // Inside a hook: whether the running backward reaches the tensor or node of this one.
   bool awaited() const { return host().backward_reaches(handle_) != 0; }
-  // What Tensor::remove_hook takes.
+  // The id that Tensor::remove_hook takes.
   int64_t id() const { return host().hook_id(handle_); }
 
  private:

@@ -97,7 +97,7 @@ struct InPlaceByCopy<Definition, std::index_sequence<I...>> {
   using Other = Argument;
   static Tensor forward(const Tensor& input, const Other<I>&... others) {
     static const Op op(schema_name(Definition::schema)), copy("copy_");
-    // What the op saves for its gradient stays as it was.
+    // Tensors that the op saves for its gradient stay as they were.
     const bool recorded =
         GradMode::enabled() && (input.requires_grad() || (is_recorded(others.value()) || ...));
     static const Op clone("clone");

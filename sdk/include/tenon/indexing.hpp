@@ -10,7 +10,7 @@
 TENON_NAMESPACE_BEGIN
 namespace indexing {
 
-// What indexing is made of; each is looked up once.
+// The ops that indexing is made of; each is looked up once.
 struct Ops {
   Op select{"select"}, slice{"slice"}, unsqueeze{"unsqueeze"}, permute{"permute"}, expand{"expand"},
       index{"index"}, index_put{"index_put"}, copy_{"copy_"}, fill_{"fill_"}, full{"full"},
@@ -82,9 +82,9 @@ class Index {
   Tensor tensor_;
 };
 
-// What x[index] is: a tensor like any other, a view of x unless an index is a tensor. Assigning to
-// the expression itself writes to x: `x[0] = y`, `x[mask] += 1`; what is written is broadcast, and
-// converted to the dtype of x. A variable that holds it is an ordinary tensor.
+// The result of x[index]: a tensor like any other, a view of x unless an index is a tensor.
+// Assigning to the expression itself writes to x: `x[0] = y`, `x[mask] += 1`; what is written is
+// broadcast, and converted to the dtype of x. A variable that holds it is an ordinary tensor.
 class Element : public Tensor {
  public:
   explicit Element(Tensor view) : Tensor(std::move(view)) {}

@@ -83,7 +83,7 @@ class Json {
   bool as_bool(bool fallback = false) const {
     return is_null() ? fallback : value().as.integer != 0;
   }
-  // Where a config has it, for messages: "FILE:3:14: /plugins/0/name".
+  // Its place in a config, for messages: "FILE:3:14: /plugins/0/name".
   std::string place() const {
     if (node_ == nullptr) return {};
     Value text;

@@ -43,7 +43,7 @@ class MessagePart {
  private:
   std::string_view text_;
   uint64_t magnitude_ = 0;
-  char sign_ = '\0';  // of a number
+  char sign_ = '\0';  // sign of a number
 };
 
 __attribute__((cold, noinline)) inline std::string message(

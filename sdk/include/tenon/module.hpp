@@ -12,8 +12,8 @@
 
 TENON_NAMESPACE_BEGIN
 
-// What a load that is not strict found: names that the state lacks, and names that the module does
-// not know.
+// Differences that a load without `strict` accepted: names that the state lacks, and names that the
+// module does not know.
 struct LoadReport {
   std::vector<std::string> missing, unexpected;
 };

@@ -76,7 +76,7 @@ class Parameter;
 class Buffer;
 class Child;
 
-// What members are registered in, and where definitions find their names.
+// Base of module definitions: registers members and finds names.
 class ModuleBase {
  public:
   using Parameter = detail::Parameter;
@@ -98,7 +98,7 @@ class ModuleBase {
 template <class Handle>
 class Member : public Handle {
  public:
-  // Of an instance that is cloned: bound to the copy. Otherwise the value alone.
+  // Copies a member: bound to the copy when its instance is cloned, else the value alone.
   Member(const Member& other) : Handle() {
     const ModuleInMaking& making = module_in_making();
     if (other.owner_ != nullptr && making.copying)
@@ -237,7 +237,7 @@ struct HandleParameter<Json> {
   }
 };
 
-// What the attribute of a schema type is given to the constructor as.
+// Reads an attribute as the type that the constructor gets it as.
 template <class D, size_t I>
 auto read_attribute(const tenon_value* attributes) {
   constexpr std::string_view type = count_schema(D::schema, false).types[I];
@@ -307,7 +307,7 @@ void call_forward(R (Owner::*forward)(P...) const, const D& self, const tenon_va
                   tenon_value* results) {
   call_forward<Owner>(forward, self, arguments, results, std::index_sequence_for<P...>{});
 }
-// Of a definition whose instances have their own forward schemas.
+// Calls forward of a definition whose instances have their own forward schemas.
 template <class D>
 void call_own_forward(const D& self, const tenon_value* arguments, tenon_value* results) {
   tenon_string schema{};
@@ -344,7 +344,7 @@ tenon_status run_module_as_mode(void*, void* state, tenon_module*, const tenon_c
                 [&] { return static_cast<const D*>(state)->tenon_function(Call(call)); });
 }
 
-// What forward takes and gives, against its schema.
+// Checks parameters and results of forward against its schema.
 template <class... P, size_t... I>
 constexpr bool parameters_fit(const SchemaCounts& schema, std::index_sequence<I...>) {
   return (takes<P>(schema.types[I]) && ...);

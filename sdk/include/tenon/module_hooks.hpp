@@ -20,7 +20,7 @@ TENON_NAMESPACE_BEGIN
 // The arguments or results of a call, as a hook sees them; valid while it runs.
 class HookValues {
  public:
-  // Of one run; `replacements` is null where nothing may be replaced.
+  // Values of one run of a hook; `replacements` is null where nothing may be replaced.
   HookValues(Span<const tenon_value> values, const tenon_string* names, tenon_value* replacements)
       : values_(values), names_(names), replacements_(replacements) {}
   HookValues(const HookValues&) = delete;
@@ -102,7 +102,7 @@ using ModuleState = std::vector<std::pair<std::string, Tensor>>;
 
 // The keys in which a state and a module differ.
 struct IncompatibleKeys {
-  std::vector<std::string> missing;     // of the state
+  std::vector<std::string> missing;     // names that the state lacks
   std::vector<std::string> unexpected;  // in it
 };
 

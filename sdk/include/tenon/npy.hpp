@@ -39,14 +39,14 @@ struct NpyLayout {
   int64_t element_bytes = 4;
   std::vector<int64_t> shape;
   bool fortran_order = false;
-  int64_t offset = 0;  // of the data in the file
-  int64_t bytes = 0;   // of the data
+  int64_t offset = 0;  // offset of the data in the file
+  int64_t bytes = 0;   // size of the data
 };
 
 inline constexpr int64_t kNpyPreamble = 12;  // magic, version and the longer form of the length
 inline constexpr int64_t kNpyMostHeader = int64_t{64} * 1024;  // longer ones are refused
 inline constexpr int64_t kNpyMostRank = 16;
-// What of a file's beginning `parse_npy` needs, or all of a shorter file.
+// Bytes of a file's beginning that `parse_npy` needs, or all of a shorter file.
 inline constexpr int64_t kNpyHead = kNpyPreamble + kNpyMostHeader;
 
 class NpyParser {

@@ -1,5 +1,5 @@
-// What can be overridden, stand-ins for it, and whether a call would dispatch: all of it read from
-// the table of ops. wrap_tenon_function (define.hpp) makes a C++ function overridable.
+// Overridable ops, stand-ins for them, and whether a call would dispatch: all of it read from the
+// table of ops. wrap_tenon_function (define.hpp) makes a C++ function overridable.
 //
 //   get_overridable_functions()["nn.functional"]   {"adaptive_avg_pool1d", ...}
 //   get_ignored_functions()                        {{"ones", "it has no tensor operands ..."}, ...}

@@ -48,7 +48,7 @@ inline Draws reserve_draws(int64_t count) {
   return draws;
 }
 inline void seed_generator(uint64_t seed) { host().generator_seed(seed); }
-// Where the generator is, and continuing there, as a resumed training does.
+// State of the generator, and continuing from it, as a resumed training does.
 inline Draws generator_state() { return reserve_draws(0); }
 inline void set_generator_state(const Draws& state) {
   host().generator_state_set(state.seed, state.offset);

@@ -24,7 +24,7 @@ struct IsArray : std::false_type {};
 template <class T, size_t N>
 struct IsArray<std::array<T, N>> : std::true_type {};
 
-// Of a Scalar[], whose numbers are of one kind.
+// The elements of a Scalar[], whose numbers are of one kind.
 inline std::vector<Scalar> scalars_of(const tenon_value& list) {
   std::vector<Scalar> scalars(list.length);
   for (uint32_t i = 0; i < list.length; ++i) {
@@ -35,7 +35,7 @@ inline std::vector<Scalar> scalars_of(const tenon_value& list) {
   return scalars;
 }
 
-// What is not of these headers says by a specialization how it is read: module.hpp, json.hpp.
+// Specialized for types of other headers, to say how they are read: module.hpp, json.hpp.
 template <class T>
 struct HandleParameter {
   static constexpr std::string_view type{};

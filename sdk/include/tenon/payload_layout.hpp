@@ -17,7 +17,7 @@
 TENON_NAMESPACE_BEGIN
 namespace detail {
 
-// What a member is, and its size: 0x3008 is a double.
+// The kind of a member, and its size: 0x3008 is a double.
 enum : uint32_t {
   any_member,
   boolean_member,
@@ -101,7 +101,7 @@ constexpr void mix_members(uint32_t& hash, std::index_sequence<I...>) {
   (mix(hash, member_at<T, I>()), ...);
 }
 
-// Of size, alignment, and, where it is an aggregate, of the kinds and sizes of its first members.
+// Hash of size and alignment and, for an aggregate, of the kinds and sizes of its first members.
 template <class T>
 constexpr uint32_t payload_fingerprint() {
   uint32_t hash = 2166136261u;

@@ -22,7 +22,7 @@
 /* The host, from the moment at which it calls the plugin's entry. Any thread. */
 extern __attribute__((visibility("hidden"))) const tenon_host* tenon_plugin_host;
 
-/* What a text of a fact may be. Clang does not look into literals while it compiles: there the host
+/* Checks the text of a fact. Clang does not look into literals while it compiles: there the host
  * reports the fact when it reads the file. */
 #ifdef __clang__
 #define TENON_CHECK_TEXT(text) _Static_assert(sizeof("" text) > 0, "it is a string literal")
@@ -127,7 +127,7 @@ extern __attribute__((visibility("hidden"))) const tenon_host* tenon_plugin_host
 #define TENON_C_COMPILER "gcc " __VERSION__
 #endif
 
-/* What the entry does, for TENON_PLUGIN. */
+/* The work of the entry, for TENON_PLUGIN. */
 static inline tenon_status tenon_enter(const tenon_host* host, tenon_plugin* table,
                                        const tenon_plugin** plugin, tenon_error** error) {
   static const char older[] = "the host's boundary is older than the one this plugin was built for";

@@ -60,8 +60,9 @@ struct PluginFact {
   }
 };
 
-// What static objects of the plugin find before the entry is called: the process's host, which has
-// judged the file by its facts; one that calls nothing where libtenon is not visible to the plugin.
+// The host for static objects of the plugin, before the entry is called: the process's host, which
+// has judged the file by its facts; one that calls nothing where libtenon is not visible to the
+// plugin.
 #if defined(__clang__)
 // It stands for slots of every type, and reads none of what they are given.
 [[clang::no_sanitize("function")]]
@@ -89,7 +90,7 @@ inline void meet_host_early() noexcept {
   plugin.host = &none;
 }
 
-// What TENON_PLUGIN says.
+// The arguments of TENON_PLUGIN.
 struct PluginDefinition {
   const char* version;
   // Called once, before anything of the plugin is visible; `options` is the config's object for the

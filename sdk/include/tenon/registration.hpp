@@ -7,7 +7,7 @@
 TENON_NAMESPACE_BEGIN
 namespace detail {
 
-// What can be part of other names: not "my::Op".
+// Whether a name can be part of other names: not "my::Op".
 constexpr bool is_plain_name(std::string_view name) {
   return name.find_first_of(":<") == std::string_view::npos;
 }

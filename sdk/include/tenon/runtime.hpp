@@ -18,7 +18,8 @@ inline void load_plugin(const std::string& id_or_path) {
   detail::check(host().plugin_load, id_or_path.c_str());
 }
 
-// What unload does while nodes of graphs, modules or hooks hold the plugin.
+// Choices of unload for a plugin that cannot go yet: what it does while nodes of graphs, modules or
+// hooks hold the plugin.
 enum class Unload : uint32_t {
   refuse = TENON_UNLOAD_REFUSE,  // throws PluginError, which lists them
   wait = TENON_UNLOAD_WAIT,      // withdraws the plugin, and waits for them
@@ -52,9 +53,9 @@ inline Json read_config(const std::string& path) {
   detail::check(host().config_read, path.c_str(), config.slot());
   return config;
 }
-// The same for a config with further sections, which a JSON Schema describes: the slot
-// config_read_sections has the subset. Without one, keys that the host does not know are left to the
-// application.
+// Reads a config with further sections, which a JSON Schema describes: the slot
+// config_read_sections has the subset. Without one, keys that the host does not know are left to
+// the application.
 inline Json read_config(const std::string& path, const Json& sections) {
   Json config;
   detail::check(host().config_read_sections, path.c_str(), sections.handle(), config.slot());
@@ -71,7 +72,8 @@ inline void apply_config(const Json& config) {
   detail::check(host().config_apply, config.handle());
 }
 
-// The same, but runs no plugin code: plugins with "load": "eager" wait for their first use.
+// Applies a config without running plugin code: plugins with "load": "eager" wait for their first
+// use.
 inline void apply_config_lazily(const Json& config) {
   detail::check(host().config_apply_lazily, config.handle());
 }
@@ -137,8 +139,9 @@ inline std::vector<std::pair<std::string, Tensor>> read_tensors(
 inline std::vector<std::pair<std::string, Tensor>> load_tensors(const std::string& path) {
   return detail::read_tensors(host().tensors_load, path);
 }
-// The same without a copy: a page of the file is read when it is first used. Writing to a tensor
-// changes it alone, never the file, which must not be shortened as long as a tensor is used.
+// Maps the tensors of a file without a copy: a page of the file is read when it is first used.
+// Writing to a tensor changes it alone, never the file, which must not be shortened as long as a
+// tensor is used.
 inline std::vector<std::pair<std::string, Tensor>> map_tensors(const std::string& path) {
   return detail::read_tensors(host().tensors_map, path);
 }

@@ -66,7 +66,8 @@ struct SameTensor {
 };
 }  // namespace detail
 
-// What is saved while it lives may be changed in place afterwards: each saved tensor is copied.
+// While it lives, tensors that are saved may be changed in place afterwards: each saved tensor is
+// copied.
 class AllowMutationOnSavedTensors
     : public SavedTensorsHooks<detail::CloneTensor, detail::SameTensor> {
  public:

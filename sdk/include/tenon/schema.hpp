@@ -40,7 +40,7 @@
 TENON_NAMESPACE_BEGIN
 namespace detail {
 
-// What is wrong with a schema text; check_schema_text() has the messages.
+// The fault of a schema text; check_schema_text() has the messages.
 enum class SchemaProblem {
   none,
   missing_name,
@@ -64,11 +64,11 @@ struct SchemaCounts {
   bool list_operands = false;           // some Tensor[]: as many slots as a call has tensors
   bool list_returns = false;            // likewise
   bool plain_parameters = true;         // all but the operands are Scalar, int, float or bool
-  std::string_view types[32]{};         // of the parameters: "Tensor(a!)?", "int[2]"
+  std::string_view types[32]{};         // types of the parameters: "Tensor(a!)?", "int[2]"
   std::string_view return_types[32]{};  // "Tensor(a)", "float"
   SchemaProblem problem = SchemaProblem::none;
-  int column = 0;         // of the problem, from 1
-  std::string_view word;  // what is there
+  int column = 0;         // column of the problem, from 1
+  std::string_view word;  // text at the problem
 };
 
 constexpr bool starts_with(std::string_view text, std::string_view prefix) {
@@ -109,7 +109,7 @@ constexpr bool may_hold_tensor(std::string_view type) {
   return find_text(type, "Tensor") != std::string_view::npos || starts_with(type, "any");
 }
 
-// Where the list that begins at `at` ends: behind its ')'. Calls `item(text)` for what its commas
+// Position after the ')' of the list that begins at `at`. Calls `item(text)` for what its commas
 // outside of brackets and quotes separate; npos where it is never closed.
 template <class Item>
 constexpr size_t read_list(std::string_view text, size_t at, Item&& item) {
@@ -134,8 +134,8 @@ constexpr size_t read_list(std::string_view text, size_t at, Item&& item) {
   return std::string_view::npos;
 }
 
-// What definitions need to know of their schema; the host checks the text in full. `with_results`:
-// those of ops have results, those of modules have none.
+// Counts of a schema, for definitions; the host checks the text in full. `with_results`: those of
+// ops have results, those of modules have none.
 constexpr SchemaCounts count_schema(std::string_view schema, bool with_results = true) {
   SchemaCounts counts;
   const auto found = [&](SchemaProblem problem, std::string_view at) {

@@ -25,7 +25,7 @@ class ShapesOnly {
   ShapesOnly(const ShapesOnly&) = delete;
   ShapesOnly& operator=(const ShapesOnly&) = delete;
 
-  // Of the calls so far whose ops declare it: matrix products, convolutions.
+  // Multiply-adds of the calls so far whose ops declare them: matrix products, convolutions.
   int64_t multiply_adds() const { return __atomic_load_n(&multiply_adds_, __ATOMIC_RELAXED); }
 
  private:

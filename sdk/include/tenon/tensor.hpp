@@ -329,8 +329,8 @@ inline Tensor alias_tensor(const Tensor& base, IntList shape, IntList strides, i
                 offset, &result);
   return Tensor::take(result);
 }
-// The same with complex elements as their parts (c64 as f32, c128 as f64), or parts as complex
-// elements: strides and offset are those of elements of `dtype`.
+// A tensor on the storage of `base` with complex elements as their parts (c64 as f32, c128 as f64),
+// or parts as complex elements: strides and offset are those of elements of `dtype`.
 inline Tensor alias_tensor_as(const Tensor& base, DType dtype, IntList shape, IntList strides,
                               int64_t offset) {
   tenon_tensor* result = nullptr;
@@ -449,8 +449,8 @@ inline Tensor tensor(const Nested& values, DType dtype = DType::none) {
   int kind = -1;
   values.measure(0, shape, kind);
   if (dtype == DType::none) dtype = kind == 3 ? c64 : kind == 1 ? i64 : kind == 0 ? boolean : f32;
-  // What kernels do not compute in is converted: numbers of f64 hold those of f16 and bf16, and of
-  // i64 all that can be written here.
+  // Dtypes that kernels do not compute in are converted: numbers of f64 hold those of f16 and bf16,
+  // and of i64 all that can be written here.
   const DType written = is_computed(dtype)  ? dtype
                         : is_complex(dtype) ? c128
                         : is_half(dtype)    ? f64

@@ -44,7 +44,7 @@ class TraceScope {
   TraceScope(const TraceScope&) = delete;
   TraceScope& operator=(const TraceScope&) = delete;
 
-  // What was collected so far.
+  // Lines collected so far.
   const std::vector<std::string>& lines() const { return lines_; }
   std::string text() const {
     std::string text;

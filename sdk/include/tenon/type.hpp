@@ -89,7 +89,7 @@ struct Component {
   Tensor T::*member;
 };
 
-// What a call gave, or declined to give: as many values as the op has results. Move-only.
+// Results of a call, or its refusal: as many values as the op has results. Move-only.
 class Results {
  public:
   Results(NotImplemented) { values_[0].tag = TENON_VALUE_NOT_IMPLEMENTED; }
@@ -312,8 +312,8 @@ T* payload_of(const tenon_tensor* tensor) {
   }
 }
 
-// What the type says, as a constant, a function or a member of the payload; else that to which its
-// components are promoted, f32 where there are none.
+// The dtype that the type declares as a constant, a function or a member of the payload; else that
+// to which its components are promoted, f32 where there are none.
 template <class T>
 DType dtype_of_payload(const T& payload) {
   if constexpr (TypeHas_dtype<T>::value) {
@@ -352,7 +352,7 @@ template <class T>
 T* try_as(const Tensor& tensor) {
   return tensor.defined() && is<T>(tensor) ? detail::payload_of<T>(tensor.handle()) : nullptr;
 }
-// The same; TypeError when it is of another type.
+// Its payload; TypeError when it is of another type.
 template <class T>
 T& as(const Tensor& tensor) {
   if (T* payload = try_as<T>(tensor)) return *payload;
@@ -436,13 +436,13 @@ class Call {
     const tenon_value& value = call_->arguments[i];
     return value.tag == TENON_VALUE_TENSOR ? Tensor::borrow(value.as.tensor) : Tensor();
   }
-  // The same by the op's own names, looked up in each call; `tensor` is undefined where the
-  // argument is not one. IndexError when the op has no parameter of the name. Not for overrides,
-  // which have the parameters of the override's schema.
+  // An argument by its name in the op's schema, looked up in each call; `tensor` is undefined where
+  // the argument is not one. IndexError when the op has no parameter of the name. Not for
+  // overrides, which have the parameters of the override's schema.
   Argument argument(std::string_view name) const { return argument(index_of(name)); }
   Tensor tensor(std::string_view name) const { return tensor(index_of(name)); }
-  // The same as the caller wrote it, before conversions: values by position, then values
-  // by name, a value that equals its default too. A typed wrapper (tenon::add, x.add, x + y) passes
+  // The arguments as the caller wrote them, before conversions: values by position, then values by
+  // name, a value that equals its default too. A typed wrapper (tenon::add, x.add, x + y) passes
   // its C++ default arguments as well: of its values those that equal the default, at the end or
   // behind '*', count as not given. Empty in an override, which has its own parameters.
   Span<const tenon_value> args() const { return {call_->positional, call_->positional_count}; }
@@ -493,7 +493,7 @@ class Call {
   // what `body` makes of it.
   template <class Body>
   Results call_with(Body&& body) const {
-    const bool own = call_->positional == nullptr;  // of an override: its own parameters, in order
+    const bool own = call_->positional == nullptr;  // an override: its own parameters, in order
     const tenon_value* first = own ? call_->arguments : call_->positional;
     std::vector<tenon_value> values(first, first + (own ? size() : call_->positional_count));
     std::vector<tenon_value> named(call_->keyword_values,
@@ -569,7 +569,7 @@ class DisableTenonFunctionSubclass : detail::DispatchDisabled {
  public:
   DisableTenonFunctionSubclass() : DispatchDisabled(TENON_DISABLE_TYPES) {}
 };
-// The same, and no modes above autograd either, not even those that are entered in the scope.
+// Skips types of operands, and modes above autograd, not even those that are entered in the scope.
 class DisableTenonFunction : detail::DispatchDisabled {
  public:
   DisableTenonFunction() : DispatchDisabled(TENON_DISABLE_TYPES | TENON_DISABLE_MODES) {}
@@ -646,7 +646,7 @@ tenon_status run_merge(void*, tenon_tensor* const* operands, int64_t count, void
     }
   });
 }
-// Of a static member function of the tensor, or of a member of its payload.
+// Calls a static function with the tensor, or a member of its payload.
 template <class T, class Function>
 auto of_self(Function function, tenon_tensor* tensor) {
   if constexpr (std::is_member_function_pointer_v<Function>) {

@@ -212,7 +212,8 @@ decltype(auto) visit(DType dtype, Body&& body) {
 }
 
 namespace detail {
-// Of integers; std::numeric_limits would take a hundredth of the compile time of a small plugin.
+// The highest value of an integer type; std::numeric_limits would take a hundredth of the compile
+// time of a small plugin.
 template <class T>
 inline constexpr T highest = static_cast<T>(~uint64_t{0} >>
                                             (64 + (std::is_signed_v<T> ? 1 : 0) - 8 * sizeof(T)));
@@ -369,7 +370,7 @@ class Argument {
 namespace detail {
 // The default of a parameter that a call leaves out.
 inline constexpr Argument not_given{tenon_value{TENON_VALUE_TAG_COUNT, 0, {0}}};
-// What kind of value it is, as messages say it: "int", "list of Tensors".
+// The kind of a value, as messages name it: "int", "list of Tensors".
 inline const char* kind_text(const tenon_value& value) {
   constexpr const char* kinds[] = {"none",
                                    "bool",
@@ -442,7 +443,7 @@ class Value {
   }
   inline Tensor tensor() const;
   inline std::vector<Tensor> tensors() const;
-  // What it holds as int64_t, double, bool, Scalar, std::string, DType, Tensor, a std::vector or a
+  // Its contents as int64_t, double, bool, Scalar, std::string, DType, Tensor, a std::vector or a
   // std::optional of these. TypeError when it holds something else.
   template <class T>
   T to() const;

@@ -23,7 +23,7 @@ inline std::string call_text(std::string_view schema) {
   return std::string(name.substr(name.rfind('.') + 1)) + "()";
 }
 
-// That `result` may be written into `target`, by the rules of elementwise ops.
+// Checks that `result` may be written into `target`, by the rules of elementwise ops.
 inline void check_written(std::string_view schema, const char* target_name, const Tensor& target,
                           const Tensor& result) {
   if (!kernel::same_shape(target.shape(), result.shape())) {

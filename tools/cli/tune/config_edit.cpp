@@ -175,8 +175,7 @@ class Editor {
     const std::string outer = indent_at(text_, object.begin), inner = outer + unit_;
     std::string inserted = line_ + inner + member;
     if (!object.members.empty()) inserted += ",";
-    // Text after the bracket moves to a line of its own, but a comment, which is about this line,
-    // stays.
+    // Text after the bracket moves to a new line; a comment, which is about this line, stays.
     const size_t next = text_.find_first_not_of(" \t", object.begin + 1);
     const bool rest = next != std::string::npos && text_[next] != '\n' && text_[next] != '\r' &&
                       text_[next] != '/';

@@ -13,7 +13,7 @@ namespace cli {
 
 struct MeasuredCall {
   const TunedCall* call = nullptr;
-  std::string usual;                            // the provider without preferences
+  std::string usual;  // the provider without preferences
   // Seconds of one call: medians, for providers that take it.
   std::map<std::string, double> seconds;
   std::map<std::string, std::string> declined;  // reasons of the others

@@ -18,7 +18,7 @@ struct CallClass {
   std::string op;
   OperandClasses classes;
   int64_t calls = 0;
-  std::string usual;                            // the providers without preferences
+  std::string usual;  // the providers without preferences
   // Time of all these calls, by the provider that is asked first.
   std::map<std::string, double> seconds;
   std::map<std::string, std::string> declined;  // providers that take none of them, why

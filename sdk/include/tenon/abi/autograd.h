@@ -8,7 +8,7 @@
 #include "error.h"
 #include "tensor.h"
 
-/* Where a hook is registered, which decides what it receives. */
+/* Kinds of places where hooks are registered, which decide what they receive. */
 enum {
   TENON_HOOK_TENSOR = 0,          /* a tensor: its gradient, which it may replace */
   TENON_HOOK_POST_ACCUMULATE = 1, /* a leaf: the leaf itself, once its .grad has been added to */
@@ -36,8 +36,8 @@ typedef struct tenon_hook tenon_hook;
 /* A counted handle of a node: one recorded call of a graph. Any thread. */
 typedef struct tenon_node tenon_node;
 
-/* What node_read reports. Growable: the caller sets `size`, the host fills that many bytes. Strings
- * are borrowed; valid as long as the node. */
+/* The properties that node_read reports. Growable: the caller sets `size`, the host fills that many
+ * bytes. Strings are borrowed; valid as long as the node. */
 typedef struct tenon_node_info {
   uint32_t size;
   uint32_t edges;         /* inputs of the call that can hold tensors */

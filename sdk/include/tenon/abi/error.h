@@ -28,7 +28,7 @@
 enum { TENON_OK = 0, TENON_ERROR_KINDS(TENON_ERROR_CONSTANT) TENON_ERROR_KIND_END };
 #undef TENON_ERROR_CONSTANT
 
-/* What every call that can fail returns: TENON_OK, or one of the kinds above. */
+/* The result of every call that can fail: TENON_OK, or one of the kinds above. */
 typedef int32_t tenon_status;
 
 /* An error: kind, message, and where they are known op, provider and cause. Opaque; made and read

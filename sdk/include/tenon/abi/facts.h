@@ -36,7 +36,7 @@
 
 /* The head of a note; the payload follows. Frozen: files contain it. */
 typedef struct tenon_facts_header {
-  uint32_t name_size;       /* of `owner`, with its NUL: 6 */
+  uint32_t name_size;       /* size of `owner`, with its NUL: 6 */
   uint32_t descriptor_size; /* bytes after `owner`, padding included */
   uint32_t type;            /* TENON_FACTS_TYPE */
   char owner[8];            /* TENON_FACTS_OWNER */

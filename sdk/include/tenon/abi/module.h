@@ -9,7 +9,7 @@
 #include "type.h"
 #include "value.h"
 
-#define TENON_WALK_DUPLICATES 4 /* of module_walk's `what`: shared members under each name */
+#define TENON_WALK_DUPLICATES 4 /* `what` of module_walk: shared members under each name */
 #define TENON_WALK_HOOKS 8      /* alone: whether calls of the module run hooks */
 
 /* Bits of a descriptor's flags. */

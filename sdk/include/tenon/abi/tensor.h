@@ -22,9 +22,9 @@ enum {
   TENON_TENSOR_HALF = 1 << 8           /* its elements are f16 or bf16 */
 };
 
-/* What kernels read of a tensor, without a call. Frozen: 48 bytes. Borrowed; valid as long as the
- * reader holds a reference to the tensor. Any thread may read it; the host changes it only in calls
- * that change the tensor in place. */
+/* The view of a tensor that kernels read without a call. Frozen: 48 bytes. Borrowed; valid as long
+ * as the reader holds a reference to the tensor. Any thread may read it; the host changes it only
+ * in calls that change the tensor in place. */
 typedef struct tenon_tensor_view {
   void* data;             /* the first element; null when `count` is 0 or there is no data */
   const int64_t* shape;   /* `rank` sizes */

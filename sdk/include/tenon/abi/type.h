@@ -22,8 +22,8 @@ typedef struct tenon_call {
    * and modes, of the override's schema for an override. */
   const tenon_value* arguments;
   int64_t argument_count;
-  /* The same as the caller wrote it, before conversions, for handlers and modes: values by position
-   * in `positional`, then values by name, also where one equals its default. */
+  /* The arguments as the caller wrote them, before conversions, for handlers and modes: values by
+   * position in `positional`, then values by name, also where one equals its default. */
   int64_t positional_count;
   const tenon_string* keywords;
   const tenon_value* keyword_values;
@@ -31,7 +31,7 @@ typedef struct tenon_call {
   const tenon_value* positional; /* may be null: in an override */
 } tenon_call;
 
-/* What calls of a thread skip, see dispatch_disable of the host. */
+/* Bits for the types and modes that calls of a thread skip, see dispatch_disable of the host. */
 enum {
   TENON_DISABLE_TYPES = 1 << 0, /* types of operands: subclasses of Tensor count as Tensor */
   TENON_DISABLE_MODES = 1 << 1  /* modes above autograd */
@@ -51,9 +51,9 @@ typedef struct tenon_override tenon_override;
 typedef struct tenon_mode tenon_mode;
 typedef struct tenon_trace tenon_trace;
 
-/* What the host does with operands of a type when all overrides and handlers have declined. */
+/* The host's treatment of operands of a type when all overrides and handlers have declined. */
 enum {
-  TENON_FALLBACK_INHERIT = 0,      /* that of the parent; DECLINE when there is no parent */
+  TENON_FALLBACK_INHERIT = 0,      /* the parent's fallback; DECLINE when there is no parent */
   TENON_FALLBACK_DECLINE = 1,      /* TypeError */
   TENON_FALLBACK_TO_TENSOR = 2,    /* converts the operands with to_tensor, calls the op again */
   TENON_FALLBACK_UNWRAP_REWRAP = 3 /* also converts tensor results back with from_tensor */
@@ -122,8 +122,8 @@ typedef struct tenon_type_descriptor {
   tenon_tensor**(TENON_CALL* component)(void* payload, int64_t index);
   /* Constructs in `copy` a payload like `payload`. */
   tenon_status(TENON_CALL* copy)(void* self, const void* payload, void* copy, tenon_error** error);
-  /* What other binaries that read the payload must agree on, see tenon_payload_layout; 0: not
-   * known. */
+  /* The payload's layout, which other binaries that read it must share, see tenon_payload_layout;
+   * 0: not known. */
   int64_t payload_alignment;
   uint32_t payload_fingerprint;
   uint32_t reserved;
@@ -158,7 +158,7 @@ typedef struct tenon_override_descriptor {
   const char* schema;  /* its own parameters and results, under the op's full name */
   const char* doc;     /* one or two plain sentences, for listings; may be null */
   const char* types;   /* "A" or "A, B": the call has an operand of each */
-  const char* accepts; /* what other operands may be: "Tensor, C", "*" for any; null: "Tensor" */
+  const char* accepts; /* types of other operands: "Tensor, C", "*" for any; null: "Tensor" */
   void* self;          /* first argument of `run`; owned by the plugin */
   tenon_handler_function run;
   /* Instead of `run`: the override as an op of the same schema, with its gradient rules, so that

@@ -56,7 +56,7 @@ typedef struct tenon_named_module {
  *   host releases all of it. */
 typedef struct tenon_value {
   uint32_t tag;
-  uint32_t length; /* of strings and lists */
+  uint32_t length; /* length of strings and lists */
   union {
     int64_t integer;
     double number;

@@ -15,7 +15,7 @@
 TENON_NAMESPACE_BEGIN
 namespace kernel {
 
-// What kernel/math.hpp has for real numbers.
+// Complex counterparts of the functions of kernel/math.hpp.
 template <class T>
 std::complex<T> exp(const std::complex<T>& x) {
   return std::exp(x);

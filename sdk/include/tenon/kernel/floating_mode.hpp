@@ -34,7 +34,7 @@ inline uint64_t floating_mode() {
 inline void set_floating_mode(uint64_t mode) { __asm__ volatile("msr fpcr, %0" : : "r"(mode)); }
 constexpr uint64_t flush_to_zero = uint64_t{1} << 24;
 #else
-// What <cfenv> does not know is not seen.
+// Modes that <cfenv> does not know are not seen.
 inline uint64_t floating_mode() { return 0; }
 inline void set_floating_mode(uint64_t) {}
 constexpr uint64_t flush_to_zero = 0;

@@ -156,7 +156,7 @@ struct SumLanes {
   }
 };
 
-// What every element beats.
+// The value that every element beats.
 template <class T, bool Largest>
 constexpr T worst() {
   using Limits = std::numeric_limits<T>;
@@ -174,8 +174,8 @@ TENON_INLINE void take_better_number(V& best, const V& other) {
   else
     best = other < best ? other : best;
 }
-// The same where NaN beats every number. In this order: GCC joins the two choices in another one, and then
-// compares wide vectors one element after the other.
+// Takes the better value, where NaN beats every number. In this order: GCC joins the two choices in
+// another one, and then compares wide vectors one element after the other.
 template <bool Largest, class V>
 TENON_INLINE void take_better(V& best, const V& other) {
   if constexpr (!std::is_integral_v<V>) {

@@ -3,7 +3,7 @@
 
 #include "tenon/parallel.hpp"
 
-// Of OpenMP's runtime, which the plugin links (gomp).
+// Functions of OpenMP's runtime, which the plugin links (gomp).
 extern "C" int omp_get_max_threads(void);
 extern "C" void omp_set_num_threads(int count);
 

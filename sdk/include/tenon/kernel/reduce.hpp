@@ -44,7 +44,7 @@
 TENON_NAMESPACE_BEGIN
 namespace kernel {
 
-// What a call reduces: a bit for each reduced dimension, the result's shape, elements for each
+// The reduction of a call: a bit for each reduced dimension, the result's shape, elements for each
 // output.
 struct Reduction {
   uint32_t mask = 0;
@@ -106,7 +106,7 @@ struct KernelTable {
   void (*clear)(char* totals, int64_t count);
   void (*merge)(char* totals, const char* others, int64_t count);
 };
-// Where finished totals go: output `at`, at + stride, ... of the row-major result.
+// Destination of finished totals: output `at`, at + stride, ... of the row-major result.
 struct Sink {
   const void* state;
   void (*write)(const void* state, int64_t at, int64_t stride, const char* totals, int64_t count);
@@ -124,7 +124,7 @@ struct Nest {
   Loop reduced[TENON_MAX_RANK + 1];
   int64_t kept_count = 0;
   int64_t reduced_count = 0;
-  int64_t offset = 0;  // of the first element, where negative strides were turned around
+  int64_t offset = 0;  // offset of the first element, where negative strides were turned around
 };
 
 // Merges neighbours that step through memory as one.
@@ -349,7 +349,7 @@ class Walk {
 
   // ---- shared ----
   const char* element(const char* in, int64_t offset) const {
-    if (in == nullptr) return in;  // of an empty tensor
+    if (in == nullptr) return in;  // an empty tensor
     return in + offset * kernel_.element_bytes;
   }
   // Calls body(element, position, count) for each run of the innermost reduced loop, where the

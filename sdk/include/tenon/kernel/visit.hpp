@@ -15,7 +15,8 @@ inline constexpr uint32_t integer_dtypes =
     dtype_bit(u8) | dtype_bit(i8) | dtype_bit(i16) | dtype_bit(i32) | dtype_bit(i64);
 inline constexpr uint32_t bool_dtype = dtype_bit(boolean);
 inline constexpr uint32_t complex_dtypes = dtype_bit(c64) | dtype_bit(c128);
-// Those that all kernels may compute in, complex ones aside; f16, bf16, u16, u32 and u64 are for storage, conversion and files.
+// Dtypes that all kernels may compute in, complex ones aside; f16, bf16, u16, u32 and u64 are for
+// storage, conversion and files.
 inline constexpr uint32_t computed_dtypes = floating_dtypes | integer_dtypes | bool_dtype;
 
 namespace kernel {

@@ -21,7 +21,7 @@ class BatchGradients {
                  std::vector<Tensor> parameters, bool shards = false);
 
   struct Result {
-    double loss;   // of the batch
+    double loss;   // loss of the batch
     bool stopped;  // on one rank at least
   };
   // Adds the gradients to those of the parameters, which have none. `step` counts the batches of a

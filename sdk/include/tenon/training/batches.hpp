@@ -19,7 +19,7 @@ class Batches {
   // Batch `index` of the epoch.
   Samples batch(int64_t index) const;
 
-  // What a checkpoint keeps: i64 [samples].
+  // The order, which checkpoints keep: i64 [samples].
   const Tensor& order() const { return order_; }
   void set_order(const Tensor& order) { order_ = order; }
 

@@ -22,12 +22,12 @@ Json config_schema(bool installed);
 
 // An installed op or module that a section of a config may name; a config may name others as well.
 struct ConfigChoice {
-  std::vector<std::string> names;        // that "type" may have, the shortest first
+  std::vector<std::string> names;        // values that "type" may have, the shortest first
   std::string plugin, schema, doc;       // doc: of the provider that a call takes
-  std::vector<DeclaredType> parameters;  // those that are keys of the section
+  std::vector<DeclaredType> parameters;  // parameters that are keys of the section
 };
-// Those for a definition of the schema: "data", "module", "loss", "metric", "optimizer", "schedule",
-// "clip", "transform"; none for any other. From plugin facts: runs no plugin code.
+// Choices for a definition of the schema: "data", "module", "loss", "metric", "optimizer",
+// "schedule", "clip", "transform"; none for any other. From plugin facts: runs no plugin code.
 std::vector<ConfigChoice> config_choices(const std::string& definition);
 
 // A plugin that a training needs, and what for.
@@ -39,14 +39,14 @@ struct Layer {
   int depth = 0;
 };
 
-// What a training by a config that has been applied would use, and everything that is wrong with it
+// Everything that a training by an applied config would use, and everything that is wrong with it
 // as far as plugin facts show, and the data where they are read. Only the reader's code runs, and
 // only then.
 struct Outline {
   std::vector<Purpose> purposes;
   std::vector<Layer> layers;
   DataOutline data;
-  int64_t data_bytes = 0;  // of its file
+  int64_t data_bytes = 0;  // size of its file
   std::string reader;      // the op that reads the data
   std::vector<std::string> faults;
 };

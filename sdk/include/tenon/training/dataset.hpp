@@ -24,19 +24,19 @@ struct Samples {
   Tensor inputs;  // f32 [samples, ...]
   Tensor labels;
   Tensor parts;  // i64 [samples]: 0 train, 1 validation, 2 test; undefined: the reader does not say
-  std::string fitted;  // what the reader learned from the file, for reading others
+  std::string fitted;  // values that the reader learned from the file, for reading others
   int64_t count() const { return inputs.defined() ? inputs.size(0) : 0; }
-  // Those of the rows from `start` on, as views; those that `rows`, an i64 tensor, names, as copies.
+  // The samples from row `start`, as views; the samples of `rows`, an i64 tensor, as copies.
   Samples narrow(int64_t start, int64_t length) const;
   Samples select(const Tensor& rows) const;
 };
 
 struct Dataset {
   Samples train, validation, test;
-  // What was learned from the data: by the reader, and for "normalize". Belongs to the weights.
+  // Values learned from the data, by the reader and for "normalize". They belong to the weights.
   std::string fitted;
-  // What each epoch is measured on, and which epoch is the best: the validation part; where there is
-  // none the test part.
+  // The samples that each epoch is measured on and that choose the best epoch: the validation part;
+  // where there is none the test part.
   const Samples& watched() const { return validation.count() > 0 ? validation : test; }
   const char* watched_name() const { return validation.count() > 0 ? "validation" : "test"; }
 };
@@ -74,7 +74,7 @@ void fit_labels(const Json& config, Module& model, Dataset& dataset);
 // The shapes of samples, as a run would read them. Runs the reader, but computes nothing else.
 struct DataOutline {
   int64_t samples = -1;                 // -1: not known
-  std::vector<int64_t> shape, targets;  // of one sample, and of its targets
+  std::vector<int64_t> shape, targets;  // sizes of one sample, and of its targets
   std::vector<std::string> faults;
 };
 DataOutline outline_data(const Json& data);

@@ -17,7 +17,7 @@ struct DeclaredType {
   std::string base;  // "Tensor|Scalar", "int"
   bool list = false, optional = false, has_default = false, mutates = false, keyword_only = false;
   bool dictionary = false;  // a list by name: Module{}
-  int64_t length = 0;       // of int[2]; 0: any
+  int64_t length = 0;       // length of int[2]; 0: any
   std::string alias, default_text;
 
   bool is_tensor() const { return base == "Tensor" || base == "Tensor|Scalar"; }
@@ -27,9 +27,9 @@ struct DeclaredType {
 // From "parameters" or "returns" of a listing.
 std::vector<DeclaredType> declared_types(const Json& list);
 
-// What is wrong with an object's members as arguments named after these parameters: unknown names,
-// missing ones, values of another kind than a call would take. `given` are names of parameters that
-// come from elsewhere; keys in `others` are not arguments. Each fault begins with its place.
+// Faults of an object's members as arguments named after these parameters: unknown names, missing
+// ones, values of another kind than a call would take. `given` are names of parameters that come
+// from elsewhere; keys in `others` are not arguments. Each fault begins with its place.
 std::vector<std::string> argument_faults(const Json& object, const std::string& owner,
                                          const std::vector<DeclaredType>& parameters,
                                          const std::vector<std::string>& given,

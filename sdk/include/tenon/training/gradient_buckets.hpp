@@ -35,7 +35,8 @@ class GradientBuckets {
  private:
   struct Bucket {
     std::vector<size_t> parameters;
-    std::vector<int64_t> offsets;  // of their elements, or shards, in the buffer's last dimension
+    // Offsets of their elements, or shards, in the buffer's last dimension.
+    std::vector<int64_t> offsets;
     int64_t elements = 0;
     Tensor buffer;       // [elements], or [ranks, elements] of shards, or the one gradient itself
     Tensor shard;        // [1, elements]: the sums of this rank's shards

@@ -20,7 +20,7 @@ namespace training {
 struct MetricResult {
   std::string name;
   std::optional<double> number;
-  Tensor tensor;  // where the result is not one number
+  Tensor tensor;  // a result that is not one number
 };
 
 class Metric {

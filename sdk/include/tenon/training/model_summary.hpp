@@ -1,5 +1,5 @@
-// What a model is made of and what it computes, found from shapes alone: no element is computed and
-// large tensors take no memory.
+// Summary of a model: its layers and their work, found from shapes alone: no element is computed
+// and large tensors take no memory.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct LayerSummary {
   std::string name, type;                     // the model itself has no name
   std::vector<std::vector<int64_t>> outputs;  // shapes, of its last call; empty: none is known
   int64_t parameters = 0;                     // elements; a shared one counts where it is first
-  int64_t bytes = 0;                          // of parameters and buffers
-  int64_t multiply_adds = 0;                  // of all its calls, as ops declare them
+  int64_t bytes = 0;                          // bytes of parameters and buffers
+  int64_t multiply_adds = 0;                  // for all its calls, as ops declare them
 };
 
 // Calls of one op by one layer that one plugin would run.
@@ -45,13 +45,12 @@ struct ModelSummary {
   std::vector<ProvidedOp> ops;      // in the order of their first calls; where these are asked for
 };
 
-// Of the "model" of a config that has been applied, called with a batch of "input", or of samples as
+// Summary of the "model" of an applied config, called with a batch of "input", or of samples as
 // "data" has them. Loads the plugins of the model and runs their code, and the reader's where the
-// outline does not know the shape.
-// `with_ops` also lists the ops that it calls.
+// outline does not know the shape. `with_ops` also lists the ops that it calls.
 ModelSummary summarize_model(const Json& config, const DataOutline& data, bool with_ops = false);
-// Of a module, called with tensors of these shapes and dtypes, in evaluation mode. Within ShapesOnly
-// nothing of it is computed.
+// Summary of a module, called with tensors of these shapes and dtypes, in evaluation mode. Within
+// ShapesOnly nothing of it is computed.
 void summarize_call(const Module& model, const std::vector<Tensor>& inputs, ModelSummary& summary,
                     bool with_ops = false);
 

@@ -63,8 +63,8 @@ FoundOp find_op(const OpRole& role, const std::string& name, const Json& node);
 // The op of this full name; none: no plugin provides it.
 std::optional<FoundOp> find_op(const std::string& name);
 
-// What is wrong with a section: operands that the op does not take, and keys that are not its
-// arguments. Each fault begins with its place.
+// Faults of a section: operands that the op does not take, and keys that are not its arguments.
+// Each fault begins with its place.
 std::vector<std::string> op_faults(const OpRole& role, const FoundOp& op, const Json& section);
 
 // The op of a section, ready to be called. Any thread.
@@ -93,10 +93,10 @@ class OpChoice {
   Op op_;
   std::vector<std::string> names_;
   std::vector<tenon_value> values_;
-  std::vector<Json> documents_;  // that values_ borrow from
+  std::vector<Json> documents_;  // documents that values_ borrow from
 };
 
-// What `action` gives; its errors begin with the place of the node.
+// The result of `action`; its errors begin with the place of the node.
 template <class Action>
 auto at_place(const Json& node, Action&& action) {
   try {

@@ -1,4 +1,4 @@
-// An optimizer: any op whose schema is
+// An optimizer: any op with the schema below.
 //
 //   NAME(Tensor(a!) parameter, Tensor gradient, Tensor(b!) state, ..., *, keywords) -> ...
 //
@@ -39,10 +39,10 @@ struct OptimizerSchema {
   struct State {
     std::string name;
     bool optional;
-    std::string keyword;  // that an optional state belongs to; empty: none
+    std::string keyword;  // keyword that an optional state belongs to; empty: none
   };
   std::vector<State> states;
-  std::vector<std::string> faults;  // what keeps the op from being an optimizer
+  std::vector<std::string> faults;  // reasons why the op is not an optimizer
 };
 OptimizerSchema optimizer_schema(const FoundOp& op);
 
@@ -59,7 +59,7 @@ class Optimizer {
 
   // Changes the parameters by their gradients and drops those. `factor` is the schedule's.
   void step(double factor = 1);
-  // Those that it changes.
+  // Parameters that it changes.
   std::vector<Tensor> parameters() const;
   // The gradients that the next step uses.
   std::vector<Tensor> gradients() const;
@@ -69,10 +69,10 @@ class Optimizer {
 
   double learning_rate() const { return learning_rate_; }
   int64_t steps() const { return steps_; }
-  // What a checkpoint keeps: the states of whole parameters, named "PARAMETER.STATE", and how many
-  // steps were done.
+  // States for a checkpoint: of whole parameters, named "PARAMETER.STATE", and how many steps were
+  // done.
   std::vector<std::pair<std::string, Tensor>> states() const;
-  // The same, in their order.
+  // Restores states, in the order of `states`.
   void set_states(const std::vector<std::pair<std::string, Tensor>>& states);
   void set_steps(int64_t steps) { steps_ = steps; }
   // Elements of states on this rank.
@@ -84,7 +84,7 @@ class Optimizer {
     Tensor parameter;
     std::vector<Tensor> states;  // undefined: not needed
   };
-  // What a step changes: a parameter or a shard of it.
+  // The target of a step: a parameter or a shard of it.
   struct Target {
     const Slot* slot;
     Tensor parameter, gradient;
@@ -98,10 +98,10 @@ class Optimizer {
 
   Ranks ranks_;
   OpChoice choice_;
-  std::optional<Op> list_form_;  // of lists of parameters
+  std::optional<Op> list_form_;  // the op for lists of parameters
   int64_t positional_ = 0;
   std::vector<std::string> keywords_;
-  std::vector<Value> bound_;             // of the keywords, in schema order
+  std::vector<Value> bound_;             // values of the keywords, in schema order
   int64_t rate_at_ = -1, step_at_ = -1;  // among the values of a call; -1: no such keyword
   double learning_rate_ = 0;
   int64_t steps_ = 0;

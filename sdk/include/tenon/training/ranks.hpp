@@ -47,7 +47,7 @@ class Ranks {
   void share(const std::vector<std::pair<std::string, Tensor>>& tensors) const;
   // The rows of all ranks in their order, from each rank's; numbers of rows may differ.
   Tensor gather(const Tensor& rows) const;
-  // The same, where all ranks have as many rows.
+  // Gathers rows when all ranks have as many.
   Tensor gather_equal(const Tensor& rows) const;
   // One number of each rank.
   std::vector<double> gather(double value) const;

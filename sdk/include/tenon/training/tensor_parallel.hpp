@@ -45,7 +45,7 @@ class TensorParallel {
   NamedTensors united(NamedTensors tensors) const;
   // This rank's parts in place of whole ones.
   NamedTensors divided(NamedTensors tensors) const;
-  // What each rank has as a whole, of tensors named as the model has them.
+  // The tensors that each rank has as a whole, named as in the model.
   NamedTensors shared(const NamedTensors& tensors) const;
 
   // Clips the gradients of the parameters, seen as a whole.
@@ -53,12 +53,12 @@ class TensorParallel {
 
  private:
   struct Part {
-    std::string name;  // of the parameter
+    std::string name;  // name of the parameter
     Module module;
     std::string member;
     int64_t dim;
     Tensor own;
-    std::vector<int64_t> shape;  // of the whole
+    std::vector<int64_t> shape;  // shape of the whole parameter
   };
   const Part* find(const std::string& name) const;
   Tensor gather(const Part& part, const Tensor& own) const;

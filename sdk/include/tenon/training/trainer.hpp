@@ -37,8 +37,8 @@ namespace training {
 struct Score {
   std::optional<double> loss;
   std::vector<MetricResult> metrics;
-  int64_t count = 0;   // of samples
-  int64_t labels = 0;  // of them together: more than samples where a sample has several
+  int64_t count = 0;   // number of samples
+  int64_t labels = 0;  // labels of all samples: more than samples where one has several
   std::string part = "test";
   // The loss under "loss", or a metric that is a number.
   std::optional<double> find(const std::string& name) const;
@@ -47,7 +47,7 @@ struct Score {
 struct Epoch {
   int64_t number = 0;  // from 1
   double train_loss = 0;
-  std::optional<Score> score;  // of Dataset::watched
+  std::optional<Score> score;  // score on Dataset::watched
 };
 
 // The model's mean loss (when there is a loss) and metrics, in eval mode, without recording. Each of
@@ -94,10 +94,10 @@ class Trainer {
   void resume(const std::string& path);
 
   int64_t epochs() const { return epochs_; }
-  // Those that train the model together; the first writes and prints.
+  // Ranks that train the model together; the first writes and prints.
   const Ranks& ranks() const { return ranks_; }
   int64_t steps_per_epoch() const { return batches_.per_epoch(); }
-  // Those that are done.
+  // Finished epochs.
   const std::vector<Epoch>& history() const { return history_; }
   const Loss& loss() const { return loss_; }
   const std::vector<Metric>& metrics() const { return metrics_; }
@@ -116,7 +116,7 @@ class Trainer {
   void agree();
   bool train();
   void clip_gradients();
-  // Those that divide samples among each other.
+  // Ranks that divide samples among each other.
   Ranks data_ranks() const { return tensor_parallel_.active() ? Ranks() : ranks_; }
 
   Ranks ranks_;
@@ -134,13 +134,13 @@ class Trainer {
   Monitor monitor_;
   bool detect_anomaly_;
   int64_t epochs_;
-  Json identity_;     // what a checkpoint must have in common with the config
+  Json identity_;     // keys that a checkpoint must share with the config
   std::string lock_;  // contents of the lock file of the config, the same on each rank
   std::string checkpoint_path_;
   int64_t checkpoint_epochs_ = 0;
   double checkpoint_minutes_ = 0;
   std::chrono::steady_clock::time_point last_checkpoint_;
-  // Where the training is.
+  // Position of the training.
   int64_t epoch_ = 0, batch_ = 0;
   double total_loss_ = 0;
   std::vector<Epoch> history_;
