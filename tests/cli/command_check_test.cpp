@@ -478,7 +478,7 @@ TEST_SUITE("check") {
     for (const char* plugin :
          {"math", "blas", "nn", "data", "optim", "metric", "fft", "dnnl", "plot", "mpi"}) {
       CAPTURE(plugin);
-      // Those that need a library are optional.
+      // Plugins that need a library are optional.
       if (!contains(plugins.dump(), "\"id\":\"" + std::string(plugin) + "\"")) continue;
       // Sanitizers make the gradients of some ops take half a minute.
       const Outcome outcome = run_program(std::string("check --json --timeout 600 ") + plugin);

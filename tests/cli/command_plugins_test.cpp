@@ -34,7 +34,7 @@ struct Crashing {
   Outcome list(const std::string& options = "", const std::string& environment = "") const {
     return run_program("--plugin-path " + path + " plugins " + options, state + environment);
   }
-  // What is remembered of it.
+  // Files that are remembered of the plugin.
   std::vector<std::string> files() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(folder.path("state/tenon")))

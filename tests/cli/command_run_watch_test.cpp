@@ -51,7 +51,7 @@ TEST_SUITE("run --watch") {
     CHECK(program.says("tenon: reloaded plugin 'generation' in "));
     CHECK(program.says(" ms: generation 2\n"));
     CHECK(trains_with("2"));
-    // What is refused is reported, with its reason, and what trains stays.
+    // A refused build is reported with its reason, and the training continues with the old one.
     run.install("broken");
     CHECK(program.says("tenon: plugin 'generation' continues as it was: "));
     CHECK(program.says("one and one are three"));

@@ -65,7 +65,7 @@ TEST_SUITE("show") {
     CHECK(json.size() == 1);
     CHECK(json[0]["kind"].text() == "plugin");
     CHECK(contains(json[0]["reason"].text(), "is not JSON"));
-    // Of files in other folders.
+    // Files in other folders.
     CHECK(contains(run_program("show " TENON_FIXTURES "/bad_json.so").error, "is not JSON"));
     CHECK(contains(run_program("show " TENON_FIXTURES "/plain.so").error,
                    "plugin 'plain' of this file is in no folder that is searched"));

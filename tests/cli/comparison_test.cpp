@@ -1,4 +1,4 @@
-// What `tenon check --against` says of two tensors: distances in ULP, and what is a finding.
+// Reports of `tenon check --against` about two tensors: distances in ULP, and what is a finding.
 #include "check/comparison.hpp"
 
 #include <cmath>
@@ -22,7 +22,7 @@ Tensor numbers(DType dtype, const std::vector<double>& list) {
                          list),
       dtype);
 }
-// What is found of one number of each, with the one that is right.
+// The finding for one number of each, with the right one.
 std::string found(DType dtype, double a, double b, double right) {
   Comparison comparison("other", "plugin");
   return comparison.compare("result 0", false, numbers(dtype, {a}), numbers(dtype, {b}),

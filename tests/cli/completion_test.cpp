@@ -7,7 +7,7 @@
 
 namespace {
 
-// What completes the last of `words`.
+// Completions of the last of `words`.
 std::string completed(const std::string& words) {
   const Workspace folder;
   folder.write("ask.bash",

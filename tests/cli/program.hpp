@@ -16,7 +16,7 @@ struct Outcome {
 
 // Arguments as the shell reads them; `environment` is "NAME=value ...".
 Outcome run_program(const std::string& arguments, const std::string& environment = "");
-// The same in a folder.
+// Runs the program in a folder.
 Outcome run_program_in(const std::filesystem::path& folder, const std::string& arguments,
                        const std::string& environment = "");
 
@@ -43,11 +43,11 @@ class RunningProgram {
   ~RunningProgram();
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
-  // What it has written to standard error so far.
+  // Its standard error so far.
   std::string error() const { return output_.read("error"); }
   // Whether that has the part, at or after the byte `from`, within a minute and before the end.
   bool says(const std::string& part, size_t from = 0);
-  // The same of what it adds to a file of its folder from now on.
+  // Whether it adds the part to a file of its folder from now on.
   bool writes(const std::string& file, const std::string& part);
   // Sends the signal, and waits. The exit code, or 128 and the signal that ended it.
   int end(int signal);

@@ -1,4 +1,4 @@
-// What others wrote reaches the terminal as text: nothing that it would obey.
+// Foreign text reaches the terminal as text, without control sequences that it would obey.
 #include <cstdlib>
 #include <fcntl.h>
 #include <string>
@@ -22,7 +22,7 @@ std::string length_field(size_t length) {
   return bytes;
 }
 
-// What the program shows on a terminal, one with colours unless another is named.
+// Output of the program on a terminal, one with colours unless another is named.
 std::string shown(const std::vector<std::string>& arguments, const std::string& type = "xterm") {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
   REQUIRE(grantpt(terminal) == 0);

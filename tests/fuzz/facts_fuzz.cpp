@@ -11,7 +11,7 @@
 
 namespace {
 
-// What one reader refuses, another may take.
+// A file that one reader refuses may be accepted by another.
 template <class Read>
 void take_or_refuse(Read&& read) {
   try {

@@ -1,5 +1,5 @@
-// What the table of types defines, for targets that have no table: no value of theirs is an object of
-// another type than Tensor.
+// Definitions of the table of types, for targets that have no table: no value of theirs is an
+// object of another type than Tensor.
 #include <string>
 
 #include "core/dispatch/arguments.hpp"

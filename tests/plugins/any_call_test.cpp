@@ -54,7 +54,7 @@ class Random {
 };
 
 struct Style {
-  std::vector<tenon::DType> dtypes;  // of tensors, one for a call unless `mixed`
+  std::vector<tenon::DType> dtypes;  // dtypes of tensors, one for a call unless `mixed`
   bool extremes = false;             // sizes and numbers at the ends of their ranges
   bool mixed = false;
   bool scaled = false;  // some calls with very large or very small elements
@@ -214,7 +214,7 @@ Call changed(const Call& call, const Change& change) {
 Call cloned(const Call& call) {
   return changed(call, [](const Tensor& tensor) { return tensor.clone(); });
 }
-// The same elements, every second one of memory, dimensions in the reverse order.
+// The elements in every second place of memory, dimensions in the reverse order.
 Tensor strided(const Tensor& tensor) {
   if (tensor.dim() == 0) return tensor.clone();
   std::vector<int64_t> order;
@@ -241,7 +241,7 @@ void check_same(const Tensor& found, const Tensor& expected, double tolerance) {
 
 // Elements that are whatever the memory held, or numbers of the generator.
 bool arbitrary(const Declared& op) { return op.name == "empty"; }
-// What these give depends on strides, or is refused for some.
+// Ops whose results depend on strides, or that refuse some.
 bool about_layout(const Declared& op) {
   return op.name == "as_strided" || op.name == "as_strided_scatter" || op.name == "view" ||
          op.name == "view_as_complex";
@@ -424,7 +424,7 @@ TEST_SUITE("plugins/any_call") {
           most = std::max(most, std::isfinite(number) ? std::abs(number) : 0);
         for (size_t k = 0; k < a.size(); ++k) {
           const bool reached = std::isfinite(b[k]) && std::abs(b[k]) < 1e37 && most > 1e-30;
-          // Where other sums are out of reach, so may be the terms of this one.
+          // If other sums are out of reach, the terms of this one may be.
           const bool overflows = !std::isfinite(a[k]) && most >= 1e37;
           const bool close = !reached || overflows || std::abs(a[k] - b[k]) <= 2e-3 * most;
           CHECK_MESSAGE(close, a[k], " in f32 is ", b[k], " in f64");
@@ -544,7 +544,8 @@ TEST_SUITE("plugins/any_call") {
       if (mixed) style.dtypes = {f64, f64, f32, i64, tenon::u8};
       each_call(style, 30, [&](const Declared& op, const Call& call, const Outcome& plain) {
         if (arbitrary(op) || !plain.refused.empty() || !op.recorded) return;
-        // What cannot be distinguished from a constant by values: places of memory, gradients of gradients.
+        // Ops that values cannot distinguish from a constant: places of memory, gradients of
+        // gradients.
         if (op.name == "as_strided" || op.name == "as_strided_scatter") return;
         if (changes_operand(op)) return;
         // Complex results are checked in math/complex_test.cpp.

@@ -1,4 +1,5 @@
-// What tests of plugins share: numbers to try, comparison, refusals, coverage of gradient checks.
+// Shared code of tests of plugins: numbers to try, comparison, refusals, coverage of gradient
+// checks.
 #pragma once
 
 #include <cmath>
@@ -33,7 +34,7 @@ inline Tensor numbers(const std::vector<int64_t>& shape, DType dtype = tenon::f3
   });
   return result;
 }
-// The same as an input of a gradient check.
+// Numbers as an input of a gradient check.
 inline Tensor leaf(const std::vector<int64_t>& shape, uint64_t seed = 1) {
   return numbers(shape, tenon::f64, seed).requires_grad_();
 }
@@ -47,7 +48,7 @@ inline std::string refusal(const std::function<void()>& call) {
   return "nothing was refused";
 }
 
-// The same of a call of an op, without the op's name, with which it begins.
+// The refusal of a call of an op, without the op's name, with which it begins.
 inline std::string refusal_of(const std::string& op, const std::function<void()>& call) {
   const std::string text = refusal(call);
   const std::string start = op + "(): ";
@@ -87,7 +88,7 @@ inline std::set<std::string> unchecked_formulas(const std::string& plugin,
     const std::string name = ops[i]["name"].text();
     if (ops[i]["provider"].text() == plugin && ops[i]["differentiable"].text() == "formula" &&
         checked.count(name) == 0) {
-      // Of in-place forms any_call_test compares the gradients with those of their ops.
+      // any_call_test compares the gradients of in-place forms with those of their ops.
       const bool form = name.back() == '_' && checked.count(name.substr(0, name.size() - 1)) != 0;
       if (!form) missing.insert(name);
     }

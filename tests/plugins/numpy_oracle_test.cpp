@@ -43,7 +43,7 @@ Json table_of_ops() { return Json::parse(text_of_file(folder() / "ops.json")); }
 struct Row {
   std::string op;
   Json own, group;
-  Json over;  // what the row says of complex operands; undefined for all others
+  Json over;  // the row for complex operands; undefined for all others
   Json at(const char* key) const {
     if (over.defined() && over[key].defined()) return over[key];
     return own[key].defined() ? own[key] : group[key];
@@ -55,7 +55,7 @@ struct Row {
     return here.defined() ? here : group["draw"][parameter];
   }
 };
-// What a row says of complex operands; undefined where it is not used again with them.
+// A row for complex operands; undefined when it is not used again with them.
 Json over_complex(const Json& table, const std::string& op) {
   for (int64_t t = 0; t < table["complex"].size(); ++t) {
     const Json again = table["complex"][t];

@@ -60,7 +60,7 @@ class Draw {
   }
 
  private:
-  // The same elements in another layout: dimensions in another order, steps between elements.
+  // The elements in another layout: dimensions in another order, steps between elements.
   Tensor laid_out(const Tensor& tensor) {
     if (tensor.dim() == 0 || chance(40)) return tensor;
     Sizes order;

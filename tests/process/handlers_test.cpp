@@ -26,7 +26,7 @@ const std::vector<std::pair<const char*, std::function<void()>>> kThrows = {
     {"", [] { throw std::bad_alloc(); }},
 };
 
-// What the body throws is an Error that says the text, and afterwards all is as it was.
+// The body throws an Error with the text, and afterwards all is as it was.
 void check_error(const std::string& text, const std::function<void()>& body) {
   CAPTURE(text);
   bool thrown = false;

@@ -224,7 +224,7 @@ int fork_in_a_call() {
 
 // ---- convolutions that are joined with what follows them ----
 
-// What the call of a Conv2d with a sum and a ReLU behind it raises under a config.
+// The error of a Conv2d with a sum and a ReLU after it under a config.
 std::string refusal_of_joined(const std::string& config) {
   apply_config(Json::parse(R"({"search_paths": [")" TENON_FIXTURES
                            R"(/own_layers", ")" TENON_FIXTURES

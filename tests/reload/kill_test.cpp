@@ -88,7 +88,7 @@ TEST_SUITE("killed while it reloads") {
       CHECK(place.start(0).end() == installed);
       CHECK(place.remembered("quarantine-") == 0);
     }
-    // Of the builds that were being loaded nothing is kept once another is in their place.
+    // Nothing of builds that were being loaded is kept once another is in their place.
     place.install("2");
     CHECK(place.start(0).end() == 2);
     CHECK(place.remembered() == 0);

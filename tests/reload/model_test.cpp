@@ -49,7 +49,7 @@ class Sequence {
 
  private:
   struct Graph {
-    int64_t number;  // of the code that recorded it
+    int64_t number;  // number of the code that recorded it
     Tensor x, y;
   };
 
@@ -71,7 +71,7 @@ class Sequence {
     } else if (active_ == 0) {
       CHECK(has(error, "it is not loaded"));
     } else {
-      // The same build may have been loaded twice: graphs of the first do not hold the second.
+      // A build may have been loaded twice: graphs of the first do not hold the second.
       CHECK(held);
       CHECK(!force);
       CHECK(has(error, "node of a graph"));

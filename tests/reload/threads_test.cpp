@@ -39,7 +39,8 @@ TEST_SUITE("reload under threads") {
   TEST_CASE("no call that begins after a reload has returned runs the code before") {
     start("1");
     const Op number("generation.number"), scale("generation.scale");
-    std::atomic<int64_t> returned{1}, starting{1};  // of the reload before, and under way
+    // Generations of the last reload, and of the current one.
+    std::atomic<int64_t> returned{1}, starting{1};
     std::atomic<bool> done{false};
     std::atomic<int64_t> calls{0}, stale{0}, wrong{0};
     std::vector<std::thread> threads;

@@ -131,7 +131,7 @@ void check_round(uint32_t seed) {
   const auto number = [&] { return random.number(); };
   const auto word = [&] { return random.word(); };
   const auto tensor = [&] { return random.tensor(); };
-  // What is passed lives until after the call.
+  // Arguments live until after the call.
   const Tensor first = random.tensor().requires_grad_(), second = random.tensor();
   const auto tensors = random.list(tensor);
   const auto integers = random.list(integer), more = random.list(integer);

@@ -27,7 +27,7 @@ bool knows_type(const std::string& name) {
 
 struct BadPlugin {
   const char* name;
-  std::vector<std::string> texts;  // of the refusal
+  std::vector<std::string> texts;  // texts of the refusal
 };
 const BadPlugin bad_plugins[] = {
     {"type_twice", {"type type_twice_good for a second time"}},
@@ -102,7 +102,7 @@ TEST_SUITE("sdk/bad_types") {
     for (const char* text : {"ScalarTensor", "'types'", "'type_taken'"})
       CHECK(has(refused.text, text));
     check_table_answers();
-    // What is not contested can be used, and decides nothing.
+    // A type without conflict can be used, and decides nothing.
     CHECK(knows_type("type_taken_good"));
     CHECK(text_of(Op("add")(before, scalar_tensor(2, 2))) == "ScalarTensor(N=2, value=3)");
     CHECK(refusal([] { load_plugin(TENON_FIXTURES "/bad_types/type_taken.so"); }).kind != TENON_OK);
@@ -194,7 +194,7 @@ TEST_SUITE("sdk/bad_types") {
       });
       CHECK(refusal([&] { neg_op(x); }).kind == TENON_ERROR_TYPE);
     }
-    {  // what it had filled in is released before the refusal
+    {  // values that were filled in are released before the refusal
       const RawMode mode([](tenon_value* results, tenon_error** error) {
         detail::give_result(std::string("half an answer"), results);
         detail::set_error(error, TENON_ERROR_INDEX, "mine");

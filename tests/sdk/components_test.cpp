@@ -27,7 +27,7 @@ Numbers gradient(const Tensor& of, const Tensor& x) {
   return numbers(ensure_tensor(gradients({sum(ensure_tensor(of))}, {x}, recorded())[0]));
 }
 
-// The same name as the fixture's, its members in another order.
+// A type with the fixture's name, its members in another order.
 struct Unlike {
   static constexpr auto name = "Unlike";
   Tensor data;
@@ -192,7 +192,7 @@ TEST_SUITE("sdk/components") {
     const Tensor same = Op("mul_")(w, 2).tensor();
     CHECK(same.is_same(w));
     CHECK(gradient(sin(w), x)[0] == doctest::Approx(6 * std::cos(6.0)));
-    // What backward reads of it must still be there.
+    // Tensors that backward reads must still be there.
     const Tensor y = sin(w);
     Op("mul_")(inner, 2);
     const Refusal refused = refusal([&] { y.backward(row({1, 1})); });

@@ -1,5 +1,5 @@
-// What a Function may do with its context: attributes, phases, saved tensors, gradients, in-place
-// changes and views.
+// Functions and their context: attributes, phases, saved tensors, gradients, in-place changes and
+// views.
 #include "tests/sdk/functions.hpp"
 
 namespace {
@@ -190,7 +190,7 @@ TEST_SUITE("sdk/context") {
   TEST_CASE("F-316 returned inputs, views and dirty tensors: a clear error or the right gradient") {
     struct Case {
       const char* how;
-      Numbers gradient;     // of first + 2 * second, where the call is right
+      Numbers gradient;     // gradient of first + 2 * second, when the call is right
       const char* refused;  // else what the call says
       bool in_place;        // whether the first result may be changed in place
     };

@@ -135,7 +135,7 @@ TEST_SUITE("sdk/function") {
     CHECK(numbers(x.grad())[0] == 4);
     CHECK(run("wider").kind == TENON_OK);
     CHECK(x.grad().dtype() == f64);
-    // Of two leaves behind a failing rule each is untouched or complete.
+    // Each of two leaves behind a failing rule is untouched or complete.
     const Tensor a = square(1), b = square(1);
     const Tensor good = a * 2;
     CHECK(refusal([&] {

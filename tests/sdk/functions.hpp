@@ -1,4 +1,4 @@
-// What the tests of the skin share: the plugin of Functions, numbers, refusals.
+// Shared code of the tests of the skin: the plugin of Functions, numbers, refusals.
 #pragma once
 
 #include <cstdio>
@@ -36,7 +36,7 @@ template <class... Arguments>
 Tensor apply(const std::string& name, const Arguments&... arguments) {
   return fx(name).call<Tensor>(arguments...);
 }
-// Of the fixture types: tensor types and overrides.
+// An op of the fixture types: tensor types and overrides.
 inline Op tx(const std::string& name) {
   static const bool found = (add_plugin_path(TENON_FIXTURES "/types"), true);
   (void)found;

@@ -39,7 +39,7 @@ Op broken(const std::string& name) {
   return Op("broken." + name);
 }
 
-// What the host logs during a call.
+// Log lines of the host during a call.
 std::string logged(const std::function<void()>& call) {
   std::FILE* file = std::tmpfile();
   std::fflush(stderr);

@@ -205,7 +205,7 @@ TEST_SUITE("sdk/graph") {
       CHECK(live("functions") == functions);
     }
     track_live(before);
-    // What was saved is still checked for changes.
+    // Saved tensors are still checked for changes.
     const Tensor x = leaf({1, 2});
     Tensor y = x * 1;
     y.add_(y * x);

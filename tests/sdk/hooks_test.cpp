@@ -284,7 +284,7 @@ TEST_SUITE("sdk/hooks") {
     });
     CHECK(numbers(gradients({sum(first)}, {x})[0]) == Numbers{6, 8});
     CHECK(undefined == 1);
-    // Where no gradient comes at all, and not where none is asked for.
+    // The hook runs when no gradient comes at all, not when none is asked for.
     const Tensor y = leaf({1, 2}), z = leaf({1, 2});
     int runs = 0;
     y.register_hook([&](const Tensor& gradient) { runs += gradient.defined() ? 10 : 1; });

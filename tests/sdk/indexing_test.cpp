@@ -39,11 +39,11 @@ struct Random {
   bool chance(int percent) { return between(1, 100) <= percent; }
 };
 
-// What an index does, without the SDK: one dimension's part of it.
+// Reference for indices, without the SDK: one dimension's part.
 struct Part {
   enum Kind { integer, slice, made, indices, gap } kind;  // gap: an ellipsis of no dimension
-  Sizes values;      // of a slice or of index tensors, wrapped; one of an integer
-  Sizes shape = {};  // of an index tensor
+  Sizes values;      // indices of a slice or of index tensors, wrapped; one for an integer
+  Sizes shape = {};  // shape of an index tensor
 };
 struct Case {
   std::vector<Index> indices;
@@ -180,7 +180,7 @@ struct Expected {
     const auto selects = [&](const Part& part) {
       return part.kind == Part::indices || (drawn.with_tensors && part.kind == Part::integer);
     };
-    Sizes common;  // what the index tensors broadcast to
+    Sizes common;  // common shape of the index tensors
     int64_t runs = 0, first_run = -1;
     bool running = false;
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -195,7 +195,7 @@ struct Expected {
         size = size == 1 ? own[d] : size;
       }
     }
-    // Where each part's position is among the result's dimensions.
+    // Position of each part among the result's dimensions.
     size_t common_at = 0;
     const auto put_common = [&] {
       common_at = shape.size();

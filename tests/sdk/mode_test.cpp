@@ -344,7 +344,7 @@ TEST_SUITE("sdk/mode") {
         CHECK(has(trace.text(), "  types are disabled\n  modes are disabled\n  kernel add"));
       }
       CHECK(type_name(s2 + 1) == "Tensor");
-      // What is called inside, on other threads' stacks and in chunks, too.
+      // Calls inside, on other threads' stacks and in chunks, too.
       std::atomic<int> typed{0};
       parallel_for(0, 4, 1, [&](int64_t, int64_t) {
         if (type_name(s2 + 1) != "Tensor") ++typed;

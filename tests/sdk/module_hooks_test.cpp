@@ -315,7 +315,7 @@ TEST_SUITE("sdk/module_hooks") {
       CHECK(module(ones({1, 3})).is_inference());
     }
     CHECK(forward == 2);
-    sum(module(ones({1, 3}))).backward();  // of the parameters alone
+    sum(module(ones({1, 3}))).backward();  // gradients of the parameters alone
     CHECK(backward == 1);
   }
 

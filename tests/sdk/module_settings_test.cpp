@@ -1,4 +1,4 @@
-// What a document says of a module beside its attributes: init, load, dtype, frozen.
+// Settings of a module beside its attributes: init, load, dtype, frozen.
 #include "tests/sdk/functions.hpp"
 
 using namespace functions;

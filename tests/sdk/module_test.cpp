@@ -83,7 +83,7 @@ TEST_SUITE("sdk/module") {
     }
     loaded.load(file.path);
     CHECK(weight.detach().to_vector<float>() == saved.tensor("weight").detach().to_vector<float>());
-    // Of tensors in memory: shared with them. Another dtype is converted, so copied.
+    // States of tensors in memory are shared with them. Another dtype is converted, so copied.
     const Tensor given = ones({2, 3}), other = zeros({2}, f64);
     loaded.load_state({{"weight", given}, {"bias", other}}, true, true);
     fill_elements(given, 4);
@@ -295,7 +295,7 @@ TEST_SUITE("sdk/module") {
                 "it as a buffer");
       CHECK_FALSE(count.requires_grad());
     }
-    // What was refused has left no name behind.
+    // A refused buffer has left no name behind.
     module.register_buffer("count", zeros({2}, i64));
   }
 
@@ -397,7 +397,8 @@ TEST_SUITE("sdk/module") {
     const Tensor shifted = sum(bias * 2);
     linear.to(f64);
     CHECK(refusal([&] { before.backward(); }).kind == TENON_ERROR_INPLACE);
-    // What did not keep the parameter goes through, and arrives in the dtype that it has now.
+    // A backward through ops that did not save the parameter passes, and arrives in the dtype that
+    // it has now.
     shifted.backward();
     CHECK(bias.grad().dtype() == f64);
     CHECK(numbers(bias.grad()) == Numbers{2});

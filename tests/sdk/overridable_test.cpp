@@ -109,7 +109,7 @@ TEST_SUITE("sdk/overridable") {
         const AnyArguments any(ops[i]["parameters"]);
         CHECK(found->second(any.positional, any.keywords) == -1);
         ++called;
-        // The same names, order and defaults: it is the schema that is printed.
+        // Equal names, order and defaults, since the schema is printed.
         std::string names = "(";
         bool keyword_only = false;
         for (int64_t p = 0; p < ops[i]["parameters"].size(); ++p) {

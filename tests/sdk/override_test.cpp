@@ -218,7 +218,7 @@ TEST_SUITE("sdk/override") {
       add_op(x, 1, arg("alpha") = 1);
       CHECK(has(trace.text(), "call add(Logging f32[2], 1, alpha=1)\n"));
     }
-    // What is called again, with other operands, keeps its form: by a fallback, and by call_with.
+    // A call that is repeated with other operands keeps its form: by a fallback, and by call_with.
     const Tensor converting = scalar_tensor(2, 2, "Converting");
     TraceScope trace;
     add_op(converting, arg("other") = 1, arg("alpha") = 1);

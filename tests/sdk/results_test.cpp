@@ -1,4 +1,4 @@
-// What ops return: values of every kind, whole after the call, and their places in rules.
+// Results of ops: values of every kind, whole after the call, and their places in rules.
 #include <limits>
 
 #include <tenon/gradcheck.hpp>
@@ -14,7 +14,7 @@ template <class Result>
 Result get(const std::string& name, int64_t n) {
   return results(name).call<Result>(n, row({1, 2, 3}));
 }
-// What reuses memory that was released too early.
+// Reuses memory that was released too early.
 void churn() {
   for (int64_t bytes = 8; bytes <= 4096; bytes *= 2) {
     const std::vector<char> fill(static_cast<size_t>(bytes), '\x55');

@@ -9,7 +9,7 @@ namespace {
 
 using namespace functions;
 
-// What the change raises; the data is as it was.
+// The error of the change; the data is as it was.
 std::string refused_change(const Tensor& data, const std::function<void()>& change) {
   const Numbers before = numbers(data);
   const Refusal refused = refusal(change);
@@ -154,7 +154,7 @@ class Program {
       case 0: {
         text += " same";
         in_mode([&] { made.real = apply("same", from.real); });
-        // Of what does not require grad it returns the very tensor.
+        // A tensor that does not require grad is returned itself.
         if (made.real.is_same(from.real)) made.constant = from.constant;
         break;
       }

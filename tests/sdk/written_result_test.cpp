@@ -54,7 +54,7 @@ TEST_SUITE("sdk/written_result") {
     CHECK(apply("powered", x, arg("exponent") = 2.0, arg("out") = out).is_same(out));
     CHECK(numbers(out) == Numbers{1, 4, 9});
     CHECK(out.version() > version);
-    // Of another dtype of the same kind, strided, and of memory that is read.
+    // An `out` of another dtype of the same kind, strided, and in memory that is read.
     out = full({3, 2}, 7, f32).select(1, 1);
     fx("powered")(x, arg("out") = out);
     CHECK(numbers(out) == Numbers{1, 8, 27});
@@ -120,7 +120,7 @@ TEST_SUITE("sdk/written_result") {
     CHECK(numbers(x) == Numbers{1, 4, 9});
     sum(x * x).backward();  // leaf^4
     CHECK(numbers(leaf.grad()) == Numbers{4, 32, 108});
-    // Of a part of a tensor, whose history continues.
+    // A change of a part of a tensor, whose history continues.
     const Tensor other = row({1, 2, 3}).requires_grad_(), y = other * 1;
     fx("powered_")(y.narrow(0, 1, 2), arg("exponent") = 2.0);
     sum(y).backward();

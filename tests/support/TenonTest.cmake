@@ -70,7 +70,7 @@ function(tenon_add_project_test name)
       -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}
       -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER} -DCMAKE_C_FLAGS=${flags}
       -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_CXX_FLAGS=${flags}
-      # What an installed Tenon must do without.
+      # Packages that an installed Tenon must do without.
       -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON
       -DCMAKE_DISABLE_FIND_PACKAGE_spdlog=ON
     --test-command ${CMAKE_CTEST_COMMAND} --output-on-failure --no-tests=error)

@@ -77,7 +77,7 @@ inline std::size_t growth_of(const std::function<void()>& body, Outcome expected
   return growth;
 }
 
-// What a reader of a file takes beside its results: at most twice the file, and 16 MiB.
+// Memory that a reader of a file takes beside its results: at most twice the file, and 16 MiB.
 inline void check_bound(std::size_t file_bytes, Outcome expected, const std::function<void()>& read,
                         std::size_t result_bytes = 0) {
   CAPTURE(file_bytes);

@@ -69,7 +69,7 @@ TEST_SUITE("training config") {
   TEST_CASE("examples have every key of their object, and are read without a fault") {
     const Folder folder;
     const Json schema = training::config_schema(false);
-    // Where an object is in a config, with what it needs beside it; @ is the example.
+    // The place of an object in a config, with the keys that it needs beside it; @ is the example.
     const std::string train = R"("data": {"path": "a.csv"}, "model": "ReLU", "loss": "mse_loss",
       "optimizer": "sgd", "training": )";
     const std::vector<std::pair<std::string, std::string>> places = {
@@ -120,7 +120,7 @@ TEST_SUITE("training config") {
       check(name, definition["anyOf"].defined() ? definition["anyOf"][1] : definition,
             R"({"schema_version": 1, )" + form + "}");
     }
-    // Of the whole config one example has the host's keys, one those of trainings.
+    // One example of the whole config has the host's keys, one those of trainings.
     std::string given;
     for (int64_t i = 0; i < schema["examples"].size(); ++i) given += schema["examples"][i].dump();
     for (int64_t i = 0; i < schema["properties"].size(); ++i)

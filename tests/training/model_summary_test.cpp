@@ -124,7 +124,7 @@ TEST_SUITE("training model_summary") {
                    "/model/layers/0/init: no parameter of Linear fits 'wieght'"));
     CHECK(contains(fault(R"(, "init": {"bias": {"type": "nn.init.constant_", "value": 1}})"),
                    "/model/layers/0/init"));
-    // What is loaded has another size.
+    // The loaded tensor has another size.
     folder.write("m.json", "");
     const std::string misfit = summary_of(folder, R"(
 "model": {"type": "Linear", "in_features": 5, "out_features": 3, "load": "s.safetensors"},

@@ -1,4 +1,4 @@
-// What the tests of the training library share.
+// Shared code of the tests of the training library.
 #pragma once
 
 #include <filesystem>

@@ -55,7 +55,7 @@ TEST_SUITE("autograd/accumulator") {
     REQUIRE(node.outputs().size() == 1);
     CHECK(same_shape(node.outputs()[0].sizes(), tensor->shape()));
     CHECK(node.outputs()[0].dtype == TENON_F32);
-    tensor->view.dtype = TENON_I32;  // of the same size
+    tensor->view.dtype = TENON_I32;  // another dtype of the same size
     static_cast<Accumulator&>(node).refresh_output();
     CHECK(node.outputs()[0].dtype == TENON_I32);
   }

@@ -1,4 +1,4 @@
-// What a rule sees of its node, by runs of nodes of an op.
+// The node as a rule sees it, by runs of nodes of an op.
 #include "core/autograd/backward_rule.hpp"
 
 #include "core/autograd/engine.hpp"
@@ -13,7 +13,7 @@ tenon_status nothing(void*, tenon_context*, const tenon_value*, tenon_value*, te
   return TENON_OK;
 }
 
-// What the rule of a test does with its context.
+// The body of a test's rule, called with its context.
 using Rule = std::function<void(tenon_context&, std::span<Tensor*>)>;
 Rule next_rule;
 tenon_status run_rule(void*, tenon_context* context, tenon_tensor* const* gradients, int64_t count,
@@ -129,7 +129,7 @@ TEST_SUITE("autograd/backward_rule") {
     CHECK(needs(call) == std::vector<bool>{false, false, false, false});
     call.run = &all;
     CHECK(needs(call) == std::vector<bool>{true, false, false, false});
-    // Where a change of a view is run for its base, the base's history takes the slot's place.
+    // When a change of a view is run for its base, the base's history takes the slot's place.
     call.rebased_slot = 0;
     call.rebased = nullptr;
     CHECK(needs(call) == std::vector<bool>{false, false, false, false});

@@ -1,4 +1,4 @@
-// What a rule may return.
+// Gradients that a rule may return.
 #include "core/autograd/gradient_check.hpp"
 
 #include <string>

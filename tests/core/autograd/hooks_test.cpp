@@ -8,7 +8,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-// What a hook does with the gradients; null or a replacement for the first.
+// The body of a hook, called with the gradients; null or a replacement for the first.
 using Body = std::function<TensorRef(std::span<Tensor* const>, std::span<Tensor* const>)>;
 struct State {
   Body body;

@@ -31,7 +31,7 @@ IntrusivePtr<OpNode> record(const Implementation& implementation, const TensorRe
   return node;
 }
 
-// What is alive of the provider: "nodes saved_tensors saved_bytes op=nodes...".
+// Live objects of the provider: "nodes saved_tensors saved_bytes op=nodes...".
 std::string alive(std::string_view provider) {
   const Json all = describe_live();
   for (const tenon_json& one : all->children()) {

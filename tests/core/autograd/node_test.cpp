@@ -1,4 +1,5 @@
-// What all nodes have: a place in the order, slots, and parts that are made when they are needed.
+// The common members of all nodes: a place in the order, slots, and parts that are made when they
+// are needed.
 #include "core/autograd/node.hpp"
 
 #include <thread>

@@ -16,7 +16,7 @@ namespace {
 tenon_status run(void*, tenon_context*, const tenon_value*, tenon_value*, tenon_error**) {
   return TENON_OK;
 }
-// What the rule of the last backward found among its arguments.
+// Arguments that the rule of the last backward found.
 std::vector<int64_t> seen_sizes;
 std::string seen_mode;
 tenon_status rule(void*, tenon_context* context, tenon_tensor* const* gradients, int64_t,

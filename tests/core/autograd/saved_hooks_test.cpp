@@ -13,7 +13,7 @@ namespace {
 struct Counts {
   int packed = 0, unpacked = 0, dropped = 0, destroyed = 0;
   std::function<void(Tensor&)> while_packing;
-  TensorRef instead;  // what unpack gives
+  TensorRef instead;  // result of unpack
 };
 
 tenon_saved_hooks hooks(Counts& counts) {
@@ -67,7 +67,7 @@ TEST_SUITE("autograd/saved_hooks") {
     CHECK(read(*unpack_saved(*packed, "node")) == std::vector<float>{1, 2});
     CHECK_FALSE(unpack_saved(*packed, "node")->requires_grad());
     CHECK(counts.unpacked == 2);
-    CHECK(counts.destroyed == 0);  // what was packed keeps the hooks
+    CHECK(counts.destroyed == 0);  // packed values keep the hooks
     packed.reset();
     CHECK(counts.dropped == 1);
     CHECK(counts.destroyed == 1);

@@ -1,4 +1,4 @@
-// What a node keeps of a tensor.
+// Saved tensors: the values that a node keeps.
 #include "core/autograd/saved_tensor.hpp"
 
 #include <doctest/doctest.h>

@@ -69,7 +69,7 @@ tenon_status square_backward(void*, tenon_context* context, tenon_tensor* const*
   context->rule->answered = true;
   return TENON_OK;
 }
-// What the tests have the rule answer: three times the tangent, `extra` more, or of another shape.
+// The answer of the tests' rule: three times the tangent, `extra` more, or of another shape.
 struct Rule {
   int extra = 0;
   bool misshapen = false;

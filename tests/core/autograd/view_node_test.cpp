@@ -139,7 +139,7 @@ TEST_SUITE("autograd/view_node") {
       for (const int64_t place : drawn.places)
         expected[static_cast<size_t>(place)] *= answers ? 3.0f : 0.0f;
       REQUIRE(answer.size() ==
-              2);  // of the base, and of the change's own slot, which is the base's
+              2);  // for the base, and for the change's own slot, which is the base's
       CHECK(read(*answer[0]) == expected);
       CHECK_FALSE(answer[1]);
     }

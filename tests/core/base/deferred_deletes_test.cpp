@@ -17,7 +17,7 @@ struct Item {
   uint64_t next = 0;
 };
 
-// What destroys items, and what it saw.
+// Destroys items, and notes what it saw.
 struct Destroyer {
   DeferredDeletes<Item> deletes;
   std::vector<int> order;

@@ -1,4 +1,4 @@
-// What readers of files that strangers write take at most: twice the file, and 16 MiB.
+// Memory limits of readers of untrusted files: twice the file, and 16 MiB.
 #include "core/base/json_bound.hpp"
 
 #include <functional>

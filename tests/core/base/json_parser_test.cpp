@@ -51,7 +51,7 @@ TEST_SUITE("json_parser") {
           "c.json:1:13: duplicate key 'b' (first at line 1, column 7)\n"
           "  {\"a\":{\"b\":1,\"b\":2}}\n"
           "              ^");
-    // The same key escaped differently is the same key.
+    // A key with other escapes is equal to the plain one.
     CHECK(fault(R"({"a":1,"\u0061":2})").starts_with("line 1, column 8: duplicate key 'a'"));
   }
 

@@ -15,8 +15,8 @@ using namespace tenon::core;
 
 namespace {
 
-// What `body` writes to standard error in a process with this TENON_LOG. The level is read at the
-// first use of the log, so this process must not have used it.
+// Standard error of `body` in a process with this TENON_LOG. The level is read at the first use of
+// the log, so this process must not have used it.
 std::string captured(const char* level, const std::function<void()>& body) {
   char path[] = "/tmp/tenon-log-XXXXXX";
   const int file = mkstemp(path);

@@ -1,4 +1,4 @@
-// What of the allocator's memory is in use: counted by class, whatever list keeps the free blocks.
+// The allocator's memory in use: counted by class, whatever list keeps the free blocks.
 #include "core/base/memory_use.hpp"
 
 #include <thread>

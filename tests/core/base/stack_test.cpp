@@ -29,7 +29,7 @@ void run_with_stack(size_t bytes, std::function<void()> body) {
 
 uintptr_t here() { return reinterpret_cast<uintptr_t>(__builtin_frame_address(0)); }
 
-// What is left when the stack is low, and each call takes about a page.
+// Stack that is left when it is low, and each call takes about a page.
 [[gnu::noinline]] size_t left_when_low(size_t reserve) {
   volatile char page[4096];
   page[0] = 1;
@@ -38,7 +38,7 @@ uintptr_t here() { return reinterpret_cast<uintptr_t>(__builtin_frame_address(0)
   page[1] = page[0];
   return left;
 }
-// The same on a thread with a stack of that size. The system may give more, and thread-local
+// Stack sizes on a thread with a stack of that size. The system may give more, and thread-local
 // variables, of sanitizers above all, take a part of it.
 struct Measured {
   size_t whole = 0, usable = 0, left = 0;

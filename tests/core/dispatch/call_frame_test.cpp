@@ -1,4 +1,4 @@
-// What handlers and modes see of a call: its arguments as the caller wrote them, and as they are
+// A call as handlers and modes see it: its arguments as the caller wrote them, and as they are
 // bound. Random schemas, and random splits into positional arguments, keywords and defaults.
 #include "core/dispatch/call_frame.hpp"
 
@@ -46,7 +46,7 @@ tenon_value text(const char* data) {
 // The call as the handler of a mode sees it.
 struct Seen {
   int calls = 0;
-  std::deque<std::vector<int64_t>> lists;  // what is seen is borrowed for the call
+  std::deque<std::vector<int64_t>> lists;  // lists that are borrowed for the call
   std::vector<tenon_value> positional, values, bound;
   std::vector<std::string> names;
 };

@@ -234,7 +234,7 @@ TEST_SUITE("dispatch/call") {
     REQUIRE(error->error.cause != nullptr);
     CHECK(error->error.cause->error.op == "t.row");
     CHECK(error->error.cause->error.message == "row(): deep");
-    // Of a chain the message has both ends.
+    // The message has both ends of a chain.
     add_error_context(&error, *ops["t.count"]->implementation.load(), TENON_ERROR_VALUE);
     CHECK(error->error.message == "count(): row(): deep");
     CHECK(error->error.cause->error.message == "first(): row(): deep");

@@ -25,7 +25,7 @@ constexpr const char* kAlone = "chain.alone(Tensor x) -> Tensor";
 
 std::vector<std::string> asked;  // the steps of the last call, in order
 
-// What a handler or override does when it is asked.
+// The action of a handler or override that is asked.
 struct Step {
   std::string name;
   enum class Does { answer, decline, parent } does = Does::answer;
@@ -75,7 +75,7 @@ const tenon_op* find_op(const char* name) {
   return registry.find(name);
 }
 
-// What plugin `chain` adds to the process's table.
+// Registrations of plugin `chain` in the process's table.
 class Added {
  public:
   tenon_type_descriptor& type(const std::string& name, const char* parent = nullptr) {

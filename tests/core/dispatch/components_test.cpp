@@ -1,4 +1,4 @@
-// What a file keeps of typed tensors, and what is made of it again.
+// Typed tensors in files, and read back.
 //
 // Types are of the process's table, which tensors' ids refer to, and stay: each test has its own.
 #include "core/dispatch/components.hpp"
@@ -99,14 +99,14 @@ TensorFile file_of(const StoredTensors& stored) {
   std::filesystem::remove_all(folder);
   return file;
 }
-// What the metadata says under the key; "" where it says nothing.
+// The metadata's text under the key; "" where there is none.
 std::string said(const StoredTensors& stored, const std::string& key) {
   for (const auto& [name, text] : stored.metadata) {
     if (name == key) return text;
   }
   return "";
 }
-// Of an object that was stored whole, after the change of what its file has.
+// The fault of an object that was stored whole, after a change of its file.
 std::string fault(const TensorType& type, const std::function<void(StoredTensors&)>& change) {
   StoredTensors stored;
   stored.add_whole("x", pair(type, floats({1}), floats({2}), 7));

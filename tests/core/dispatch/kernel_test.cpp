@@ -8,7 +8,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-// What the next run gives, and the status that it ends with.
+// Results of the next run, and its status.
 std::vector<TensorRef> given;
 tenon_status ends = TENON_OK;
 tenon_status run(void*, tenon_context*, const tenon_value*, tenon_value* results, tenon_error**) {

@@ -1,4 +1,4 @@
-// What a plugin registers for types, into any table: for the tests of types, overrides and plans.
+// Registers a plugin's types, into any table: for the tests of types, overrides and plans.
 #pragma once
 
 #include <deque>

@@ -11,7 +11,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-// What the next run gives.
+// Results of the next run.
 struct Given {
   std::vector<tenon_value> results;
 };
@@ -44,7 +44,7 @@ tenon_value list(std::vector<TensorRef> tensors) {
 class Refused {
  public:
   explicit Refused(uint32_t flags = 0) : flags_(flags) {}
-  // What a call says whose run gives these results; "" where it succeeds.
+  // The error of a call whose run gives these results; "" when it succeeds.
   std::string operator()(const char* schema, std::vector<tenon_value> results,
                          const std::vector<tenon_value>& arguments) {
     Registry registry;

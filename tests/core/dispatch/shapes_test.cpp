@@ -10,8 +10,8 @@ using namespace tenon::core::test;
 
 namespace {
 
-int runs = 0;          // of kernels
-float first_read = 0;  // what a kernel saw in its operand
+int runs = 0;          // runs of kernels
+float first_read = 0;  // first element of a kernel's operand
 
 TensorRef doubled_rows(const Tensor& x) {
   const int64_t shape[] = {2 * x.view.shape[0]};

@@ -13,7 +13,7 @@ using namespace tenon::core;
 
 namespace {
 
-// What one plugin registers: types, and overrides of the op "sp.op", into the process's table.
+// Registrations of one plugin: types, and overrides of the op "sp.op", into the process's table.
 class Brings {
  public:
   explicit Brings(std::string provider) : provider_(std::move(provider)) {}

@@ -38,7 +38,7 @@ inline std::vector<float> read(const Tensor& tensor) {
 inline tenon_value number(double value) { return float_value(value); }
 inline tenon_value integer(int64_t value) { return int_value(value); }
 
-// What a call left: its status, the fields of the error, its results released at the end.
+// The outcome of a call: its status, the fields of the error, its results released at the end.
 struct Outcome {
   tenon_status status = TENON_OK;
   std::string message, op, provider;

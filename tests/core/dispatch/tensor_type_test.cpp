@@ -1,4 +1,4 @@
-// What a type inherits, and what a config changes of it.
+// Inheritance of types, and changes of them by a config.
 #include "core/dispatch/tensor_type.hpp"
 
 #include <doctest/doctest.h>

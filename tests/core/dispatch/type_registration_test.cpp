@@ -1,4 +1,4 @@
-// What a plugin may register, in separate tables.
+// Registrations that are allowed, in separate tables.
 #include "core/dispatch/type_registration.hpp"
 
 #include "tests/core/dispatch/plugin.hpp"

@@ -1,5 +1,5 @@
-// What runtime/assembly.cpp defines, for a program whose last area is dispatch: the layers of a
-// call, a stand-in for the areas above, and the process's tables.
+// The definitions of runtime/assembly.cpp for a program whose last area is dispatch: the layers of
+// a call, a stand-in for the areas above, and the process's tables.
 #include "tests/core/dispatch_alone/assembly.hpp"
 
 #include "core/dispatch/higher_areas.hpp"

@@ -1,4 +1,4 @@
-// What the test reads of the layer that it has in the place of autograd's.
+// The stand-in for autograd's layer, as the test reads it.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ std::shared_ptr<ModuleHookBody> body_of(Body body) {
 HookHandle add(tenon_module& module, int32_t kind, Body body, uint32_t flags = 0) {
   return module.hooks.make().add(kind, flags, body_of(std::move(body)));
 }
-// Those for all modules outlive no test.
+// Hooks for all modules end with their test.
 struct ForAll {
   ForAll(int32_t kind, Body body, uint32_t flags = 0)
       : handle(ModuleHooks::of_all().add(kind, flags, body_of(std::move(body)))) {}
@@ -79,7 +79,7 @@ void call(tenon_module& module, std::span<const tenon_value> arguments, Results&
   call_with_hooks(module, names, arguments, results.values,
                   [&](std::span<const tenon_value> values) { forward(values, results.values); });
 }
-// Of one tensor.
+// Calls a module with one tensor.
 TensorRef call(tenon_module& module, Tensor& x, const std::function<TensorRef(Tensor&)>& forward) {
   Results results(1);
   const tenon_value argument = tensor_value(&x);
@@ -194,7 +194,7 @@ TEST_SUITE("nn/hooks") {
     CHECK(grad(*x) == 5 * 3 * 7 * 11 * 13);
     set_grad(*x, nullptr);
     last.remove();
-    backward(*y);  // of the graph that was recorded with it
+    backward(*y);  // the graph that was recorded with it
     CHECK(grad(*x) == 5 * 3 * 7 * 11);
     set_grad(*x, nullptr);
     add(*module, TENON_HOOK_BACKWARD,
@@ -418,7 +418,7 @@ TEST_SUITE("nn/hooks") {
 
 namespace {
 
-// What a hook does: notes its number, and multiplies what it may replace.
+// A hook that notes its number and multiplies the values that it may replace.
 struct ModelHook {
   int number;
   int32_t kind;
@@ -514,7 +514,7 @@ class RandomTree {
     });
   }
 
-  // Those for all, then the module's.
+  // Hooks for all modules run first, then the module's.
   void expect(const ModelModule& module, int32_t kind, float& product) {
     for (const auto* list : {&std::as_const(for_all_), &module.hooks}) {
       for (const ModelHook& hook : *list) {

@@ -1,4 +1,4 @@
-// What a document says of a module beside its attributes, with ops of the test's own.
+// Settings of a module beside its attributes, with ops of the test's own.
 #include "core/nn/module_settings.hpp"
 
 #include <cstdlib>

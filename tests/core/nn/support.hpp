@@ -49,7 +49,7 @@ inline tenon_module_descriptor block(const char* schema = "Block(int width=2)",
 }
 
 using Names = std::vector<std::string>;
-// Of what a walk finds, in its order.
+// Names of the entries of a walk, in its order.
 inline Names names(tenon_module& module, Walk what, WalkOptions options = {}) {
   Names list;
   for (const WalkItem& item : walk(module, what, options)) list.push_back(item.name);

@@ -1,4 +1,4 @@
-// What a scan finds, again after files have changed, against an oracle.
+// Results of a scan, again after files have changed, against an oracle.
 #include "core/plugin/catalogue.hpp"
 
 #include <algorithm>

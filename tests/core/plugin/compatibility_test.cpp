@@ -1,5 +1,5 @@
-// What callers notice of another build of a plugin: each kind of change, and, for random schemas,
-// that a call which bound before binds the same where nothing breaks.
+// Differences that callers notice in another build of a plugin: each kind of change, and, for
+// random schemas, that a call which bound before binds the same where nothing breaks.
 #include "core/plugin/compatibility.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What a config says about plugins, read as a policy: each key, what its absence means, and any
-// list of preferences against what was written.
+// The policy of a config: each key, what its absence means, and any list of preferences against
+// what was written.
 #include "core/plugin/config_policy.hpp"
 
 #include <random>

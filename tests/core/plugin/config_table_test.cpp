@@ -1,4 +1,4 @@
-// What holds of every key of the table.
+// Properties of every key of the table.
 #include "core/plugin/config_table.hpp"
 
 #include <functional>

@@ -27,7 +27,7 @@ PluginFailure refusal(const std::string& bytes) {
   return failure;
 }
 
-// What every reader of the dynamic section says.
+// The refusal of every reader of the dynamic section.
 std::string dynamic_refusal(const ElfImage& image) {
   const std::string bytes = image.file();
   const MemorySource source(bytes);

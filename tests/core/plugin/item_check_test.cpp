@@ -1,5 +1,5 @@
-// What plugins register, held against what they declare: each fault of a descriptor, each
-// difference, and any two lists of names against their set differences.
+// Registrations compared with declarations: each fault of a descriptor, each difference, and any
+// two lists of names against their set differences.
 #include "core/plugin/item_check.hpp"
 
 #include <algorithm>
@@ -92,7 +92,7 @@ struct Made {
     plugin.override_count = static_cast<int64_t>(overrides.size());
     compare_items(facts, "/made.so", plugin);
   }
-  // What is registered other than declared.
+  // The difference between registration and declaration.
   std::string difference() const {
     const PluginFailure failure = failure_of([&] { check(); });
     CHECK(failure.stage == PluginStage::Register);

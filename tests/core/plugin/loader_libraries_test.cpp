@@ -131,7 +131,7 @@ TEST_SUITE("loader libraries") {
     const PluginFailure mapped = failure_of([&] { beside.open(locked); });
     CHECK(contains(mapped.problem, "the process has mapped another library 'libc.so.6' from "));
     CHECK(mapped.expected == "sha256 00");
-    system.sha256 = before.sha256;  // the same bytes at another path
+    system.sha256 = before.sha256;  // equal bytes at another path
     CHECK(beside.open(locked).size() == 1);
     std::erase_if(locked.libraries, [](const auto& one) { return one.name == kLibrary; });
     CHECK(failure_of([&] { beside.open(locked); }).problem ==

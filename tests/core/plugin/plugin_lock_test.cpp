@@ -22,7 +22,7 @@ PluginLock example() {
   return lock;
 }
 
-// What differs after a change: one line for each.
+// The differences after a change: one line for each.
 template <class Change>
 std::string differences(Change change) {
   PluginLock present = example();

@@ -199,7 +199,7 @@ class Sequence {
       retired_leases += held(one, one.generation);
     }
     retired_leases = leases_.size() - retired_leases;
-    // Of the code that is gone exactly what is held is still there.
+    // Retired code is kept exactly as long as something holds it.
     for (const RetiredPlugin& retired : manager_->retired()) {
       const auto one = std::ranges::find(plugins_, retired.id, &Expected::id);
       REQUIRE(one != plugins_.end());

@@ -84,7 +84,7 @@ TEST_SUITE("plugin manager") {
     CHECK(contains(message, "'duplicate' ("));
     CHECK(contains(message, "'plain' ("));
     CHECK(contains(message, "prefer"));
-    // What is not contested works, and its use does not decide the contest.
+    // An op without conflict works, and its use does not decide the contest.
     CHECK(world.manager->ensure_op("duplicate.own"));
     CHECK(world.registrar.names == std::set<std::string>{"duplicate:duplicate.own"});
     CHECK(message_of([&] { world.manager->ensure_op("plain.add_one"); }) == message);

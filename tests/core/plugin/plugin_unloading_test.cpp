@@ -76,7 +76,7 @@ TEST_SUITE("plugin unloading") {
 
   TEST_CASE("no listing reads the code of a plugin that is on its way out") {
     World world;
-    // What is counted here shows in a listing that still looks at the code.
+    // A count here shows a listing that still looks at the code.
     std::atomic<bool> marks{true};
     world.registrar.before_forget = [&](const PluginCode& code) {
       if (marks) const_cast<PluginCode&>(code).acquire(Holder::Memory);

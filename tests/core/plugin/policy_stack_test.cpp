@@ -1,4 +1,4 @@
-// What policies say together: tables of cases, and any stack against the place of what decides.
+// Combined policies: tables of cases, and any stack against the place of what decides.
 #include "core/plugin/policy_stack.hpp"
 
 #include <algorithm>

@@ -108,7 +108,8 @@ void run_in_child(const std::function<void()>& body, tenon_test::Seconds delay) 
   tree.end();
 }
 
-// Of this thread, in microseconds: the time on the clock is that of other programs as well.
+// Processor time of this thread, in microseconds: the time on the clock is that of other programs
+// as well.
 double processor_time() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -442,7 +443,7 @@ TEST_SUITE("quarantine") {
     World world;
     World::crash("init");
     world.load_in_child();
-    // What is in its place cannot be replaced.
+    // The folder in its place cannot be replaced.
     const std::string record = world.state + "/quarantine-" + sha256_file(world.file) + ".json";
     fs::create_directory(record);
     CHECK_THROWS_AS(world.manager()->load("crashes"), PluginError);
@@ -484,7 +485,7 @@ TEST_SUITE("quarantine") {
       run_in_child(settle, delay);
       CHECK((is_kept_out() || Quarantine(world.state, "").is_suspect(world.file, stamp)));
     }
-    // What the killed ones have left goes with the next record.
+    // Files that killed processes left go with the next record.
     fs::remove(record);
     write_file(marker, suspicion);
     run_in_child(settle, to_the_end);

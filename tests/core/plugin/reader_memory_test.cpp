@@ -1,4 +1,4 @@
-// What readers of plugin files and their signatures take at most: twice the file, and 16 MiB.
+// Memory limits of readers of plugin files and their signatures: twice the file, and 16 MiB.
 
 #include "core/plugin/elf_notes.hpp"
 #include "core/plugin/facts_reader.hpp"

@@ -1,4 +1,4 @@
-// What of a plugin's table is due, and which names go with a plugin.
+// Due registrations of a plugin's table, and names that go with a plugin.
 #include "core/plugin/registration.hpp"
 
 #include <list>

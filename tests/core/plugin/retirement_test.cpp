@@ -14,7 +14,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-// What the shutdown of a test's code does.
+// The body of the shutdown of a test's code.
 std::function<void()>& at_shutdown() {
   static std::function<void()> body;
   return body;
@@ -174,7 +174,7 @@ TEST_SUITE("plugin/retirement") {
     };
     for (int round = 0; round < 40; ++round) {
       World world;
-      std::vector<Model> model;  // that are still there, the oldest first
+      std::vector<Model> model;  // generations that are still there, the oldest first
       std::vector<uint64_t> forgotten;
       int shutdowns = 0;
       uint64_t next = 1;

@@ -18,7 +18,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-// What is mapped, as the system's loader maps it.
+// The mapped bytes, as the system's loader maps them.
 std::string mapped(const SealedFile& file) {
   const int descriptor = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
   REQUIRE(descriptor >= 0);

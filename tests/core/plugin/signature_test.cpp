@@ -42,7 +42,7 @@ TEST_SUITE("plugin/signature") {
       windows.insert(at, "\r");
     CHECK(fault(windows) == "");
     CHECK(fault(kSignature.substr(0, kSignature.size() - 1)) == "");
-    // What nothing signs.
+    // The untrusted comment is not signed.
     CHECK(fault("untrusted comment: other words" + kSignature.substr(kSignature.find('\n'))) == "");
   }
 

@@ -1,4 +1,4 @@
-// What the plugin tests share: fixtures, throwaway folders, a host and a table that record what
+// Shared code of the plugin tests: fixtures, throwaway folders, a host and a table that record what
 // happens.
 #pragma once
 
@@ -194,7 +194,7 @@ class FakeHost {
 
   const tenon_host& table() const { return table_; }
   tenon_host& change() { return table_; }
-  // What plugins have logged.
+  // Lines that plugins have logged.
   static std::vector<std::string>& lines() {
     static std::vector<std::string> all;
     return all;

@@ -46,7 +46,7 @@ enum class Outcome { StaysMapped, Unmapped, CrashesLater };
   if (std::get_new_handler() != nullptr) std::get_new_handler()();
   Dl_info place{};
   if (dladdr(reinterpret_cast<void*>(std::get_terminate()), &place) == 0) std::get_terminate()();
-  std::exit(0);  // what was registered for the end
+  std::exit(0);  // runs functions that were registered for the end
 }
 
 Outcome outcome_of(const std::string& path) {

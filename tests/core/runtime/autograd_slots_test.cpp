@@ -96,7 +96,7 @@ TEST_SUITE("runtime/autograd_slots") {
     CHECK(std::string(info.name) == "RuleBackward0");
     CHECK(info.op == nullptr);
     CHECK(info.released == 0);
-    // What an older caller does not have is left alone.
+    // Members that an older caller does not have are not written.
     tenon_node_info older;
     std::memset(&older, 0x5a, sizeof older);
     older.size = offsetof(tenon_node_info, name);

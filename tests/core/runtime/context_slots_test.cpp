@@ -1,4 +1,4 @@
-// What rules and forwards may ask of their context, and what is refused.
+// Requests of rules and forwards to their context, and refusals.
 #include "tests/core/runtime/slot_support.hpp"
 
 using namespace tenon::core;
@@ -48,7 +48,7 @@ std::string message(tenon_status status, tenon_error* error, tenon_status kind) 
   delete error;
   return text;
 }
-// Of reading the result: what is refused, or "".
+// The refusal of reading the result, or "".
 std::string read_result(const tenon_context& context, int64_t index, Tensor** result,
                         tenon_status kind) {
   tenon_error* error = nullptr;

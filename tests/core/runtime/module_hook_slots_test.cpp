@@ -1,4 +1,4 @@
-// Where a hook of modules is registered, and what becomes of its state.
+// Registration of module hooks, and the end of their state.
 #include "tests/core/nn/support.hpp"
 #include "tests/core/runtime/slot_support.hpp"
 

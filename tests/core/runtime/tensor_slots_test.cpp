@@ -15,7 +15,7 @@ namespace {
 
 const tenon_host& slots() { return group<add_tensor_slots>(); }
 
-// What a slot of this form makes, or its message.
+// The tensor that a slot of this form makes, or its message.
 template <class Call>
 TensorRef made(Call&& call) {
   tenon_tensor* tensor = nullptr;

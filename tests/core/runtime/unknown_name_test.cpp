@@ -1,4 +1,4 @@
-// What is said of a name that no plugin declares.
+// Messages about a name that no plugin declares.
 #include "core/runtime/unknown_name.hpp"
 
 #include "tests/core/runtime/support.hpp"

@@ -97,8 +97,8 @@ std::string save_fault(const std::vector<NamedTensor>& tensors, const FileMetada
   return "";
 }
 
-// What loading adds to the peak of memory, measured in a separate process; LONG_MAX where the
-// file is not loaded, or not refused, as expected.
+// Growth of the peak of memory by loading, measured in a separate process; LONG_MAX where the file
+// is not loaded, or not refused, as expected.
 long kilobytes_to_load(const File& file, bool sound) {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
@@ -523,7 +523,7 @@ TEST_SUITE("tensor file") {
     for (const std::string* header :
          std::initializer_list<const std::string*>{&wide, &many, &pairs, &strings, &numbers}) {
       CAPTURE(header->substr(0, 40));
-      file.write(file_of(*header, "more"));  // of which the header says nothing
+      file.write(file_of(*header, "more"));  // bytes after the header's tensors
       CHECK(kilobytes_to_load(file, false) < 2 * 20'000'000 / 1000 + 4096);
     }
     file.write(file_of(pairs));

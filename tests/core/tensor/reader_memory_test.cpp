@@ -1,4 +1,4 @@
-// What readers of tensor files take at most: twice the file, and 16 MiB.
+// Memory limits of readers of tensor files: twice the file, and 16 MiB.
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -18,7 +18,7 @@ using tenon_test::Outcome;
 
 namespace {
 
-constexpr size_t kLargest = 100'000'000;  // of the headers that are read
+constexpr size_t kLargest = 100'000'000;  // size of the largest header that is read
 
 // For the length of a scope.
 class Written {

@@ -196,7 +196,7 @@ TEST_SUITE("blas complex") {
     for (const DType dtype : {c64, c128, tenon::f32, tenon::f64}) {
       const Tensor x =
           tenon::is_complex(dtype) ? numbers({3, 4, 2}, dtype) : compare::numbers({3, 4, 2}, dtype);
-      const Tensor a = x.matmul(tenon::conjugate(x.transpose(-2, -1))) * -1;  // of rank 2
+      const Tensor a = x.matmul(tenon::conjugate(x.transpose(-2, -1))) * -1;  // a matrix of rank 2
       check_same(hermitian_pinv(a, 1e-3), linalg::pinv(a, tenon::none, 1e-3),
                  tenon::real_dtype(dtype) == tenon::f32 ? 1e-2 : 1e-9);
       const Tensor rank =
@@ -276,7 +276,7 @@ TEST_SUITE("blas complex") {
           return values.square().sum() + weigh(vectors.abs().square(), 6);
         },
         {numbers({2, 3, 3})});
-    // The same of one factor alone.
+    // Gradients of one factor alone.
     check_gradients(
         [&](const Tensor& a) { return weigh(std::get<0>(linalg::svd(a, false)).abs(), 7); },
         {numbers({3, 2})});

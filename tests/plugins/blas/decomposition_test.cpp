@@ -130,13 +130,13 @@ TEST_SUITE("blas") {
       for (int64_t i = 1; i < a.size(-1); ++i)
         CHECK((values.select(-1, i - 1) <= values.select(-1, i)).all().item<bool>());
     });
-    // Of a matrix that is not symmetric its symmetric half counts.
+    // The symmetric half counts in a matrix that is not symmetric.
     check_values(linalg::eigvalsh(matrix({{2, 3}, {-1, 2}})), {2}, {1, 3});
   }
 
   TEST_CASE("pinv fulfils the four conditions of Moore and Penrose, of any rank") {
     each_matrix([](const Tensor& x) {
-      const Tensor cube = x.matmul(transposed(x)).matmul(x);  // of the same rank, mostly not full
+      const Tensor cube = x.matmul(transposed(x)).matmul(x);  // equal rank, mostly not full
       for (const Tensor& a : {x, cube}) {
         if (a.is_same(cube) && x.dtype() == tenon::f32) continue;  // its condition is too much
         const double room = (a.is_same(cube) ? 1e4 : 20) * tolerance(x.dtype());

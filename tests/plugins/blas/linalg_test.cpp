@@ -117,7 +117,7 @@ TEST_SUITE("blas") {
           const bool is_complex = tenon::is_complex(dtype);
           const Tensor a = (is_complex ? tenon::view_as_complex(parts) : parts.select(-1, 0)) +
                            tenon::eye(n, tenon::none, dtype).flip({0});  // rows change places
-          // Of another layout, and one for all of the matrices.
+          // Right sides in another layout, one for all of the matrices.
           const Tensor b = numbers({count, n}, tenon::real_dtype(dtype), ++seed).to(dtype).t();
           const Tensor found = linalg::solve(a, b);
           REQUIRE(found.sizes() == Shape{3, n, count});
@@ -210,7 +210,7 @@ TEST_SUITE("blas") {
       for (size_t i = 0; i < expected.size(); ++i)
         check_close(product(l[i], u[i]).at, expected[i].at, tolerance(a.dtype()));
     });
-    // Of a matrix that is not symmetric its symmetric half counts.
+    // The symmetric half counts in a matrix that is not symmetric.
     const Tensor skew = tenon::tensor({{4.0, 3.0}, {1.0, 5.0}}, tenon::f64);
     check_values(linalg::cholesky(skew), {2, 2}, {2, 0, 1, 2});
   }

@@ -29,7 +29,7 @@ struct Layout {
   Tensor matrix;
 };
 
-// The same matrix in memory laid out in other ways.
+// The matrix in other memory layouts.
 std::vector<Layout> layouts(const Tensor& matrix) {
   const int64_t rows = matrix.size(0), columns = matrix.size(1);
   std::vector<Layout> list = {{"row-major", matrix}};

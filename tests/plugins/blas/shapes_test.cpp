@@ -70,7 +70,7 @@ TEST_SUITE("blas shapes") {
           check_shapes([](const Tensor& x, const Tensor& y) { return linalg::solve(x, y); }, a,
                        tenon::ones({n}, dtype));
           if (n > 0) each([](const Tensor& x, const Tensor&) { return linalg::cond(x, 1); });
-          // Of matrices that need not be square.
+          // Ops of matrices that need not be square.
           for (const Tensor& m : {b, b.transpose(-2, -1)}) {
             const auto of = [&](const auto& op) { check_shapes(op, m, m); };
             of([](const Tensor& x, const Tensor&) { return linalg::svd(x); });

@@ -15,7 +15,7 @@ int64_t below(Random& random, uint64_t n) { return static_cast<int64_t>(random()
 Tensor matrix_of(DType dtype, int64_t rows, int64_t columns, uint64_t seed) {
   return numbers({rows, columns}, dtype, seed);
 }
-// The same numbers in memory that is laid out in some way, between NaN.
+// The numbers in a random memory layout, between NaN.
 Tensor laid_out(Random& random, const Tensor& matrix) {
   const int64_t rows = matrix.size(0), columns = matrix.size(1);
   const int64_t above = below(random, 3), left = below(random, 3), step = 1 + below(random, 2);
@@ -134,7 +134,7 @@ TEST_SUITE("blas") {
   }
 
   TEST_CASE("what a small product's operands are beside is not read into its result") {
-    // Of three columns the vectors are wider.
+    // Vectors are wider than three columns.
     const Tensor memory = tenon::full({8, 9}, std::numeric_limits<float>::infinity());
     const Tensor b = memory.narrow(1, 3, 3);
     b.copy_(numbers({8, 3}, f32, 2));

@@ -37,7 +37,7 @@ std::string refused(const std::string& text, const std::string& keywords = "") {
   return message.rfind(start, 0) == 0 ? message.substr(start.size()) : message;
 }
 std::string quote(const std::string& text) { return "\"" + text + "\""; }
-// What `read` returned, for a keyword "fitted".
+// The fitted text of `read`, for a keyword "fitted".
 std::string fitted(const Samples& samples) {
   std::string escaped;
   for (const char c : samples.fitted.dump())
@@ -99,7 +99,7 @@ TEST_SUITE("data") {
     check_values(samples.targets, {3}, {1, 0, 1});
     samples = read("g,y\n7,1\nNA,2\nlow,3\n", R"("categories": ["g"])");
     check_values(samples.inputs, {3, 1}, {0, 1, 2});
-    // Of several targets, all or none are classes.
+    // Several targets are all classes, or none.
     samples = read("x,a,b\n1,u,3\n2,v,4\n", R"("targets": ["a", "b"])");
     check_values(samples.targets, {2, 2}, {0, 3, 1, 4});
     CHECK(samples.targets.dtype() == tenon::f32);

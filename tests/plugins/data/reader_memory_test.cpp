@@ -1,4 +1,4 @@
-// What readers of data take at most beside their results: twice the file, and 16 MiB.
+// Memory limits of readers of data, beside their results: twice the file, and 16 MiB.
 #include <filesystem>
 #include <fstream>
 #include <functional>

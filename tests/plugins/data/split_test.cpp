@@ -128,7 +128,7 @@ TEST_SUITE("data") {
     check_close(normal.mean(Indices{0}), tenon::zeros({5}), 1e-5);
     check_close((normal * normal).mean(Indices{0}), tenon::ones({5}), 1e-5);
     check_close(tenon::data::denormalize(normal, mean, deviation), input, 1e-6);
-    // Of images, for each channel.
+    // Means and deviations of images, for each channel.
     const Tensor images = numbers({6, 3, 4, 4}, tenon::f64);
     const auto [means, deviations] = tenon::data::fit_normalize(images, {0, 2, -1});
     CHECK(means.sizes() == std::vector<int64_t>{1, 3, 1, 1});

@@ -61,7 +61,7 @@ struct Case {
   CAPTURE((c).ceil_mode);   \
   CAPTURE((c).count_include_pad)
 
-// What a call of avg_pool2d ran, and why not oneDNN.
+// The provider that a call of avg_pool2d ran, and the reason why not oneDNN.
 std::string reason(const Tensor& x, int64_t kernel = 3, int64_t stride = 2, int64_t padding = 1,
                    bool ceil_mode = false, bool count_include_pad = true,
                    const tenon::Argument& divisor = tenon::none) {

@@ -89,7 +89,7 @@ TEST_SUITE("math arrangement") {
     check_values(repeat(tenon::tensor({1, 2}), {2, 1, 2}), {2, 1, 4}, {1, 2, 1, 2, 1, 2, 1, 2});
     check_values(tile(x, {}), {2, 3}, {1, 2, 3, 4, 5, 6});
     CHECK(repeat(tenon::zeros({0, 2}), {INT64_MAX, 0}).sizes() == Sizes{0, 0});
-    // Of a dimension whose elements are one in memory as well: a copy, never a view.
+    // Repeating a dimension of stride 0 makes a copy, never a view.
     const Tensor row = tenon::ones({1, 3}).expand({2, 3});
     repeat(row, {2, 1}).fill_(7);
     tile(row, {2, 1}).fill_(7);

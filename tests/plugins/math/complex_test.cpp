@@ -49,7 +49,7 @@ void check_gradients(F function, std::vector<Tensor> inputs) {
 
 }  // namespace
 
-// Those that only complex numbers have.
+// Ops that only complex numbers have.
 std::set<std::string> complex_gradient_ops() {
   return {"conj", "conj_physical", "imag", "real", "sgn", "view_as_complex", "view_as_real"};
 }
@@ -217,7 +217,7 @@ TEST_SUITE("plugins/math/complex") {
     check_values(large.logsumexp({1}) - x.logsumexp({1}), std::vector<C>(3, 900), 1e-10);
     check_values(large.logcumsumexp(1) - x.logcumsumexp(1), std::vector<C>(12, 900), 1e-10);
     check_values(logaddexp(large, y + 900) - logaddexp(x, y), std::vector<C>(12, 900), 1e-10);
-    // What is infinite, and nothing at all.
+    // Infinite elements, and an empty tensor.
     const double inf = std::numeric_limits<double>::infinity();
     const Tensor ends = tenon::tensor({C(-inf, 0), C(1, 2), C(-inf, 1), C(inf, 3)}, c128);
     const auto sums = ends.logcumsumexp(0).to_vector<C>();

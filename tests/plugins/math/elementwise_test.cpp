@@ -239,7 +239,7 @@ TEST_SUITE("math elementwise") {
                          static_cast<T>(low / 2)});
     CHECK(remainder(a, b).template to_vector<T>() ==
           std::vector<T>{1, 1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0});
-    // Where the divisor is not 0, the two make up the dividend.
+    // If the divisor is not 0, quotient and remainder make up the dividend.
     const Tensor again = floor_divide(a, b) * b + remainder(a, b);
     CHECK(where(ne(b, 0), again, a).template to_vector<T>() == a.template to_vector<T>());
   }

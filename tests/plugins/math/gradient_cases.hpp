@@ -1,4 +1,4 @@
-// What the gradient suites of math check, so that together they miss no op.
+// Cases of the gradient suites of math, so that together they miss no op.
 #pragma once
 
 #include <set>

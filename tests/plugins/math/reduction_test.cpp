@@ -145,7 +145,7 @@ void check_all_cases(const Tensor& input, const Dims& dims) {
   for (const Case& test : cases) check_case(test, input, dims);
 }
 
-// The same logical values in other layouts.
+// A tensor's values in other layouts.
 std::vector<Tensor> layouts(const Dims& shape, DType dtype) {
   const Tensor plain = numbers(shape, dtype);
   std::vector<Tensor> list{plain};

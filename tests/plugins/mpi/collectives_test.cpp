@@ -21,7 +21,7 @@ int64_t rank_count() {
   return size;
 }
 
-// What rank has as its input.
+// The input of a rank.
 Tensor input_of(int64_t rank, const std::vector<int64_t>& shape, DType dtype = tenon::f64,
                 uint64_t seed = 1) {
   const DType made = tenon::compute_dtype(dtype);
@@ -302,7 +302,7 @@ TEST_SUITE("mpi") {
     tenon::distributed::all_reduce(y).sum().backward();
     const double n = static_cast<double>(rank_count());
     check_values(y.grad(), {3}, {n, n, n});
-    // Of equal gradients of the whole each rank takes its part.
+    // Each rank takes its part of equal gradients.
     const Tensor z = input_of(own_rank(), {2, 2}).requires_grad_();
     const Tensor all = tenon::distributed::all_gather(z, 1, "identity");
     const Tensor weight = numbers({2, 2 * rank_count()}, tenon::f64, 9);
@@ -319,7 +319,7 @@ TEST_SUITE("mpi") {
     graph.create_graph = true;
     const Tensor first = tenon::gradients({(y * y).sum()}, {x}, graph)[0];
     const std::vector<double> second = tenon::gradients({first.sum()}, {x})[0].to_vector<double>();
-    // Of n * prod(x_r^2) summed over its own derivatives by all ranks' elements.
+    // Gradients of n * prod(x_r^2) summed over its own derivatives by all ranks' elements.
     const std::vector<Tensor> all = inputs_of_all({2});
     const double n = static_cast<double>(rank_count());
     for (size_t i = 0; i < 2; ++i) {

@@ -35,7 +35,7 @@ void meet(const Tensor& tensor) { distributed::all_reduce(tensor); }
 // With a thread that runs what was begun.
 void meet_later(const Tensor& tensor) { distributed::wait(distributed::begin_all_reduce_(tensor)); }
 
-// What rank 1 does where the others make one call, after all have made it once.
+// The action of rank 1 when the others make one call, after all have made it once.
 void differ(const std::string& fault) {
   const Tensor tensor = tenon::full({8}, 1.0);
   if (fault == "shape") meet(tenon::full({2, 4}, 1.0));

@@ -155,7 +155,7 @@ TEST_SUITE("nn") {
       CAPTURE(s.dilation);
       const Tensor x = drawn(joined({2, s.channels}, s.image), tenon::f64, round).detach(),
                    w = drawn(joined({s.features, cg}, s.kernel), tenon::f64, round + 1).detach();
-      // The same by hand: [last dimension: before, behind, ...]
+      // Pads by hand: [last dimension: before, behind, ...]
       Shape pads, none(s.image.size(), 0);
       for (size_t d = s.image.size(); d-- > 0;) {
         const int64_t total = s.dilation[d] * (s.kernel[d] - 1);

@@ -104,7 +104,7 @@ Outcome outcome_of(const Case& c, DType dtype, bool blocks, const Tensor& gradie
   return o;
 }
 
-// Of a gradient, whose terms add up: to the largest of them.
+// Compares gradients, whose terms add up, relative to the largest of them.
 void check_near(const Tensor& found, const Tensor& expected, double tolerance) {
   REQUIRE(found.defined() == expected.defined());
   if (!found.defined()) return;

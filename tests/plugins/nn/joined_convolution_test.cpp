@@ -223,7 +223,7 @@ TEST_SUITE("nn/joined_convolution") {
       const NoGrad no_grad;
       CHECK_THROWS_AS(less(x), Error);
     }
-    // What add_ changes is seen where another module gives it.
+    // A change by add_ is seen in another module's result.
     Module changing =
         graph(node("m", convolution) + ", " + node("b", convolution, R"(, "inputs": ["input"])") +
               R"(, "sum": {"op": "add_", "inputs": ["m", "b"]})");

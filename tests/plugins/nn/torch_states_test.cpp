@@ -23,7 +23,7 @@ std::map<std::string, std::map<std::string, Tensor>> read_file() {
   }
   return modules;
 }
-// Of the metadata: the header is JSON behind eight bytes of its length.
+// The metadata: the header is JSON behind eight bytes of its length.
 Json descriptions() {
   std::FILE* file = std::fopen(path, "rb");
   REQUIRE(file != nullptr);

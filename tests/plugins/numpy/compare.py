@@ -35,7 +35,7 @@ WIDER = {("f64", "f4"): numpy.float64, ("f64", "c8"): numpy.complex128,
          ("longdouble", "f4"): numpy.float64, ("longdouble", "f8"): numpy.longdouble,
          ("longdouble", "c8"): numpy.complex128, ("longdouble", "c16"): numpy.clongdouble}
 NUMBERS = {bool: numpy.dtype("?"), int: numpy.dtype("i8"), float: numpy.dtype("f4")}
-MOST_DIFFERENCES = 8  # of one op
+MOST_DIFFERENCES = 8  # limit for one op
 
 
 def kind(dtype):

@@ -1,4 +1,4 @@
-// What kernels do with their arguments: shapes, dtypes, checks, views and rows.
+// Kernels and their arguments: shapes, dtypes, checks, views and rows.
 #include <atomic>
 #include <vector>
 

@@ -25,7 +25,7 @@ void fill_disk() {
   setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-// Of the third step, by the engine `shared_memory`.
+// Counts bytes of the third step, by the engine `shared_memory`.
 void count_bytes(training::Trainer& trainer) {
   trainer.batch_done = [before = 0.0, batch = 0, first = trainer.ranks().first()](double) mutable {
     const auto sent = tenon::Op("shared_memory.sent_bytes").call<double>();
@@ -34,7 +34,7 @@ void count_bytes(training::Trainer& trainer) {
   };
 }
 
-// What rank 1 does after its third batch, while the others go to the next.
+// The fault of rank 1 after its third batch, while the others go to the next.
 void add_fault(training::Trainer& trainer, const std::string& fault) {
   if (trainer.ranks().rank() != 1) return;
   trainer.batch_done = [fault, batch = 0](double) mutable {

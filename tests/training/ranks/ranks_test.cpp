@@ -11,7 +11,7 @@ namespace {
 
 std::string job_command(const std::string& arguments) { return "'" TENON_JOB "' " + arguments; }
 
-// The same arguments for every rank.
+// Runs every rank with these arguments.
 ShellJob run_ranks(const Folder& folder, const std::string& engine, int ranks,
                    const std::string& arguments) {
   if (engine == "mpi")
@@ -551,7 +551,7 @@ TEST_SUITE("ranks") {
     const Folder folder;
     folder.write("points.csv", points());
     std::string text = config_text(distributed("mpi"));
-    // What a plugin that may not be loaded has in common with one that was not built.
+    // A plugin that may not be loaded is like one that was not built.
     text.insert(1, R"("plugins": [{"name": "mpi", "load": "never"}], )");
     folder.write("c.json", text);
     const ShellJob job =
