@@ -26,7 +26,7 @@ namespace allocation {
 
 namespace {
 
-// Of threads that keep nothing. Never written to: no list in it has a block, or room for one.
+// Cache of threads without caching: never written, since every list is empty and full.
 constinit ThreadCache no_cache{};
 
 }  // namespace

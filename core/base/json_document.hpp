@@ -1,4 +1,4 @@
-// What the nodes of a document are in: private to trees.
+// Storage of a document's nodes. Private to json*.cpp.
 #pragma once
 
 #include <atomic>

@@ -329,7 +329,7 @@ Json parse_json(std::string_view source, const JsonOptions& options) {
       fail(source, read, kHalfSurrogate, options);
     }
     if (code == Kind::expected_hex_digit) {
-      fail(source, read, "\\u wants four hexadecimal digits", options);
+      fail(source, read, "\\u needs four hexadecimal digits", options);
     }
     const size_t offset = code == Kind::incomplete ? source.size() : read;
     fail(source, offset,

@@ -78,13 +78,13 @@ bool gather_flags(const Implementation& implementation, const tenon_value* argum
 [[noreturn, gnu::cold]] void throw_inactive(const tenon_op* op) {
   if (const std::string* provider = op->withdrawn_by.load(std::memory_order_acquire)) {
     throw Error(TENON_ERROR_PLUGIN,
-                "stale handle: op '{}' is provided by plugin '{}', which was unloaded; load the "
-                "plugin again, which makes the handle good, or drop it",
+                "stale handle: op '{}' is provided by plugin '{}', which was unloaded; reload "
+                "the plugin, which revalidates the handle, or discard it",
                 op->name, *provider);
   }
   throw Error(TENON_ERROR_NOT_IMPLEMENTED,
-              "op '{}' has no active implementation: its plugin was disabled or unloaded; `tenon "
-              "show {}` says more",
+              "op '{}' has no active implementation: its plugin was disabled or unloaded; run "
+              "`tenon show {}` for details",
               op->name, op->name);
 }
 

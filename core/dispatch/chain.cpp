@@ -341,8 +341,8 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
   const Implementation& implementation = require_implementation(op);
   if (entry.is_gradient_override())
     throw Error(TENON_ERROR_TYPE,
-                "override {} from '{}' gives rules to the op, and answers no calls", entry.key(),
-                entry.provider);
+                "override {} of plugin '{}' only replaces gradient rules and cannot be called",
+                entry.key(), entry.provider);
   BoundArguments bound;
   bind_arguments(implementation.schema, positional, keywords, keyword_values, bound);
   Carried carried;
@@ -385,8 +385,7 @@ tenon_status call_parent(const tenon_call* view, const tenon_value* arguments, t
     return guarded(error, [] {
       throw Error(
           TENON_ERROR_RUNTIME,
-          "call_parent: the call has ended, or runs on another thread; a call is to be used "
-          "while its handler runs, by the thread that runs it");
+          "call_parent: the call is not running on this thread; use it only inside its handler");
     });
   }
   const CallFrame& running = *found;

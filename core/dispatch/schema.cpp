@@ -195,9 +195,7 @@ class Parser {
       // Only one run of text: a space ends the name.
       if (at_ < source_.size() && source_[at_] == '.') {
         if (part == begin && word == "tenon") {
-          fail(begin,
-               "the namespace 'tenon' is the runtime's own; put the op into a namespace of yours, "
-               "or into none");
+          fail(begin, "namespace 'tenon' is reserved; use another namespace or none");
         }
         ++at_;
         if (at_ < source_.size() && source_[at_] != ' ') {

@@ -43,7 +43,7 @@ HookHandle ModuleHooks::add(int32_t kind, uint32_t flags, std::shared_ptr<Module
                 kind, kFirstKind, kFirstKind + static_cast<int32_t>(kKindNames.size()) - 1);
   }
   if ((flags & ~uint32_t{TENON_HOOK_PREPEND | TENON_HOOK_ALWAYS_CALL}) != 0)
-    throw Error(TENON_ERROR_ARGUMENT, "a hook has no flags {:#x}", flags);
+    throw Error(TENON_ERROR_ARGUMENT, "unknown hook flags {:#x}", flags);
   const bool always_call = (flags & TENON_HOOK_ALWAYS_CALL) != 0;
   if (always_call && kind != TENON_HOOK_FORWARD) {
     throw Error(TENON_ERROR_ARGUMENT,

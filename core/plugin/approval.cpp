@@ -66,13 +66,13 @@ class SignatureCheck {
   // The key of `keys` that has signed the bytes.
   void require(const Claim& claim, std::span<const Key* const> keys) {
     if (!signature_) read(claim, keys);
-    std::string fault = "it is made with another key";
+    std::string fault = "it was made with another key";
     for (const Key* key : keys) {
       if (key->key.id != signature_->id) continue;
       fault = fault_of(*key);
       if (fault.empty()) return;
     }
-    fail(claim, keys, format_text("its signature {} does not do: {}", quote(file_), fault),
+    fail(claim, keys, format_text("signature {} does not match this file: {}", quote(file_), fault),
          format_text("key {}", key_id_text(signature_->id)));
   }
 

@@ -34,7 +34,7 @@ constexpr ConfigKey kPluginKeys[] = {
      .meaning = "its file, when it is not in a search folder",
      .schemas = kPluginPath},
     {.name = "version",
-     .meaning = "versions that will do, like '>=1.2, <2' or '1.2'",
+     .meaning = "accepted versions, for example '>=1.2, <2' or '1.2'",
      .schemas = kVersion},
     {.name = "options", .meaning = "handed to the plugin when it starts", .schemas = kFree},
     {.name = "sha256", .meaning = "hash that the file must have", .schemas = kSha256},

@@ -56,8 +56,9 @@ class Steps {
       if (copy.locked != nullptr && copy.locked->libraries != locked.libraries) {
         throw PluginError(make_failure(
             PluginStage::Read, opening_.plugin, path_,
-            format_text("the lock file {} has other libraries of it than another that is active",
-                        quote(lock->file)),
+            format_text(
+                "lock file {} pins other libraries for this plugin than the active lock file",
+                quote(lock->file)),
             "lock again with one of the configs, and use that lock file in all"));
       }
       copy.locked = &locked;

@@ -68,7 +68,7 @@ void compare_providers(const char* kind, const LockedProviders& locked,
     PluginFailure failure;
     failure.stage = PluginStage::Register;
     failure.plugin = plugin;
-    failure.problem = format_text("{} {} has another provider now", kind, quote(name));
+    failure.problem = format_text("{} {} is now provided by another plugin", kind, quote(name));
     failure.expected = format_text("plugin {}", quote(plugin));
     failure.found =
         now == present.end() ? "no single plugin" : format_text("plugin {}", quote(now->second));

@@ -56,7 +56,7 @@ std::string signature_fault(const MinisignSignature& signature, const MinisignKe
                             const ByteSource& bytes) {
   static const bool started = sodium_init() >= 0;
   if (!started) throw Error(TENON_ERROR_INTERNAL, "libsodium does not start");
-  if (signature.id != key.id) return "it is made with another key";
+  if (signature.id != key.id) return "it was made with another key";
   const std::vector<unsigned char> message = signed_message(bytes, signature.prehashed);
   if (crypto_sign_verify_detached(signature.signature.data(), message.data(), message.size(),
                                   key.point.data()) != 0)

@@ -113,7 +113,8 @@ TEST_SUITE("run") {
       CHECK(plan_outcome.code == 1);
       CHECK(folder.read("blobs.csv") == data);
     }
-    CHECK(contains(run("{}", "--plot p.gif").first.error, "let its name end in .svg or .png"));
+    CHECK(
+        contains(run("{}", "--plot p.gif").first.error, "the file name must end in .svg or .png"));
     CHECK(contains(run("{}", "--plot blobs.csv").first.error, "it is the file of the data"));
     CHECK(contains(run(R"({"weights": "w.svg"})", "--plot w.svg").first.error,
                    "\"weights\" is the same file"));

@@ -125,7 +125,7 @@ TEST_SUITE("sdk/mode") {
                     results);
     });
     CHECK(ended.kind == TENON_ERROR_RUNTIME);
-    CHECK(has(ended.text, "the call has ended"));
+    CHECK(has(ended.text, "the call is not running on this thread"));
   }
 
   TEST_CASE("F-232 a plugin ships modes: modules that are entered") {

@@ -121,10 +121,9 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
       "  tenon run digits.json --epochs 5 --seed 7 --plot curve.svg\n"
       "  tenon run digits.json --evaluate digits.safetensors --json\n"
       "  tenon run digits.json --resume\n"
-      "The same seed gives the same numbers for any --threads. Ctrl-C stops within "
-      "the batch and writes the checkpoint that the config's output names, as it was after the "
-      "last "
-      "whole step, or nothing.");
+      "The same seed gives the same numbers for any --threads. Ctrl-C stops at once, inside the "
+      "batch. If \"output\" names a checkpoint, it is written as of the last complete step; "
+      "otherwise nothing is written.");
   run.app->add_option("config", run.options->config, "The config file")
       ->required()
       ->type_name("CONFIG");
@@ -189,12 +188,10 @@ std::shared_ptr<TuneOptions> define_tune(CLI::App& program, Invocation& invocati
       "  tenon tune digits.json\n"
       "  tenon tune digits.json --write\n"
       "  tenon tune digits.json --steps 50 --rounds 9 --json\n"
-      "Trains a few steps, saves nothing, and makes each call of an op that several plugins "
-      "provide "
-      "again with each of them, in turns. Prints the times by classes of shapes and, as a diff, "
-      "the "
-      "preferences for \"ops\": {\"prefer\": ...}; --write puts them into the config. A run never "
-      "measures. Measure on an idle machine.");
+      "Trains a few steps and saves nothing. For ops that several plugins provide, repeats every "
+      "such call with each provider, alternating. Prints the times by classes of shapes and, as a "
+      "diff, the preferences for \"ops\": {\"prefer\": ...}; --write puts them into the config. A "
+      "run never measures. Measure on an idle machine.");
   tune.app->add_option("config", tune.options->config, "The config file")
       ->required()
       ->type_name("CONFIG");
@@ -213,7 +210,7 @@ std::shared_ptr<TuneOptions> define_tune(CLI::App& program, Invocation& invocati
       ->type_name("PERCENT");
   tune.app
       ->add_option("--clock", tune.options->clock,
-                   "An op whose result, a number, is taken as the time: a counter, say")
+                   "Op that returns the clock, for example a cycle counter")
       ->type_name("OP");
   tune.app->add_flag("-q,--quiet", tune.options->quiet, "No progress");
   tune.json();
@@ -226,9 +223,8 @@ void define_predict(CLI::App& program, Invocation& invocation) {
       "Apply the model of a config to samples, and write its outputs",
       "  tenon predict digits.json new.csv --output predictions.csv\n"
       "  tenon predict digits.json new.npy --weights best.safetensors --output scores.npy\n"
-      "The samples are read as the config's data are; the columns of targets may be left out. "
-      "Where "
-      "the model scores classes, the class comes before the scores.");
+      "Samples are read like the config's data; target columns may be missing. For a classifier, "
+      "the predicted class precedes the scores.");
   predict.app->add_option("config", predict.options->config, "The config file")
       ->required()
       ->type_name("CONFIG");

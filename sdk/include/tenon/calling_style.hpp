@@ -106,8 +106,8 @@ struct AttributeArgument {
   template <class T, std::enable_if_t<!std::is_same_v<std::remove_cv_t<T>, D>, int> = 0>
   operator T() const {
     static_assert(takes<T>(count_schema(D::schema).types[Index]),
-                  "a constructor parameter or member has a type that the schema's keyword-only "
-                  "parameter does not arrive as; sdk/docs/reference/schema_types.md has the table");
+                  "the type of a constructor parameter or member does not match its keyword-only "
+                  "parameter of the schema; sdk/docs/reference/schema_types.md has the table");
     return from_value<T>(value);
   }
 };
@@ -371,7 +371,7 @@ constexpr bool check_declines() {
   TENON_REQUIRE(
       inputs_fit(schema, typename Asked::Parameters{},
                  std::make_index_sequence<static_cast<size_t>(count < inputs ? count : inputs)>{}),
-      "a parameter of declines has a type that the schema's does not arrive as; "
+      "the type of a parameter of declines does not match its schema type; "
       "sdk/docs/reference/schema_types.md has the table");
   return fits;
 }

@@ -140,15 +140,14 @@ constexpr bool check_element() {
     constexpr bool callable = element_takes<D, First>(
         std::make_index_sequence<static_cast<size_t>(schema.operands)>{},
         std::make_index_sequence<static_cast<size_t>(taken - schema.operands)>{});
-    TENON_REQUIRE(callable || taken != 1, "1 argument, the schema's input, is what element takes");
+    TENON_REQUIRE(callable || taken != 1, "element must take 1 argument, for the schema input");
     TENON_REQUIRE(callable || taken != 2,
-                  "2 arguments, the schema's inputs, are what element takes");
+                  "element must take 2 arguments, one for each schema input");
     TENON_REQUIRE(callable || taken != 3,
-                  "3 arguments, the schema's inputs, are what element takes");
+                  "element must take 3 arguments, one for each schema input");
     TENON_REQUIRE(callable || taken != 4,
-                  "4 arguments, the schema's inputs, are what element takes");
-    TENON_REQUIRE(callable || taken < 5,
-                  "as many arguments as the schema has inputs are what element takes");
+                  "element must take 4 arguments, one for each schema input");
+    TENON_REQUIRE(callable || taken < 5, "element must take one argument for each schema input");
   }
   return fits;
 }
@@ -182,12 +181,11 @@ constexpr bool check_members() {
   TENON_REQUIRE(!(rule && Declares_zero_gradient<D>::value),
                 "zero_gradient says that there is no gradient: drop it, or the backward");
   TENON_REQUIRE(rule || composite || !(once || twice),
-                "once_differentiable and twice_differentiable speak of a backward, and there is "
-                "none");
+                "once_differentiable and twice_differentiable need a backward; none is defined");
   TENON_REQUIRE(rule || !Declares_clear_saved_tensors_on_access<D>::value,
-                "clear_saved_tensors_on_access speaks of a backward, and there is none");
+                "clear_saved_tensors_on_access needs a backward; none is defined");
   TENON_REQUIRE(jvp_kind_of<D>() == JvpKind::rule || !Declares_jvp_once_differentiable<D>::value,
-                "jvp_once_differentiable speaks of a jvp, and there is none");
+                "jvp_once_differentiable needs a jvp; none is defined");
   TENON_REQUIRE(rule || jvp_kind_of<D>() != JvpKind::pointwise,
                 "jvp = pointwise is made from a backward, and there is none");
   TENON_REQUIRE(rule || Has_jvp<D>::value || !Has_saves<D>::value,
@@ -238,7 +236,7 @@ constexpr bool check_types() {
     TENON_REQUIRE(inputs_fit(F::schema, typename F::Inputs{},
                              std::make_index_sequence<static_cast<size_t>(
                                  F::Inputs::count < F::inputs ? F::Inputs::count : F::inputs)>{}),
-                  "a parameter of forward has a type that the schema's does not arrive as; "
+                  "the type of a parameter of forward does not match its schema type; "
                   "sdk/docs/reference/schema_types.md has the table");
     fits = check_results<D, typename F::Result, Override>() && fits;
     if constexpr (Has_shape_rule<D>::value)

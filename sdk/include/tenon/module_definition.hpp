@@ -355,7 +355,7 @@ constexpr bool forward_fits(R (Owner::*)(P...) const) {
   static_assert(sizeof...(P) == static_cast<size_t>(schema.parameters),
                 "forward takes the parameters of forward_schema, no more and no fewer");
   static_assert(parameters_fit<P...>(schema, std::index_sequence_for<P...>{}),
-                "a parameter of forward has a type that its schema's does not arrive as; "
+                "the type of a parameter of forward does not match its schema type; "
                 "sdk/docs/reference/schema_types.md has the table");
   static_assert(count_results<R>() == schema.returns,
                 "forward returns as many results as forward_schema: a std::tuple for several");

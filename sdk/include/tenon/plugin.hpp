@@ -3,7 +3,7 @@
 
 #if !defined(TENON_PLUGIN_BUILD)
 #ifdef TENON_NAMESPACE_BEGIN
-#error "include <tenon/plugin.hpp> before all other headers of tenon: they are for a program so far"
+#error "include <tenon/plugin.hpp> first; the headers above were included in program mode"
 #endif
 #define TENON_PLUGIN_BUILD 1
 #endif
@@ -70,8 +70,8 @@ struct PluginFact {
 [[noreturn]] inline void
 call_too_early() noexcept {
   std::fputs(
-      "tenon: a static object of a plugin was made before the plugin's entry was called: make it a "
-      "static inside of a function\n",
+      "tenon: a static object used the host before the plugin was entered; make it a "
+      "function-local static\n",
       stderr);
   std::abort();
 }

@@ -844,7 +844,7 @@ constexpr void check_override() {
   static_assert(S::arity == static_cast<size_t>(counts.parameters),
                 "forward must take exactly the parameters of the override's schema");
   static_assert(S::fits(counts),
-                "a parameter of forward has a type that the schema's does not arrive as; "
+                "the type of a parameter of forward does not match its schema type; "
                 "sdk/docs/reference/schema_types.md has the table");
 }
 

@@ -28,8 +28,7 @@ std::string plot_fault(const std::string& path) {
   const char* const op = plot_op(path);
   if (op == nullptr) {
     if (has_ending(path, ".svg") || path.compare(0, 5, "/dev/") == 0) return "";
-    return lib::format_text("cannot write '{}': a plot is an image; let its name end in .svg or .png",
-                       path);
+    return lib::format_text("cannot write '{}': the file name must end in .svg or .png", path);
   }
   try {
     const Json providers = describe("op", op)["providers"];

@@ -70,8 +70,8 @@ Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
       lock_(lock_of(config)) {
   if (tensor_parallel_.active() && !optimizer_.is_elementwise()) {
     throw ConfigError(lib::format_text(
-        "{}: the optimizer changes an element of a parameter by others, of which a rank has a part "
-        "where the model has parallel modules; choose one that does not",
+        "{}: this optimizer is not elementwise and cannot be used with tensor-parallel modules, "
+        "which split parameters; choose an elementwise optimizer",
         config["optimizer"].place()));
   }
   const Json transforms = config["training"]["transforms"];
@@ -91,8 +91,8 @@ Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
     std::vector<std::string> names = {"loss"};
     for (const Metric& metric : metrics_) names.push_back(metric.name());
     throw ConfigError(lib::format_text("{}: no metric is named '{}'{}; there are {}",
-                                  section["metric"].place(), monitor_.metric(),
-                                  suggestion(monitor_.metric(), names), join(names, ", ")));
+                                       section["metric"].place(), monitor_.metric(),
+                                       suggestion(monitor_.metric(), names), join(names, ", ")));
   }
 }
 
@@ -110,7 +110,7 @@ Tensor Trainer::transformed(const Tensor& inputs) const {
     result = transform.call_one({result}, {arg("seed") = seed}).tensor();
     if (!result.defined() || result.dim() < 1 || result.size(0) != inputs.size(0))
       throw ValueError(lib::format_text("{}: {} must give a tensor of as many samples",
-                                   transform.section().place(), transform.found().name));
+                                        transform.section().place(), transform.found().name));
   }
   return result;
 }
@@ -137,8 +137,8 @@ void Trainer::agree() {
   ranks_.require_same("seed", lib::format_text("{} {}", draws.seed, draws.offset));
   ranks_.require_same("model", tensors);
   ranks_.require_same("number of samples",
-                      lib::format_text("{} {} {}", dataset_.train.count(), dataset_.validation.count(),
-                                  dataset_.test.count()));
+                      lib::format_text("{} {} {}", dataset_.train.count(),
+                                       dataset_.validation.count(), dataset_.test.count()));
   ranks_.share(tensor_parallel_.shared(state));
 }
 
@@ -225,8 +225,8 @@ Tensor Trainer::batch_loss(const Samples& batch) {
   try {
     return loss_(model_(batch.inputs), batch.labels);
   } catch (const Error& error) {
-    throw Error(error.kind(),
-                lib::format_text("{}, in epoch {}, batch {}", error.what(), epoch_ + 1, batch_ + 1));
+    throw Error(error.kind(), lib::format_text("{}, in epoch {}, batch {}", error.what(),
+                                               epoch_ + 1, batch_ + 1));
   }
 }
 
@@ -290,8 +290,8 @@ void Trainer::watch(const Epoch& epoch) {
   if (!monitor_.active()) return;
   const std::optional<double> value = epoch.score->find(monitor_.metric());
   if (!value)
-    throw ValueError(
-        lib::format_text("the metric '{}' is not one number, and cannot be watched", monitor_.metric()));
+    throw ValueError(lib::format_text("the metric '{}' is not one number, and cannot be watched",
+                                      monitor_.metric()));
   if (monitor_.improves(epoch.number, *value) && monitor_.keeps_best())
     best_ = copies(module_state(model_, "best."));
 }

@@ -280,7 +280,7 @@ TEST_SUITE("dispatch/chain") {
           if (status != TENON_OK) throw_status(status, error);
         },
         TENON_ERROR_RUNTIME);
-    CHECK(has(message, "call_parent: the call has ended"));
+    CHECK(has(message, "call_parent: the call is not running on this thread"));
   }
 
   TEST_CASE("a handler that calls its op on its own operand is refused, with those that run") {

@@ -123,7 +123,7 @@ TEST_SUITE("approval") {
     const std::string file = world.folder.add("plain");
     world.sign(file, "two");
     world.bind({{"one", {"plain."}}, {"two", {"other"}}});
-    CHECK(contains(world.refusal("plain"), "it is made with another key"));
+    CHECK(contains(world.refusal("plain"), "it was made with another key"));
     world.bind({{"two", {"plain.add_one"}}});
     // Its id is still for the first key alone.
     CHECK(contains(world.refusal("plain"), "the namespace of its id"));

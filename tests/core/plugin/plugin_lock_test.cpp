@@ -61,15 +61,15 @@ TEST_SUITE("plugin lock") {
           "a: it does not link 'libx.so.1', which is locked with it [|]\n"
           "a: it links 'liby.so', which is not locked with it [|]\n");
     CHECK(differences([](PluginLock& now) { now.ops["add"] = "b"; }) ==
-          "a: op 'add' has another provider now [plugin 'a'|plugin 'b']\n");
+          "a: op 'add' is now provided by another plugin [plugin 'a'|plugin 'b']\n");
     CHECK(differences([](PluginLock& now) { now.plugins.pop_back(); }) ==
           "b: it is locked, and not usable here [|]\n");
     CHECK(differences([](PluginLock& now) {
             now.modules.clear();
             now.types.clear();
           }) ==
-          "a: module 'Linear' has another provider now [plugin 'a'|no single plugin]\n"
-          "b: type 'Scaled' has another provider now [plugin 'b'|no single plugin]\n");
+          "a: module 'Linear' is now provided by another plugin [plugin 'a'|no single plugin]\n"
+          "b: type 'Scaled' is now provided by another plugin [plugin 'b'|no single plugin]\n");
   }
 
   TEST_CASE("what is not locked does not count as a difference") {

@@ -537,7 +537,7 @@ TEST_SUITE("plugin manager") {
     later.prefer.push_back({"plain.add_one", "other_schema", {}});
     const std::vector<PluginFailure> failures = world.manager->check(later);
     CHECK(std::ranges::any_of(failures, [](const PluginFailure& failure) {
-      return failure.problem == "op 'plain.add_one' has another provider now";
+      return failure.problem == "op 'plain.add_one' is now provided by another plugin";
     }));
   }
 

@@ -328,7 +328,7 @@ TEST_SUITE("plugin/policy_check") {
     REQUIRE(failures.size() == 3);
     CHECK(failures[0].plugin == "gone");
     CHECK(failures[0].problem == "it is locked, and not usable here");
-    CHECK(failures[1].problem == "op 'scale' has another provider now");
+    CHECK(failures[1].problem == "op 'scale' is now provided by another plugin");
     CHECK(failures[1].found == "plugin 'math'");
     CHECK(failures[2].problem == "it is loaded already, and not in the lock file 'a.lock'");
     for (const PluginFailure& failure : failures) CHECK(failure.asked_by == "config 'c'");
@@ -346,7 +346,7 @@ TEST_SUITE("plugin/policy_check") {
     earlier.lock = std::make_shared<const PluginLock>(lock);
     world.stack.list = {earlier};
     CHECK(world.fault(R"({"ops": {"prefer": {"add": "fast"}}})") ==
-          "config 'c': op 'add' has another provider now");
+          "config 'c': op 'add' is now provided by another plugin");
     CHECK(world.faults(R"({"ops": {"prefer": {"add": "math"}}})").empty());
   }
 }

@@ -1,4 +1,4 @@
-// expect: 2 arguments, the schema's inputs, are what element takes
+// expect: element must take 2 arguments, one for each schema input
 // lines: 24
 #include <tenon/plugin.hpp>
 struct Arity {

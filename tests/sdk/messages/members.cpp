@@ -6,9 +6,9 @@
 // expect: both 'backward' and 'vjp' are given
 // expect: once_differentiable and twice_differentiable contradict each other
 // expect: zero_gradient says that there is no gradient: drop it, or the backward
-// expect: speak of a backward, and there is none
-// expect: clear_saved_tensors_on_access speaks of a backward, and there is none
-// expect: jvp_once_differentiable speaks of a jvp, and there is none
+// expect: need a backward; none is defined
+// expect: clear_saved_tensors_on_access needs a backward; none is defined
+// expect: jvp_once_differentiable needs a jvp; none is defined
 // expect: jvp = pointwise is made from a backward, and there is none
 // expect: saves keeps tensors for a backward or a jvp, and there is neither
 // expect: promotion, dtypes and costly are about element

@@ -33,9 +33,9 @@ class TensorParallel {
   // Whether the ranks train parts.
   bool active() const { return !parts_.empty(); }
 
-  // The following are called by all ranks alike.
+  // Collective calls: every rank must make them.
 
-  // Gives the model whole parameters, so that each rank can use and store it alone.
+  // Gathers full parameters on every rank.
   void unite();
   // Gives it this rank's parts again, with the values of the whole ones.
   void divide();
