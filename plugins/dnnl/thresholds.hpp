@@ -1,5 +1,5 @@
 // Thresholds below which nn and blas are faster than oneDNN, and how calls are cut into pieces: the
-// one place of these numbers. README.md, "What it declines", has the measurements behind them.
+// one place of these numbers. README.md, "Declined calls", has the measurements behind them.
 #pragma once
 
 #include <tenon/kernel/matrix_product.hpp>
