@@ -54,12 +54,11 @@ class Steps {
     for (const auto& lock : terms_.locks) {
       const LockedPlugin& locked = check_locked(*lock, sealed);
       if (copy.locked != nullptr && copy.locked->libraries != locked.libraries) {
-        throw PluginError(make_failure(
-            PluginStage::Read, opening_.plugin, path_,
-            format_text(
-                "lock file {} pins other libraries for this plugin than the active lock file",
-                quote(lock->file)),
-            "lock again with one of the configs, and use that lock file in all"));
+        throw PluginError(
+            make_failure(PluginStage::Read, opening_.plugin, path_,
+                         format_text("lock file {} pins other libraries than the active lock file",
+                                     quote(lock->file)),
+                         "lock again with one of the configs, and use that lock file in all"));
       }
       copy.locked = &locked;
     }

@@ -24,7 +24,7 @@ std::vector<int64_t> sample_shape(const Json& data) {
   return shape;
 }
 
-// What messages call the data: its file, or the op that makes it.
+// The name of the data in messages: its file, or the op that makes it.
 std::string source_of(const Json& data) { return data["path"].text(data["type"].text()); }
 
 void check_samples(const Json& data, int64_t count, int64_t features) {

@@ -14,7 +14,7 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-// What the hooks of parameters share with the object.
+// State that the hooks of parameters share with the object.
 struct GradientBuckets::State {
   Ranks ranks;
   bool shards;
@@ -22,7 +22,7 @@ struct GradientBuckets::State {
   std::vector<Hook> hooks;
   std::vector<size_t> order;      // in which gradients were complete, before there is a plan
   std::vector<Bucket> buckets;    // empty: there is no plan yet
-  std::vector<size_t> bucket_of;  // of each parameter
+  std::vector<size_t> bucket_of;  // bucket of each parameter
   size_t next = 0;                // the bucket that begins next
   Op begin{"distributed.begin_all_reduce_"}, wait{"distributed.wait"};
   std::optional<Op> scatter;  // with shards

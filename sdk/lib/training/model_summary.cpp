@@ -158,7 +158,7 @@ Tensor make_input(const Json& config, const Json& input) {
   });
 }
 
-// What the model is called with; empty where the config does not say.
+// Inputs of the model; empty when the config has none.
 std::vector<Tensor> model_inputs(const Json& config, const DataOutline& outline) {
   std::vector<Tensor> inputs;
   for (const Json& input : section_list(config["input"]))

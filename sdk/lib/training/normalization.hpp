@@ -22,8 +22,8 @@ struct Normalization {
   Tensor apply(const Tensor& inputs) const;
 };
 
-// What a training learned from its data and an evaluation or prediction needs: the reader's own text
-// and the normalisation, as the text that is stored with the weights. Empty: nothing.
+// Values that a training learned from its data, for evaluation and prediction: the reader's own
+// text and the normalisation, as the text that is stored with the weights. Empty: nothing.
 struct Fitted {
   std::string reader;
   Normalization normalization;

@@ -1,4 +1,4 @@
-// What a training would use, and what is wrong with its config, from plugin facts alone.
+// Outline of a training: its ops, modules, data, and faults of its config, by plugin facts.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -130,7 +130,7 @@ class Outliner {
     add_faults(outline_.data.faults);
   }
 
-  // What is shown as layers.
+  // Whether a value is shown as layers.
   static bool holds_modules(const Json& value) {
     if (value.is_object()) return value["type"].is_text();
     return value.is_container() && value.size() > 0 && value[0].is_object();
@@ -183,8 +183,8 @@ class Outliner {
     }
   }
 
-  // Of an attribute that is a module, or modules: the elements of a list are named as Sequential
-  // registers them, a single one after the attribute.
+  // Outlines an attribute that is a module, or modules: the elements of a list are named as
+  // Sequential registers them, a single one after the attribute.
   void outline_children(const Json& value, const DeclaredType& attribute, const std::string& name,
                         int depth) {
     const auto below = [&](const std::string& child) {

@@ -43,7 +43,7 @@ Rows rows_by_parts(const Json& data, const Tensor& part_of) {
   return {tensor(rows[0]), tensor(rows[1]), tensor(rows[2])};
 }
 
-// Of each class the same fraction; the process's seed decides.
+// Rows with an equal fraction of each class; the process's seed decides.
 Rows stratified_rows(const Json& split, const Tensor& labels) {
   return at_place(split["stratified"], [&] {
     Rows rows;

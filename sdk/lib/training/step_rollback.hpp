@@ -1,5 +1,5 @@
-// What a step of a training changes before its optimizer does, to put it back where the step is
-// interrupted: the generator, buffers and gradients.
+// Rollback of a step that is interrupted before its optimizer runs: the generator, buffers and
+// gradients.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ class StepRollback {
   struct Kept {
     std::string name;
     Tensor tensor, copy;
-    int64_t version = -1;  // of `tensor` when it was copied
+    int64_t version = -1;  // version of `tensor` when it was copied
   };
 
   // The module that has it assigns it.

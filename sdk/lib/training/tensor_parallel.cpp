@@ -30,7 +30,7 @@ std::string joined(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "." + name;
 }
 
-// What needs whole parameters, or divides batches among ranks.
+// Refuses keys that need whole parameters, or divide batches among ranks.
 void require_alone(const Json& section) {
   for (const char* key : {"deterministic", "shard_optimizer"}) {
     if (!section[key].as_bool()) continue;

@@ -20,7 +20,7 @@ namespace training {
 
 namespace {
 
-// What makes two trainings the same but for how long they have run.
+// Keys that two trainings share when they differ only in how long they have run.
 Json identity_of(const Json& config, int64_t epochs) {
   JsonObject identity;
   for (const char* key : {"data", "split", "model", "loss", "metrics", "optimizer", "training"}) {
@@ -29,7 +29,7 @@ Json identity_of(const Json& config, int64_t epochs) {
   return identity.set("epochs", epochs).json();
 }
 
-// Of the lock file that "frozen" names.
+// Contents of the lock file that "frozen" names.
 std::string lock_of(const Json& config) {
   std::ifstream file(config["frozen"].text());
   return {std::istreambuf_iterator<char>(file), {}};
@@ -91,8 +91,8 @@ Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
     std::vector<std::string> names = {"loss"};
     for (const Metric& metric : metrics_) names.push_back(metric.name());
     throw ConfigError(lib::format_text("{}: no metric is named '{}'{}; there are {}",
-                                       section["metric"].place(), monitor_.metric(),
-                                       suggestion(monitor_.metric(), names), join(names, ", ")));
+                                  section["metric"].place(), monitor_.metric(),
+                                  suggestion(monitor_.metric(), names), join(names, ", ")));
   }
 }
 
@@ -110,7 +110,7 @@ Tensor Trainer::transformed(const Tensor& inputs) const {
     result = transform.call_one({result}, {arg("seed") = seed}).tensor();
     if (!result.defined() || result.dim() < 1 || result.size(0) != inputs.size(0))
       throw ValueError(lib::format_text("{}: {} must give a tensor of as many samples",
-                                        transform.section().place(), transform.found().name));
+                                   transform.section().place(), transform.found().name));
   }
   return result;
 }
@@ -137,8 +137,8 @@ void Trainer::agree() {
   ranks_.require_same("seed", lib::format_text("{} {}", draws.seed, draws.offset));
   ranks_.require_same("model", tensors);
   ranks_.require_same("number of samples",
-                      lib::format_text("{} {} {}", dataset_.train.count(),
-                                       dataset_.validation.count(), dataset_.test.count()));
+                      lib::format_text("{} {} {}", dataset_.train.count(), dataset_.validation.count(),
+                                  dataset_.test.count()));
   ranks_.share(tensor_parallel_.shared(state));
 }
 
@@ -225,8 +225,8 @@ Tensor Trainer::batch_loss(const Samples& batch) {
   try {
     return loss_(model_(batch.inputs), batch.labels);
   } catch (const Error& error) {
-    throw Error(error.kind(), lib::format_text("{}, in epoch {}, batch {}", error.what(),
-                                               epoch_ + 1, batch_ + 1));
+    throw Error(error.kind(),
+                lib::format_text("{}, in epoch {}, batch {}", error.what(), epoch_ + 1, batch_ + 1));
   }
 }
 
@@ -270,7 +270,7 @@ void Trainer::finish_epoch() {
   Epoch epoch;
   epoch.number = epoch_ + 1;
   epoch.train_loss = total_loss_ / static_cast<double>(dataset_.train.count());
-  // What a training changes beside the parameters, running means for instance, is the first rank's.
+  // State beside the parameters, such as running means, is the first rank's.
   if (!ranks_.alone()) ranks_.share(tensor_parallel_.shared(module_state(model_, "")));
   if (dataset_.watched().count() > 0) {
     epoch.score = evaluate(model_, &loss_, metrics_, dataset_.watched(),
@@ -290,8 +290,8 @@ void Trainer::watch(const Epoch& epoch) {
   if (!monitor_.active()) return;
   const std::optional<double> value = epoch.score->find(monitor_.metric());
   if (!value)
-    throw ValueError(lib::format_text("the metric '{}' is not one number, and cannot be watched",
-                                      monitor_.metric()));
+    throw ValueError(
+        lib::format_text("the metric '{}' is not one number, and cannot be watched", monitor_.metric()));
   if (monitor_.improves(epoch.number, *value) && monitor_.keeps_best())
     best_ = copies(module_state(model_, "best."));
 }

@@ -112,7 +112,7 @@ TEST_SUITE("plugin/opening") {
     const auto second = lock_of(opened, sha256_file(opened.path));
     second->plugins[0].libraries = {{"libx.so.1", "/l/libx.so.1", "21"}};
     opened.opening.terms.locks = {first, second};
-    CHECK(contains(opened.refusal().problem, "pins other libraries for this plugin"));
+    CHECK(contains(opened.refusal().problem, "pins other libraries than the active lock file"));
     CHECK(opened.result.loaded.library == nullptr);
     KnownHashes known;  // some builds link libraries of the compiler's
     lock_libraries(first->plugins[0], SealedFile(opened.path), known);
