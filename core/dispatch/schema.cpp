@@ -512,7 +512,7 @@ class Parser {
       }
       if (type.length > 0 && static_cast<int32_t>(items.size()) != type.length) {
         fail(begin,
-             format_text("the default of {} has {}, its type wants {}", quote(parameter.name),
+             format_text("the default of {} has {}, its type needs {}", quote(parameter.name),
                          counted(static_cast<int64_t>(items.size()), "element"), type.length));
       }
       result.value = list_value(element.kind, items);

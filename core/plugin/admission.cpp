@@ -122,7 +122,7 @@ std::optional<PluginFailure> check_hash(const std::string& id, const SealedFile&
 std::optional<PluginFailure> check_version(const PluginFacts& facts, const std::string& path,
                                            const std::string& range) {
   PluginFailure failure = make_failure(PluginStage::Version, facts.id, path,
-                                       "it is another version than the config wants",
+                                       "its version differs from the version in the config",
                                        "install a version that fits, or correct `version`");
   try {
     if (VersionRange(range).contains(parse_version(facts.version))) return std::nullopt;

@@ -234,7 +234,7 @@ void compare(Changes& changes, const TypeFacts& before, const TypeFacts& now) {
   changes.breaks_if(before.handler && !now.handler, "it has no handler now");
   changes.breaks_if(before.fallback != now.fallback,
                     "ops that it does not handle are treated otherwise");
-  changes.breaks_if(before.metadata != now.metadata, "payloads of results are made otherwise");
+  changes.breaks_if(before.metadata != now.metadata, "payloads of results are made in another way");
   changes.breaks_if(
       (before.flags & TENON_TYPE_NEVER_OPERAND) == 0 && (now.flags & TENON_TYPE_NEVER_OPERAND) != 0,
       "no op accepts an operand of it now");

@@ -28,7 +28,7 @@ bool is_header(CsvCursor cursor) {
   } while (cursor.more_cells());
   if (counted && column > 2) {
     throw Fault(
-        "the first row is 0, 1, 2, ...: say header=true if these are names, header=false "
+        "the first row is 0, 1, 2, ...: pass header=true if these are names, header=false "
         "if they are values",
         "1");
   }
@@ -115,7 +115,7 @@ void plan_by_fitted(ColumnPlan& plan, const CsvRequest& request) {
         throw Fault("the file has no column " + tenon::data::quoted(entry["column"].text()) +
                     (use == Column::Use::input
                          ? ", which the inputs were fitted with"
-                         : ", the target: say with_targets=false where there is none"));
+                         : ", the target: pass with_targets=false where there is none"));
       }
       positions.push_back(position);
       plan.use({position}, use);

@@ -215,11 +215,11 @@ class SampleReader {
   void take_text(int64_t position, Column& column, Sink& sink, std::string_view text) {
     if (has_decimal_comma(text)) {
       refuse(position, tenon::data::quoted(text) +
-                           " is not a number; if its comma is the decimal point, say " +
+                           " is not a number; if its comma is the decimal point, pass " +
                            "decimal=','");
     }
     const std::string header =
-        rows_ == 0 && !header_ ? "; if the first row names the columns, say header=true" : "";
+        rows_ == 0 && !header_ ? "; if the first row names the columns, pass header=true" : "";
     if (sink.kind == Kind::number)
       refuse(position, tenon::data::quoted(text) + " is not a number" + header);
     if (!column.may_code) {
@@ -272,7 +272,7 @@ class SampleReader {
     if (column.use == Column::Use::target) refuse(position, what + ": every row needs its target");
     const MissingRule& rule = request_.missing;
     if (rule.kind == MissingRule::Kind::error) {
-      refuse(position, what + R"(; say missing="nan", "mean" or a number to read it, or drop )" +
+      refuse(position, what + R"(; pass missing="nan", "mean" or a number to read it, or drop )" +
                            "the column");
     }
     const bool number = rule.kind == MissingRule::Kind::number;
@@ -283,7 +283,7 @@ class SampleReader {
   }
   [[noreturn]] void refuse_missing_category(int64_t position, const std::string& place) const {
     throw Fault(plan_.text(position) + ": the cell has no value, and text has no mean and no " +
-                    "number in its place; say missing=\"nan\", or drop the column",
+                    "number in its place; pass missing=\"nan\", or drop the column",
                 place);
   }
 

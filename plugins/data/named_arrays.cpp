@@ -32,7 +32,7 @@ struct WriteNpz {
   static constexpr auto schema =
       "data.write_npz(str path, str[] names, Tensor[] tensors, *, bool compress=False) -> ()";
   static constexpr auto doc =
-      "Writes tensors as a .npz file; a file that is there is replaced as a whole or stays.";
+      "Writes tensors as a .npz file; an existing file is replaced as a whole, or not at all.";
   static constexpr auto samples = R"([
       {"path": {"file": "a.npz"}, "names": ["x", "y"],
        "tensors": [{"shape": [2, 3], "requires_grad": false}, {"values": [3, 4], "dtype": "i64"}],
@@ -61,7 +61,8 @@ struct WriteSafetensors {
   static constexpr auto schema =
       "data.write_safetensors(str path, str[] names, Tensor[] tensors) -> ()";
   static constexpr auto doc =
-      "Writes tensors as a safetensors file; a file that is there is replaced as a whole or stays.";
+      "Writes tensors as a safetensors file; an existing file is replaced as a whole, or not at "
+      "all.";
   static constexpr auto samples = R"([
       {"path": {"file": "a.safetensors"}, "names": ["x", "y"],
        "tensors": [{"shape": [2, 3], "requires_grad": false}, {"values": [3, 4], "requires_grad": false}],

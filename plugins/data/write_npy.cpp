@@ -7,7 +7,7 @@ namespace {
 struct WriteNpy {
   static constexpr auto schema = "data.write_npy(str path, Tensor input) -> ()";
   static constexpr auto doc =
-      "Writes a tensor as a .npy file; a file that is there is replaced as a whole or stays.";
+      "Writes a tensor as a .npy file; an existing file is replaced as a whole, or not at all.";
   static constexpr auto samples = R"([
       {"path": {"file": "a.npy"}, "input": {"shape": [2, 3], "requires_grad": false},
        "then": {"op": "data.read_npy", "path": {"file": "a.npy"}}}])";

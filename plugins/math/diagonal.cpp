@@ -41,7 +41,7 @@ void write_diagonal(const char* op, const Tensor& target, const Tensor& src, int
   const Tensor part = diagonal_view(op, target, offset, dim1, dim2);
   if (!same_shape(part.shape(), src.shape())) {
     throw ValueError(std::string(op) + "(): the diagonal has shape " + shape_text(part.shape()) +
-                     ", but what is to be written has " + shape_text(src.shape()));
+                     ", but the tensor to write has " + shape_text(src.shape()));
   }
   copy_elements(part, src);
 }

@@ -29,7 +29,8 @@ struct Nanmean {
       "nanmean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, "
       "Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
-      "The mean over the given dimensions, or over all, of what is not NaN; NaN where all are. "
+      "The mean over the given dimensions, or over all, of the elements that are not NaN; NaN "
+      "where all are. "
       "Integers and bools give f32.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim,

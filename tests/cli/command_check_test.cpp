@@ -500,7 +500,7 @@ TEST_SUITE("check") {
           "samples/0/prepare/0/op: no op is named 'planted.writs' (did you mean "
           "'planted.writes'?)");
     CHECK(contains(message(report, "planted.failing_step"),
-                   "what it prepares fails: reads(): there is no file '"));
+                   "its `prepare` fails: reads(): there is no file '"));
     CHECK(message(report, "planted.ragged_values") ==
           "samples/0/input/values/1: 1 here and 2 in the list before; lists of one length make a "
           "tensor");

@@ -16,7 +16,7 @@ struct Case {
 const Case kCases[] = {
     {R"("plugins": ["math", "nosuch"])", "3:21: /plugins/1: ", "no plugin has this id"},
     {R"("plugins": [{"name": "math", "version": ">=9"}])",
-     "3:41: /plugins/0/version: ", "it is another version than the config wants"},
+     "3:41: /plugins/0/version: ", "its version differs from the version in the config"},
     {R"("plugins": [{"name": "math", "sha256":
         "0000000000000000000000000000000000000000000000000000000000000000"}])",
      "4:9: /plugins/0/sha256: ", "its bytes are not those that the config pins"},

@@ -335,7 +335,7 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
 void define_lock(CLI::App& program, Invocation& invocation) {
   Definition<LockOptions> lock(
       program, invocation, lock_config, "lock",
-      "Pin the plugins that a config can use, by their bytes and those of what they link",
+      "Pin the plugins that a config can use, and their libraries, by hashes of their bytes",
       "  tenon lock digits.json            # writes tenon.lock beside it\n"
       "  tenon lock digits.json --check\n"
       "  tenon run digits.json --frozen\n"
@@ -370,7 +370,7 @@ void define_compat(CLI::App& program, Invocation& invocation) {
 
 void define_new(CLI::App& program, Invocation& invocation) {
   Definition<NewOptions> create(program, invocation, create_project, "new",
-                                "Write a plugin project, or a config, that works as it is",
+                                "Write a plugin project or a config that works without changes",
                                 "  tenon new hello\n"
                                 "  tenon new hello --c\n"
                                 "  tenon new hello --dir work/hello-plugin\n"

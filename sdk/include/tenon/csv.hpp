@@ -168,8 +168,7 @@ class CsvCursor {
         break;
       }
       if (*look != '\n') {
-        if (blank != 0)
-          throw Fault("the line is blank, with rows behind it", std::to_string(blank));
+        if (blank != 0) throw Fault("the line is blank, and rows follow it", std::to_string(blank));
         row_line_ = line_;
         return true;
       }
@@ -404,7 +403,7 @@ class CsvNumbers {
     } else {
       message += cell.text.empty() ? "the cell is empty" : quoted(cell.text) + " is not a number";
       if (table_.rows == 0 && !header_)
-        message += "; if the first row names the columns, say header=true";
+        message += "; if the first row names the columns, pass header=true";
     }
     throw Fault(message, cursor_.place());
   }

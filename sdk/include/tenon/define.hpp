@@ -187,14 +187,14 @@ constexpr bool check_members() {
   TENON_REQUIRE(jvp_kind_of<D>() == JvpKind::rule || !Declares_jvp_once_differentiable<D>::value,
                 "jvp_once_differentiable needs a jvp; none is defined");
   TENON_REQUIRE(rule || jvp_kind_of<D>() != JvpKind::pointwise,
-                "jvp = pointwise is made from a backward, and there is none");
+                "jvp = pointwise needs a backward; none is defined");
   TENON_REQUIRE(rule || Has_jvp<D>::value || !Has_saves<D>::value,
                 "saves keeps tensors for a backward or a jvp, and there is neither");
   TENON_REQUIRE(!Has_forward<D>::value ||
                     (!Has_promotion<D>::value && !Has_dtypes<D>::value && !Has_costly<D>::value),
                 "promotion, dtypes and costly are about element: forward chooses its dtypes");
   TENON_REQUIRE(Has_forward<D>::value || !Has_setup_context<D>::value,
-                "setup_context follows a forward, and there is none");
+                "setup_context needs a forward; none is defined");
   TENON_REQUIRE(Has_forward<D>::value || !Has_shape_rule<D>::value,
                 "the shape of an elementwise op follows from its operands: drop shape_rule");
   TENON_REQUIRE(!(Has_shape_rule<D>::value && Declares_data_dependent_shape<D>::value),

@@ -182,7 +182,7 @@ TEST_SUITE("schema") {
     CHECK(
         fault("f(int[2] x=[1, 2, 3]) -> Tensor")
             .starts_with(
-                "schema error at column 12: the default of 'x' has 3 elements, its type wants 2"));
+                "schema error at column 12: the default of 'x' has 3 elements, its type needs 2"));
     CHECK(fault("f(int[] x=[1, 'a']) -> Tensor")
               .starts_with(
                   "schema error at column 15: 'a' does not fit parameter 'x' of type 'int[]'"));

@@ -186,7 +186,7 @@ TEST_SUITE("compatibility") {
           "-its payload is laid out otherwise: what reads it has to be built again\n"
           "-it has no handler now\n"
           "-ops that it does not handle are treated otherwise\n"
-          "-payloads of results are made otherwise\n"
+          "-payloads of results are made in another way\n"
           "-no op accepts an operand of it now\n");
     OverrideFacts entry;
     entry.key = "add[Scaled]";

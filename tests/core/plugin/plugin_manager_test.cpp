@@ -584,7 +584,7 @@ TEST_SUITE("plugin manager") {
                    "options come too late"));
     CHECK(contains(refused(preferences({}, {{"slow.first", ""}})), "registered already"));
     CHECK(refused(policy_with({"slow", LoadMode::Lazy, "7", "", {}})) ==
-          "it is another version than the config wants");
+          "its version differs from the version in the config");
   }
 
   TEST_CASE("listings are sorted, name origins, and show losers with their reason") {

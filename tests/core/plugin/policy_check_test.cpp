@@ -234,7 +234,7 @@ TEST_SUITE("plugin/policy_check") {
     CHECK(world.faults(R"({"plugins": [{"name": "math"}]})").empty());
     CHECK(world.faults(R"({"plugins": [{"name": "math", "version": ">=2", "options": {}}]})") ==
           std::vector<std::string>{
-              "/plugins/0/version: it is another version than the config wants",
+              "/plugins/0/version: its version differs from the version in the config",
               "/plugins/0/options: it is loaded already, so its options come too late"});
     CHECK(world.fault(R"({"plugins": [{"name": "math", "load": "never"}]})") ==
           "/plugins/0/load: it is loaded already, so it cannot be disabled");

@@ -137,7 +137,7 @@ TEST_SUITE("data") {
     const Samples one = read("kind,y,b,a\nv,yes,1,2\n", again);
     check_values(one.targets, {1}, {1});
     CHECK(refused("b,kind,a\n1,v,2\n", again) ==
-          " the file has no column 'y', the target: say with_targets=false where there is none");
+          " the file has no column 'y', the target: pass with_targets=false where there is none");
     CHECK(refused("b,kind,a\n1,w,2\n", bare) ==
           "2:3: column 'kind': 'w' is not one of the fitted values: 'u', 'v'");
     CHECK(refused("b,kind\n1,u\n", bare) ==
@@ -183,7 +183,7 @@ TEST_SUITE("data") {
     check_values(read("u,v\nw,x\n", R"("header": false, "categories": "auto")").inputs, {2, 1},
                  {0, 1});
     CHECK(refused("0,1,2\n5,6,7\n") ==
-          "1: the first row is 0, 1, 2, ...: say header=true if these are names, header=false if "
+          "1: the first row is 0, 1, 2, ...: pass header=true if these are names, header=false if "
           "they are values");
     check_values(read("0,1,2\n5,6,7\n", R"("header": true)").inputs, {1, 2}, {5, 6});
   }
@@ -197,10 +197,10 @@ TEST_SUITE("data") {
           "3:3: column 'y': '3' is a number, where text was read before: name the column in "
           "categories to code all its values");
     CHECK(refused("a,y\n1,2\n,4\n") ==
-          "3:1: column 'a': the cell is empty; say missing=\"nan\", \"mean\" or a number to read "
+          "3:1: column 'a': the cell is empty; pass missing=\"nan\", \"mean\" or a number to read "
           "it, or drop the column");
     CHECK(refused("a,y\n1,2\nNaN,4\n") ==
-          "3:1: column 'a': 'NaN' is not a number; say missing=\"nan\", \"mean\" or a number to "
+          "3:1: column 'a': 'NaN' is not a number; pass missing=\"nan\", \"mean\" or a number to "
           "read it, or drop the column");
     CHECK(refused("a,y\n1,2\n3,\n", R"("missing": "nan")") ==
           "3:3: column 'y': the cell is empty: every row needs its target");
@@ -211,14 +211,14 @@ TEST_SUITE("data") {
     CHECK(refused("a,y\n1e39,2\n") == "2:1: column 'a': '1e39' is beyond the range of f32");
     check_values(read("a,y\n1e39,2\n", R"("dtype": "f64")").inputs, {1, 1}, {1e39});
     CHECK(refused("a;y\n1,5;2\n") ==
-          "2:1: column 'a': '1,5' is not a number; if its comma is the decimal point, say "
+          "2:1: column 'a': '1,5' is not a number; if its comma is the decimal point, pass "
           "decimal=','");
     CHECK(refused("a,y\n,u\n,v\n", R"("missing": "mean")") ==
           " column 'a' has no values to take the mean of: drop it");
     CHECK(
         refused("a,y\n,1\nx,2\n", R"("missing": "mean", "categories": "auto")") ==
         "2:1: column 'a': the cell has no value, and text has no mean and no number in its place; "
-        "say missing=\"nan\", or drop the column");
+        "pass missing=\"nan\", or drop the column");
     CHECK(refused("a,y\n1,2,3\n") ==
           "2: the row has 3 columns, the header names 2: give the header one name for each column");
     CHECK(refused("a,y,z\n1,2\n") ==

@@ -70,10 +70,10 @@ TEST_SUITE("data") {
     CHECK(
         refused("label,1\n") ==
         "csv_test.csv:1:1: column 0: 'label' is not a number; if the first row names the columns, "
-        "say header=true");
+        "pass header=true");
     CHECK(refused("1,2\n3,\n") == "csv_test.csv:2:3: column 1: the cell is empty");
     CHECK(refused("1,2\n,3\n") == "csv_test.csv:2:1: column 0: the cell is empty");
-    CHECK(refused("1,2\n\n3,4\n") == "csv_test.csv:2: the line is blank, with rows behind it");
+    CHECK(refused("1,2\n\n3,4\n") == "csv_test.csv:2: the line is blank, and rows follow it");
     CHECK(refused("1,2\n3,1e39\n") ==
           "csv_test.csv:2:3: column 1: '1e39' is beyond the range of f32");
     CHECK(refused("1,2\n3,1e999\n") ==

@@ -9,7 +9,7 @@
 // expect: need a backward; none is defined
 // expect: clear_saved_tensors_on_access needs a backward; none is defined
 // expect: jvp_once_differentiable needs a jvp; none is defined
-// expect: jvp = pointwise is made from a backward, and there is none
+// expect: jvp = pointwise needs a backward; none is defined
 // expect: saves keeps tensors for a backward or a jvp, and there is neither
 // expect: promotion, dtypes and costly are about element
 // expect: backward takes one gradient for each result of the schema

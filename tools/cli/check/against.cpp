@@ -322,7 +322,7 @@ void compare_calls(const SharedOp& shared, const std::string& plugin, const Chec
   if (comparison.compared() == 0)
     listener.skip(format_text("nothing was compared: {}",
                               random.size() == check.samples.size()
-                                  ? "what it gives is drawn at random, or differs with each call"
+                                  ? "its results are random, or differ with each call"
                                   : "each call was declined, or refused by both"));
   listener.comparison(comparison.json());
   listener.samples(static_cast<int64_t>(check.samples.size()));

@@ -59,7 +59,7 @@ Sample ModuleCall::report() const {
 
 void check_module(const CheckedModule& module, const CheckSettings& settings,
                   CheckListener& listener) {
-  if (module.mode) return listener.skip("it is a mode: what it does depends on what is called");
+  if (module.mode) return listener.skip("it is a mode: its effects depend on the calls inside");
   ModuleCheck check(module, settings, listener);
   check.run_stage("create", [&] { find_module_samples(check); });
   if (check.samples.empty()) return;

@@ -75,7 +75,7 @@ void check_override(const std::string& key, const CheckSettings& settings,
                     CheckListener& listener) {
   if (key.ends_with("[Tensor]"))
     return listener.skip(
-        "it gives rules to an op for plain tensors: what differs from the op's own is on purpose");
+        "it replaces rules of an op for plain tensors: differences from the op's own are intended");
   try {
     OverrideCheck check(key, settings, listener);
     check.run_stage("operands", [&] {

@@ -30,7 +30,7 @@ bool read_samples(OpCheck& check) {
       prepare_sample(sample, format_text("{}/{}/{}", check.settings.folder, check.op.name, i),
                      check.settings.seed);
     } catch (const tenon::Error& error) {
-      check.find("samples", format_text("what it prepares fails: {}", error.what()), &sample);
+      check.find("samples", format_text("its `prepare` fails: {}", error.what()), &sample);
       return false;
     }
     try {

@@ -22,7 +22,7 @@
   X(RUNTIME, 13, "RuntimeError", "see the message")                                     \
   X(INTERNAL, 14, "InternalError", "report it as a bug of the runtime")                 \
   X(DISTRIBUTED, 15, "DistributedError", "correct the rank that is named, and resume")  \
-  X(INTERRUPTED, 16, "InterruptedError", "call it again: what it changes is unchanged")
+  X(INTERRUPTED, 16, "InterruptedError", "call it again: its operands are unchanged")
 
 #define TENON_ERROR_CONSTANT(name, code, text, remedy) TENON_ERROR_##name = code,
 enum { TENON_OK = 0, TENON_ERROR_KINDS(TENON_ERROR_CONSTANT) TENON_ERROR_KIND_END };
