@@ -1,3 +1,4 @@
+// Array files as tensors: the one array of a .npy file, the named ones of .npz and safetensors.
 #include "array_file.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Inputs and targets from arrays: shapes, dtypes, scale, and the shape that later files must have.
 #include "array_samples.hpp"
 
 #include <cmath>

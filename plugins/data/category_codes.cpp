@@ -1,3 +1,4 @@
+// Codes of a text column: collected in one pass, then sorted and numbered.
 #include "category_codes.hpp"
 
 #include <algorithm>

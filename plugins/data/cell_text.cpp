@@ -1,3 +1,4 @@
+// Spellings of missing values and infinities in cells.
 #include "cell_text.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Columns by name, by position or as a list, found in a header.
 #include "column_choice.hpp"
 
 #include <algorithm>

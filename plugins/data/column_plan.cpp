@@ -1,3 +1,4 @@
+// Plans the columns of a CSV text: by the keywords of a request, or by the text of an earlier fit.
 #include "column_plan.hpp"
 
 #include <algorithm>

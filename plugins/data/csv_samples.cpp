@@ -1,3 +1,4 @@
+// Reads the cells of a CSV text into columns: one pass, with numbers, codes and missing values.
 #include "csv_samples.hpp"
 
 #include <algorithm>

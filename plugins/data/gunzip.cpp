@@ -1,3 +1,4 @@
+// Unpacks gzip members one after the other, up to a limit.
 #include "gunzip.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Lists images of folders by class, and of CSV files by row.
 #include "image_list.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Converts between the bytes of .npy files and tensors.
 #include "npy_array.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Decodes PNG files by libpng into channels from 0 to 1.
 #include "png_image.hpp"
 
 #include <png.h>

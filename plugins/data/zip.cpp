@@ -1,3 +1,5 @@
+// Reads and writes zip files: the directory first, then members; with checks against overlaps and
+// unpacked sizes that no file of that length can have.
 #include "zip.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The one file of the program that compiles fmt.
 #define FMT_HEADER_ONLY 1  // fmt's code becomes part of this file
 #include "format.hpp"
 

@@ -1,3 +1,4 @@
+// The path of a lock file, and configs applied with and without it.
 #include "lock_file.hpp"
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+// Writes wrappers: schemas of facts as C++ parameters, defaults and documentation.
 #include "wrappers.hpp"
 
 #include <algorithm>
