@@ -592,6 +592,19 @@ TEST_SUITE("check") {
     CHECK_FALSE(std::filesystem::exists(folder.path("page.html.new")));
   }
 
+  TEST_CASE("a program without its checker says how to build it") {
+    const Workspace folder;
+    std::filesystem::copy(TENON_PROGRAM, folder.path("tenon"));
+    const std::string libraries =
+        (std::filesystem::path(TENON_PROGRAM).parent_path().parent_path() / "lib").string();
+    const std::string command = "LD_LIBRARY_PATH='" + libraries + "' '" +
+                                folder.path("tenon").string() + "' check math 2>'" +
+                                folder.path("error").string() + "'";
+    CHECK(std::system(command.c_str()) != 0);
+    CHECK(contains(folder.read("error"), "tenon-check' is not there; build it with `cmake --build "
+                                         "build --target tenon_check`"));
+  }
+
   TEST_CASE("files of a check are out of the reach of other users") {
     const Workspace folder;
     folder.write("victim", "old");
