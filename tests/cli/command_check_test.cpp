@@ -471,26 +471,6 @@ TEST_SUITE("check") {
         "plugin archive"));
   }
 
-  TEST_CASE("every shipped plugin passes, and none of its ops is skipped") {
-    if (tenon_test::cannot_emulate("in half an hour; the entries plugins/*/check do the same"))
-      return;
-    const Json plugins = tenon::describe("plugins");
-    for (const char* plugin :
-         {"math", "blas", "nn", "data", "optim", "metric", "fft", "dnnl", "plot", "mpi"}) {
-      CAPTURE(plugin);
-      // Those that need a library are optional.
-      if (!contains(plugins.dump(), "\"id\":\"" + std::string(plugin) + "\"")) continue;
-      // Sanitizers make the gradients of some ops take half a minute.
-      const Outcome outcome = run_program(std::string("check --json --timeout 600 ") + plugin);
-      CHECK_MESSAGE(outcome.code == 0, outcome.out);
-      const Json items = outcome.json()["items"];
-      for (int64_t i = 0; i < items.size(); ++i) {
-        CAPTURE(items[i].dump());
-        if (items[i]["kind"].text() == "op") CHECK(items[i]["state"].text() == "ok");
-      }
-    }
-  }
-
   TEST_CASE("samples that cannot be made name their place") {
     const Json report =
         run_program("check " TENON_FIXTURES "/planted/planted_files.so --json").json();
