@@ -17,27 +17,12 @@ function(tenon_add_plugin)
   endif()
 
   add_library(${arg_NAME} MODULE ${arg_SOURCES})
-  set_target_properties(${arg_NAME} PROPERTIES
-    PREFIX ""
-    C_VISIBILITY_PRESET hidden
-    CXX_VISIBILITY_PRESET hidden
-    VISIBILITY_INLINES_HIDDEN ON
-    CXX_EXTENSIONS OFF)
+  set_target_properties(${arg_NAME} PROPERTIES PREFIX "")
+  tenon_compile_as_plugin(${arg_NAME})
   # Warnings are for Tenon's own tree, not for a project that includes it.
   target_link_libraries(${arg_NAME} PRIVATE tenon::sdk ${arg_LINK}
     $<$<BOOL:${tenon_IS_TOP_LEVEL}>:$<TARGET_NAME_IF_EXISTS:tenon_warnings>>)
   tenon_link_whole(${arg_NAME} ${arg_LINK})
-
-  # The definition that plugin.hpp makes, for sources that include another header before it.
-  target_compile_definitions(${arg_NAME} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:TENON_PLUGIN_BUILD=1>)
-
-  # Kernels are loops over floats: vectorize them, and promise the compiler that no code reads errno
-  # or traps. A unique symbol would keep the plugin mapped for ever.
-  target_compile_options(${arg_NAME} PRIVATE
-    -fno-math-errno
-    -fno-trapping-math
-    $<$<OR:$<CONFIG:Release,RelWithDebInfo>,$<STREQUAL:$<CONFIG>,>>:-O3>
-    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
 
   # The linker reports missing symbols, instead of the host when it loads the plugin.
   set(map ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/TenonPlugin.map)
@@ -63,6 +48,26 @@ function(tenon_add_plugin)
   if(arg_WRAPPERS)
     tenon_add_wrappers(${arg_NAME} ${CMAKE_CURRENT_BINARY_DIR}/include "" "")
   endif()
+endfunction()
+
+# For tenon_add_plugin, and for precompiled headers that plugins share: how the target compiles.
+function(tenon_compile_as_plugin target)
+  set_target_properties(${target} PROPERTIES
+    C_VISIBILITY_PRESET hidden
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON
+    CXX_EXTENSIONS OFF)
+
+  # plugin.hpp defines it as well; this is for sources that include another header before it.
+  target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:TENON_PLUGIN_BUILD=1>)
+
+  # Kernels are loops over floats: vectorize them, and promise the compiler that no code reads errno
+  # or traps. A unique symbol would keep the plugin mapped for ever.
+  target_compile_options(${target} PRIVATE
+    -fno-math-errno
+    -fno-trapping-math
+    $<$<OR:$<CONFIG:Release,RelWithDebInfo>,$<STREQUAL:$<CONFIG>,>>:-O3>
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
 endfunction()
 
 # For tenon_add_plugin: no code names the definitions of a static library, so that the linker would

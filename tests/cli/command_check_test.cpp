@@ -471,26 +471,6 @@ TEST_SUITE("check") {
         "plugin archive"));
   }
 
-  TEST_CASE("every shipped plugin passes, and none of its ops is skipped") {
-    if (tenon_test::cannot_emulate("in half an hour; the entries plugins/*/check do the same"))
-      return;
-    const Json plugins = tenon::describe("plugins");
-    for (const char* plugin :
-         {"math", "blas", "nn", "data", "optim", "metric", "fft", "dnnl", "plot", "mpi"}) {
-      CAPTURE(plugin);
-      // Plugins that need a library are optional.
-      if (!contains(plugins.dump(), "\"id\":\"" + std::string(plugin) + "\"")) continue;
-      // Sanitizers make the gradients of some ops take half a minute.
-      const Outcome outcome = run_program(std::string("check --json --timeout 600 ") + plugin);
-      CHECK_MESSAGE(outcome.code == 0, outcome.out);
-      const Json items = outcome.json()["items"];
-      for (int64_t i = 0; i < items.size(); ++i) {
-        CAPTURE(items[i].dump());
-        if (items[i]["kind"].text() == "op") CHECK(items[i]["state"].text() == "ok");
-      }
-    }
-  }
-
   TEST_CASE("samples that cannot be made name their place") {
     const Json report =
         run_program("check " TENON_FIXTURES "/planted/planted_files.so --json").json();
@@ -590,6 +570,19 @@ TEST_SUITE("check") {
     CHECK_FALSE(contains(page, "<script"));
     CHECK(run_program("check math --op abs --html /nowhere/page.html").code == 1);
     CHECK_FALSE(std::filesystem::exists(folder.path("page.html.new")));
+  }
+
+  TEST_CASE("a program without its checker says how to build it") {
+    const Workspace folder;
+    std::filesystem::copy(TENON_PROGRAM, folder.path("tenon"));
+    const std::string libraries =
+        (std::filesystem::path(TENON_PROGRAM).parent_path().parent_path() / "lib").string();
+    const std::string command = "LD_LIBRARY_PATH='" + libraries + "' '" +
+                                folder.path("tenon").string() + "' check math 2>'" +
+                                folder.path("error").string() + "'";
+    CHECK(std::system(command.c_str()) != 0);
+    CHECK(contains(folder.read("error"), "tenon-check' is not there; build it with `cmake --build "
+                                         "build --target tenon_check`"));
   }
 
   TEST_CASE("files of a check are out of the reach of other users") {

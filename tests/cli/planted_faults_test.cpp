@@ -1,4 +1,5 @@
 // tenon check against plugins that are right but for one subtle fault each.
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -41,6 +42,12 @@ std::set<std::string> kinds_of(const Json& report, const std::string& name, bool
   return kinds;
 }
 
+// The plugin whose faults are looked for; empty: all plugins, one after the other.
+std::string chosen_plugin() {
+  const char* const name = std::getenv("TENON_PLANTED_PLUGIN");
+  return name == nullptr ? "" : name;
+}
+
 }  // namespace
 
 TEST_SUITE("check") {
@@ -48,10 +55,13 @@ TEST_SUITE("check") {
     // Sanitizers replace malloc, signals and exit codes, which many of these are about.
     if (TENON_TEST_SANITIZED) return;
     const Json rows = planted();
+    const std::string chosen = chosen_plugin();
     std::map<std::string, Json> reports;
-    std::map<std::string, int> found;
+    int64_t faults = 0;
     for (int64_t i = 0; i < rows.size(); ++i) {
       const std::string plugin = rows[i]["plugin"].text(), name = rows[i]["item"].text();
+      faults += rows[i]["kind"].is_null() ? 0 : 1;
+      if (!chosen.empty() && plugin != chosen) continue;
       CAPTURE(name);
       if (reports.count(plugin) == 0)
         reports[plugin] =
@@ -68,11 +78,9 @@ TEST_SUITE("check") {
         CHECK(kinds.empty());
       } else {
         CHECK(kinds.count(rows[i]["kind"].text()) == 1);
-        ++found[rows[i]["class"].text()];
       }
     }
-    int total = 0;
-    for (const auto& [name, count] : found) total += count;
-    CHECK(total >= 60);
+    CHECK_FALSE(reports.empty());
+    CHECK(faults >= 60);
   }
 }

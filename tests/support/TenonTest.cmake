@@ -32,9 +32,10 @@ function(tenon_add_tests area)
   endforeach()
 endfunction()
 
-# tenon_add_project_test(consumer SOURCE_DIR dir)
+# tenon_add_project_test(consumer SOURCE_DIR dir [UNOPTIMIZED] [EXCLUDE regex])
 #
-# Configures and builds the project in dir against a staged installation and runs its tests.
+# Configures and builds the project in dir against a staged installation and runs its tests but those
+# that EXCLUDE matches; UNOPTIMIZED where they compile for longer than they run.
 set(TENON_STAGE ${PROJECT_BINARY_DIR}/stage)
 # For another processor, as the build is: packages are looked for in folders of that one alone.
 set(TENON_PROJECT_TOOLCHAIN)
@@ -56,24 +57,34 @@ endfunction()
 add_test(NAME install/clear COMMAND ${CMAKE_COMMAND} -E rm -rf ${TENON_STAGE})
 add_test(NAME install/stage
   COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${TENON_STAGE})
+# Long entries wait for these.
+set_tests_properties(install/clear install/stage PROPERTIES COST 100)
 set_tests_properties(install/clear PROPERTIES FIXTURES_SETUP cleared_stage)
 set_tests_properties(install/stage PROPERTIES FIXTURES_REQUIRED cleared_stage FIXTURES_SETUP stage)
 function(tenon_add_project_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE_DIR" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "UNOPTIMIZED" "SOURCE_DIR;EXCLUDE" "")
   list(JOIN TENON_SANITIZE_FLAGS " " flags)
+  set(build_type -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE})
+  if(arg_UNOPTIMIZED)
+    set(build_type -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0 -DCMAKE_CXX_FLAGS_DEBUG=-O0)
+  endif()
+  set(exclude)
+  if(arg_EXCLUDE)
+    set(exclude --exclude-regex ${arg_EXCLUDE})
+  endif()
   add_test(NAME ${name} COMMAND ${CMAKE_CTEST_COMMAND}
     --build-and-test ${arg_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/${name}.project
     --build-generator ${CMAKE_GENERATOR}
     --build-options
       -DCMAKE_PREFIX_PATH=${TENON_STAGE}
       ${TENON_PROJECT_TOOLCHAIN}
-      -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}
+      ${build_type}
       -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER} -DCMAKE_C_FLAGS=${flags}
       -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_CXX_FLAGS=${flags}
       # Packages that an installed Tenon must do without.
       -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON
       -DCMAKE_DISABLE_FIND_PACKAGE_spdlog=ON
-    --test-command ${CMAKE_CTEST_COMMAND} --output-on-failure --no-tests=error)
+    --test-command ${CMAKE_CTEST_COMMAND} --output-on-failure --no-tests=error ${exclude})
   set_tests_properties(${name} PROPERTIES LABELS install FIXTURES_REQUIRED stage)
 endfunction()
 

@@ -11,7 +11,7 @@
 #include <tenon/abi/version.h>
 #include <tenon/text.hpp>
 
-#include "check/worker.hpp"
+#include "check/options.hpp"
 #include "commands.hpp"
 #include "format.hpp"
 #include "terminal.hpp"
@@ -316,19 +316,6 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
   check.app->add_flag("--in-process", check.options->in_process,
                       "Without a child process and limits, for debuggers");
   check.json();
-
-  // The worker that `check` starts, not listed.
-  Definition<WorkerOptions> worker(program, invocation, run_check_worker, "check-worker", "", "");
-  worker.app->group("");
-  worker.app->add_option("plugin", worker.options->plugin)->required();
-  worker.app->add_option("--op", worker.options->item);
-  worker.app->add_option("--first", worker.options->first);
-  worker.app->add_option("--memory", worker.options->memory);
-  worker.app->add_option("--check", worker.options->options);
-  worker.app->add_option("--seed", worker.options->seed);
-  worker.app->add_option("--folder", worker.options->folder);
-  worker.app->add_option("--against", worker.options->against)->allow_extra_args(false);
-  worker.app->add_flag("--record", worker.options->record);
   return check.options;
 }
 
@@ -605,22 +592,22 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   program.formatter(std::make_shared<HelpFormatter>());
   program.set_help_flag("-h,--help", "Print help");
   program
-      .add_option("--plugin-path", invocation.plugin_paths,
+      .add_option("--plugin-path", invocation.session.plugin_paths,
                   "Folder of plugins, searched before all others; may be repeated")
       ->type_name("DIR")
       ->take_all()
       ->allow_extra_args(false)
       ->check(check_folder);
   program
-      .add_option("--trust", invocation.trusted,
+      .add_option("--trust", invocation.session.trusted,
                   "A plugin file, or a folder of them, that is used although other users can "
                   "change it; may be repeated")
       ->type_name("PATH")
       ->take_all()
       ->allow_extra_args(false);
-  program.add_flag("--no-autoload", invocation.no_autoload,
+  program.add_flag("--no-autoload", invocation.session.no_autoload,
                    "Of plugins in folders use only those that are named, by a config or a command");
-  program.add_option("--threads", invocation.threads, "Threads to compute with")
+  program.add_option("--threads", invocation.session.threads, "Threads to compute with")
       ->type_name("N")
       ->check(whole_number(1, 1024));
   const std::shared_ptr<RunOptions> run = define_run(program, invocation);
@@ -673,11 +660,9 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   } catch (const CLI::ParseError& error) {
     throw UsageError(format_text("{}; see `{}`", error.what(), help));
   }
-  run->threads = invocation.threads;
-  tune->threads = invocation.threads;
-  check->plugin_paths = invocation.plugin_paths;
-  check->trusted = invocation.trusted;
-  check->no_autoload = invocation.no_autoload;
+  run->threads = invocation.session.threads;
+  tune->threads = invocation.session.threads;
+  check->session = invocation.session;
   if (!invocation.command) throw UsageError(format_text("no command was given; see `{}`", help));
   return invocation;
 }

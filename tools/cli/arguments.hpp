@@ -2,16 +2,13 @@
 #pragma once
 
 #include <functional>
-#include <string>
-#include <vector>
+
+#include "program.hpp"
 
 namespace cli {
 
 struct Invocation {
-  std::vector<std::string> plugin_paths;
-  std::vector<std::string> trusted;  // paths that others may be able to change
-  bool no_autoload = false;
-  int threads = 0;  // 0: not asked for
+  SessionOptions session;
   std::function<int()> command;
 };
 

@@ -1,239 +1,41 @@
-// tenon check: a plugin tried out in a child process, op by op.
-#include <algorithm>
-#include <chrono>
-#include <cstdlib>
+// tenon check: continues as the program tenon-check, so that a job that checks nothing needs no checker.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
-#include <initializer_list>
-#include <mutex>
-#include <optional>
-#include <string_view>
+#include <unistd.h>
 
-#include <tenon/runtime.hpp>
+#include <tenon/error.hpp>
 
-#include "check/against.hpp"
-#include "check/child.hpp"
-#include "check/collector.hpp"
-#include "check/page.hpp"
-#include "check/report.hpp"
-#include "check/sample.hpp"
-#include "check/worker.hpp"
+#include "check/options.hpp"
 #include "commands.hpp"
 #include "format.hpp"
-#include "json.hpp"
-#include "private_folder.hpp"
-#include "signal_cleanup.hpp"
-#include "text.hpp"
 
 namespace cli {
 
-namespace {
-
-using tenon::Json;
-
-// The child has another current folder.
-std::string absolute_plugin(const std::string& id_or_path) {
-  const bool path = id_or_path.find('/') != id_or_path.npos || id_or_path.ends_with(".so");
-  return path ? std::filesystem::absolute(id_or_path).string() : id_or_path;
-}
-// How an entry of a variable is written for a process with another current folder.
-using WriteEntry = std::string (*)(const std::string& entry);
-void make_absolute(const char* variable, const char* separators, WriteEntry write) {
-  const char* const folders = secure_getenv(variable);
-  if (folders == nullptr || *folders == '\0') return;
-  std::string changed;
-  for (std::string_view rest = folders;;) {
-    const size_t end = rest.find_first_of(separators);
-    changed += write(std::string(rest.substr(0, end)));
-    if (end == rest.npos) break;
-    changed += rest[end];
-    rest.remove_prefix(end + 1);
-  }
-  if (changed != folders) setenv(variable, changed.c_str(), 1);
-}
-// An empty entry names no folder.
-std::string plugin_folder(const std::string& entry) {
-  return entry.empty() ? entry : std::filesystem::absolute(entry).string();
-}
-// As ld.so(8) has it: an empty entry is the current folder, and $ORIGIN that of the program.
-std::string library_folder(const std::string& entry) {
-  if (entry.empty()) return std::filesystem::current_path().string();
-  return entry[0] == '$' ? entry : std::filesystem::absolute(entry).string();
-}
-
-std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t first,
-                                          const std::string& folder) {
-  std::vector<std::string> list;
-  const auto add = [&](std::initializer_list<std::string> words) {
-    list.insert(list.end(), words);
-  };
-  if (options.no_autoload) add({"--no-autoload"});
-  for (const std::string& path : options.trusted) add({"--trust", path});
-  for (const std::string& path : options.plugin_paths) add({"--plugin-path", path});
-  add({"--threads", "1", "check-worker", absolute_plugin(options.plugin), "--first",
-       std::to_string(first), "--memory", std::to_string(options.memory), "--seed",
-       std::to_string(options.seed)});
-  if (!folder.empty()) add({"--folder", folder});
-  if (!options.options.empty()) add({"--check", options.options});
-  if (!options.item.empty()) add({"--op", options.item});
-  for (const std::string& provider : options.against) add({"--against", absolute_plugin(provider)});
-  return list;
-}
-
-// A plugin that is built and does nothing: most often the linker has left its definitions out.
-void find_empty(const Json& declarations, CheckReport& report) {
-  for (const char* kind : {"ops", "modules", "types", "overrides"}) {
-    if (declarations[kind].size() > 0) return;
-  }
-  report.items.front().findings.push_back(
-      {"empty", "open", "the plugin provides no op, module, type or override", ""});
-}
-
-// A folder for the files of the check, gone when it ends, by a signal, too.
-class CheckedFolder {
- public:
-  explicit CheckedFolder(bool needed)
-      : cleanup_([this] {
-          reporting.lock();
-          end_children();
-          folder_.reset();
-        }) {
-    // Only now, so that no signal ends the program between the two.
-    const std::lock_guard lock(reporting);
-    try {
-      folder_.emplace();
-    } catch (const tenon::IOError&) {  // then files that are left are not seen
-      if (needed) throw;
-    }
-  }
-  std::string path() const {
-    return folder_ ? std::filesystem::absolute(folder_->path()).string() : "";
-  }
-
-  // Held for good by what ends the program: what fails since the folder goes is not reported.
-  std::mutex reporting;
-
- private:
-  std::optional<PrivateFolder> folder_;
-  const SignalCleanup cleanup_;  // last: it uses all of the above
-};
-
-// Children, one after the other, until each target was looked at.
-void run_children(const CheckOptions& options, const std::vector<std::string>& more_arguments,
-                  CheckedFolder& folder, Collector& collector) {
-  const auto receive = [&](const std::string& line) {
-    const std::lock_guard lock(folder.reporting);
-    return collector.receive(line);
-  };
-  for (bool more = true; more;) {
-    std::vector<std::string> arguments = worker_arguments(options, collector.next(), folder.path());
-    arguments.insert(arguments.end(), more_arguments.begin(), more_arguments.end());
-    const ChildEnd end =
-        run_child(arguments, options.timeout, {receive, [&] { collector.intrude(); }});
-    more = collector.conclude(end);
-  }
-}
-
-void check_items(const CheckOptions& options, const std::vector<CheckTarget>& targets,
-                 CheckedFolder& folder, CheckReport& report) {
-  Collector collector(targets, report, options.timeout, options.json);
-  if (options.in_process) {
-    WorkerOptions here;
-    here.plugin = options.plugin;
-    here.item = options.item;
-    here.seed = options.seed;
-    here.options = options.options;
-    here.folder = folder.path();
-    check_targets_here(here, [&](const std::string& line) {
-      const std::lock_guard lock(folder.reporting);
-      collector.receive(line);
-    });
-  } else {
-    run_children(options, {}, folder, collector);
-  }
-  const std::lock_guard lock(folder.reporting);
-  collector.finish();
-}
-
-// Merges findings from the recording of the plugin's calls into the items of the report.
-void merge(const CheckReport& recorded, CheckReport& report) {
-  for (const CheckedItem& from : recorded.items) {
-    const auto same = std::find_if(
-        report.items.begin(), report.items.end(),
-        [&](const CheckedItem& item) { return item.name == from.name && item.kind == from.kind; });
-    // An item that the second process did not reach.
-    if (same == report.items.end()) {
-      report.items.push_back(from);
-    } else {
-      CheckedItem& to = *same;
-      to.findings.insert(to.findings.begin(), from.findings.begin(), from.findings.end());
-      to.notes.insert(to.notes.begin(), from.notes.begin(), from.notes.end());
-      if (!from.skipped.empty()) to.skipped = from.skipped;
-    }
-  }
-}
-
-// The plugin's calls first, then those of the other providers.
-void compare_items(const CheckOptions& options, const std::vector<CheckTarget>& targets,
-                   CheckedFolder& folder, CheckReport& report) {
-  CheckReport recorded = report;
-  Collector first(targets, recorded, options.timeout, true);
-  run_children(options, {"--record"}, folder, first);
-  first.finish();
-  Collector second(targets, report, options.timeout, true);
-  run_children(options, {}, folder, second);
-  const std::lock_guard lock(folder.reporting);
-  second.finish();
-  merge(recorded, report);
-  if (options.json) return;
-  for (size_t i = 1; i < report.items.size(); ++i) print(item_text(report.items[i], true));
-}
-
-}  // namespace
+namespace fs = std::filesystem;
 
 int check_plugin(const CheckOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  try {
-    Sample sample;
-    apply_options(options.options, sample);
-  } catch (const tenon::Error& error) {
-    throw UsageError(format_text("--check: {}", error.what()));
+  const fs::path checker = fs::read_symlink("/proc/self/exe").parent_path() / "tenon-check";
+  std::vector<std::string> words = words_of(options);
+  words.insert(words.begin(), {"tenon-check", "check"});
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  // In the same process, so that signals, debuggers and the caller see the check itself.
+  std::fflush(stdout);
+  execv(checker.c_str(), pointers.data());
+  const int fault = errno;
+  if (fault == ENOENT) {
+    throw tenon::IOError(
+        format_text("the checker '{}' is not there; build it with `cmake --build build --target "
+                    "tenon_check`, as "
+                    "tools/test does, or install Tenon with it",
+                    checker.string()));
   }
-  const bool compares = !options.against.empty();
-  if (compares && options.in_process)
-    throw UsageError("--against: two providers need a process each; omit --in-process");
-  const Json declarations = tenon::describe("declarations", options.plugin);
-  std::vector<CheckTarget> targets;
-  if (compares) {
-    for (SharedOp& op : shared_ops(declarations, options.item, options.against))
-      targets.push_back(std::move(op.target));
-  } else {
-    targets = check_targets(declarations, options.item);
-  }
-  CheckReport report;
-  report.plugin = declarations["id"].text();
-  report.version = declarations["version"].text();
-  report.path = declarations["path"].text();
-  make_absolute("TENON_PLUGIN_PATH", ":", plugin_folder);
-  make_absolute("LD_LIBRARY_PATH", ":;", library_folder);
-  // Modules and objects are saved, samples may name files, and recorded calls are kept.
-  CheckedFolder folder(compares ||
-                       std::any_of(targets.begin(), targets.end(), [](const CheckTarget& target) {
-                         return target.kind == "module" || target.kind == "type" ||
-                                name_files(target.declaration["samples"].text());
-                       }));
-  (compares ? compare_items : check_items)(options, targets, folder, report);
-  const std::lock_guard lock(folder.reporting);
-  find_empty(declarations, report);
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (!options.page.empty()) write_page(options.page, report);
-  if (options.json) {
-    print_json(report_json(report));
-  } else {
-    const CheckedItem& plugin = report.items.front();
-    print(item_text(plugin, !plugin.notes.empty()));
-    print(summary_text(report));
-  }
-  return report.faulty() ? kFault : kFine;
+  throw tenon::IOError(
+      format_text("cannot start the checker '{}': {}", checker.string(), std::strerror(fault)));
 }
 
 }  // namespace cli

@@ -3,19 +3,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "check/options.hpp"
+#include "exit_code.hpp"
+
 namespace cli {
-
-inline constexpr int kFine = 0, kFault = 1, kUsage = 2, kOutOfStep = 75, kInterrupted = 130;
-
-// Asked wrongly, as opposed to a fault that was found: the program ends with kUsage.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 struct RunOptions {
   std::string config;
@@ -126,22 +120,6 @@ struct LockOptions {
 
 struct CompatOptions {
   std::string before, now;  // plugins, by id or by file
-  bool json = false;
-};
-
-struct CheckOptions {
-  std::string plugin;  // id or path
-  std::string item;    // only the item of this name
-  std::vector<std::string> plugin_paths;
-  std::vector<std::string> trusted;
-  bool no_autoload = false;
-  double timeout = 30;    // seconds for each item
-  int64_t memory = 4096;  // MiB
-  uint64_t seed = 0;
-  std::string options;               // JSON as in a sample's "check"
-  std::string page;                  // HTML file to write
-  std::vector<std::string> against;  // providers to compare with, by id or path
-  bool in_process = false;
   bool json = false;
 };
 

@@ -1,7 +1,23 @@
-# Build policy: default configuration, warnings, sanitizers.
+# Build policy: default configuration, ccache, warnings, sanitizers.
 
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+# ccache, where it is installed, answers for what was compiled before, unless another launcher is given.
+if(PROJECT_IS_TOP_LEVEL)
+  find_program(TENON_CCACHE ccache DOC "Caches compilations; OFF: none")
+  mark_as_advanced(TENON_CCACHE)
+  foreach(language C CXX)
+    if(TENON_CCACHE AND NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
+      # Precompiled headers are compared by content, not by the time of their files.
+      set(CMAKE_${language}_COMPILER_LAUNCHER
+        ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TENON_CCACHE})
+      add_compile_options(
+        $<$<COMPILE_LANG_AND_ID:${language},GNU>:-fpch-preprocess>
+        "$<$<COMPILE_LANG_AND_ID:${language},Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+    endif()
+  endforeach()
 endif()
 
 # Linked privately by every target of ours; users of the SDK never see these flags.

@@ -9,6 +9,8 @@
 
 #include <tenon/json.hpp>
 
+#include "options.hpp"
+
 namespace cli {
 
 // The items of a plugin in the order of their checks, as (kind, declaration).
@@ -19,20 +21,6 @@ struct CheckTarget {
 };
 // All that is declared, or the one with this name; throws ValueError when there is none.
 std::vector<CheckTarget> check_targets(const tenon::Json& declarations, const std::string& name);
-
-struct WorkerOptions {
-  std::string plugin;
-  std::string item;    // only the item of this name
-  int64_t first = 0;   // target to begin with
-  int64_t memory = 0;  // MiB of address space; 0: no limit
-  uint64_t seed = 0;
-  std::string options;      // JSON, see CheckSettings
-  std::string folder;       // for files of samples and modules; the starter removes it
-  bool own_output = false;  // stdout is a file that nothing else uses
-  // Providers to compare with. Either the plugin's calls are recorded, or theirs compared with it.
-  std::vector<std::string> against;
-  bool record = false;
-};
 
 // Opens the plugin and checks; `say` gets JSON objects:
 //   {"at":"begin","item":i} {"at":"stage","name":...} {"at":"trying","sample":{...}}

@@ -75,7 +75,7 @@ struct ChildEnds {
 
 pid_t spawn(const std::vector<std::string>& arguments, const ChildEnds& ends) {
   std::vector<char*> list;
-  std::string program = "tenon";
+  std::string program = "tenon-check";
   list.push_back(program.data());
   std::vector<std::string> copies = arguments;
   for (std::string& argument : copies) list.push_back(argument.data());

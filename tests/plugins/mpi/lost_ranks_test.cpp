@@ -1,57 +1,7 @@
-// A rank that is out of step is named by the others, and the job ends with exit code 75.
-#include <array>
-#include <string>
-
-#include "tests/support/shell_job.hpp"
-
-namespace {
-
-// Three ranks, of which rank 1 has the fault; what they print to stderr as well.
-ShellJob job_with(const std::string& fault, const std::string& options = "") {
-  return run_shell_job("(" + std::string(TENON_MPIEXEC) + " --oversubscribe " + options +
-                       " -n 3 '" TENON_FAULT "' '" + fault + "' 2>&1)");
-}
-
-}  // namespace
+// A rank that stops or ends is named by the others.
+#include "faulty_job.hpp"
 
 TEST_SUITE("mpi") {
-  TEST_CASE("calls of another kind are named with what each rank calls") {
-    const std::string others = "ranks 0 and 2 are at all_reduce() #2 (sum of f32 [8])";
-    const std::array<std::array<const char*, 2>, 4> faults = {{
-        {"shape", "rank 1 is at all_reduce() #2 (sum of f32 [2, 4])"},
-        {"dtype", "rank 1 is at all_reduce() #2 (sum of f64 [8])"},
-        {"op", "rank 1 is at barrier() #2"},
-        {"reduce", "rank 1 is at all_reduce() #2 (max of f32 [8])"},
-    }};
-    for (const auto& [fault, place] : faults) {
-      const ShellJob job = job_with(fault);
-      CAPTURE(job.text);
-      CHECK(job.code == 75);
-      CHECK(job.says("rank 0: DistributedError: all_reduce(): the ranks are out of step"));
-      CHECK(job.says(others + "; " + place));
-    }
-  }
-
-  TEST_CASE("calls that all ranks made before, but not now, do not mix up their elements") {
-    const ShellJob op = job_with("known op");
-    CAPTURE(op.text);
-    CHECK(op.code == 75);
-    CHECK(op.says("rank 1 is at all_gather() #4 (f32 [8], dim 0)"));
-    const ShellJob size = job_with("known size");
-    CAPTURE(size.text);
-    CHECK(size.code == 75);
-    CHECK(size.says("rank 1 is at all_reduce() #4 (sum of f32 [80000])"));
-  }
-
-  TEST_CASE("with check=always other calls are named at once") {
-    const ShellJob job = job_with("always shape");
-    CAPTURE(job.text);
-    CHECK(job.code == 75);
-    CHECK(
-        job.says("all_reduce(): the ranks make different calls: ranks 0 and 2 call all_reduce() #2 "
-                 "(sum of f32 [8]); rank 1 calls all_reduce() #2 (sum of f32 [2, 4])"));
-  }
-
   TEST_CASE("a rank that does not come, or is stopped, is named after the timeout") {
     for (const char* fault : {"missing", "stopped"}) {
       const ShellJob job = job_with(fault);
@@ -93,13 +43,6 @@ TEST_SUITE("mpi") {
       CHECK(job.says("rank 1 is at the end, after #1"));
       CHECK(job.says("rank 1 has no more input") == (std::string(fault) == "error"));
     }
-  }
-
-  TEST_CASE("a call that the others do not make is named by the rank that makes it") {
-    const ShellJob job = job_with("extra call");
-    CAPTURE(job.text);
-    CHECK(job.code == 75);
-    CHECK(job.says("ranks 0 and 2 are at the end, after #2; rank 1 is at all_reduce() #3"));
   }
 
   TEST_CASE("a killed rank is named, whether the launcher ends the job or leaves it running") {

@@ -19,7 +19,7 @@
 
 #include "against.hpp"
 #include "child.hpp"
-#include "commands.hpp"
+#include "exit_code.hpp"
 #include "format.hpp"
 #include "item.hpp"
 #include "process_state.hpp"

@@ -1,0 +1,1 @@
+// A target of precompiled headers alone has a source, though there is no code to compile.
