@@ -14,21 +14,11 @@ namespace tenon::core {
 constinit thread_local uint32_t node_counter [[gnu::tls_model("initial-exec")]] = kNodeCounters - 1;
 
 const char* holder_text(Holder holder) noexcept {
-  switch (holder) {
-    case Holder::Node:
-      return "node of a graph";
-    case Holder::Hook:
-      return "hook";
-    case Holder::Module:
-      return "module";
-    case Holder::Memory:
-      return "memory that a tensor uses";
-    case Holder::Scope:
-      return "open scope";
-    case Holder::Type:
-      return "tensor type";
-  }
-  return "unknown";
+  static constexpr std::array<const char*, kHolders> texts{
+      "node of a graph",           "hook",       "module",
+      "memory that a tensor uses", "open scope", "tensor type",
+      "use of its services"};
+  return texts[static_cast<size_t>(holder)];
 }
 
 namespace {

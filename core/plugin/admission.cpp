@@ -7,6 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/plugin/absolute_path.hpp"
+#include "core/plugin/held_services.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/plugin/sha256.hpp"
 #include "core/plugin/version_range.hpp"
@@ -21,6 +22,7 @@ std::optional<PluginFailure> refusal(const KnownPlugin& plugin, const PolicyStac
   const std::string& path = plugin.found.path;
   if (auto failure = judge_abi(host, facts.id, path, facts.abi_major, facts.abi_minor))
     return failure;
+  if (auto failure = judge_services(host, facts, path)) return failure;
   const PolicyStack::Entry entry = policies.entry(plugin);
   if (entry.plugin != nullptr) {
     if (auto failure = check_version(facts, path, entry.plugin->version)) {

@@ -78,10 +78,14 @@ class FactsCollector {
   void add_module(const tenon_json& object);
   void add_type(const tenon_json& object);
   void add_override(const tenon_json& object);
+  void add_service(const tenon_json& object);
+  void add_use(const tenon_json& object);
   int64_t number(const tenon_json& object, const char* what, const char* key) const;
   std::string text(const tenon_json& object, const char* what, const char* key, bool required,
                    size_t limit, bool lines = false) const;
   std::string schema(const tenon_json& object, const char* what) const;
+  std::string service(const tenon_json& object, const char* what, const char* key) const;
+  uint32_t service_version(const tenon_json& object, const char* what) const;
 
   const std::string& path_;
   PluginFacts facts_;
@@ -114,6 +118,8 @@ void FactsCollector::add(std::string_view payload) {
   if (const tenon_json* module = child("module")) add_module(*module);
   if (const tenon_json* type = child("type")) add_type(*type);
   if (const tenon_json* entry = child("override")) add_override(*entry);
+  if (const tenon_json* service = child("service")) add_service(*service);
+  if (const tenon_json* use = child("uses")) add_use(*use);
   if (const tenon_json* plugin = child("plugin")) add_plugin(*plugin);
 }
 
@@ -223,6 +229,47 @@ void FactsCollector::add_override(const tenon_json& object) {
   facts_.overrides.push_back(std::move(entry));
 }
 
+std::string FactsCollector::service(const tenon_json& object, const char* what,
+                                    const char* key) const {
+  std::string name = text(object, what, key, true, kMaxName);
+  if (is_item_name(name)) return name;
+  refuse(
+      format_text("the service name {} is not made of letters, digits, '_' and '.'", quote(name)),
+      "rename it");
+}
+
+uint32_t FactsCollector::service_version(const tenon_json& object, const char* what) const {
+  const int64_t version = number(object, what, "version");
+  if (version >= 1 && version <= std::numeric_limits<uint32_t>::max())
+    return static_cast<uint32_t>(version);
+  refuse(format_text(R"("version" of its fact "{}" is {})", what, version),
+         "number the versions of a service from 1");
+}
+
+void FactsCollector::add_service(const tenon_json& object) {
+  ServiceFacts one;
+  one.service = service(object, "service", "name");
+  if (is_host_service(one.service)) {
+    refuse(format_text("it provides the service {}, and namespace 'tenon' is reserved",
+                       quote(one.service)),
+           "use another namespace or none");
+  }
+  one.version = service_version(object, "service");
+  one.doc = text(object, "service", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
+  facts_.services.push_back(std::move(one));
+}
+
+// Each translation unit may declare the same need.
+void FactsCollector::add_use(const tenon_json& object) {
+  ServiceUse use{service(object, "uses", "service"), service_version(object, "uses")};
+  const auto place = std::ranges::lower_bound(facts_.uses, use.service, {}, &ServiceUse::service);
+  if (place == facts_.uses.end() || place->service != use.service) {
+    facts_.uses.insert(place, std::move(use));
+  } else {
+    place->version = std::max(place->version, use.version);
+  }
+}
+
 void FactsCollector::add_plugin(const tenon_json& object) {
   if (has_plugin_) refuse("it has two facts \"plugin\"", "state the plugin once");
   has_plugin_ = true;
@@ -277,10 +324,13 @@ PluginFacts FactsCollector::finish() {
   require_unique(facts_.modules, "module");
   require_unique(facts_.types, "type");
   require_unique(facts_.overrides, "override");
+  require_unique(facts_.services, "service");
   return std::move(facts_);
 }
 
 }  // namespace
+
+bool is_host_service(std::string_view name) { return name.starts_with("tenon."); }
 
 std::string_view schema_name(std::string_view schema) {
   std::string_view name = schema.substr(0, schema.find('('));

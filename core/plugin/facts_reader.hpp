@@ -57,12 +57,28 @@ struct OverrideFacts {
 
   std::string_view name() const { return key; }
 };
+
+// A service that the plugin provides, and one that it needs: in this version or a newer one.
+struct ServiceFacts {
+  std::string service;
+  uint32_t version = 0;
+  std::string doc;
+
+  std::string_view name() const { return service; }
+};
+struct ServiceUse {
+  std::string service;
+  uint32_t version = 0;
+};
+// Whether a service of the name is the host's, or would be.
+bool is_host_service(std::string_view name);
+
 // "add[A, B]" from a schema and a list of types.
 std::string override_key(std::string_view schema, std::string_view types);
 // The names of such a list, sorted.
 std::vector<std::string> type_names(std::string_view types);
 
-// Ops, modules and types in the order of their notes.
+// Items in the order of their notes.
 struct PluginFacts {
   std::string id;
   std::string version;
@@ -75,6 +91,8 @@ struct PluginFacts {
   std::vector<ModuleFacts> modules;
   std::vector<TypeFacts> types;
   std::vector<OverrideFacts> overrides;
+  std::vector<ServiceFacts> services;
+  std::vector<ServiceUse> uses;  // sorted by service, each once
 };
 
 // The schema's text before '(' without spaces around it.

@@ -39,6 +39,8 @@ class ItemCheck {
   void check_module(const tenon_module_descriptor* module) const;
   void check_type(const tenon_type_descriptor* type) const;
   void check_override(const tenon_override_descriptor* entry) const;
+  void check_service(const tenon_service_descriptor* service) const;
+  void check_uses(std::span<const tenon_use* const> uses) const;
 
   const PluginFacts& facts_;
   const std::string& path_;
@@ -100,6 +102,39 @@ void ItemCheck::check_override(const tenon_override_descriptor* entry) const {
   }
 }
 
+void ItemCheck::check_service(const tenon_service_descriptor* service) const {
+  if (service == nullptr || service->name == nullptr) {
+    fail("it registers a service without a descriptor or name", "fill every entry of `services`");
+  }
+  constexpr size_t kOldest = sizeof(tenon_service_descriptor);
+  if (service->size < kOldest) {
+    fail(format_text("the descriptor of service {} is too small", quote(service->name)),
+         "set `size` to sizeof(tenon_service_descriptor)",
+         format_text("at least {} bytes", kOldest), std::to_string(service->size));
+  }
+  if (service->table == nullptr || service->table->size < sizeof(tenon_service)) {
+    fail(format_text("service {} has no table", quote(service->name)),
+         "set `table` to one that begins with a tenon_service and its size");
+  }
+}
+
+// A use that the file does not declare was not judged before it was opened, and is not filled.
+void ItemCheck::check_uses(std::span<const tenon_use* const> uses) const {
+  for (const tenon_use* use : uses) {
+    if (use == nullptr || use->name == nullptr || use->table == nullptr ||
+        use->size < sizeof(tenon_use)) {
+      fail("it has a use without a name, a size or a place for the table",
+           "write TENON_USES, which fills the entry");
+    }
+    const auto declared =
+        std::ranges::find(facts_.uses, std::string_view(use->name), &ServiceUse::service);
+    if (declared != facts_.uses.end() && declared->version >= use->version) continue;
+    fail(format_text("it uses version {} of service {}, which its facts do not declare",
+                     use->version, quote(use->name)),
+         "write TENON_USES, which makes the fact and the entry");
+  }
+}
+
 std::string item_name(const tenon_op_descriptor& op) { return std::string(schema_name(op.schema)); }
 std::string item_name(const tenon_module_descriptor& module) {
   return std::string(schema_name(module.schema));
@@ -108,6 +143,8 @@ std::string item_name(const tenon_type_descriptor& type) { return type.name; }
 std::string item_name(const tenon_override_descriptor& entry) {
   return override_key(entry.schema, entry.types);
 }
+
+std::string item_name(const tenon_service_descriptor& service) { return service.name; }
 
 std::string differentiable_text(uint32_t code) {
   switch (code) {
@@ -207,6 +244,9 @@ void ItemCheck::run(const tenon_plugin& plugin) const {
   const std::span overrides(plugin.overrides, static_cast<size_t>(plugin.override_count));
   for (const tenon_type_descriptor* type : types) check_type(type);
   for (const tenon_override_descriptor* entry : overrides) check_override(entry);
+  const std::span services(plugin.services, static_cast<size_t>(plugin.service_count));
+  for (const tenon_service_descriptor* service : services) check_service(service);
+  check_uses({plugin.uses, static_cast<size_t>(plugin.use_count)});
 
   Differences differences;
   match("", facts_.ops, ops, differences, [&](const OpFacts& facts, const tenon_op_descriptor& op) {
@@ -256,11 +296,17 @@ void ItemCheck::run(const tenon_plugin& plugin) const {
           differences.compare(name, "schema", facts.schema, entry.schema);
           differences.compare(name, "accepts", facts.accepts, or_empty(entry.accepts));
         });
+  match("service ", facts_.services, services, differences,
+        [&](const ServiceFacts& facts, const tenon_service_descriptor& service) {
+          differences.compare(format_text("service {}", facts.service), "version",
+                              std::to_string(facts.version),
+                              std::to_string(service.table->version));
+        });
   const std::string text = differences.text();
   if (text.empty()) return;
   fail(format_text("declared and registered items differ: {}", text),
-       "make its facts and its table agree; TENON_OP, TENON_MODULE, TENON_TYPE and TENON_OVERRIDE "
-       "write both");
+       "make its facts and its table agree; TENON_OP, TENON_MODULE, TENON_TYPE, TENON_OVERRIDE and "
+       "TENON_SERVICE write both");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "core/plugin/known_plugin.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -31,7 +32,8 @@ const char* plugin_state_text(PluginState state) noexcept {
 }
 
 const char* kind_text(ItemKind kind) noexcept {
-  return kind == ItemKind::Op ? "op" : kind == ItemKind::Module ? "module" : "type";
+  static constexpr std::array<const char*, kItemKinds> texts{"op", "module", "type", "service"};
+  return texts[static_cast<size_t>(kind)];
 }
 
 const std::string& KnownPlugin::id() const {

@@ -24,9 +24,9 @@ enum class PluginState {
 
 const char* plugin_state_text(PluginState state) noexcept;
 
-enum class ItemKind { Op, Module, Type };
-inline constexpr size_t kItemKinds = 3;
-// "op", "module" or "type".
+enum class ItemKind { Op, Module, Type, Service };
+inline constexpr size_t kItemKinds = 4;
+// "op", "module", "type" or "service".
 const char* kind_text(ItemKind kind) noexcept;
 
 struct KnownPlugin {

@@ -276,9 +276,10 @@ void Load::check_table(const tenon_plugin& plugin) const {
     return count == 0 || (count > 0 && list != nullptr);
   };
   if (!fits(plugin.ops, plugin.op_count) || !fits(plugin.modules, plugin.module_count) ||
-      !fits(plugin.types, plugin.type_count) || !fits(plugin.overrides, plugin.override_count)) {
+      !fits(plugin.types, plugin.type_count) || !fits(plugin.overrides, plugin.override_count) ||
+      !fits(plugin.services, plugin.service_count) || !fits(plugin.uses, plugin.use_count)) {
     fail(PluginStage::Register, "its table has counts that do not fit its arrays",
-         "set ops, modules, types and overrides with their counts");
+         "set ops, modules, types, overrides, services and uses with their counts");
   }
 }
 
@@ -379,7 +380,9 @@ void load_plugin(const PluginFacts& facts, uint64_t generation, const std::strin
   if (auto reason = judge_abi(host, facts.id, path, facts.abi_major, facts.abi_minor)) {
     throw PluginError(std::move(*reason));
   }
+  auto services = std::make_shared<const HeldServices>(host, facts, path);
   const Load load(facts, path, host);
+  loaded.services = services;
   loaded.library = &load.open(std::move(copy));
   loaded.code = new PluginCode(facts.id, generation);
   MappedLibrary mapped = mapped_library(loaded.library->library);
@@ -388,6 +391,7 @@ void load_plugin(const PluginFacts& facts, uint64_t generation, const std::strin
   const tenon_plugin* plugin = load.complete_table(*load.enter(loaded.library->library));
   load.check_table(*plugin);
   compare_items(facts, path, *plugin);
+  services->fill(*plugin);
   load.initialize(*plugin, options);
   loaded.table = plugin;
 }

@@ -8,6 +8,7 @@
 #include "core/base/plugin_code.hpp"
 #include "core/plugin/facts_reader.hpp"
 #include "core/plugin/failure.hpp"
+#include "core/plugin/held_services.hpp"
 #include "core/plugin/plugin_lock.hpp"
 #include "core/plugin/sealed_file.hpp"
 #include "tenon/abi/plugin.h"
@@ -27,6 +28,7 @@ struct LoadedPlugin {
   const tenon_plugin* table = nullptr;
   OpenLibrary* library = nullptr;
   PluginCode* code = nullptr;
+  std::shared_ptr<const HeldServices> services;  // held for its calls
   // Runs the plugin's shutdown; does not unmap it. What it threw, which is logged, too; "": nothing.
   std::string shutdown() const;
   // Closes the file and forgets the code, which nothing may use any more. Whether the system's loader

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/plugin/catalogue.hpp"
+#include "core/plugin/held_services.hpp"
 #include "core/plugin/lifecycle.hpp"
 #include "core/plugin/policy_stack.hpp"
 #include "core/plugin/quarantine.hpp"
@@ -94,6 +95,9 @@ class PluginManager {
   bool ensure_next_op(std::string_view name, const std::string& declined);
   // With the type's plugin come those that declare overrides for it.
   bool ensure_type(std::string_view name) { return ensure(ItemKind::Type, name); }
+  // The table of a plugin's service in this version or a newer one, held. Null: none declares it.
+  // Throws as above, and where the version is too new.
+  std::unique_ptr<tenon_lease> lease_service(std::string_view name, uint32_t version);
   // Waits until the overrides that other plugins declare for a registered type are there. False:
   // they may not be yet, since this thread is loading a plugin, which others may wait for.
   bool complete_type(std::string_view name);
@@ -154,6 +158,9 @@ class PluginManager {
   // Overrides for a type, of any plugin, must be there before ops are called on its objects.
   void load_companions(Lock& lock, const LivePlugin& plugin);
   void refuse_unload(const LivePlugin& plugin, UnloadChoice choice);
+  void refuse_old_provider(std::string_view name, uint32_t version);
+  // Plugins that hold services of the code: "service 'x' is used by plugin 'y'".
+  std::vector<std::string> service_users(const PluginCode& code);
   // Handles lead to the next provider, where another plugin is; a failure of it is its own.
   void provide_again(const ItemNames& names);
 

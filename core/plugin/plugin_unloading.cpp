@@ -50,6 +50,7 @@ void PluginManager::refuse_unload(const LivePlugin& plugin, UnloadChoice choice)
     problem +=
         "\n  nodes that are recorded while tracking is off are not listed by op and place: set "
         "TENON_LIVE=1, or call track_live(true) before they are recorded";
+  for (const std::string& user : service_users(*plugin.loaded.code)) problem += "\n  " + user;
   refuse(std::move(problem),
          "let these go, wait for them, or unload it by force: what holds it keeps its code");
 }

@@ -52,6 +52,10 @@ RegistrationRequest Registrations::due(const KnownPlugin& plugin, const tenon_pl
   for (int64_t i = 0; i < table.type_count; ++i) {
     if (is_due(ItemKind::Type, table.types[i]->name)) request.types.push_back(table.types[i]);
   }
+  for (int64_t i = 0; i < table.service_count; ++i) {
+    if (is_due(ItemKind::Service, table.services[i]->name))
+      request.services.push_back(table.services[i]);
+  }
   for (int64_t i = 0; what != Due::More && i < table.override_count; ++i) {
     const tenon_override_descriptor& entry = *table.overrides[i];
     const std::string key = override_key(entry.schema, entry.types);
@@ -71,6 +75,7 @@ void Registrations::add(const KnownPlugin& plugin, const RegistrationRequest& re
   for (const auto* op : request.ops) provide(ItemKind::Op, schema_name(op->schema));
   for (const auto* module : request.modules) provide(ItemKind::Module, schema_name(module->schema));
   for (const auto* type : request.types) provide(ItemKind::Type, type->name);
+  for (const auto* service : request.services) provide(ItemKind::Service, service->name);
 }
 
 ItemNames Registrations::withdraw(const KnownPlugin& plugin) {

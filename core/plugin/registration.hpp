@@ -25,11 +25,12 @@ struct RegistrationRequest {
   std::vector<const tenon_module_descriptor*> modules;
   std::vector<const tenon_type_descriptor*> types;
   std::vector<const tenon_override_descriptor*> overrides;
+  std::vector<const tenon_service_descriptor*> services;
   // Of ops that other plugins have registered: those plugins and this, by id, best first.
   std::map<std::string, std::vector<std::string>, std::less<>> ranked{};
 
   bool empty() const {
-    return ops.empty() && modules.empty() && types.empty() && overrides.empty();
+    return ops.empty() && modules.empty() && types.empty() && overrides.empty() && services.empty();
   }
   // The order in a plugin's table is that of its link, which decides nothing.
   void sort_by_name();

@@ -119,6 +119,7 @@ void each_item(const PluginFacts& facts, Visit&& visit) {
   for (const OpFacts& op : facts.ops) visit(ItemKind::Op, op.name());
   for (const ModuleFacts& module : facts.modules) visit(ItemKind::Module, module.name());
   for (const TypeFacts& type : facts.types) visit(ItemKind::Type, type.name());
+  for (const ServiceFacts& one : facts.services) visit(ItemKind::Service, one.name());
 }
 
 // Whether the plugin's implementation of the op may decline a call.

@@ -304,27 +304,27 @@ tenon_status context_give(tenon_context* context, tenon_tensor* const* tensors, 
 
 }  // namespace
 
-void add_context_slots(tenon_host& host) {
-  host.context_arguments = context_arguments;
-  host.context_result = context_result;
-  host.context_slot_count = context_slot_count;
-  host.context_needs_gradient = context_needs_gradient;
-  host.context_save = context_save;
-  host.context_saved_count = context_saved_count;
-  host.context_saved = context_saved;
-  host.context_mark_dirty = context_mark_dirty;
-  host.context_mark_non_differentiable = context_mark_non_differentiable;
-  host.context_set_materialize_grads = context_set_materialize_grads;
-  host.context_set_attribute = context_set_attribute;
-  host.context_attribute = context_attribute;
-  host.context_give = context_give;
-  host.context_argument = context_argument;
-  host.context_save_for_forward = context_save_for_forward;
-  host.context_erase_attribute = context_erase_attribute;
-  host.context_attribute_tensor = context_attribute_tensor;
-  host.context_backward_options = context_backward_options;
-  host.context_take_gradients = context_take_gradients;
-  host.context_kept_result = context_kept_result;
+void add_context_slots(Services& services) {
+  services.contexts.arguments = context_arguments;
+  services.contexts.result = context_result;
+  services.contexts.slot_count = context_slot_count;
+  services.contexts.needs_gradient = context_needs_gradient;
+  services.contexts.save = context_save;
+  services.contexts.saved_count = context_saved_count;
+  services.contexts.saved = context_saved;
+  services.contexts.mark_dirty = context_mark_dirty;
+  services.contexts.mark_non_differentiable = context_mark_non_differentiable;
+  services.contexts.set_materialize_grads = context_set_materialize_grads;
+  services.contexts.set_attribute = context_set_attribute;
+  services.contexts.attribute = context_attribute;
+  services.contexts.give = context_give;
+  services.contexts.argument = context_argument;
+  services.contexts.save_for_forward = context_save_for_forward;
+  services.contexts.erase_attribute = context_erase_attribute;
+  services.contexts.attribute_tensor = context_attribute_tensor;
+  services.contexts.backward_options = context_backward_options;
+  services.contexts.take_gradients = context_take_gradients;
+  services.contexts.kept_result = context_kept_result;
 }
 
 }  // namespace tenon::core

@@ -1,4 +1,4 @@
-// The host as plugins see it: the slots of all groups, and what those share.
+// The host and its services as plugins see them, and what their slots share.
 #include "core/dispatch/types.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
@@ -32,27 +32,46 @@ std::span<Tensor* const> tensors_of(tenon_tensor* const* tensors, int64_t count)
   return {tensors, static_cast<size_t>(count)};
 }
 
-const tenon_host& host_table() noexcept {
-  static const tenon_host table = [] {
-    tenon_host host{};
-    host.magic = TENON_HOST_MAGIC;
-    host.size = sizeof(tenon_host);
-    host.abi_major = TENON_ABI_MAJOR;
-    host.abi_minor = TENON_ABI_MINOR;
-    add_value_slots(host);
-    add_tensor_slots(host);
-    add_autograd_slots(host);
-    add_context_slots(host);
-    add_op_slots(host);
-    add_runtime_slots(host);
-    add_json_slots(host);
-    add_module_slots(host);
-    add_module_hook_slots(host);
-    add_type_slots(host);
-    add_mode_slots(host);
-    return host;
+const Services& host_services() noexcept {
+  static const Services tables = [] {
+    Services services{};
+#define TENON_SERVICE_HEAD(name, NAME) \
+  services.name.head = {sizeof(services.name), TENON_##NAME##_VERSION};
+    TENON_SERVICES(TENON_SERVICE_HEAD)
+#undef TENON_SERVICE_HEAD
+    add_value_slots(services);
+    add_tensor_slots(services);
+    add_autograd_slots(services);
+    add_context_slots(services);
+    add_op_slots(services);
+    add_runtime_slots(services);
+    add_json_slots(services);
+    add_module_slots(services);
+    add_module_hook_slots(services);
+    add_type_slots(services);
+    add_mode_slots(services);
+    return services;
   }();
-  return table;
+  return tables;
+}
+
+const tenon_service* find_host_service(std::string_view name) noexcept {
+#define TENON_SERVICE_NAMED(service, NAME) \
+  if (name == "tenon." #service) return &host_services().service.head;
+  TENON_SERVICES(TENON_SERVICE_NAMED)
+#undef TENON_SERVICE_NAMED
+  return nullptr;
+}
+
+const tenon_host& host_table() noexcept {
+  static const tenon_host host{TENON_HOST_MAGIC,
+                               sizeof(tenon_host),
+                               TENON_ABI_MAJOR,
+                               TENON_ABI_MINOR,
+                               host_services().values.error_set,
+                               ask_service,
+                               release_service};
+  return host;
 }
 
 }  // namespace tenon::core

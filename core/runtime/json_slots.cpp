@@ -56,19 +56,19 @@ tenon_status json_create(const tenon_string* keys, const tenon_value* values, in
 
 }  // namespace
 
-void add_json_slots(tenon_host& host) {
-  host.json_parse = json_parse;
-  host.json_dump = json_dump;
-  host.json_retain = json_retain;
-  host.json_release = json_release;
-  host.json_value = json_value;
-  host.json_is_object = json_is_object;
-  host.json_size = json_size;
-  host.json_at = json_at;
-  host.json_find = json_find;
-  host.json_key = json_key;
-  host.json_place = json_place;
-  host.json_create = json_create;
+void add_json_slots(Services& services) {
+  services.documents.parse = json_parse;
+  services.documents.dump = json_dump;
+  services.documents.retain = json_retain;
+  services.documents.release = json_release;
+  services.documents.value = json_value;
+  services.documents.is_object = json_is_object;
+  services.documents.size = json_size;
+  services.documents.at = json_at;
+  services.documents.find = json_find;
+  services.documents.key = json_key;
+  services.documents.place = json_place;
+  services.documents.create = json_create;
 }
 
 }  // namespace tenon::core

@@ -88,22 +88,22 @@ tenon_status trace_leave(tenon_trace* trace, tenon_error** error) {
 
 }  // namespace
 
-void add_mode_slots(tenon_host& host) {
-  host.inference_mode_set = inference_mode_set;
-  host.inference_mode = inference_mode;
-  host.anomaly_mode_set = anomaly_mode_set;
-  host.anomaly_mode = anomaly_mode;
-  host.live_tracking_set = live_tracking_set;
-  host.mode_enter = mode_enter;
-  host.mode_leave = mode_leave;
-  host.mode_count = mode_count;
-  host.type_dispatches = type_dispatches;
-  host.trace_enter = trace_enter;
-  host.trace_leave = trace_leave;
-  host.mode_enter_module = mode_enter_module;
-  host.dispatch_disable = dispatch_disable;
-  host.dispatch_disabled = dispatch_disabled;
-  host.shapes_only_set = set_shapes_only;
+void add_mode_slots(Services& services) {
+  services.autograd.inference_mode_set = inference_mode_set;
+  services.autograd.inference_mode = inference_mode;
+  services.autograd.anomaly_mode_set = anomaly_mode_set;
+  services.autograd.anomaly_mode = anomaly_mode;
+  services.graph.tracking_set = live_tracking_set;
+  services.modes.enter = mode_enter;
+  services.modes.leave = mode_leave;
+  services.modes.count = mode_count;
+  services.types.dispatches = type_dispatches;
+  services.modes.trace_enter = trace_enter;
+  services.modes.trace_leave = trace_leave;
+  services.modes.enter_module = mode_enter_module;
+  services.modes.disable = dispatch_disable;
+  services.modes.disabled = dispatch_disabled;
+  services.modes.shapes_only_set = set_shapes_only;
 }
 
 }  // namespace tenon::core

@@ -22,6 +22,6 @@ tenon_status module_add_hook(tenon_module* module, int32_t kind, uint32_t flags,
 
 }  // namespace
 
-void add_module_hook_slots(tenon_host& host) { host.module_add_hook = module_add_hook; }
+void add_module_hook_slots(Services& services) { services.modules.add_hook = module_add_hook; }
 
 }  // namespace tenon::core

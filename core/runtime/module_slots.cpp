@@ -126,22 +126,18 @@ void list_children(const tenon_module& module, int64_t* count, tenon_value* item
   items->length = static_cast<uint32_t>(present);
   items->as.modules = modules;
 }
-bool runs_hooks(const tenon_module& module) {
-  if (!may_have_hooks(module.hooks)) return false;
+int32_t module_has_hooks(const tenon_module* module) {
+  if (module == nullptr || !may_have_hooks(module->hooks)) return 0;
   for (const int32_t kind :
        {TENON_HOOK_FORWARD_PRE, TENON_HOOK_FORWARD, TENON_HOOK_BACKWARD_PRE, TENON_HOOK_BACKWARD}) {
-    if (has_hook(module, kind)) return true;
+    if (has_hook(*module, kind)) return 1;
   }
-  return false;
+  return 0;
 }
 tenon_status module_walk(tenon_module* module, int32_t kind, int32_t recurse, int64_t* count,
                          tenon_value* names, tenon_value* items, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(module, "the module");
-    if (kind == TENON_WALK_HOOKS) {
-      *count = runs_hooks(*module) ? 1 : 0;
-      return;
-    }
     const bool duplicates = (kind & TENON_WALK_DUPLICATES) != 0;
     const int32_t what = kind & ~TENON_WALK_DUPLICATES;
     if (what < 0 || what > 3)
@@ -287,36 +283,37 @@ tenon_status module_load_state(tenon_module* module, const tenon_string* names,
 
 }  // namespace
 
-void add_module_slots(tenon_host& host) {
-  host.module_create = module_create;
-  host.module_create_json = module_create_json;
-  host.module_retain = module_retain;
-  host.module_release = module_release;
-  host.module_type = module_type;
-  host.module_attributes = module_attributes;
-  host.module_register_parameter = module_register_parameter;
-  host.module_register_buffer = module_register_buffer;
-  host.module_register_child = module_register_child;
-  host.module_tensor = module_tensor;
-  host.module_child = module_child;
-  host.module_call = module_call;
-  host.module_training = module_training;
-  host.module_train = module_train;
-  host.module_walk = module_walk;
-  host.module_to = module_to;
-  host.module_text = module_text_slot;
-  host.module_save = module_save;
-  host.module_save_metadata = module_save_metadata;
-  host.module_load = module_load;
-  host.module_attribute = module_attribute;
-  host.module_assign = module_assign;
-  host.module_bind = module_bind;
-  host.module_unbind = module_unbind;
-  host.module_clone = module_clone;
-  host.module_set_forward = module_set_forward;
-  host.module_forward = module_forward;
-  host.module_state = module_state_slot;
-  host.module_load_state = module_load_state;
+void add_module_slots(Services& services) {
+  services.modules.create = module_create;
+  services.modules.create_json = module_create_json;
+  services.modules.retain = module_retain;
+  services.modules.release = module_release;
+  services.modules.type = module_type;
+  services.modules.attributes = module_attributes;
+  services.modules.register_parameter = module_register_parameter;
+  services.modules.register_buffer = module_register_buffer;
+  services.modules.register_child = module_register_child;
+  services.modules.tensor = module_tensor;
+  services.modules.child = module_child;
+  services.modules.call = module_call;
+  services.modules.training = module_training;
+  services.modules.train = module_train;
+  services.modules.walk = module_walk;
+  services.modules.has_hooks = module_has_hooks;
+  services.modules.to = module_to;
+  services.modules.text = module_text_slot;
+  services.files.module_save = module_save;
+  services.files.module_save_metadata = module_save_metadata;
+  services.files.module_load = module_load;
+  services.modules.attribute = module_attribute;
+  services.modules.assign = module_assign;
+  services.modules.bind = module_bind;
+  services.modules.unbind = module_unbind;
+  services.modules.clone = module_clone;
+  services.modules.set_forward = module_set_forward;
+  services.modules.forward = module_forward;
+  services.modules.state = module_state_slot;
+  services.modules.load_state = module_load_state;
 }
 
 }  // namespace tenon::core

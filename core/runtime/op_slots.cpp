@@ -179,39 +179,40 @@ int32_t override_enabled(const tenon_override* entry) {
 
 }  // namespace
 
-void add_op_slots(tenon_host& host) {
-  host.op_find = op_find;
-  host.op_name = op_name;
-  host.op_call = call_op;
-  host.op_call_keywords = op_call_keywords;
-  host.op_result_count = op_result_count;
-  host.op_bind_attributes = op_bind_attributes;
-  host.op_bind = op_bind;
-  host.op_explain = op_explain;
-  host.override_find = override_find;
-  host.override_provider = override_provider;
-  host.override_call = override_call;
-  host.override_disable = override_disable;
-  host.override_enable = override_enable;
-  host.override_enabled = override_enabled;
-  host.op_call_filled = call_op_filled;
-  host.op_returns_tuple = op_returns_tuple;
-  host.op_parameter = op_parameter;
+void add_op_slots(Services& services) {
+  services.ops.find = op_find;
+  services.ops.name = op_name;
+  services.ops.call = call_op;
+  services.ops.call_keywords = op_call_keywords;
+  services.ops.result_count = op_result_count;
+  services.ops.bind_attributes = op_bind_attributes;
+  services.ops.bind = op_bind;
+  services.ops.explain = op_explain;
+  services.types.override_find = override_find;
+  services.types.override_provider = override_provider;
+  services.types.override_call = override_call;
+  services.types.override_disable = override_disable;
+  services.types.override_enable = override_enable;
+  services.types.override_enabled = override_enabled;
+  services.ops.call_filled = call_op_filled;
+  services.ops.returns_tuple = op_returns_tuple;
+  services.ops.parameter = op_parameter;
   // Calls of any thread come through here.
   if (!process_is_traced()) return;
-  host.op_call = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
-                    tenon_value* results, tenon_error** error) {
+  services.ops.call = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
+                         tenon_value* results, tenon_error** error) {
     join_process_trace();
     return call_op(op, arguments, count, results, error);
   };
-  host.op_call_filled = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
-                           tenon_value* results, tenon_error** error) {
+  services.ops.call_filled = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
+                                tenon_value* results, tenon_error** error) {
     join_process_trace();
     return call_op_filled(op, arguments, count, results, error);
   };
-  host.op_call_keywords = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
-                             const tenon_string* keywords, const tenon_value* keyword_values,
-                             int64_t keyword_count, tenon_value* results, tenon_error** error) {
+  services.ops.call_keywords = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
+                                  const tenon_string* keywords, const tenon_value* keyword_values,
+                                  int64_t keyword_count, tenon_value* results,
+                                  tenon_error** error) {
     join_process_trace();
     return op_call_keywords(op, arguments, count, keywords, keyword_values, keyword_count, results,
                             error);

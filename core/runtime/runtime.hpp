@@ -10,7 +10,7 @@ struct tenon_host;
 
 namespace tenon::core {
 
-// The one table of host functions. Never changes.
+// The one host of the process. Never changes.
 const tenon_host& host_table() noexcept;
 
 // The process's tables and the manager of its plugins: made by runtime/assembly.cpp at their first

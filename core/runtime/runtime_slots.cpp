@@ -152,31 +152,31 @@ tenon_status config_apply_lazily(const tenon_json* config, tenon_error** error) 
 
 }  // namespace
 
-void add_runtime_slots(tenon_host& host) {
-  host.parallel_for = parallel_for_slot;
-  host.thread_count = thread_count_slot;
-  host.thread_count_set = thread_count_set;
-  host.generator_reserve = generator_reserve;
-  host.generator_seed = generator_seed;
-  host.generator_state_set = generator_state_set;
-  host.log = log_slot;
-  host.describe = describe_slot;
-  host.op_signature = op_signature;
-  host.plugin_path_add = plugin_path_add;
-  host.plugin_load = plugin_load;
-  host.plugin_unload = plugin_unload;
-  host.plugin_reload = plugin_reload;
-  host.config_read = config_read;
-  host.config_read_sections = config_read_sections;
-  host.config_schema = config_schema_slot;
-  host.config_apply = config_apply;
-  host.config_apply_lazily = config_apply_lazily;
-  host.text_suggestion = text_suggestion;
-  host.text_printable = text_printable;
-  host.machine_isa = machine_isa;
-  host.interrupt_word = interrupt_word_slot;
-  host.interrupt_check = interrupt_check;
-  host.interrupts_set = interrupts_set;
+void add_runtime_slots(Services& services) {
+  services.threads.parallel_for = parallel_for_slot;
+  services.threads.count = thread_count_slot;
+  services.threads.count_set = thread_count_set;
+  services.threads.generator_reserve = generator_reserve;
+  services.threads.generator_seed = generator_seed;
+  services.threads.generator_state_set = generator_state_set;
+  services.threads.log = log_slot;
+  services.documents.describe = describe_slot;
+  services.ops.signature = op_signature;
+  services.plugins.path_add = plugin_path_add;
+  services.plugins.load = plugin_load;
+  services.plugins.unload = plugin_unload;
+  services.plugins.reload = plugin_reload;
+  services.configs.read = config_read;
+  services.configs.read_sections = config_read_sections;
+  services.configs.schema = config_schema_slot;
+  services.configs.apply = config_apply;
+  services.configs.apply_lazily = config_apply_lazily;
+  services.values.suggestion = text_suggestion;
+  services.values.printable = text_printable;
+  services.threads.machine_isa = machine_isa;
+  services.threads.interrupt_word = interrupt_word_slot;
+  services.threads.interrupt_check = interrupt_check;
+  services.threads.interrupts_set = interrupts_set;
 }
 
 }  // namespace tenon::core

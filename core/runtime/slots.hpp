@@ -1,5 +1,5 @@
-// The host's slots over the core, a file for each group: a slot turns handles into objects and
-// exceptions into statuses.
+// The slots of the host's services over the core, a file for each group: a slot turns handles into
+// objects and exceptions into statuses.
 #pragma once
 
 #include <span>
@@ -10,21 +10,38 @@
 #include "core/dispatch/schema.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/host.h"
+#include "tenon/abi/services.h"
 
 namespace tenon::core {
 
+// The tables of all services of the host.
+struct Services {
+#define TENON_SERVICE_TABLE(name, NAME) tenon_##name##_service name;
+  TENON_SERVICES(TENON_SERVICE_TABLE)
+#undef TENON_SERVICE_TABLE
+};
+// The process's; they never change.
+const Services& host_services() noexcept;
+// One of them by its name, "tenon.ops"; null when there is none.
+const tenon_service* find_host_service(std::string_view name) noexcept;
+
 // Each fills in the slots of its group.
-void add_autograd_slots(tenon_host& host);
-void add_context_slots(tenon_host& host);
-void add_json_slots(tenon_host& host);
-void add_mode_slots(tenon_host& host);
-void add_module_hook_slots(tenon_host& host);
-void add_module_slots(tenon_host& host);
-void add_op_slots(tenon_host& host);
-void add_runtime_slots(tenon_host& host);
-void add_tensor_slots(tenon_host& host);
-void add_type_slots(tenon_host& host);
-void add_value_slots(tenon_host& host);
+void add_autograd_slots(Services& services);
+void add_context_slots(Services& services);
+void add_json_slots(Services& services);
+void add_mode_slots(Services& services);
+void add_module_hook_slots(Services& services);
+void add_module_slots(Services& services);
+void add_op_slots(Services& services);
+void add_runtime_slots(Services& services);
+void add_tensor_slots(Services& services);
+void add_type_slots(Services& services);
+void add_value_slots(Services& services);
+
+// Slots of the host itself: a service by name, and the end of its lease.
+tenon_status ask_service(const char* name, uint32_t version, const void** table,
+                         tenon_lease** lease, tenon_error** error);
+void release_service(tenon_lease* lease);
 
 template <class T>
 void require_not_null(const T* pointer, const char* what) {

@@ -199,29 +199,29 @@ tenon_status file_write(const char* path, const char* data, int64_t length, teno
 
 }  // namespace
 
-void add_tensor_slots(tenon_host& host) {
-  host.tensor_empty = tensor_empty;
-  host.tensor_wrap = tensor_wrap;
-  host.tensor_alias = tensor_alias;
-  host.tensor_alias_as = tensor_alias_as;
-  host.tensor_retain = tensor_retain;
-  host.tensor_release = tensor_release;
-  host.tensor_use_count = tensor_use_count;
-  host.tensor_version = tensor_version;
-  host.tensor_storage_number = tensor_storage_number;
-  host.tensor_shares_storage = tensor_shares_storage;
-  host.tensor_copy = tensor_copy;
-  host.tensor_fill = tensor_fill;
-  host.tensor_item = tensor_item;
-  host.tensor_text = tensor_text_slot;
-  host.broadcast_shapes = broadcast_shapes_slot;
-  host.promote_dtypes = promote_dtypes_slot;
-  host.tensors_save = tensors_save;
-  host.tensors_load = tensors_load;
-  host.tensors_map = tensors_map;
-  host.tensors_save_metadata = tensors_save_metadata;
-  host.tensors_metadata = tensors_metadata;
-  host.file_write = file_write;
+void add_tensor_slots(Services& services) {
+  services.tensors.empty = tensor_empty;
+  services.tensors.wrap = tensor_wrap;
+  services.tensors.alias = tensor_alias;
+  services.tensors.alias_as = tensor_alias_as;
+  services.tensors.retain = tensor_retain;
+  services.tensors.release = tensor_release;
+  services.tensors.use_count = tensor_use_count;
+  services.tensors.version = tensor_version;
+  services.tensors.storage_number = tensor_storage_number;
+  services.tensors.shares_storage = tensor_shares_storage;
+  services.tensors.copy = tensor_copy;
+  services.tensors.fill = tensor_fill;
+  services.tensors.item = tensor_item;
+  services.tensors.text = tensor_text_slot;
+  services.tensors.broadcast_shapes = broadcast_shapes_slot;
+  services.tensors.promote_dtypes = promote_dtypes_slot;
+  services.files.tensors_save = tensors_save;
+  services.files.tensors_load = tensors_load;
+  services.files.tensors_map = tensors_map;
+  services.files.tensors_save_metadata = tensors_save_metadata;
+  services.files.tensors_metadata = tensors_metadata;
+  services.files.write = file_write;
 }
 
 }  // namespace tenon::core

@@ -107,16 +107,16 @@ tenon_status tensor_to_plain(tenon_tensor* tensor, tenon_tensor** result, tenon_
 
 }  // namespace
 
-void add_type_slots(tenon_host& host) {
-  host.type_find = type_find;
-  host.type_name = type_name;
-  host.type_is = type_is;
-  host.typed_create = typed_create;
-  host.typed_wrap = typed_wrap;
-  host.typed_payload = typed_payload;
-  host.tensor_to_plain = tensor_to_plain;
-  host.type_find_layout = type_find_layout;
-  host.call_parent = call_parent;
+void add_type_slots(Services& services) {
+  services.types.find = type_find;
+  services.types.name = type_name;
+  services.types.is = type_is;
+  services.types.create = typed_create;
+  services.types.wrap = typed_wrap;
+  services.types.payload = typed_payload;
+  services.types.to_plain = tensor_to_plain;
+  services.types.find_layout = type_find_layout;
+  services.types.call_parent = call_parent;
 }
 
 }  // namespace tenon::core

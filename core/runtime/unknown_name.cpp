@@ -47,12 +47,14 @@ std::string other_use(PluginManager& manager, ItemKind kind, std::string_view na
 }  // namespace
 
 void throw_unknown(PluginManager& manager, ItemKind kind, std::string_view name) {
-  const char* what = kind == ItemKind::Op       ? "op"
-                     : kind == ItemKind::Module ? "module type"
-                                                : "tensor type";
+  const char* what = kind == ItemKind::Module ? "module type"
+                     : kind == ItemKind::Type ? "tensor type"
+                                              : kind_text(kind);
+  const bool is_service = kind == ItemKind::Service;
   const std::vector<std::string> names = manager.declared_names(kind);
   const std::string full = full_name(names, name);
-  const std::string use = full.empty() ? other_use(manager, kind, name) : std::string();
+  const std::string use =
+      full.empty() && !is_service ? other_use(manager, kind, name) : std::string();
   if (!use.empty()) throw Error(TENON_ERROR_VALUE, "no {} is named {}{}", what, quote(name), use);
   std::vector<std::string_view> candidates(names.begin(), names.end());
   // The last part alone is what people type.
@@ -76,7 +78,7 @@ void throw_unknown(PluginManager& manager, ItemKind kind, std::string_view name)
                     refused.size() < 3 ? join(refused, ", ")
                                        : counted(static_cast<int64_t>(refused.size()), "plugin"));
   }
-  throw Error(TENON_ERROR_VALUE, message);
+  throw Error(is_service ? TENON_ERROR_PLUGIN : TENON_ERROR_VALUE, message);
 }
 
 }  // namespace tenon::core

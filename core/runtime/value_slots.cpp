@@ -62,21 +62,21 @@ tenon_status value_text_slot(const tenon_value* value, tenon_value* text, tenon_
 
 }  // namespace
 
-void add_value_slots(tenon_host& host) {
-  host.error_set = error_set;
-  host.error_kind = error_kind;
-  host.error_message = error_message;
-  host.error_op = error_op;
-  host.error_provider = error_provider;
-  host.error_cause = error_cause;
-  host.error_release = error_release;
-  host.error_pass = error_pass;
-  host.allocate = allocate_slot;
-  host.free_memory = free_memory;
-  host.value_release = value_release;
-  host.string_create = string_create;
-  host.memory_release_cached = memory_release_cached;
-  host.value_text = value_text_slot;
+void add_value_slots(Services& services) {
+  services.values.error_set = error_set;
+  services.values.error_kind = error_kind;
+  services.values.error_message = error_message;
+  services.values.error_op = error_op;
+  services.values.error_provider = error_provider;
+  services.values.error_cause = error_cause;
+  services.values.error_release = error_release;
+  services.values.error_pass = error_pass;
+  services.values.allocate = allocate_slot;
+  services.values.free_memory = free_memory;
+  services.values.release = value_release;
+  services.values.string_create = string_create;
+  services.values.release_cached_memory = memory_release_cached;
+  services.values.text = value_text_slot;
 }
 
 }  // namespace tenon::core

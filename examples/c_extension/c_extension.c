@@ -4,15 +4,17 @@
 
 #include <tenon/plugin.h>
 
+TENON_USES(tensors, 1)
+TENON_USES(contexts, 1)
+
 /* A new tensor of doubles in row-major order, with the elements of `source`. */
 static tenon_status copy_as_doubles(const tenon_tensor* source, tenon_tensor** copy,
                                     tenon_error** error) {
   const tenon_tensor_view* view = tenon_tensor_get_view(source);
-  tenon_status status =
-      tenon_plugin_host->tensor_empty(TENON_F64, view->rank, view->shape, copy, error);
+  tenon_status status = tenon_tensors->empty(TENON_F64, view->rank, view->shape, copy, error);
   if (status != TENON_OK) return status;
-  status = tenon_plugin_host->tensor_copy(*copy, source, error);
-  if (status != TENON_OK) tenon_plugin_host->tensor_release(*copy);
+  status = tenon_tensors->copy(*copy, source, error);
+  if (status != TENON_OK) tenon_tensors->release(*copy);
   return status;
 }
 
@@ -36,15 +38,14 @@ static tenon_status TENON_CALL backward(void* self, tenon_context* context,
                                         tenon_tensor* const* gradients, int64_t count,
                                         tenon_error** error) {
   (void)self, (void)count;
-  const tenon_tensor_view* output =
-      tenon_tensor_get_view(tenon_plugin_host->context_result(context, 0));
+  const tenon_tensor_view* output = tenon_tensor_get_view(tenon_contexts->result(context, 0));
   tenon_tensor* gradient = NULL;
   const tenon_status status = copy_as_doubles(gradients[0], &gradient, error);
   if (status != TENON_OK) return status;
   double* elements = tenon_tensor_get_view(gradient)->data;
   const double* values = output->data;
   for (int64_t i = 0; i < output->count; ++i) elements[i] *= values[i] * (1 - values[i]);
-  return tenon_plugin_host->context_give(context, &gradient, 1, error);
+  return tenon_contexts->give(context, &gradient, 1, error);
 }
 
 /* One mention: what the host calls, and what the file says about itself without being run. */

@@ -13,7 +13,8 @@ struct LoggingTensor {
   static Results tenon_function(const Call& call) {
     const std::string line = "func: " + call.short_name() + ", args: " + call.args_text() +
                              ", kwargs: " + call.kwargs_text();
-    tenon::host().log(3, "logging_tensor", line.data(), static_cast<int64_t>(line.size()));
+    tenon::service::threads().log(3, "logging_tensor", line.data(),
+                                  static_cast<int64_t>(line.size()));
     // Calling the op again would come back here.
     return call.call_parent();
   }

@@ -1,10 +1,13 @@
 /* A complete plugin in plain C: one op that adds 1 to an f32 tensor. */
 #include <tenon/plugin.h>
 
+TENON_USES(values, 1)
+TENON_USES(tensors, 1)
+
 static tenon_status fail(tenon_error** error, tenon_status kind, const char* message) {
   int64_t length = 0;
   while (message[length] != 0) ++length;
-  return tenon_plugin_host->error_set(error, kind, message, length);
+  return tenon_values->error_set(error, kind, message, length);
 }
 
 /* Walks any strides: counts up the index like an odometer. */
@@ -31,8 +34,7 @@ static tenon_status TENON_CALL add_one(void* self, tenon_context* context,
     return fail(error, TENON_ERROR_TYPE, "plain.add_one takes f32 tensors only");
   }
   tenon_tensor* output = 0;
-  tenon_status status =
-      tenon_plugin_host->tensor_empty(TENON_F32, input->rank, input->shape, &output, error);
+  tenon_status status = tenon_tensors->empty(TENON_F32, input->rank, input->shape, &output, error);
   if (status != TENON_OK) return status;
   add_one_to(input, (float*)tenon_tensor_get_view(output)->data);
   results[0].tag = TENON_VALUE_TENSOR;

@@ -219,7 +219,7 @@ struct Einsum {
     Tensor tensor = result.tensor.permute(order);
     // A result that no product has made must not share the operand's memory.
     const bool shared =
-        tenon::host().tensor_shares_storage(tensor.handle(), operands[0].handle()) != 0;
+        tenon::service::tensors().shares_storage(tensor.handle(), operands[0].handle()) != 0;
     return shared ? tensor * 1 : tensor;
   }
 };

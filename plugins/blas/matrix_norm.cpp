@@ -20,7 +20,7 @@ struct Order {
 };
 std::string text_of(const tenon_value& value) {
   tenon::Value text;
-  tenon::detail::check(tenon::host().value_text, &value, text.slot());
+  tenon::detail::check(tenon::service::values().text, &value, text.slot());
   return text.text();
 }
 Order order_of(const char* op, const char* name, const Argument& ord) {

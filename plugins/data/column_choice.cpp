@@ -12,7 +12,7 @@ namespace data {
 tenon_value plain_value(const tenon::Argument& value) {
   const tenon_value& held = value.value();
   if (held.tag != TENON_VALUE_JSON || tenon::Json::borrow(held.as.json).is_container()) return held;
-  return tenon::host().json_value(held.as.json);
+  return tenon::service::documents().value(held.as.json);
 }
 
 ColumnChoice::ColumnChoice(const char* parameter, const tenon::Argument& value)
@@ -38,7 +38,8 @@ ColumnChoice::ColumnChoice(const char* parameter, const tenon::Argument& value)
     case TENON_VALUE_JSON: {
       const tenon::Json list = tenon::Json::borrow(held.as.json);
       if (list.is_object()) refuse_kind();
-      for (int64_t i = 0; i < list.size(); ++i) add(tenon::host().json_value(list[i].handle()));
+      for (int64_t i = 0; i < list.size(); ++i)
+        add(tenon::service::documents().value(list[i].handle()));
       break;
     }
     default:

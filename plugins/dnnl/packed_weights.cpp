@@ -65,7 +65,7 @@ Tensor packed_copy(int64_t bytes, const Tensor& weight, const Pack& pack) {
 void set_kept_bytes(int64_t bytes) { weights().limit = bytes; }
 
 bool can_be_kept(const Tensor& weight) {
-  return tenon::host().tensor_storage_number(weight.handle()) != 0 &&
+  return tenon::service::tensors().storage_number(weight.handle()) != 0 &&
          weight.numel() * tenon::element_size(weight.dtype()) <= weights().limit;
 }
 
@@ -79,7 +79,8 @@ Tensor packed_weights(const Plan& plan, const Side& side, const Tensor& weight) 
 
 Tensor packed_weights(const Plan& plan, int64_t bytes, const Tensor& weight, const Pack& pack) {
   const Tensor whole = tenon::contiguous_as(weight, weight.dtype());
-  const auto number = static_cast<int64_t>(tenon::host().tensor_storage_number(weight.handle()));
+  const auto number =
+      static_cast<int64_t>(tenon::service::tensors().storage_number(weight.handle()));
   if (!whole.is_same(weight) || number == 0) return packed_copy(bytes, whole, pack);
   const int64_t version = weight.version();
   const Numbers key = {plan.number, number,

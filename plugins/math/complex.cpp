@@ -176,7 +176,7 @@ struct Complex {
     const DType part = real_dtype(complex_dtype(real.dtype()));
     const tenon_tensor* const both[] = {real.handle(), imag.handle()};
     int64_t sizes[TENON_MAX_RANK], rank = 0;
-    tenon::detail::check(host().broadcast_shapes, both, 2, sizes, &rank);
+    tenon::detail::check(service::tensors().broadcast_shapes, both, 2, sizes, &rank);
     const IntList shape(sizes, rank);
     kernel::check_rank("complex", rank + 1);
     return view_as_complex(

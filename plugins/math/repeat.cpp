@@ -59,7 +59,7 @@ Tensor repeated(const char* op, const Tensor& input, IntList repeats) {
     result = result.unsqueeze(i).expand(IntList(split)).reshape(IntList(joined));
   }
   // Nothing was repeated, or a dimension whose elements are one already.
-  const bool shares = host().tensor_shares_storage(result.handle(), input.handle()) != 0;
+  const bool shares = service::tensors().shares_storage(result.handle(), input.handle()) != 0;
   return shares ? clone(result) : result;
 }
 

@@ -86,8 +86,8 @@ Tensor sum_or_mean(const char* op, const Tensor& input, std::optional<IntList> d
   const DType computed = is_floating(result_dtype) ? compute_dtype(result_dtype) : i64;
   const bool direct =
       computed == result_dtype &&
-      (!out.defined() ||
-       (out.is_contiguous() && host().tensor_shares_storage(out.handle(), input.handle()) == 0));
+      (!out.defined() || (out.is_contiguous() &&
+                          service::tensors().shares_storage(out.handle(), input.handle()) == 0));
   const Tensor result = direct ? target : empty_tensor(plan.shape, computed);
   sum_into(converted.defined() ? converted : input, plan, average, result);
   return deliver(result, target);

@@ -86,8 +86,8 @@ Tensor result_for(const char* op, const Tensor& out, tenon::IntList shape, const
   if (!out.defined()) return tenon::empty_tensor(shape, input.dtype());
   tenon::kernel::check_shape(op, "out", out, shape);
   tenon::kernel::check_same_dtype(op, "out", out, "input", input);
-  const bool direct =
-      out.is_contiguous() && tenon::host().tensor_shares_storage(out.handle(), input.handle()) == 0;
+  const bool direct = out.is_contiguous() &&
+                      tenon::service::tensors().shares_storage(out.handle(), input.handle()) == 0;
   return direct ? out : tenon::empty_tensor(shape, input.dtype());
 }
 

@@ -25,7 +25,7 @@ struct ConvolutionPadding {
     same = word == "same";
     if (same || word == "valid") return;
     tenon::Value found;
-    tenon::detail::check(tenon::host().value_text, &value, found.slot());
+    tenon::detail::check(tenon::service::values().text, &value, found.slot());
     throw tenon::TypeError(owner + ": argument 'padding' must be int[" +
                            std::to_string(dimensions) + "], 'same' or 'valid', got " +
                            found.text());

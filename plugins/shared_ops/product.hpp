@@ -42,8 +42,8 @@ struct MmDeclaration {
 inline bool is_writable(const Tensor& out, const Tensor& input, const Tensor& mat2) {
   const Matrices to = matrices(out);
   return (tenon::is_differentiable(out.dtype()) ? to.has_gemm_layout() : out.is_contiguous()) &&
-         tenon::host().tensor_shares_storage(out.handle(), input.handle()) == 0 &&
-         tenon::host().tensor_shares_storage(out.handle(), mat2.handle()) == 0;
+         tenon::service::tensors().shares_storage(out.handle(), input.handle()) == 0 &&
+         tenon::service::tensors().shares_storage(out.handle(), mat2.handle()) == 0;
 }
 
 template <class Op, class Kernel>

@@ -150,17 +150,17 @@ inline Outcome run(const Declared& op, const Call& call, const Argument& out = t
   tenon_value results[tenon::detail::max_results] = {};
   tenon_error* error = nullptr;
   const tenon::Op handle(op.name);
-  const tenon_status status = tenon::host().op_call(
+  const tenon_status status = tenon::service::ops().call(
       handle.handle(), values.data(), static_cast<int64_t>(values.size()), results, &error);
   if (status != TENON_OK) {
-    outcome.refused = tenon::host().error_message(error);
+    outcome.refused = tenon::service::values().error_message(error);
     // Nothing of the library, the language or the machine may come through unnamed.
     CHECK(status != TENON_ERROR_INTERNAL);
     CHECK_MESSAGE(outcome.refused.find("std::") == std::string::npos, outcome.refused);
-    tenon::host().error_release(error);
+    tenon::service::values().error_release(error);
     return outcome;
   }
-  for (int64_t r = 0; r < tenon::host().op_result_count(handle.handle()); ++r) {
+  for (int64_t r = 0; r < tenon::service::ops().result_count(handle.handle()); ++r) {
     tenon::Value value(results[r]);
     if (value.is_tensor()) outcome.tensors.push_back(value.tensor());
     if (value.is_number()) outcome.tensors.push_back(tenon::full({}, value.scalar()));

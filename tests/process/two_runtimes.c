@@ -16,52 +16,74 @@ static void require(int holds, const char* what, const char* detail) {
   exit(1);
 }
 
-static const tenon_host* open_copy(const char* path) {
+/* One copy, and its services that are used here. */
+typedef struct {
+  const tenon_host* host;
+  const tenon_values_service* values;
+  const tenon_tensors_service* tensors;
+  const tenon_ops_service* ops;
+  const tenon_threads_service* threads;
+  const tenon_plugins_service* plugins;
+} runtime;
+
+static const void* service(const tenon_host* host, const char* name) {
+  const void* table = NULL;
+  require(host->service(name, 1, &table, NULL, NULL) == TENON_OK, "service", name);
+  return table;
+}
+
+static runtime open_copy(const char* path) {
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   require(library != NULL, "dlopen", library == NULL ? dlerror() : "");
   const tenon_host* (*get)(void);
   void* symbol = dlsym(library, "tenon_host_get");
   require(symbol != NULL, "dlsym", "tenon_host_get");
   memcpy(&get, &symbol, sizeof(get));
-  return get();
+  const tenon_host* host = get();
+  const runtime opened = {host,
+                          service(host, "tenon.values"),
+                          service(host, "tenon.tensors"),
+                          service(host, "tenon.ops"),
+                          service(host, "tenon.threads"),
+                          service(host, "tenon.plugins")};
+  return opened;
 }
 
-static void check(const tenon_host* host, tenon_status status, tenon_error* error,
-                  const char* what) {
-  require(status == TENON_OK, what, error == NULL ? "" : host->error_message(error));
+static void check(const runtime* at, tenon_status status, tenon_error* error, const char* what) {
+  require(status == TENON_OK, what, error == NULL ? "" : at->values->error_message(error));
 }
 
-static const tenon_op* find(const tenon_host* host, const char* name) {
+static const tenon_op* find(const runtime* at, const char* name) {
   tenon_error* error = NULL;
   const tenon_op* op = NULL;
-  check(host, host->op_find(name, (int64_t)strlen(name), &op, &error), error, name);
+  check(at, at->ops->find(name, (int64_t)strlen(name), &op, &error), error, name);
   return op;
 }
 
 /* 3 times 0.5, by an op of math; then its text, by an op that calls the host back. */
-static void use(const tenon_host* host) {
+static void use(const runtime* at) {
   tenon_error* error = NULL;
   const int64_t shape[] = {3};
   tenon_value operands[2] = {{.tag = TENON_VALUE_TENSOR},
                              {.tag = TENON_VALUE_FLOAT, .as.number = 0.5}};
   const tenon_value three = {.tag = TENON_VALUE_FLOAT, .as.number = 3};
   tenon_value product = {0}, sum = {0}, item = {0}, text = {0};
-  check(host, host->tensor_empty(TENON_F32, 1, shape, &operands[0].as.tensor, &error), error,
+  check(at, at->tensors->empty(TENON_F32, 1, shape, &operands[0].as.tensor, &error), error,
         "empty");
-  check(host, host->tensor_fill(operands[0].as.tensor, &three, &error), error, "fill");
-  check(host, host->op_call(find(host, "mul"), operands, 2, &product, &error), error, "mul");
-  check(host, host->op_call(find(host, "sum"), &product, 1, &sum, &error), error, "sum");
-  check(host, host->tensor_item(sum.as.tensor, &item, &error), error, "item");
+  check(at, at->tensors->fill(operands[0].as.tensor, &three, &error), error, "fill");
+  check(at, at->ops->call(find(at, "mul"), operands, 2, &product, &error), error, "mul");
+  check(at, at->ops->call(find(at, "sum"), &product, 1, &sum, &error), error, "sum");
+  check(at, at->tensors->item(sum.as.tensor, &item, &error), error, "item");
   require(item.as.number == 4.5, "sum", "is not that of the product");
-  check(host, host->op_call(find(host, "tx.log"), NULL, 0, &text, &error), error, "tx.log");
-  host->value_release(&text);
-  host->tensor_release(sum.as.tensor);
-  host->tensor_release(product.as.tensor);
-  host->tensor_release(operands[0].as.tensor);
+  check(at, at->ops->call(find(at, "tx.log"), NULL, 0, &text, &error), error, "tx.log");
+  at->values->release(&text);
+  at->tensors->release(sum.as.tensor);
+  at->tensors->release(product.as.tensor);
+  at->tensors->release(operands[0].as.tensor);
 }
 
-static void* use_often(void* host) {
-  for (int i = 0; i < 300; ++i) use(host);
+static void* use_often(void* at) {
+  for (int i = 0; i < 300; ++i) use(at);
   return NULL;
 }
 
@@ -78,12 +100,12 @@ int main(int count, char** arguments) {
   strcat(command, "/tenon/plugins");
   setenv("TENON_PLUGIN_PATH", command, 1);
 
-  const tenon_host* const first = open_copy(arguments[1]);
+  const runtime one = open_copy(arguments[1]), *const first = &one;
   use(first);
-  const tenon_host* const second = open_copy(copy);
+  const runtime other = open_copy(copy), *const second = &other;
   snprintf(command, sizeof(command), "rm -r '%s'", folder);
   require(system(command) == 0, "rm", command);
-  require(first != second, "host", "both copies are one");
+  require(one.host != other.host && one.ops != other.ops, "host", "both copies are one");
   use(second);
   use(first);
   pthread_t threads[4];
@@ -93,13 +115,13 @@ int main(int count, char** arguments) {
 
   /* A setting, a plugin's state and a plugin that goes are of one copy alone. */
   tenon_error* error = NULL;
-  first->thread_count_set(1);
-  second->thread_count_set(3);
-  require(first->thread_count() == 1 && second->thread_count() == 3, "threads", "are shared");
-  tenon_status status = first->plugin_unload("math", TENON_UNLOAD_FORCE, 0, NULL, &error);
+  first->threads->count_set(1);
+  second->threads->count_set(3);
+  require(first->threads->count() == 1 && second->threads->count() == 3, "threads", "are shared");
+  tenon_status status = first->plugins->unload("math", TENON_UNLOAD_FORCE, 0, NULL, &error);
   check(first, status, error, "unload");
   use(second);
-  check(first, first->plugin_load("math", &error), error, "load");
+  check(first, first->plugins->load("math", &error), error, "load");
   use(first);
   use(second);
   return 0;

@@ -101,7 +101,7 @@ TEST_SUITE("unload") {
            auto* const mode = reinterpret_cast<tenon_mode*>(call("leaving.enter"));
            return [mode] {
              CHECK((tensor({1.0}) * 2.0).text() == "tensor([2.])");
-             CHECK(tenon::host().mode_leave(mode, nullptr) == TENON_OK);
+             CHECK(tenon::service::modes().leave(mode, nullptr) == TENON_OK);
            };
          }},
     };
@@ -165,7 +165,8 @@ TEST_SUITE("unload") {
   TEST_CASE("misuse is refused") {
     CHECK(has(error_of([] { tenon::unload("no_such_plugin"); }), "it is not loaded"));
     tenon_error* error = nullptr;
-    CHECK(tenon::host().plugin_unload("generation", 9, 0, nullptr, &error) == TENON_ERROR_ARGUMENT);
-    tenon::host().error_release(error);
+    CHECK(tenon::service::plugins().unload("generation", 9, 0, nullptr, &error) ==
+          TENON_ERROR_ARGUMENT);
+    tenon::service::values().error_release(error);
   }
 }

@@ -89,7 +89,7 @@ TEST_SUITE("withdrawal") {
     CHECK(Op("mean").call<double>(after) == 2.5);
     const auto type_of = [](const Tensor& of) { return of.view_record().type; };
     CHECK(type_of(before) != type_of(after));
-    CHECK(std::string(tenon::host().type_name(type_of(before))) ==
-          tenon::host().type_name(type_of(after)));
+    CHECK(std::string(tenon::service::types().name(type_of(before))) ==
+          tenon::service::types().name(type_of(after)));
   }
 }

@@ -111,7 +111,7 @@ Tensor call(const Op& op, const std::vector<Keyword>& keywords) {
     values.push_back(keyword.value.value());
   }
   Value result;
-  detail::check(host().op_call_keywords, op.handle(), static_cast<const tenon_value*>(nullptr),
+  detail::check(service::ops().call_keywords, op.handle(), static_cast<const tenon_value*>(nullptr),
                 int64_t{0}, names.data(), values.data(), static_cast<int64_t>(names.size()),
                 result.slot());
   return result.tensor();

@@ -22,7 +22,7 @@ void check_table_answers() {
 }
 bool knows_type(const std::string& name) {
   uint32_t id = 0;
-  return refusal([&] { detail::check(host().type_find, name.c_str(), &id); }).kind == TENON_OK;
+  return refusal([&] { detail::check(service::types().find, name.c_str(), &id); }).kind == TENON_OK;
 }
 
 struct BadPlugin {
@@ -58,9 +58,10 @@ class RawMode {
  public:
   using Handler = std::function<tenon_status(tenon_value* results, tenon_error** error)>;
   explicit RawMode(Handler handler) : handler_(std::move(handler)) {
-    detail::check(host().mode_enter, "raw", &RawMode::ask, static_cast<void*>(this), 0, &mode_);
+    detail::check(service::modes().enter, "raw", &RawMode::ask, static_cast<void*>(this), 0,
+                  &mode_);
   }
-  ~RawMode() { host().mode_leave(mode_, nullptr); }
+  ~RawMode() { service::modes().leave(mode_, nullptr); }
   RawMode(const RawMode&) = delete;
   RawMode& operator=(const RawMode&) = delete;
 
@@ -130,9 +131,9 @@ TEST_SUITE("sdk/bad_types") {
 
   TEST_CASE("an id that no type has is answered") {
     for (const uint32_t id : {70000u, 4000000000u}) {
-      CHECK(host().type_dispatches(id) == 0);
-      CHECK(host().type_is(id, id) == 0);
-      CHECK(std::string(host().type_name(id)).empty());
+      CHECK(service::types().dispatches(id) == 0);
+      CHECK(service::types().is(id, id) == 0);
+      CHECK(std::string(service::types().name(id)).empty());
     }
   }
 
@@ -260,8 +261,9 @@ TEST_SUITE("sdk/bad_types") {
     const auto created = [&](uint32_t type, tenon_dtype dtype, int64_t rank, const int64_t* sizes,
                              void** place) {
       tenon_tensor* result = nullptr;
-      const Refusal refused = refusal(
-          [&] { detail::check(host().typed_create, type, dtype, rank, sizes, place, &result); });
+      const Refusal refused = refusal([&] {
+        detail::check(service::types().create, type, dtype, rank, sizes, place, &result);
+      });
       CHECK(result == nullptr);
       return refused.kind;
     };
@@ -277,7 +279,7 @@ TEST_SUITE("sdk/bad_types") {
     const auto wrapped = [&](uint32_t type, tenon_tensor* tensor) {
       tenon_tensor* result = nullptr;
       const Refusal refused =
-          refusal([&] { detail::check(host().typed_wrap, type, tensor, &payload, &result); });
+          refusal([&] { detail::check(service::types().wrap, type, tensor, &payload, &result); });
       CHECK(result == nullptr);
       return refused.kind;
     };
@@ -288,17 +290,17 @@ TEST_SUITE("sdk/bad_types") {
     CHECK(wrapped(child_type, scalar.handle()) == TENON_ERROR_TYPE);
     CHECK(wrapped(child_type, nullptr) != TENON_OK);
 
-    CHECK(host().type_is(nothing, 0) == 0);
-    CHECK(host().type_is(child_type, nothing) == 0);
-    CHECK(host().type_is(child_type, 0) == 1);
-    CHECK(std::string(host().type_name(nothing)).empty());
+    CHECK(service::types().is(nothing, 0) == 0);
+    CHECK(service::types().is(child_type, nothing) == 0);
+    CHECK(service::types().is(child_type, 0) == 1);
+    CHECK(std::string(service::types().name(nothing)).empty());
     CHECK_FALSE(knows_type(""));
-    CHECK(host().typed_payload(nullptr) == nullptr);
+    CHECK(service::types().payload(nullptr) == nullptr);
 
     tenon_mode* mode = nullptr;
     int state = 0;
     CHECK(refusal([&] {
-            detail::check(host().mode_enter, "none", tenon_handler_function{nullptr},
+            detail::check(service::modes().enter, "none", tenon_handler_function{nullptr},
                           static_cast<void*>(&state), 0, &mode);
           }).kind == TENON_ERROR_ARGUMENT);
     CHECK(mode == nullptr);

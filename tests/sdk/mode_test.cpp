@@ -121,8 +121,8 @@ TEST_SUITE("sdk/mode") {
     CHECK(has(late.elsewhere.text, "runs on another thread"));
     tenon_value results[1] = {};
     const Refusal ended = refusal([&] {
-      detail::check(host().call_parent, late.kept, static_cast<const tenon_value*>(nullptr),
-                    results);
+      detail::check(service::types().call_parent, late.kept,
+                    static_cast<const tenon_value*>(nullptr), results);
     });
     CHECK(ended.kind == TENON_ERROR_RUNTIME);
     CHECK(has(ended.text, "the call is not running on this thread"));
@@ -275,7 +275,7 @@ TEST_SUITE("sdk/mode") {
         const Tensor other = row({5});
         arguments[0].as.tensor = other.handle();
         Results results = Results::of_count(1);
-        tenon::detail::check(tenon::host().call_parent, call.handle(), arguments.data(),
+        tenon::detail::check(tenon::service::types().call_parent, call.handle(), arguments.data(),
                              results.slots());
         return results;
       }
@@ -334,7 +334,7 @@ TEST_SUITE("sdk/mode") {
         const ModeScope inside(entered);
         CHECK(type_name(s2 + 1) == "Tensor");
         CHECK_FALSE(has_tenon_function(s2));
-        CHECK(host().mode_count() == 0);
+        CHECK(service::modes().count() == 0);
         const Json why = explain(add_op, s2, 1);
         CHECK(why["modes"].size() == 0);
         CHECK(why["steps"][0]["reason"].text() == "mode count is disabled here");

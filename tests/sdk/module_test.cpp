@@ -25,7 +25,7 @@ Names names_of(const Items& items) {
 std::vector<std::pair<std::string, Module>> walk_modules(const Module& module) {
   Value names, items;
   int64_t count = 0;
-  detail::check(host().module_walk, module.handle(), 3, 1, &count, names.slot(), items.slot());
+  detail::check(service::modules().walk, module.handle(), 3, 1, &count, names.slot(), items.slot());
   const Names texts = names.strings();
   std::vector<std::pair<std::string, Module>> list;
   for (size_t i = 0; i < texts.size(); ++i)
@@ -63,7 +63,7 @@ TEST_SUITE("sdk/module") {
     CHECK_THROWS_WITH_AS(none.tensor("weight"), undefined, TypeError);
     CHECK_THROWS_WITH_AS(none.load("nowhere"), undefined, TypeError);
     CHECK_THROWS_WITH_AS(
-        detail::check(host().module_to, nullptr, static_cast<tenon_dtype>(DType::f32)),
+        detail::check(service::modules().to, nullptr, static_cast<tenon_dtype>(DType::f32)),
         "the module is null", ArgumentError);
   }
 
@@ -252,7 +252,7 @@ TEST_SUITE("sdk/module") {
       values[2].tag = TENON_VALUE_TENSOR_LIST;
       values[2].length = 1;
       values[2].as.tensors = tensors;
-      detail::check(host().module_create, "fx.Words", values, int64_t{3},
+      detail::check(service::modules().create, "fx.Words", values, int64_t{3},
                     static_cast<const tenon_string*>(nullptr),
                     static_cast<const tenon_value*>(nullptr), int64_t{0}, &handle);
       text.assign(text.size(), '-');
@@ -262,7 +262,7 @@ TEST_SUITE("sdk/module") {
     CHECK(has(module.text(),
               "words=['a word that is longer than strings keep in place'], "
               "flags=[True, False, True], tensors="));
-    CHECK(numbers(Tensor::borrow(host().module_attributes(handle)[2].as.tensors[0])) ==
+    CHECK(numbers(Tensor::borrow(service::modules().attributes(handle)[2].as.tensors[0])) ==
           Numbers{1, 2});
   }
 

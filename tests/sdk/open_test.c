@@ -17,6 +17,10 @@
 
 static const char *library_path, *fixtures;
 static const tenon_host* host;
+static const tenon_values_service* values;
+static const tenon_tensors_service* tensors;
+static const tenon_ops_service* ops;
+static const tenon_plugins_service* plugins;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t opened = PTHREAD_COND_INITIALIZER;
 
@@ -26,20 +30,32 @@ static void require(int holds, const char* what, const char* detail) {
   exit(1);
 }
 static void check(tenon_status status, tenon_error* error, const char* what) {
-  require(status == TENON_OK, what, error == NULL ? "" : host->error_message(error));
+  require(status == TENON_OK, what, error == NULL ? "" : values->error_message(error));
 }
 
 /* A slot that was forgotten is a call to null in a plugin. */
-static void check_slots(void) {
-  const size_t head = offsetof(tenon_host, error_set);
-  require(host->size == sizeof(tenon_host), "host table", "another size");
-  for (size_t offset = head; offset < host->size; offset += sizeof(void*)) {
+static void check_slots(const char* name, const tenon_service* table, size_t size) {
+  require(table->size == size && table->version == 1, name, "another size or version");
+  for (size_t offset = sizeof(tenon_service); offset < size; offset += sizeof(void*)) {
     void* slot = NULL;
-    memcpy(&slot, (const char*)host + offset, sizeof(slot));
+    memcpy(&slot, (const char*)table + offset, sizeof(slot));
     if (slot != NULL) continue;
-    fprintf(stderr, "slot %zu is null\n", (offset - head) / sizeof(void*));
+    fprintf(stderr, "slot %zu of %s is null\n", (offset - sizeof(tenon_service)) / sizeof(void*),
+            name);
     exit(1);
   }
+}
+static const void* service(const char* name) {
+  const void* table = NULL;
+  require(host->service(name, 1, &table, NULL, NULL) == TENON_OK, "service", name);
+  return table;
+}
+static void check_services(void) {
+  require(host->size == sizeof(tenon_host) && host->magic == TENON_HOST_MAGIC, "host",
+          "is another");
+#define CHECK_SERVICE(name, NAME) \
+  check_slots("tenon." #name, service("tenon." #name), sizeof(tenon_##name##_service));
+  TENON_SERVICES(CHECK_SERVICE)
 }
 
 static void* open_library(void* unused) {
@@ -52,6 +68,10 @@ static void* open_library(void* unused) {
   memcpy(&get, &symbol, sizeof(get));
   pthread_mutex_lock(&mutex);
   host = get();
+  values = service("tenon.values");
+  tensors = service("tenon.tensors");
+  ops = service("tenon.ops");
+  plugins = service("tenon.plugins");
   pthread_cond_broadcast(&opened);
   pthread_mutex_unlock(&mutex);
   dlclose(library); /* it stays: threads may be at work in it */
@@ -65,29 +85,29 @@ static void use_library(void) {
   tenon_value operands[2] = {{.tag = TENON_VALUE_TENSOR}, {.tag = TENON_VALUE_TENSOR}};
   const tenon_value half = {.tag = TENON_VALUE_FLOAT, .as.number = 0.5};
   for (int i = 0; i < 2; ++i) {
-    check(host->tensor_empty(TENON_F32, 2, shape, &operands[i].as.tensor, &error), error, "empty");
-    check(host->tensor_fill(operands[i].as.tensor, &half, &error), error, "fill");
+    check(tensors->empty(TENON_F32, 2, shape, &operands[i].as.tensor, &error), error, "empty");
+    check(tensors->fill(operands[i].as.tensor, &half, &error), error, "fill");
   }
   const char* const names[] = {"mm", "sum"};
   for (int i = 0; i < 2; ++i) {
     const tenon_op* op = NULL;
     tenon_value result = {0};
-    check(host->op_find(names[i], (int64_t)strlen(names[i]), &op, &error), error, names[i]);
-    check(host->op_call(op, operands, i == 0 ? 2 : 1, &result, &error), error, names[i]);
-    host->tensor_release(operands[0].as.tensor);
+    check(ops->find(names[i], (int64_t)strlen(names[i]), &op, &error), error, names[i]);
+    check(ops->call(op, operands, i == 0 ? 2 : 1, &result, &error), error, names[i]);
+    tensors->release(operands[0].as.tensor);
     operands[0] = result;
   }
   tenon_value total;
-  check(host->tensor_item(operands[0].as.tensor, &total, &error), error, "item");
+  check(tensors->item(operands[0].as.tensor, &total, &error), error, "item");
   require(total.as.number == 512.0 * 512.0 * 128.0, "sum", "is not that of the product");
-  host->tensor_release(operands[0].as.tensor);
-  host->tensor_release(operands[1].as.tensor);
+  tensors->release(operands[0].as.tensor);
+  tensors->release(operands[1].as.tensor);
 
   const tenon_op* seen = NULL;
   tenon_value text = {0};
-  check(host->op_find("tx.log", 6, &seen, &error), error, "tx.log");
-  check(host->op_call(seen, NULL, 0, &text, &error), error, "tx.log");
-  host->value_release(&text);
+  check(ops->find("tx.log", 6, &seen, &error), error, "tx.log");
+  check(ops->call(seen, NULL, 0, &text, &error), error, "tx.log");
+  values->release(&text);
 }
 
 static void* wait_and_use(void* unused) {
@@ -112,7 +132,7 @@ static void load_too_early(void) {
     dup2(ends[1], STDERR_FILENO);
     const struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
-    host->plugin_load(path, &error);
+    plugins->load(path, &error);
     _exit(0);
   }
   close(ends[1]);
@@ -125,7 +145,7 @@ static void load_too_early(void) {
   int status = 0;
   waitpid(child, &status, 0);
   require(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "a static tensor", said);
-  require(strstr(said, "make it a static inside of a function") != NULL, "a static tensor", said);
+  require(strstr(said, "make it a function-local static") != NULL, "a static tensor", said);
 }
 
 int main(int count, char** arguments) {
@@ -137,7 +157,7 @@ int main(int count, char** arguments) {
   pthread_create(&older, NULL, wait_and_use, NULL);
   pthread_create(&opener, NULL, open_library, NULL);
   pthread_join(opener, NULL);
-  check_slots();
+  check_services();
   pthread_create(&younger, NULL, wait_and_use, NULL);
   use_library();
   pthread_join(older, NULL);

@@ -19,7 +19,8 @@ void churn() {
   for (int64_t bytes = 8; bytes <= 4096; bytes *= 2) {
     const std::vector<char> fill(static_cast<size_t>(bytes), '\x55');
     std::vector<Value> texts(8);
-    for (Value& text : texts) detail::check(host().string_create, fill.data(), bytes, text.slot());
+    for (Value& text : texts)
+      detail::check(service::values().string_create, fill.data(), bytes, text.slot());
   }
 }
 

@@ -88,7 +88,7 @@ TEST_SUITE("sdk/tensor") {
 
   TEST_CASE("a storage that a cache has numbered counts each change, by a sole owner as well") {
     const auto number = [](const Tensor& x) {
-      return tenon::host().tensor_storage_number(x.handle());
+      return tenon::service::tensors().storage_number(x.handle());
     };
     const Tensor x = zeros({2}), other = zeros({2});
     CHECK(number(x) != 0);

@@ -168,10 +168,10 @@ TEST_SUITE("sdk/trace") {
         auto& writer = *static_cast<Writer*>(self);
         ++writer.lines;
         ones({1});
-        if (writer.lines == 2) host().trace_leave(writer.trace, nullptr);
+        if (writer.lines == 2) service::modes().trace_leave(writer.trace, nullptr);
       }
     } writer;
-    detail::check(host().trace_enter, 0, &Writer::write, static_cast<void*>(&writer),
+    detail::check(service::modes().trace_enter, 0, &Writer::write, static_cast<void*>(&writer),
                   &writer.trace);
     const TraceScope inner;
     ones({1});

@@ -62,8 +62,8 @@ Tensor wrap_as(const std::string& type, const Tensor& tensor) {
   uint32_t id = 0;
   void* payload = nullptr;
   tenon_tensor* result = nullptr;
-  detail::check(host().type_find, type.c_str(), &id);
-  detail::check(host().typed_wrap, id, tensor.handle(), &payload, &result);
+  detail::check(service::types().find, type.c_str(), &id);
+  detail::check(service::types().wrap, id, tensor.handle(), &payload, &result);
   return Tensor::take(result);
 }
 

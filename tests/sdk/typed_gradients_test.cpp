@@ -284,7 +284,8 @@ TEST_SUITE("sdk/typed_gradients") {
               "nothing"));
     const Tensor counted = make_one("Counted", tensor({1.0f}));
     const Tensor recounted = make_one("Recounted", counted);
-    CHECK(host().typed_payload(recounted.handle()) == host().typed_payload(counted.handle()));
+    CHECK(service::types().payload(recounted.handle()) ==
+          service::types().payload(counted.handle()));
   }
 
   TEST_CASE("a conversion has the shape of what it converts") {

@@ -34,11 +34,11 @@ TENON_FACT(
   THOUSAND(X, 5) THOUSAND(X, 6) THOUSAND(X, 7) THOUSAND(X, 8) THOUSAND(X, 9)
 /* clang-format on */
 
-static const tenon_host* host;
+static const tenon_tensors_service* tensors;
 
 static tenon_status give_first(const tenon_value* arguments, tenon_value* results) {
   results[0] = arguments[0];
-  host->tensor_retain(arguments[0].as.tensor);
+  tensors->retain(arguments[0].as.tensor);
   return TENON_OK;
 }
 static tenon_status TENON_CALL run(void* self, tenon_context* context, const tenon_value* arguments,
@@ -58,7 +58,7 @@ static const tenon_op_descriptor op_table[] = {TEN_THOUSAND(OP)};
 static const tenon_type_descriptor type_table[] = {THOUSAND(TYPE, 0)};
 static const tenon_override_descriptor override_table[] = {THOUSAND(OVERRIDE, 0)};
 
-TENON_EXPORT tenon_status TENON_CALL tenon_plugin_entry(const tenon_host* given,
+TENON_EXPORT tenon_status TENON_CALL tenon_plugin_entry(const tenon_host* host,
                                                         const tenon_plugin** plugin,
                                                         tenon_error** error) {
   static const tenon_op_descriptor* ops[10000];
@@ -74,8 +74,10 @@ TENON_EXPORT tenon_status TENON_CALL tenon_plugin_entry(const tenon_host* given,
                                      .type_count = 1000,
                                      .overrides = overrides,
                                      .override_count = 1000};
-  (void)error;
-  host = given;
+  const void* service = NULL;
+  const tenon_status status = host->service("tenon.tensors", 1, &service, NULL, error);
+  if (status != TENON_OK) return status;
+  tensors = (const tenon_tensors_service*)service;
   for (int i = 0; i < 10000; ++i) ops[i] = &op_table[i];
   for (int i = 0; i < 1000; ++i) {
     types[i] = &type_table[i];

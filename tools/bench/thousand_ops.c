@@ -19,20 +19,20 @@ TENON_FACT(
    .doc = "The first operand.",         \
    .run = run},
 
-static const tenon_host* host;
+static const tenon_tensors_service* tensors;
 
 static tenon_status TENON_CALL run(void* self, tenon_context* context, const tenon_value* arguments,
                                    tenon_value* results, tenon_error** error) {
   (void)self, (void)context, (void)error;
   results[0] = arguments[0];
-  host->tensor_retain(arguments[0].as.tensor);
+  tensors->retain(arguments[0].as.tensor);
   return TENON_OK;
 }
 
 THOUSAND(FACT, )
 static const tenon_op_descriptor descriptors[] = {THOUSAND(DESCRIPTOR, )};
 
-TENON_EXPORT tenon_status TENON_CALL tenon_plugin_entry(const tenon_host* given,
+TENON_EXPORT tenon_status TENON_CALL tenon_plugin_entry(const tenon_host* host,
                                                         const tenon_plugin** plugin,
                                                         tenon_error** error) {
   static const tenon_op_descriptor* ops[1000];
@@ -42,8 +42,10 @@ TENON_EXPORT tenon_status TENON_CALL tenon_plugin_entry(const tenon_host* given,
                                .version = "1.0.0",
                                .ops = ops,
                                .op_count = 1000};
-  (void)error;
-  host = given;
+  const void* service = NULL;
+  const tenon_status status = host->service("tenon.tensors", 1, &service, NULL, error);
+  if (status != TENON_OK) return status;
+  tensors = (const tenon_tensors_service*)service;
   for (int i = 0; i < 1000; ++i) ops[i] = &descriptors[i];
   *plugin = &table;
   return TENON_OK;

@@ -93,7 +93,7 @@ struct Use {
   int64_t allocated = 0, mapped = 0;
 };
 Use used_bytes() {
-  tenon::host().memory_release_cached(-1);
+  tenon::service::values().release_cached_memory(-1);
   const int64_t small = tenon::describe("memory")["small_in_use"].integer();
   // The counter of the address and thread sanitizers, where one is in the process: their allocator
   // has no figures for mallinfo2, and keeps what was freed, so that mapped memory grows.

@@ -131,8 +131,8 @@ ProcessState ProcessState::now() {
   state.threads_ = names_in("/proc/self/task");
   state.children_ = children_now();
   state.files_ = files_now();
-  state.thread_count_ = tenon::host().thread_count();
-  state.recording_ = tenon::host().grad_mode();
+  state.thread_count_ = tenon::service::threads().count();
+  state.recording_ = tenon::service::autograd().grad_mode();
   return state;
 }
 
@@ -270,12 +270,12 @@ void ProcessState::restore_host(const ProcessState& now, const Report& report) c
   if (now.thread_count_ != thread_count_) {
     report("thread-count", format_text("the number of threads for kernels is {}, and was {}",
                                        now.thread_count_, thread_count_));
-    tenon::host().thread_count_set(thread_count_);
+    tenon::service::threads().count_set(thread_count_);
   }
   if (now.recording_ != recording_) {
     report("recording", now.recording_ != 0 ? "recording of gradients is on, and was off"
                                             : "recording of gradients is off, and was on");
-    tenon::host().grad_mode_set(recording_);
+    tenon::service::autograd().grad_mode_set(recording_);
   }
 }
 

@@ -67,7 +67,7 @@ Tensor numbers_in(const Value& value, const std::vector<Tensor>& inputs) {
 
 std::string printed(const Value& value) {
   Value written;
-  tenon::detail::check(tenon::host().value_text, &value.get(), written.slot());
+  tenon::detail::check(tenon::service::values().text, &value.get(), written.slot());
   return written.text();
 }
 

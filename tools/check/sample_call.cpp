@@ -234,13 +234,13 @@ std::vector<Value> SampleCall::run(const std::vector<tenon_string>& names,
   std::vector<tenon_value> results(tenon::detail::max_results);
   int64_t count = 0;
   if (module_.defined()) {
-    tenon::detail::check(tenon::host().module_call, module_.handle(), none, int64_t{0},
+    tenon::detail::check(tenon::service::modules().call, module_.handle(), none, int64_t{0},
                          names.data(), values.data(), given, results.data(), int64_t{-1});
-    tenon::detail::check(tenon::host().module_forward, module_.handle(),
+    tenon::detail::check(tenon::service::modules().forward, module_.handle(),
                          static_cast<tenon_string*>(nullptr), &count);
   } else {
-    count = tenon::host().op_result_count(op_->handle());
-    tenon::detail::check(tenon::host().op_call_keywords, op_->handle(), none, int64_t{0},
+    count = tenon::service::ops().result_count(op_->handle());
+    tenon::detail::check(tenon::service::ops().call_keywords, op_->handle(), none, int64_t{0},
                          names.data(), values.data(), given, results.data());
   }
   std::vector<Value> list;
@@ -301,7 +301,7 @@ tenon::Module make_module(const std::string& type, const Sample& sample, uint64_
   }
   tenon::seed_generator(seed);
   tenon_module* handle = nullptr;
-  tenon::detail::check(tenon::host().module_create, type.c_str(),
+  tenon::detail::check(tenon::service::modules().create, type.c_str(),
                        static_cast<const tenon_value*>(nullptr), int64_t{0}, arguments.names.data(),
                        arguments.values.data(), static_cast<int64_t>(arguments.values.size()),
                        &handle);

@@ -85,7 +85,7 @@ void check_uninitialized(OpCheck& check, const Sample& sample) {
   std::optional<std::vector<Piece>> first;
   for (const int byte : {0x11, 0x6e}) {
     // Blocks that the allocator keeps are returned: the next ones are filled by malloc.
-    tenon::host().memory_release_cached(-1);
+    tenon::service::values().release_cached_memory(-1);
     mallopt(M_PERTURB, byte);
     const SampleCall again = check.call_of(sample);
     auto results = check.attempt(sample, again, again.tensors);

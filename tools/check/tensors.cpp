@@ -48,7 +48,7 @@ std::vector<std::vector<char>> bytes_of(const std::vector<Tensor>& tensors) {
 
 bool shares_storage(const Tensor& a, const Tensor& b) {
   return a.defined() && b.defined() && a.numel() > 0 && b.numel() > 0 &&
-         tenon::host().tensor_shares_storage(a.handle(), b.handle()) != 0;
+         tenon::service::tensors().shares_storage(a.handle(), b.handle()) != 0;
 }
 
 std::string shape_text(const Tensor& tensor) {
@@ -331,7 +331,7 @@ std::string difference(const Value& a, const Value& b, const Tolerance& toleranc
   const tenon_value &x = a.get(), &y = b.get();
   const auto text = [](const tenon_value& value) {
     Value written;
-    tenon::detail::check(tenon::host().value_text, &value, written.slot());
+    tenon::detail::check(tenon::service::values().text, &value, written.slot());
     return written.text();
   };
   const std::string found = format_text(" is {} in one and {} in the other", text(x), text(y));

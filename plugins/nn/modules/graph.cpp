@@ -91,7 +91,7 @@ struct Graph : ModuleOf<Graph> {
     for (size_t i = 0; i < input_count_; ++i) {
       if (arguments[i].tag != TENON_VALUE_TENSOR) continue;
       tenon_value given = arguments[i];
-      tenon::host().tensor_retain(given.as.tensor);
+      tenon::service::tensors().retain(given.as.tensor);
       values[i] = Value(given);
     }
     const bool joins = joins_ && may_join();
@@ -106,7 +106,7 @@ struct Graph : ModuleOf<Graph> {
     std::vector<Value> results;
     for (const size_t output : outputs_) {
       tenon_value copy = values[output].get();
-      if (copy.tag == TENON_VALUE_TENSOR) tenon::host().tensor_retain(copy.as.tensor);
+      if (copy.tag == TENON_VALUE_TENSOR) tenon::service::tensors().retain(copy.as.tensor);
       results.emplace_back(copy.tag == TENON_VALUE_TENSOR ? copy : tenon_value{});
     }
     return results;
@@ -418,12 +418,12 @@ struct Graph : ModuleOf<Graph> {
     const auto count = static_cast<int64_t>(positional.size());
     const auto named_count = static_cast<int64_t>(named.size());
     const tenon_status status =
-        node.op ? tenon::host().op_call_keywords(node.op->handle(), positional.data(), count,
-                                                 keywords.data(), named.data(), named_count,
-                                                 results, &error)
-                : tenon::host().module_call(children_[node.child].handle(), positional.data(),
-                                            count, keywords.data(), named.data(), named_count,
-                                            results, int64_t{-1}, &error);
+        node.op ? tenon::service::ops().call_keywords(node.op->handle(), positional.data(), count,
+                                                      keywords.data(), named.data(), named_count,
+                                                      results, &error)
+                : tenon::service::modules().call(children_[node.child].handle(), positional.data(),
+                                                 count, keywords.data(), named.data(), named_count,
+                                                 results, int64_t{-1}, &error);
     if (status != TENON_OK) fail(node, status, error);
     for (size_t i = 0; i < node.results.size(); ++i)
       values[node.first_result + i] = Value(results[i]);

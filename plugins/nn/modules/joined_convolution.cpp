@@ -57,7 +57,7 @@ struct Attributes {
  private:
   static Argument raw(const Module& module, std::string_view name) {
     const tenon_value* value = nullptr;
-    tenon::detail::check(tenon::host().module_attribute, module.handle(), name.data(),
+    tenon::detail::check(tenon::service::modules().attribute, module.handle(), name.data(),
                          static_cast<int64_t>(name.size()), &value);
     return Argument(*value);
   }
@@ -122,7 +122,8 @@ std::optional<Convolution> sizes_of(const Tensor& input, const Tensor& weight,
 }  // namespace
 
 bool is_of_type(const Module& module, const char* type) {
-  return module.defined() && std::strcmp(tenon::host().module_type(module.handle()), type) == 0;
+  return module.defined() &&
+         std::strcmp(tenon::service::modules().type(module.handle()), type) == 0;
 }
 
 bool joined_by_same_plugins() {
@@ -139,7 +140,7 @@ bool joined_by_same_plugins() {
          providers_of("op", "nn.functional.conv2d_tail");
 }
 
-bool may_join() { return !tenon::GradMode::enabled() && tenon::host().mode_count() == 0; }
+bool may_join() { return !tenon::GradMode::enabled() && tenon::service::modes().count() == 0; }
 
 Tensor run_joined(const JoinedConvolution& joined, const Tensor& input) {
   for (const Module* module : {&joined.convolution, &joined.norm, &joined.activation}) {

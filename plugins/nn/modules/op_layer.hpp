@@ -40,10 +40,10 @@ Tensor apply_op_with(const ModuleOf<Definition>& self, std::initializer_list<Con
   const std::array<tenon_value, sizeof...(Inputs)> given{tenon::Argument(inputs).value()...};
   tenon_value results[tenon::detail::max_results]{};
   if constexpr (count == 0) {
-    tenon::detail::check(tenon::host().op_call, op.handle(), given.data(),
+    tenon::detail::check(tenon::service::ops().call, op.handle(), given.data(),
                          static_cast<int64_t>(given.size()), results);
   } else {
-    const tenon_value* attributes = tenon::host().module_attributes(self.handle());
+    const tenon_value* attributes = tenon::service::modules().attributes(self.handle());
     std::array<tenon_value, count> values;
     if (converted.size() > 0) {
       std::copy_n(attributes, count, values.begin());
@@ -56,7 +56,7 @@ Tensor apply_op_with(const ModuleOf<Definition>& self, std::initializer_list<Con
       }
       attributes = values.data();
     }
-    tenon::detail::check(tenon::host().op_call_keywords, op.handle(), given.data(),
+    tenon::detail::check(tenon::service::ops().call_keywords, op.handle(), given.data(),
                          static_cast<int64_t>(given.size()), names.data(), attributes,
                          static_cast<int64_t>(count), results);
   }

@@ -136,8 +136,8 @@ struct Sequential : ModuleOf<Sequential> {
     return (batch + blocks - 1) / blocks;
   }
   static bool computes_shapes_only() {
-    int64_t* const counts = tenon::host().shapes_only_set(nullptr);
-    tenon::host().shapes_only_set(counts);
+    int64_t* const counts = tenon::service::modes().shapes_only_set(nullptr);
+    tenon::service::modes().shapes_only_set(counts);
     return counts != nullptr;
   }
   static Tensor run_in_blocks(const std::vector<Module>& layers, size_t begin, size_t end,

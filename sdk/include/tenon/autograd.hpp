@@ -12,11 +12,11 @@ TENON_NAMESPACE_BEGIN
 // Scopes: recording off, on, or as the argument says, for this thread, until the scope ends.
 class GradMode {
  public:
-  explicit GradMode(bool enabled) : previous_(host().grad_mode_set(enabled ? 1 : 0)) {}
-  ~GradMode() { host().grad_mode_set(previous_); }
+  explicit GradMode(bool enabled) : previous_(service::autograd().grad_mode_set(enabled ? 1 : 0)) {}
+  ~GradMode() { service::autograd().grad_mode_set(previous_); }
   GradMode(const GradMode&) = delete;
   GradMode& operator=(const GradMode&) = delete;
-  static bool enabled() { return host().grad_mode() != 0; }
+  static bool enabled() { return service::autograd().grad_mode() != 0; }
 
  private:
   int32_t previous_;
@@ -36,11 +36,11 @@ class EnableGrad : public GradMode {
 class InferenceMode {
  public:
   explicit InferenceMode(bool enabled = true)
-      : grad_mode_(!enabled), previous_(host().inference_mode_set(enabled ? 1 : 0)) {}
-  ~InferenceMode() { host().inference_mode_set(previous_); }
+      : grad_mode_(!enabled), previous_(service::autograd().inference_mode_set(enabled ? 1 : 0)) {}
+  ~InferenceMode() { service::autograd().inference_mode_set(previous_); }
   InferenceMode(const InferenceMode&) = delete;
   InferenceMode& operator=(const InferenceMode&) = delete;
-  static bool enabled() { return host().inference_mode() != 0; }
+  static bool enabled() { return service::autograd().inference_mode() != 0; }
 
  private:
   GradMode grad_mode_;
@@ -52,11 +52,11 @@ class InferenceMode {
 class AnomalyMode {
  public:
   explicit AnomalyMode(bool check_nan = true)
-      : previous_(host().anomaly_mode_set(check_nan ? 2 : 1)) {}
-  ~AnomalyMode() { host().anomaly_mode_set(previous_); }
+      : previous_(service::autograd().anomaly_mode_set(check_nan ? 2 : 1)) {}
+  ~AnomalyMode() { service::autograd().anomaly_mode_set(previous_); }
   AnomalyMode(const AnomalyMode&) = delete;
   AnomalyMode& operator=(const AnomalyMode&) = delete;
-  static bool enabled() { return host().anomaly_mode() != 0; }
+  static bool enabled() { return service::autograd().anomaly_mode() != 0; }
 
  private:
   int32_t previous_;
@@ -80,7 +80,7 @@ inline void backward(const std::vector<Tensor>& roots, const BackwardOptions& op
     detail::throw_message(TENON_ERROR_ARGUMENT, {"backward(): got ", options.seeds.size(),
                                                  " seeds for ", roots.size(), " roots"});
   }
-  detail::check(host().backward, detail::handles(roots),
+  detail::check(service::autograd().backward, detail::handles(roots),
                 options.seeds.empty() ? nullptr : detail::handles(options.seeds),
                 static_cast<int64_t>(roots.size()),
                 inputs == nullptr ? nullptr : detail::handles(*inputs),
@@ -105,7 +105,7 @@ inline std::vector<Tensor> gradients(const std::vector<Tensor>& roots,
                                                  " seeds for ", roots.size(), " roots"});
   }
   std::vector<Tensor> results(inputs.size());
-  detail::check(host().gradients, detail::handles(roots),
+  detail::check(service::autograd().gradients, detail::handles(roots),
                 options.seeds.empty() ? nullptr : detail::handles(options.seeds),
                 static_cast<int64_t>(roots.size()), detail::handles(inputs),
                 static_cast<int64_t>(inputs.size()), options.retain_graph ? 1 : 0,
@@ -120,7 +120,7 @@ inline std::vector<Tensor> gradients(const std::vector<Tensor>& roots,
 inline void Tensor::backward(const Tensor& seed, bool retain_graph, bool create_graph) const {
   tenon_tensor* root = handle_;
   tenon_tensor* given = seed.handle();
-  detail::check(host().backward, &root, &given, int64_t{1},
+  detail::check(service::autograd().backward, &root, &given, int64_t{1},
                 static_cast<tenon_tensor* const*>(nullptr), int64_t{-1},
                 retain_graph || create_graph ? 1 : 0, create_graph ? 1 : 0);
 }
@@ -128,14 +128,14 @@ inline void Tensor::backward(const Tensor& seed, bool retain_graph, bool create_
 // Forward mode: tensors made dual inside a level carry tangents through ops until the level ends.
 class DualLevel {
  public:
-  DualLevel() { detail::check(host().dual_level_enter); }
-  ~DualLevel() { host().dual_level_exit(nullptr); }
+  DualLevel() { detail::check(service::autograd().dual_level_enter); }
+  ~DualLevel() { service::autograd().dual_level_exit(nullptr); }
   DualLevel(const DualLevel&) = delete;
   DualLevel& operator=(const DualLevel&) = delete;
 };
 inline Tensor make_dual(const Tensor& primal, const Tensor& tangent) {
   tenon_tensor* result = nullptr;
-  detail::check(host().dual_make, primal.handle(), tangent.handle(), &result);
+  detail::check(service::autograd().dual_make, primal.handle(), tangent.handle(), &result);
   return Tensor::take(result);
 }
 struct Dual {
@@ -143,7 +143,7 @@ struct Dual {
 };
 inline Dual unpack_dual(const Tensor& dual) {
   tenon_tensor *primal = nullptr, *tangent = nullptr;
-  detail::check(host().dual_unpack, dual.handle(), &primal, &tangent);
+  detail::check(service::autograd().dual_unpack, dual.handle(), &primal, &tangent);
   return {Tensor::take(primal), Tensor::take(tangent)};
 }
 

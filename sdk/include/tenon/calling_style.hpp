@@ -396,24 +396,25 @@ void give_rule(Context& context, R&& result) {
   using T = std::remove_cv_t<std::remove_reference_t<R>>;
   if constexpr (std::is_same_v<T, Tensor>) {
     tenon_tensor* given = result.give();
-    check(host().context_give, context.handle(), &given, int64_t{1});
+    check(service::contexts().give, context.handle(), &given, int64_t{1});
   } else if constexpr (IsTuple<T>::value) {
     std::apply(
         [&](auto&... parts) {
           tenon_tensor* given[] = {Tensor(std::move(parts)).give()...};
-          check(host().context_give, context.handle(), given,
+          check(service::contexts().give, context.handle(), given,
                 static_cast<int64_t>(sizeof...(parts)));
         },
         result);
   } else if constexpr (IsArray<T>::value) {
     tenon_tensor* given[std::tuple_size_v<T>];
     for (size_t i = 0; i < result.size(); ++i) given[i] = result[i].give();
-    check(host().context_give, context.handle(), given, static_cast<int64_t>(result.size()));
+    check(service::contexts().give, context.handle(), given, static_cast<int64_t>(result.size()));
   } else {
     std::vector<tenon_tensor*> given;
     given.reserve(result.size());
     for (Tensor& tensor : result) given.push_back(tensor.give());
-    check(host().context_give, context.handle(), given.data(), static_cast<int64_t>(given.size()));
+    check(service::contexts().give, context.handle(), given.data(),
+          static_cast<int64_t>(given.size()));
   }
 }
 
@@ -440,7 +441,7 @@ template <class P>
 P list_of(Context& context, const Tensor* given, int64_t count) {
   if constexpr (std::is_same_v<P, OwnedGradients>) {
     std::vector<Tensor> gradients(static_cast<size_t>(count));
-    check(host().context_take_gradients, context.handle(), count,
+    check(service::contexts().take_gradients, context.handle(), count,
           reinterpret_cast<tenon_tensor**>(gradients.data()));
     return OwnedGradients(std::move(gradients));
   } else {
@@ -451,7 +452,7 @@ P list_of(Context& context, const Tensor* given, int64_t count) {
 template <class D, auto Rule, class First, class... P, size_t... I>
 auto call_rule(First&& first, Context& context, const Tensor* given, int64_t count, Types<P...>,
                std::index_sequence<I...>) {
-  const tenon_value* arguments = host().context_arguments(context.handle());
+  const tenon_value* arguments = service::contexts().arguments(context.handle());
   if constexpr (TakesList<Types<P...>>::value) {
     return invoke<D, Rule>(arguments, first, list_of<std::decay_t<P>>(context, given, count)...);
   } else {

@@ -28,7 +28,7 @@ class ConfiguredOp {
     int64_t positional = 0;
     Value texts;
     tenon_value given[32] = {};
-    detail::check(host().op_bind_attributes, op_.handle(), names.data(), values.data(),
+    detail::check(service::ops().bind_attributes, op_.handle(), names.data(), values.data(),
                   static_cast<int64_t>(names.size()), &positional, texts.slot(), given);
     bound->names = texts.strings();
     for (size_t i = 0; i < bound->names.size(); ++i) bound->values.emplace_back(given[i]);
@@ -59,7 +59,7 @@ class ConfiguredOp {
   }
   // `results` has as many slots as the op has results.
   void call_values(const tenon_value* given, int64_t count, tenon_value* results) const {
-    detail::check(host().op_call_keywords, op_.handle(), given, count, bound_->given.data(),
+    detail::check(service::ops().call_keywords, op_.handle(), given, count, bound_->given.data(),
                   bound_->given_values.data(), static_cast<int64_t>(bound_->given.size()), results);
   }
 

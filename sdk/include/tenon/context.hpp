@@ -69,39 +69,40 @@ class Context {
   // `saves` does not name.
   Tensor result(int64_t i = 0) const {
     tenon_tensor* result = nullptr;
-    detail::check(host().context_kept_result, context_, i, &result);
+    detail::check(service::contexts().kept_result, context_, i, &result);
     return Tensor::borrow(result);
   }
 
   // ---- in forward ----
   // Keeps inputs, outputs or any tensor (undefined ones too) for backward, version-checked.
   void save_for_backward(std::initializer_list<Tensor> tensors) {
-    detail::check(host().context_save, context_, handles(tensors.begin()), count(tensors));
+    detail::check(service::contexts().save, context_, handles(tensors.begin()), count(tensors));
   }
   void save_for_backward(const std::vector<Tensor>& tensors) {
-    detail::check(host().context_save, context_, handles(tensors.data()), count(tensors));
+    detail::check(service::contexts().save, context_, handles(tensors.data()), count(tensors));
   }
   // Saves tensors for jvp, which sees these only.
   void save_for_forward(std::initializer_list<Tensor> tensors) {
-    detail::check(host().context_save_for_forward, context_, handles(tensors.begin()),
+    detail::check(service::contexts().save_for_forward, context_, handles(tensors.begin()),
                   count(tensors));
   }
   void save_for_forward(const std::vector<Tensor>& tensors) {
-    detail::check(host().context_save_for_forward, context_, handles(tensors.data()),
+    detail::check(service::contexts().save_for_forward, context_, handles(tensors.data()),
                   count(tensors));
   }
   // Inputs that forward changed in place. Each has to be returned as well.
   void mark_dirty(std::initializer_list<Tensor> tensors) {
-    detail::check(host().context_mark_dirty, context_, handles(tensors.begin()), count(tensors));
+    detail::check(service::contexts().mark_dirty, context_, handles(tensors.begin()),
+                  count(tensors));
   }
   // Outputs without a gradient; saved tensors that do not depend on the inputs.
   void mark_non_differentiable(std::initializer_list<Tensor> tensors) {
-    detail::check(host().context_mark_non_differentiable, context_, handles(tensors.begin()),
+    detail::check(service::contexts().mark_non_differentiable, context_, handles(tensors.begin()),
                   count(tensors));
   }
   // True by default: absent gradients and tangents reach the rules as zeros.
   void set_materialize_grads(bool enabled) {
-    detail::check(host().context_set_materialize_grads, context_, enabled ? 1 : 0);
+    detail::check(service::contexts().set_materialize_grads, context_, enabled ? 1 : 0);
   }
 
   // ---- attributes: anything else that the rules need. Destroyed with the node ----
@@ -130,7 +131,7 @@ class Context {
   // In forward and jvp.
   void erase(std::string_view name) {
     const tenon_string text = detail::string_of(name);
-    detail::check(host().context_erase_attribute, context_, &text);
+    detail::check(service::contexts().erase_attribute, context_, &text);
   }
   // The one attribute without a name.
   template <class T>
@@ -145,10 +146,10 @@ class Context {
   // ---- in backward and jvp ----
   // In backward what save_for_backward kept, in jvp what save_for_forward kept. Where the op
   // declares clear_saved_tensors_on_access, backward can read each once and owns it.
-  int64_t saved_count() const { return host().context_saved_count(context_); }
+  int64_t saved_count() const { return service::contexts().saved_count(context_); }
   Tensor saved(int64_t i) const {
     tenon_tensor* tensor = nullptr;
-    detail::check(host().context_saved, context_, i, &tensor);
+    detail::check(service::contexts().saved, context_, i, &tensor);
     return Tensor::take(tensor);
   }
   // Options of the call of backward; in backward only.
@@ -160,7 +161,7 @@ class Context {
   // the same by name. In forward whether the input requires grad; in backward whether this run asks
   // for its gradient.
   bool needs_input_grad(int64_t slot) const {
-    return host().context_needs_gradient(context_, slot) != 0;
+    return service::contexts().needs_gradient(context_, slot) != 0;
   }
   std::vector<int64_t> needed_inputs() const {
     std::vector<int64_t> slots;
@@ -169,7 +170,7 @@ class Context {
     }
     return slots;
   }
-  int64_t slot_count() const { return host().context_slot_count(context_); }
+  int64_t slot_count() const { return service::contexts().slot_count(context_); }
 
   tenon_context* handle() const { return context_; }
 
@@ -178,7 +179,7 @@ class Context {
   // a tensor that neither the op's `saves` nor forward kept.
   const tenon_value& value(int64_t i) const {
     const tenon_value* value = nullptr;
-    detail::check(host().context_argument, context_, i, &value);
+    detail::check(service::contexts().argument, context_, i, &value);
     return *value;
   }
 
@@ -186,23 +187,23 @@ class Context {
   template <class T>
   T& hold(std::string_view name, T value) {
     auto* held = new detail::HeldAttribute<T>(name, std::move(value));
-    detail::check(host().context_set_attribute, context_, static_cast<tenon_attribute*>(held));
+    detail::check(service::contexts().set_attribute, context_, static_cast<tenon_attribute*>(held));
     return held->value;
   }
   tenon_attribute* find(std::string_view name, std::string_view type) const {
     const tenon_string names[] = {detail::string_of(name), detail::string_of(type)};
     tenon_attribute* found = nullptr;
-    detail::check(host().context_attribute, context_, &names[0], &names[1], &found);
+    detail::check(service::contexts().attribute, context_, &names[0], &names[1], &found);
     return found;
   }
   Tensor tensor_of(const tenon_attribute* attribute, int64_t i) const {
     tenon_tensor* tensor = nullptr;
-    detail::check(host().context_attribute_tensor, context_, attribute, i, &tensor);
+    detail::check(service::contexts().attribute_tensor, context_, attribute, i, &tensor);
     return Tensor::take(tensor);
   }
   uint32_t options() const {
     uint32_t options = 0;
-    detail::check(host().context_backward_options, context_, &options);
+    detail::check(service::contexts().backward_options, context_, &options);
     return options;
   }
   template <class List>

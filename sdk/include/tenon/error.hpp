@@ -19,25 +19,26 @@ class Error : public std::exception {
   // Functions that are not defaulted are out of line, because of the fifteen classes below: a copy
   // in each takes a tenth of the compile time of a small plugin.
   __attribute__((cold, noinline)) Error(tenon_status kind, std::string_view message) : kind_(kind) {
-    host().error_set(&error_, kind, message.data(), static_cast<int64_t>(message.size()));
+    service::values().error_set(&error_, kind, message.data(),
+                                static_cast<int64_t>(message.size()));
   }
   // Takes the error object that a host call left.
   __attribute__((cold, noinline)) Error(tenon_status kind, tenon_error* taken) noexcept
       : kind_(kind), error_(taken) {
-    if (taken == nullptr) host().error_set(&error_, kind, "no details", 10);
+    if (taken == nullptr) service::values().error_set(&error_, kind, "no details", 10);
   }
   __attribute__((cold, noinline)) Error(const Error& other) noexcept
       : std::exception(other), kind_(other.kind_) {
-    host().error_pass(&error_, other.error_);
+    service::values().error_pass(&error_, other.error_);
   }
   Error& operator=(Error other) noexcept {
     std::swap(kind_, other.kind_);
     std::swap(error_, other.error_);
     return *this;
   }
-  __attribute__((cold, noinline)) ~Error() override { host().error_release(error_); }
+  __attribute__((cold, noinline)) ~Error() override { service::values().error_release(error_); }
 
-  const char* what() const noexcept override { return host().error_message(error_); }
+  const char* what() const noexcept override { return service::values().error_message(error_); }
   tenon_status kind() const noexcept { return kind_; }
   // "TypeError", "ConfigError", ...
   const char* kind_name() const noexcept {
@@ -51,14 +52,14 @@ class Error : public std::exception {
         return "Error";
     }
   }
-  const char* op() const noexcept { return host().error_op(error_); }
-  const char* provider() const noexcept { return host().error_provider(error_); }
+  const char* op() const noexcept { return service::values().error_op(error_); }
+  const char* provider() const noexcept { return service::values().error_provider(error_); }
   // The error that led to this one: the failure of another op that the op called, or why its plugin
   // would not load. Kind 0 when nothing is known.
   Error cause() const {
     Error cause;
-    host().error_pass(&cause.error_, host().error_cause(error_));
-    cause.kind_ = host().error_kind(cause.error_);
+    service::values().error_pass(&cause.error_, service::values().error_cause(error_));
+    cause.kind_ = service::values().error_kind(cause.error_);
     return cause;
   }
   const tenon_error* handle() const noexcept { return error_; }
@@ -137,12 +138,12 @@ namespace detail {
     tenon_status kind, std::initializer_list<MessagePart> parts) {
   const std::string text = message(parts);
   tenon_error* error = nullptr;
-  host().error_set(&error, kind, text.data(), static_cast<int64_t>(text.size()));
+  service::values().error_set(&error, kind, text.data(), static_cast<int64_t>(text.size()));
   throw_error(kind, error);
 }
 
 inline void set_error(tenon_error** slot, tenon_status kind, std::string_view message) noexcept {
-  host().error_set(slot, kind, message.data(), static_cast<int64_t>(message.size()));
+  service::values().error_set(slot, kind, message.data(), static_cast<int64_t>(message.size()));
 }
 
 inline void report_foreign(tenon_error** slot, const char* what, std::string_view op) noexcept {
@@ -163,7 +164,7 @@ __attribute__((cold, noinline)) inline tenon_status report_exception(
   try {
     throw;
   } catch (const Error& error) {
-    host().error_pass(slot, error.handle());
+    service::values().error_pass(slot, error.handle());
     return error.kind();
   } catch (const std::bad_alloc&) {
     set_error(slot, TENON_ERROR_MEMORY, "out of memory");

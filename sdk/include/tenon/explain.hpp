@@ -26,7 +26,7 @@ template <class... Arguments>
 Json explain(const Op& op, const Arguments&... arguments) {
   const detail::WrittenArguments written(arguments...);
   Json explanation;
-  detail::check(host().op_explain, op.handle(), written.values.data(), written.count(),
+  detail::check(service::ops().explain, op.handle(), written.values.data(), written.count(),
                 written.names.data(), written.named.data(), written.keyword_count(),
                 explanation.slot());
   return explanation;

@@ -65,7 +65,7 @@ CheckedFunction checked_function(F function) {
       const auto count = static_cast<int64_t>(values.size());
       tenon_value results[max_results] = {};
       if constexpr (std::is_same_v<F, Op>)
-        check(host().op_call, function.handle(), values.data(), count,
+        check(service::ops().call, function.handle(), values.data(), count,
               static_cast<tenon_value*>(results));
       else
         function.call_values(values.data(), count, results);

@@ -90,12 +90,12 @@ class GradcheckReport {
   void require_data(const Tensor& tensor, const std::string& which, const char* remedy) const {
     if (!tensor.defined() || (tensor.view_record().flags & TENON_TENSOR_SHAPE_ONLY) == 0) return;
     throw ArgumentError(std::string(name_) + "(): " + which + " is of type " +
-                        host().type_name(tensor.view_record().type) +
+                        service::types().name(tensor.view_record().type) +
                         ", which has no elements: " + remedy);
   }
   void warn(const std::string& text) const {
     const std::string whole = std::string(name_) + "(): " + text;
-    host().log(3, "gradcheck", whole.data(), static_cast<int64_t>(whole.size()));
+    service::threads().log(3, "gradcheck", whole.data(), static_cast<int64_t>(whole.size()));
   }
 
   bool close(double analytical, double numerical) const {

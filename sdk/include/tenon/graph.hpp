@@ -22,7 +22,7 @@ class Node {
     return node;
   }
   Node(const Node& other) noexcept : handle_(other.handle_) {
-    if (handle_ != nullptr) host().node_retain(handle_);
+    if (handle_ != nullptr) service::graph().node_retain(handle_);
   }
   Node(Node&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Node& operator=(Node other) noexcept {
@@ -30,7 +30,7 @@ class Node {
     return *this;
   }
   ~Node() {
-    if (handle_ != nullptr) host().node_release(handle_);
+    if (handle_ != nullptr) service::graph().node_release(handle_);
   }
   bool defined() const { return handle_ != nullptr; }
   explicit operator bool() const { return defined(); }
@@ -71,7 +71,7 @@ class Node {
   tenon_node_info info() const {
     tenon_node_info info{};
     info.size = sizeof info;
-    if (handle_ != nullptr) host().node_read(handle_, &info);
+    if (handle_ != nullptr) service::graph().node_read(handle_, &info);
     return info;
   }
   static std::vector<Tensor> list(tenon_tensor* const* tensors, int64_t count) {
@@ -102,7 +102,7 @@ class Node {
   Hook add(int32_t kind, Function&& function) const {
     using Kept = std::decay_t<Function>;
     tenon_hook* hook = nullptr;
-    detail::check(host().node_add_hook, handle_, kind, Run,
+    detail::check(service::graph().node_add_hook, handle_, kind, Run,
                   static_cast<void*>(new Kept(static_cast<Function&&>(function))),
                   &detail::destroy_hook<Kept>, &hook);
     return Hook::take(hook);
@@ -119,10 +119,10 @@ struct Node::Edge {
 inline std::vector<Node::Edge> Node::next_edges() const {
   std::vector<Edge> edges(info().edges);
   for (uint32_t i = 0; i < edges.size(); ++i)
-    edges[i].node = take(host().node_edge(handle_, i, &edges[i].output));
+    edges[i].node = take(service::graph().node_edge(handle_, i, &edges[i].output));
   return edges;
 }
 
-inline Node Tensor::grad_fn() const { return Node::take(host().tensor_node(handle_)); }
+inline Node Tensor::grad_fn() const { return Node::take(service::graph().tensor_node(handle_)); }
 
 TENON_NAMESPACE_END

@@ -13,7 +13,7 @@ TENON_NAMESPACE_BEGIN
 // The graph behind the roots, as the graph_describe slot documents it.
 inline Json graph_document(const std::vector<Tensor>& roots) {
   tenon_json* document = nullptr;
-  detail::check(host().graph_describe, reinterpret_cast<tenon_tensor* const*>(roots.data()),
+  detail::check(service::graph().describe, reinterpret_cast<tenon_tensor* const*>(roots.data()),
                 static_cast<int64_t>(roots.size()), &document);
   return Json::take(document);
 }

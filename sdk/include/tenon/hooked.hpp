@@ -7,10 +7,7 @@
 TENON_NAMESPACE_BEGIN
 
 inline bool runs_hooks(const Module& module) {
-  int64_t count = 0;
-  detail::check(host().module_walk, module.handle(), TENON_WALK_HOOKS, int32_t{0}, &count,
-                static_cast<tenon_value*>(nullptr), static_cast<tenon_value*>(nullptr));
-  return count != 0;
+  return service::modules().has_hooks(module.handle()) != 0;
 }
 
 TENON_NAMESPACE_END

@@ -20,7 +20,7 @@ class Hook {
     return hook;
   }
   Hook(const Hook& other) noexcept : handle_(other.handle_) {
-    if (handle_ != nullptr) host().hook_retain(handle_);
+    if (handle_ != nullptr) service::graph().hook_retain(handle_);
   }
   Hook(Hook&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Hook& operator=(Hook other) noexcept {
@@ -28,15 +28,15 @@ class Hook {
     return *this;
   }
   ~Hook() {
-    if (handle_ != nullptr) host().hook_release(handle_);
+    if (handle_ != nullptr) service::graph().hook_release(handle_);
   }
   // The hook will not run again, not even in a backward already in progress. Does nothing when it
   // was already removed.
-  void remove() const { host().hook_remove(handle_); }
+  void remove() const { service::graph().hook_remove(handle_); }
   // Inside a hook: whether the running backward reaches the tensor or node of this one.
-  bool awaited() const { return host().backward_reaches(handle_) != 0; }
+  bool awaited() const { return service::graph().backward_reaches(handle_) != 0; }
   // The id that Tensor::remove_hook takes.
-  int64_t id() const { return host().hook_id(handle_); }
+  int64_t id() const { return service::graph().hook_id(handle_); }
 
  private:
   tenon_hook* handle_ = nullptr;
@@ -80,7 +80,7 @@ template <class Function>
 Hook add_tensor_hook(tenon_tensor* tensor, int32_t kind, Function&& function) {
   using Kept = std::decay_t<Function>;
   tenon_hook* hook = nullptr;
-  check(host().tensor_add_hook, tensor, kind, &run_tensor_hook<Kept>,
+  check(service::graph().tensor_add_hook, tensor, kind, &run_tensor_hook<Kept>,
         static_cast<void*>(new Kept(static_cast<Function&&>(function))), &destroy_hook<Kept>,
         &hook);
   return Hook::take(hook);
@@ -100,7 +100,7 @@ Hook Tensor::register_post_accumulate_grad_hook(Function&& function) const {
                                  static_cast<Function&&>(function));
 }
 inline void Tensor::remove_hook(int64_t id) const {
-  detail::check(host().tensor_remove_hook, handle_, id);
+  detail::check(service::graph().tensor_remove_hook, handle_, id);
 }
 
 TENON_NAMESPACE_END

@@ -1,9 +1,12 @@
-// Access to the host table, from plugins and applications alike.
+// The host and its services, from plugins and applications alike.
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 
 #include "tenon/abi/abi.h"
+#include "tenon/detail/service_need.hpp"
 
 // Everything of the skin is in a namespace of its version, and hidden in plugins, so that two
 // plugins built with different SDKs never share a symbol.
@@ -40,15 +43,46 @@ inline PluginHost& plugin_host() noexcept {
 // False while static objects of a plugin are made: ops are looked up at their first use then.
 inline bool host_entered() noexcept { return plugin_host().entered; }
 inline const char* binary_id() noexcept { return plugin_host().id; }
+
+// A need of this plugin, which exists where some file calls the service.
+struct ServiceNeed {
+  tenon_use use;
+  const void* table;
+  PluginHost* plugin;
+  void (*note)() noexcept;
+};
 }  // namespace detail
 inline const tenon_host& host() noexcept { return *detail::plugin_host().host; }
+
+#define TENON_HOST_SERVICE(name, NAME) \
+  TENON_SERVICE_NEED(name, tenon_##name##_service, "tenon." #name, TENON_##NAME##_VERSION)
 #else
 namespace detail {
 inline const tenon_host* const application_host = tenon_host_get();
 constexpr bool host_entered() noexcept { return true; }
 constexpr const char* binary_id() noexcept { return nullptr; }
+
+template <class Table>
+const Table* host_service(const char* name, uint32_t version) noexcept {
+  const void* table = nullptr;
+  if (tenon_host_get()->service(name, version, &table, nullptr, nullptr) == TENON_OK)
+    return static_cast<const Table*>(table);
+  std::fprintf(stderr, "tenon: this program needs version %u of service %s: update libtenon\n",
+               static_cast<unsigned>(version), name);
+  std::abort();
+}
 }  // namespace detail
 inline const tenon_host& host() noexcept { return *detail::application_host; }
+#define TENON_HOST_SERVICE(name, NAME)                                                      \
+  inline const tenon_##name##_service* const table_of_##name =                              \
+      detail::host_service<tenon_##name##_service>("tenon." #name, TENON_##NAME##_VERSION); \
+  inline const tenon_##name##_service& name() noexcept { return *table_of_##name; }
 #endif
+
+// The host's services: service::tensors().empty(...). In a plugin a call declares the need.
+namespace service {
+TENON_SERVICES(TENON_HOST_SERVICE)
+}  // namespace service
+#undef TENON_HOST_SERVICE
 
 TENON_NAMESPACE_END

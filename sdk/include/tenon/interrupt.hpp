@@ -14,7 +14,7 @@ TENON_NAMESPACE_BEGIN
 
 namespace detail {
 inline int32_t* interrupt_word() {
-  static int32_t* const word = host().interrupt_word();
+  static int32_t* const word = service::threads().interrupt_word();
   return word;
 }
 }  // namespace detail
@@ -29,14 +29,14 @@ inline bool interrupt_requested() {
 // For kernels that loop longer than some 10 milliseconds without parallel_for: throws
 // InterruptedError where this thread is to stop. Costs a load.
 inline void stop_if_interrupted() {
-  if (__builtin_expect(interrupt_requested(), 0)) detail::check(host().interrupt_check);
+  if (__builtin_expect(interrupt_requested(), 0)) detail::check(service::threads().interrupt_check);
 }
 
 // Lets what this thread starts run to its end, for a scope. Calling thread only.
 class Uninterrupted {
  public:
-  Uninterrupted() : previous_(host().interrupts_set(0)) {}
-  ~Uninterrupted() { host().interrupts_set(previous_); }
+  Uninterrupted() : previous_(service::threads().interrupts_set(0)) {}
+  ~Uninterrupted() { service::threads().interrupts_set(previous_); }
   Uninterrupted(const Uninterrupted&) = delete;
   Uninterrupted& operator=(const Uninterrupted&) = delete;
 

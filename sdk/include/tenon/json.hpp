@@ -22,16 +22,17 @@ class Json {
   }
   static Json borrow(const tenon_json* node) noexcept {
     auto* mutable_node = const_cast<tenon_json*>(node);
-    if (mutable_node != nullptr) host().json_retain(mutable_node);
+    if (mutable_node != nullptr) service::documents().retain(mutable_node);
     return take(mutable_node);
   }
   static Json parse(std::string_view json) {
     tenon_json* node = nullptr;
-    detail::check(host().json_parse, json.data(), static_cast<int64_t>(json.size()), &node);
+    detail::check(service::documents().parse, json.data(), static_cast<int64_t>(json.size()),
+                  &node);
     return take(node);
   }
   Json(const Json& other) noexcept : node_(other.node_) {
-    if (node_ != nullptr) host().json_retain(node_);
+    if (node_ != nullptr) service::documents().retain(node_);
   }
   Json(Json&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
   Json& operator=(Json other) noexcept {
@@ -39,7 +40,7 @@ class Json {
     return *this;
   }
   ~Json() {
-    if (node_ != nullptr) host().json_release(node_);
+    if (node_ != nullptr) service::documents().release(node_);
   }
 
   bool defined() const { return node_ != nullptr; }
@@ -47,24 +48,24 @@ class Json {
   const tenon_json* handle() const { return node_; }
   tenon_json** slot() { return &node_; }
 
-  bool is_object() const { return node_ != nullptr && host().json_is_object(node_) != 0; }
+  bool is_object() const { return node_ != nullptr && service::documents().is_object(node_) != 0; }
   bool is_null() const { return node_ == nullptr || value().tag == TENON_VALUE_NONE; }
   bool is_container() const { return node_ != nullptr && value().tag == TENON_VALUE_JSON; }
   bool is_text() const { return node_ != nullptr && value().tag == TENON_VALUE_STRING; }
   bool is_number() const {
     return node_ != nullptr && (value().tag == TENON_VALUE_INT || value().tag == TENON_VALUE_FLOAT);
   }
-  int64_t size() const { return node_ == nullptr ? 0 : host().json_size(node_); }
+  int64_t size() const { return node_ == nullptr ? 0 : service::documents().size(node_); }
   Json operator[](int64_t i) const {
-    return node_ == nullptr ? Json() : borrow(host().json_at(node_, i));
+    return node_ == nullptr ? Json() : borrow(service::documents().at(node_, i));
   }
   Json operator[](std::string_view key) const {
-    return node_ == nullptr
-               ? Json()
-               : borrow(host().json_find(node_, key.data(), static_cast<int64_t>(key.size())));
+    return node_ == nullptr ? Json()
+                            : borrow(service::documents().find(node_, key.data(),
+                                                               static_cast<int64_t>(key.size())));
   }
   std::string key(int64_t i) const {
-    const tenon_string key = host().json_key(node_, i);
+    const tenon_string key = service::documents().key(node_, i);
     return std::string(key.data, static_cast<size_t>(key.length));
   }
 
@@ -87,17 +88,18 @@ class Json {
   std::string place() const {
     if (node_ == nullptr) return {};
     Value text;
-    detail::check(host().json_place, static_cast<const tenon_json*>(node_), text.slot());
+    detail::check(service::documents().place, static_cast<const tenon_json*>(node_), text.slot());
     return text.text();
   }
   std::string dump(int32_t indent = 0) const {
     Value text;
-    detail::check(host().json_dump, static_cast<const tenon_json*>(node_), indent, text.slot());
+    detail::check(service::documents().dump, static_cast<const tenon_json*>(node_), indent,
+                  text.slot());
     return text.text();
   }
 
  private:
-  tenon_value value() const { return host().json_value(node_); }
+  tenon_value value() const { return service::documents().value(node_); }
   tenon_json* node_ = nullptr;
 };
 
@@ -148,7 +150,7 @@ class JsonArray {
     std::vector<tenon_value> values(values_.size());
     for (size_t i = 0; i < values.size(); ++i) values[i] = values_[i].value();
     tenon_json* node = nullptr;
-    detail::check(host().json_create, keys, static_cast<const tenon_value*>(values.data()),
+    detail::check(service::documents().create, keys, static_cast<const tenon_value*>(values.data()),
                   static_cast<int64_t>(values.size()), &node);
     return Json::take(node);
   }

@@ -38,17 +38,17 @@ enum class Level { above_autograd, below_autograd };
 class ModeScope {
  public:
   explicit ModeScope(Mode& mode, Level level = Level::above_autograd) {
-    detail::check(host().mode_enter, mode.name.c_str(), &ModeScope::ask, static_cast<void*>(&mode),
-                  level == Level::below_autograd ? 1 : 0, &mode_);
+    detail::check(service::modes().enter, mode.name.c_str(), &ModeScope::ask,
+                  static_cast<void*>(&mode), level == Level::below_autograd ? 1 : 0, &mode_);
   }
   // One that a plugin ships: a module whose type has a tenon_function.
   explicit ModeScope(const Module& module, Level level = Level::above_autograd) {
-    detail::check(host().mode_enter_module, module.handle(), level == Level::below_autograd ? 1 : 0,
-                  &mode_);
+    detail::check(service::modes().enter_module, module.handle(),
+                  level == Level::below_autograd ? 1 : 0, &mode_);
   }
   // Ignores errors; call leave() to get them.
   ~ModeScope() {
-    if (mode_ != nullptr) host().mode_leave(mode_, nullptr);
+    if (mode_ != nullptr) service::modes().leave(mode_, nullptr);
   }
   ModeScope(const ModeScope&) = delete;
   ModeScope& operator=(const ModeScope&) = delete;
@@ -56,7 +56,7 @@ class ModeScope {
   // RuntimeError when it is not the innermost, or was entered on another thread; the mode is
   // inactive afterwards in any case.
   void leave() {
-    if (mode_ != nullptr) detail::check(host().mode_leave, std::exchange(mode_, nullptr));
+    if (mode_ != nullptr) detail::check(service::modes().leave, std::exchange(mode_, nullptr));
   }
 
  private:

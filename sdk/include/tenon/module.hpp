@@ -29,7 +29,7 @@ class Module : public Hookable<Module> {
     return module;
   }
   static Module borrow(tenon_module* handle) noexcept {
-    if (handle != nullptr) host().module_retain(handle);
+    if (handle != nullptr) service::modules().retain(handle);
     return take(handle);
   }
   // By type name and attributes: Module::create("Linear", arg("in_features") = 64,
@@ -41,12 +41,12 @@ class Module : public Hookable<Module> {
         tenon_string{keywords.name.data(), static_cast<int64_t>(keywords.name.size())}...};
     std::array<tenon_value, count + 1> values{keywords.value.value()...};
     tenon_module* handle = nullptr;
-    detail::check(host().module_create, type.c_str(), static_cast<const tenon_value*>(nullptr),
+    detail::check(service::modules().create, type.c_str(), static_cast<const tenon_value*>(nullptr),
                   int64_t{0}, names.data(), values.data(), static_cast<int64_t>(count), &handle);
     return take(handle);
   }
   Module(const Module& other) noexcept : handle_(other.handle_) {
-    if (handle_ != nullptr) host().module_retain(handle_);
+    if (handle_ != nullptr) service::modules().retain(handle_);
   }
   Module(Module&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Module& operator=(Module other) noexcept {
@@ -54,7 +54,7 @@ class Module : public Hookable<Module> {
     return *this;
   }
   ~Module() {
-    if (handle_ != nullptr) host().module_release(handle_);
+    if (handle_ != nullptr) service::modules().release(handle_);
   }
   bool defined() const { return handle_ != nullptr; }
   tenon_module* hook_target() const { return required(); }
@@ -62,11 +62,11 @@ class Module : public Hookable<Module> {
   tenon_module* give() noexcept { return std::exchange(handle_, nullptr); }
   bool is_same(const Module& other) const { return handle_ == other.handle_; }
 
-  std::string type() const { return host().module_type(required()); }
+  std::string type() const { return service::modules().type(required()); }
   // The schema that calls are bound to: "forward(Tensor input) -> Tensor".
   std::string forward_schema() const {
     tenon_string text{};
-    detail::check(host().module_forward, required(), &text, static_cast<int64_t*>(nullptr));
+    detail::check(service::modules().forward, required(), &text, static_cast<int64_t*>(nullptr));
     return std::string(text.data, static_cast<size_t>(text.length));
   }
   // An attribute by name, as one of the types in sdk/docs/reference/schema_types.md; text and lists
@@ -74,7 +74,7 @@ class Module : public Hookable<Module> {
   template <class T>
   T attribute(std::string_view name) const {
     const tenon_value* value = nullptr;
-    detail::check(host().module_attribute, required(), name.data(),
+    detail::check(service::modules().attribute, required(), name.data(),
                   static_cast<int64_t>(name.size()), &value);
     if (!detail::holds<T>(*value)) {
       detail::throw_kind((type() + ": the attribute '" + std::string(name) + "'").c_str(), *value,
@@ -100,13 +100,13 @@ class Module : public Hookable<Module> {
     size_t v = 0, k = 0;
     (place(arguments, values.data(), v, names.data(), named.data(), k), ...);
     tenon_value results[detail::max_results];
-    detail::check(host().module_call, required(), values.data(), static_cast<int64_t>(v),
+    detail::check(service::modules().call, required(), values.data(), static_cast<int64_t>(v),
                   names.data(), named.data(), static_cast<int64_t>(k), results,
                   int64_t{detail::count_results<Result>()});
     return take_results<Result>(results);
   }
-  bool training() const { return host().module_training(required()) != 0; }
-  void train(bool training = true) const { host().module_train(required(), training ? 1 : 0); }
+  bool training() const { return service::modules().training(required()) != 0; }
+  void train(bool training = true) const { service::modules().train(required(), training ? 1 : 0); }
   void eval() const { train(false); }
 
   // ---- members ----
@@ -115,14 +115,14 @@ class Module : public Hookable<Module> {
   // `b.register_parameter("weight", a.tensor("weight"))` shares one parameter. Undefined: a known
   // name without a value.
   void register_parameter(const char* name, const Tensor& tensor) {
-    detail::check(host().module_register_parameter, required(), name, tensor.handle());
+    detail::check(service::modules().register_parameter, required(), name, tensor.handle());
   }
   void register_buffer(const char* name, const Tensor& tensor, bool persistent = true) {
-    detail::check(host().module_register_buffer, required(), name, tensor.handle(),
+    detail::check(service::modules().register_buffer, required(), name, tensor.handle(),
                   persistent ? 1 : 0);
   }
   void register_child(const char* name, const Module& child) {
-    detail::check(host().module_register_child, required(), name, child.handle());
+    detail::check(service::modules().register_child, required(), name, child.handle());
   }
   // Another value for a registered name; undefined for none. A parameter is a leaf that requires
   // grad.
@@ -135,12 +135,12 @@ class Module : public Hookable<Module> {
   // A parameter or buffer by (dotted) name; undefined when it has no value.
   Tensor tensor(const char* name) const {
     tenon_tensor* tensor = nullptr;
-    detail::check(host().module_tensor, required(), name, &tensor);
+    detail::check(service::modules().tensor, required(), name, &tensor);
     return Tensor::borrow(tensor);
   }
   Module child(const char* name) const {
     tenon_module* child = nullptr;
-    detail::check(host().module_child, required(), name, &child);
+    detail::check(service::modules().child, required(), name, &child);
     return borrow(child);
   }
 
@@ -197,18 +197,18 @@ class Module : public Hookable<Module> {
   // Converts floating point parameters, their gradients and buffers where they are: handles of them
   // stay good.
   void to(DType dtype) const {
-    detail::check(host().module_to, required(), static_cast<tenon_dtype>(dtype));
+    detail::check(service::modules().to, required(), static_cast<tenon_dtype>(dtype));
   }
   // A copy with its own tensors and hooks; what is shared stays shared. Gradients are not copied.
   // RuntimeError for a type that cannot copy the state of its instances.
   Module clone() const {
     tenon_module* copy = nullptr;
-    detail::check(host().module_clone, required(), &copy);
+    detail::check(service::modules().clone, required(), &copy);
     return take(copy);
   }
   std::string text() const {
     Value text;
-    detail::check(host().module_text, required(), text.slot());
+    detail::check(service::modules().text, required(), text.slot());
     return text.text();
   }
 
@@ -216,7 +216,7 @@ class Module : public Hookable<Module> {
   // Parameters and persistent buffers under each of their names; the module's own, not copies.
   std::vector<std::pair<std::string, Tensor>> state() const {
     Value names, tensors;
-    detail::check(host().module_state, required(), names.slot(), tensors.slot());
+    detail::check(service::modules().state, required(), names.slot(), tensors.slot());
     std::vector<std::string> texts = names.strings();
     std::vector<std::pair<std::string, Tensor>> state(texts.size());
     for (size_t i = 0; i < texts.size(); ++i)
@@ -235,20 +235,20 @@ class Module : public Hookable<Module> {
       tensors[i] = state[i].second.handle();
     }
     Value missing, unexpected;
-    detail::check(host().module_load_state, required(), names.data(), tensors.data(),
+    detail::check(service::modules().load_state, required(), names.data(), tensors.data(),
                   static_cast<int64_t>(names.size()), load_flags(strict, assign), missing.slot(),
                   unexpected.slot());
     return {missing.strings(), unexpected.strings()};
   }
   // As a safetensors file.
   void save(const std::string& path) const {
-    detail::check(host().module_save, required(), path.c_str());
+    detail::check(service::files().module_save, required(), path.c_str());
   }
   // `assign`: the file is mapped as map_tensors does.
   LoadReport load(const std::string& path, bool strict = true, bool assign = false) const {
     Value missing, unexpected;
-    detail::check(host().module_load, required(), path.c_str(), load_flags(strict, assign),
-                  missing.slot(), unexpected.slot());
+    detail::check(service::files().module_load, required(), path.c_str(),
+                  load_flags(strict, assign), missing.slot(), unexpected.slot());
     return {missing.strings(), unexpected.strings()};
   }
 
@@ -264,8 +264,8 @@ class Module : public Hookable<Module> {
       value.tag = tag;
       value.as.pointer = handle;
     }
-    detail::check(host().module_assign, required(), name.data(), static_cast<int64_t>(name.size()),
-                  &value, flags);
+    detail::check(service::modules().assign, required(), name.data(),
+                  static_cast<int64_t>(name.size()), &value, flags);
   }
 
  private:
@@ -315,7 +315,7 @@ class Module : public Hookable<Module> {
   int64_t walk(int32_t what, bool recurse, bool remove_duplicate, tenon_value* names,
                tenon_value* items) const {
     int64_t count = 0;
-    detail::check(host().module_walk, required(),
+    detail::check(service::modules().walk, required(),
                   remove_duplicate ? what : what | TENON_WALK_DUPLICATES, recurse ? 1 : 0, &count,
                   names, items);
     return count;

@@ -107,7 +107,7 @@ class Member : public Handle {
       Handle::operator=(other);
   }
   ~Member() {
-    if (owner_ != nullptr) host().module_unbind(owner_, name_.data(), length());
+    if (owner_ != nullptr) service::modules().unbind(owner_, name_.data(), length());
   }
 
  protected:
@@ -115,7 +115,7 @@ class Member : public Handle {
   void bind(tenon_module* owner, const std::string& name) {
     static_assert(sizeof(Handle) == sizeof(void*), "a handle is one pointer");
     name_ = name;
-    check(host().module_bind, owner, name_.data(), length(),
+    check(service::modules().bind, owner, name_.data(), length(),
           reinterpret_cast<void**>(static_cast<Handle*>(this)));
     owner_ = owner;
   }
@@ -129,7 +129,7 @@ class Member : public Handle {
       given.tag = tag;
       given.as.pointer = value.handle();
     }
-    check(host().module_assign, owner_, name_.data(), length(), &given,
+    check(service::modules().assign, owner_, name_.data(), length(), &given,
           uint32_t{TENON_ASSIGN_MAKE_PARAMETER});
   }
 
@@ -144,7 +144,7 @@ class Member : public Handle {
 class Parameter : public Member<Tensor> {
  public:
   Parameter(ModuleBase& owner, const std::string& name) {
-    check(host().module_register_parameter, owner.handle(), name.c_str(),
+    check(service::modules().register_parameter, owner.handle(), name.c_str(),
           static_cast<tenon_tensor*>(nullptr));
     bind(owner.handle(), name);
   }
@@ -161,7 +161,7 @@ class Buffer : public Member<Tensor> {
  public:
   // Not persistent: it is not part of the state.
   Buffer(ModuleBase& owner, const std::string& name, bool persistent = true) {
-    check(host().module_register_buffer, owner.handle(), name.c_str(),
+    check(service::modules().register_buffer, owner.handle(), name.c_str(),
           static_cast<tenon_tensor*>(nullptr), persistent ? 1 : 0);
     bind(owner.handle(), name);
   }
@@ -176,7 +176,7 @@ class Buffer : public Member<Tensor> {
 class Child : public Member<Module> {
  public:
   Child(ModuleBase& owner, const std::string& name) {
-    check(host().module_register_child, owner.handle(), name.c_str(),
+    check(service::modules().register_child, owner.handle(), name.c_str(),
           static_cast<tenon_module*>(nullptr));
     bind(owner.handle(), name);
   }
@@ -195,7 +195,7 @@ template <class Definition>
 class ModuleOf : public detail::ModuleBase {
  public:
   Module module() const { return Module::borrow(handle()); }
-  bool training() const { return host().module_training(handle()) != 0; }
+  bool training() const { return service::modules().training(handle()) != 0; }
   // An attribute by name, of the type that the schema says; text and lists are the module's.
   template <char... name>
   decltype(auto) operator[](ArgumentName<name...>) const {
@@ -203,7 +203,7 @@ class ModuleOf : public detail::ModuleBase {
     static_assert(Attribute::known, "the schema has no attribute of this name");
     if constexpr (Attribute::known)
       return detail::from_value<typename Attribute::Type>(
-          host().module_attributes(handle())[Attribute::place.index]);
+          service::modules().attributes(handle())[Attribute::place.index]);
     else
       return detail::Unknown();
   }
@@ -221,7 +221,7 @@ class ModuleOf : public detail::ModuleBase {
   }
   // In the constructor of a definition with `own_forward_schema`.
   void set_forward_schema(const std::string& schema) {
-    detail::check(host().module_set_forward, handle(), schema.data(),
+    detail::check(service::modules().set_forward, handle(), schema.data(),
                   static_cast<int64_t>(schema.size()));
   }
 };
@@ -312,7 +312,7 @@ template <class D>
 void call_own_forward(const D& self, const tenon_value* arguments, tenon_value* results) {
   tenon_string schema{};
   int64_t count = 0;
-  check(host().module_forward, self.handle(), &schema, &count);
+  check(service::modules().forward, self.handle(), &schema, &count);
   std::vector<Value> given = self.forward(arguments);
   if (given.size() != static_cast<size_t>(count)) {
     throw_message(TENON_ERROR_TYPE, {self.module().type(), "(): forward gave ", given.size(),

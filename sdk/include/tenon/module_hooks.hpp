@@ -277,7 +277,7 @@ Hook add_module_hook(tenon_module* module, Function&& function, HookOptions opti
   const uint32_t flags = (options.prepend ? uint32_t{TENON_HOOK_PREPEND} : 0) |
                          (options.always_call ? uint32_t{TENON_HOOK_ALWAYS_CALL} : 0);
   tenon_hook* hook = nullptr;
-  check(host().module_add_hook, module, Kind::kind, flags, &run_module_hook<Kind, Kept>,
+  check(service::modules().add_hook, module, Kind::kind, flags, &run_module_hook<Kind, Kept>,
         static_cast<void*>(new Kept(std::forward<Function>(function))), &destroy_hook<Kept>, &hook);
   return Hook::take(hook);
 }

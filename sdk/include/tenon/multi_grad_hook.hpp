@@ -53,7 +53,7 @@ MultiHook register_multi_grad_hook(const std::vector<Tensor>& tensors, Function&
   for (size_t i = 0; i < tensors.size(); ++i) {
     shared->hooks.push_back(tensors[i].register_hook([shared, i](const Tensor& gradient) {
       if (shared->mode == MultiHookMode::any && !gradient.defined()) return;
-      const int64_t backward = host().backward_id();
+      const int64_t backward = service::graph().backward_id();
       std::vector<Tensor> gradients;
       {
         const std::lock_guard<std::mutex> lock(shared->mutex);

@@ -19,8 +19,8 @@ namespace detail {
 constexpr int64_t single_tuple = 1 + (int64_t{1} << 32);
 
 inline int64_t result_count(const tenon_op* op) {
-  const int64_t count = host().op_result_count(op);
-  return count == 1 && host().op_returns_tuple(op) != 0 ? single_tuple : count;
+  const int64_t count = service::ops().result_count(op);
+  return count == 1 && service::ops().returns_tuple(op) != 0 ? single_tuple : count;
 }
 
 [[noreturn]] __attribute__((cold, noinline)) inline void throw_result_count(const tenon_op* op,
@@ -29,9 +29,9 @@ inline int64_t result_count(const tenon_op* op) {
   const auto number = [](int64_t count) { return count == single_tuple ? 1 : count; };
   const auto kind = [](int64_t count) { return count == single_tuple ? "a tuple of " : ""; };
   const auto noun = [&](int64_t count) { return number(count) == 1 ? " result" : " results"; };
-  throw_message(TENON_ERROR_TYPE, {host().op_name(op), "() has ", kind(has), number(has), noun(has),
-                                   ", and is called for ", kind(asked), number(asked), noun(asked),
-                                   ": name a result type that fits, such as ",
+  throw_message(TENON_ERROR_TYPE, {service::ops().name(op), "() has ", kind(has), number(has),
+                                   noun(has), ", and is called for ", kind(asked), number(asked),
+                                   noun(asked), ": name a result type that fits, such as ",
                                    has == 1              ? "Tensor"
                                    : has == single_tuple ? "std::tuple<Tensor>"
                                    : has == 0            ? "void"
@@ -48,9 +48,9 @@ __attribute__((cold, noinline)) inline void check_result_count(const tenon_op* o
 // An override, a handler or a mode has given a result of another kind than the caller reads.
 [[noreturn]] __attribute__((cold, noinline)) inline void throw_result_kind(
     const tenon_op* op, tenon_value* results, int64_t count, int64_t at, const char* expected) {
-  const std::string_view name = host().op_name(op);
+  const std::string_view name = service::ops().name(op);
   const char* const found = kind_text(results[at]);
-  for (int64_t i = 0; i < count; ++i) host().value_release(&results[i]);
+  for (int64_t i = 0; i < count; ++i) service::values().release(&results[i]);
   throw_message(TENON_ERROR_TYPE,
                 {name.substr(name.rfind('.') + 1), "(): result ", at, " is ", found,
                  ", but the call reads it as ", expected, "; call tenon::Op(\"", name,
@@ -124,7 +124,7 @@ inline Result call_in_order(Slot slot, const tenon_op* op,
 // given.
 template <class Result, size_t Count>
 inline Result call_values(const tenon_op* op, const std::array<tenon_value, Count>& values) {
-  return call_in_order<Result>(host().op_call_filled, op, values);
+  return call_in_order<Result>(service::ops().call_filled, op, values);
 }
 
 // Without the arguments at the end that are not given.
@@ -133,7 +133,7 @@ inline Result call_given(const tenon_op* op, const std::array<tenon_value, 8>& v
   auto count = static_cast<int64_t>(values.size());
   while (count > 0 && values[static_cast<size_t>(count - 1)].tag == not_given.value().tag) --count;
   tenon_value results[max_results];
-  check(host().op_call_filled, op, values.data(), count, results);
+  check(service::ops().call_filled, op, values.data(), count, results);
   return FromResults<Result>::make(op, results);
 }
 
@@ -147,7 +147,7 @@ class Op {
   // static object of a plugin, which is made before its entry has run, finds it at the first use.
   explicit Op(std::string_view name) { find(name); }
   explicit Op(const tenon_op* handle) : op_(handle), result_count_(detail::result_count(handle)) {}
-  std::string name() const { return host().op_name(handle()); }
+  std::string name() const { return service::ops().name(handle()); }
   const tenon_op* handle() const {
     const tenon_op* op = __atomic_load_n(&op_, __ATOMIC_ACQUIRE);
     return __builtin_expect(op == nullptr, 0) ? find_later() : op;
@@ -168,7 +168,7 @@ class Op {
     const tenon_op* const op = handle_for<Result>();
     if constexpr (keywords == 0) {
       return detail::call_in_order<Result>(
-          host().op_call, op,
+          service::ops().call, op,
           std::array<tenon_value, sizeof...(Arguments)>{Argument(arguments).value()...});
     } else {
       constexpr size_t positional = sizeof...(Arguments) - keywords;
@@ -178,8 +178,9 @@ class Op {
       size_t v = 0, k = 0;
       (place(arguments, values.data(), v, names.data(), named.data(), k), ...);
       tenon_value results[detail::max_results];
-      detail::check(host().op_call_keywords, op, values.data(), static_cast<int64_t>(positional),
-                    names.data(), named.data(), static_cast<int64_t>(keywords), results);
+      detail::check(service::ops().call_keywords, op, values.data(),
+                    static_cast<int64_t>(positional), names.data(), named.data(),
+                    static_cast<int64_t>(keywords), results);
       return detail::FromResults<Result>::make(op, results);
     }
   }
@@ -207,13 +208,13 @@ class Op {
       later_ = new std::string(name);  // as long as the plugin
       return;
     }
-    detail::check(host().op_find, name.data(), static_cast<int64_t>(name.size()), &op_);
+    detail::check(service::ops().find, name.data(), static_cast<int64_t>(name.size()), &op_);
     result_count_ = detail::result_count(op_);
   }
   __attribute__((cold, noinline)) const tenon_op* find_later() const {
     if (later_ == nullptr) throw ArgumentError("the op handle is null");
     const tenon_op* op = nullptr;
-    detail::check(host().op_find, later_->data(), static_cast<int64_t>(later_->size()), &op);
+    detail::check(service::ops().find, later_->data(), static_cast<int64_t>(later_->size()), &op);
     const int64_t count = detail::result_count(op);
     __atomic_store_n(&op_, op, __ATOMIC_RELEASE);
     __atomic_store_n(&result_count_, count, __ATOMIC_RELEASE);
@@ -252,7 +253,7 @@ class WrappedOp {
  private:
   __attribute__((cold, noinline)) const tenon_op* find(int64_t asked, bool any) {
     const tenon_op* op = nullptr;
-    check(host().op_find, name_, static_cast<int64_t>(std::string_view(name_).size()), &op);
+    check(service::ops().find, name_, static_cast<int64_t>(std::string_view(name_).size()), &op);
     check_result_count(op, asked, any);
     __atomic_store_n(&op_, op, __ATOMIC_RELEASE);
     return op;

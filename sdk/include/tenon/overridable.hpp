@@ -46,7 +46,7 @@ struct WrittenArguments {
 
 inline bool type_dispatches(const tenon_tensor* tensor) {
   const tenon_tensor_view* view = tenon_tensor_get_view(tensor);
-  return (view->flags & TENON_TENSOR_TYPED) != 0 && host().type_dispatches(view->type) != 0;
+  return (view->flags & TENON_TENSOR_TYPED) != 0 && service::types().dispatches(view->type) != 0;
 }
 inline bool type_dispatches(const tenon_value& value) {
   if (value.tag == TENON_VALUE_TENSOR) return type_dispatches(value.as.tensor);
@@ -115,7 +115,7 @@ class TestingOverride {
 
  private:
   int64_t bind(const detail::WrittenArguments& written) const {
-    detail::check(host().op_bind, Op(op_).handle(), written.values.data(), written.count(),
+    detail::check(service::ops().bind, Op(op_).handle(), written.values.data(), written.count(),
                   written.names.data(), written.named.data(), written.keyword_count());
     return -1;
   }
@@ -147,8 +147,8 @@ inline bool is_tensor_like(const Argument& argument) {
 // Whether a call with these operands dispatches: on a type among them, in lists too, or to a mode.
 template <class... Arguments>
 bool has_tenon_function(const Arguments&... arguments) {
-  if (host().mode_count() > 0) return true;
-  if ((host().dispatch_disabled() & TENON_DISABLE_TYPES) != 0) return false;
+  if (service::modes().count() > 0) return true;
+  if ((service::modes().disabled() & TENON_DISABLE_TYPES) != 0) return false;
   return (false || ... || detail::type_dispatches(arguments));
 }
 

@@ -22,10 +22,10 @@ class OverrideEntry {
   // (`ops.prefer`). Loads the plugins of the types. ValueError when there is none.
   explicit OverrideEntry(const std::string& key, const std::string& provider = "")
       : op_(key.substr(0, key.find('['))) {
-    detail::check(host().override_find, key.c_str(), provider.c_str(), &entry_);
+    detail::check(service::types().override_find, key.c_str(), provider.c_str(), &entry_);
   }
-  std::string provider() const { return host().override_provider(entry_); }
-  bool enabled() const { return host().override_enabled(entry_) != 0; }
+  std::string provider() const { return service::types().override_provider(entry_); }
+  bool enabled() const { return service::types().override_enabled(entry_) != 0; }
   Op op() const { return op_; }
   const tenon_override* handle() const { return entry_; }
 
@@ -47,9 +47,9 @@ class OverrideEntry {
       }
     };
     (place(arguments), ...);
-    Results results = Results::of_count(host().op_result_count(op_.handle()));
-    detail::check(host().override_call, entry_, values.data(), v, names.data(), named.data(), k,
-                  results.slots());
+    Results results = Results::of_count(service::ops().result_count(op_.handle()));
+    detail::check(service::types().override_call, entry_, values.data(), v, names.data(),
+                  named.data(), k, results.slots());
     return results;
   }
 
@@ -64,9 +64,9 @@ class OverrideEntry {
 class OverrideDisabled {
  public:
   explicit OverrideDisabled(OverrideEntry entry) : entry_(entry) {
-    host().override_disable(entry_.handle());
+    service::types().override_disable(entry_.handle());
   }
-  ~OverrideDisabled() { host().override_enable(entry_.handle()); }
+  ~OverrideDisabled() { service::types().override_enable(entry_.handle()); }
   OverrideDisabled(const OverrideDisabled&) = delete;
   OverrideDisabled& operator=(const OverrideDisabled&) = delete;
 

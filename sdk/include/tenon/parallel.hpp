@@ -20,13 +20,13 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
                         tenon_error** error) -> tenon_status {
     return detail::guarded(error, [&] { (*static_cast<const Body*>(state))(from, to); });
   };
-  detail::check(host().parallel_for, begin, end, grain,
+  detail::check(service::threads().parallel_for, begin, end, grain,
                 static_cast<tenon_status (*)(void*, int64_t, int64_t, tenon_error**)>(chunk),
                 const_cast<void*>(static_cast<const void*>(&body)));
 }
 
-inline int32_t thread_count() { return host().thread_count(); }
-inline void set_thread_count(int32_t count) { host().thread_count_set(count); }
+inline int32_t thread_count() { return service::threads().count(); }
+inline void set_thread_count(int32_t count) { service::threads().count_set(count); }
 
 // Draw i is a pure function of `seed` and `offset + i`, so kernels may draw in parallel and in any
 // order.
@@ -44,14 +44,14 @@ struct Draws {
 };
 inline Draws reserve_draws(int64_t count) {
   Draws draws;
-  host().generator_reserve(count, &draws.seed, &draws.offset);
+  service::threads().generator_reserve(count, &draws.seed, &draws.offset);
   return draws;
 }
-inline void seed_generator(uint64_t seed) { host().generator_seed(seed); }
+inline void seed_generator(uint64_t seed) { service::threads().generator_seed(seed); }
 // State of the generator, and continuing from it, as a resumed training does.
 inline Draws generator_state() { return reserve_draws(0); }
 inline void set_generator_state(const Draws& state) {
-  host().generator_state_set(state.seed, state.offset);
+  service::threads().generator_state_set(state.seed, state.offset);
 }
 
 TENON_NAMESPACE_END

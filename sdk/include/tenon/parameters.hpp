@@ -230,12 +230,12 @@ constexpr bool gives(std::string_view type) {
 
 // Results are given: lists and texts in memory of the host.
 inline void* allocate_result(int64_t bytes) {
-  void* memory = host().allocate(bytes == 0 ? 1 : bytes);
+  void* memory = service::values().allocate(bytes == 0 ? 1 : bytes);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
 inline void give_text(std::string_view text, tenon_value* slot) {
-  check(host().string_create, text.data(), static_cast<int64_t>(text.size()), slot);
+  check(service::values().string_create, text.data(), static_cast<int64_t>(text.size()), slot);
 }
 template <class List>
 void give_list(const List& list, tenon_value* slot) {
@@ -284,7 +284,7 @@ inline void give_copy(const tenon_value& value, tenon_value* slot) {
     case TENON_VALUE_STRING:
       return give_text(std::string_view(value.as.string, value.length), slot);
     case TENON_VALUE_TENSOR:
-      host().tensor_retain(value.as.tensor);
+      service::tensors().retain(value.as.tensor);
       break;
     case TENON_VALUE_INT_LIST:
       return give_list(IntList(value.as.integers, value.length), slot);

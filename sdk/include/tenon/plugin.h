@@ -1,6 +1,7 @@
 /* Umbrella for plugins in C: the boundary, and macros that write a definition's facts and its
  * descriptor from one mention.
  *
+ *   TENON_USES(tensors, 1)
  *   static tenon_status TENON_CALL square(void* self, tenon_context* context,
  *                                         const tenon_value* arguments, tenon_value* results,
  *                                         tenon_error** error);
@@ -21,6 +22,22 @@
 
 /* The host, from the moment at which it calls the plugin's entry. Any thread. */
 extern __attribute__((visibility("hidden"))) const tenon_host* tenon_plugin_host;
+
+/* Declares that this file uses a service of the host, and the pointer to its table, which the host
+ * fills before the plugin's init: TENON_USES(tensors, 1) declares tenon_tensors. The version, a
+ * number, is the oldest that has the slots that are called. */
+#define TENON_USES(service, number) \
+  TENON_USES_SERVICE(tenon_##service, tenon_##service##_service, "tenon." #service, number)
+/* Declares that this file uses a service of another plugin: TENON_USES_SERVICE(words,
+ * words_service, "words", 1) declares the pointer words. */
+#define TENON_USES_SERVICE(pointer, Table, service_name, number)                                  \
+  TENON_FACT(uses_##pointer,                                                                      \
+             "{\"uses\":{\"service\":\"" service_name "\",\"version\":" TENON_TEXT(number) "}}"); \
+  static const Table* pointer;                                                                    \
+  static const tenon_use tenon_use_of_##pointer = {sizeof(tenon_use), number, service_name,       \
+                                                   (const void**)&pointer};                       \
+  TENON_ENTRY_PLACE("tenon_uses")                                                                 \
+  static const tenon_use* const tenon_use_entry_##pointer = &tenon_use_of_##pointer;
 
 /* Checks the text of a fact. Clang does not look into literals while it compiles: there the host
  * reports the fact when it reads the file. */
@@ -101,6 +118,17 @@ extern __attribute__((visibility("hidden"))) const tenon_host* tenon_plugin_host
   TENON_REGISTER(module, name, .schema = schema_text, .forward_schema = forward_text,          \
                  .doc = doc_text, __VA_ARGS__)
 
+/* Provides a service. `name`: an identifier, unique in the plugin; the name for users; the version, a
+ * number; the table, a static object that begins with {sizeof table, version}. */
+#define TENON_SERVICE(name, service_name, number, doc_text, table_object)                         \
+  TENON_CHECK_TEXT(doc_text);                                                                     \
+  TENON_FACT(service_##name, "{\"service\":{\"name\":\"" service_name                             \
+                             "\",\"version\":" TENON_TEXT(number) ",\"doc\":\"" doc_text "\"}}"); \
+  static const tenon_service_descriptor tenon_service_##name = {                                  \
+      sizeof(tenon_service_descriptor), 0, service_name, doc_text, &(table_object).head};         \
+  TENON_ENTRY_PLACE("tenon_services")                                                             \
+  static const tenon_service_descriptor* const tenon_service_entry_##name = &tenon_service_##name;
+
 /* The plugin: its id and version, once; then .init and .shutdown of tenon_plugin, if any. */
 #define TENON_PLUGIN(plugin_id, ...)                                                              \
   TENON_FACT(plugin_##plugin_id, \
@@ -113,12 +141,12 @@ extern __attribute__((visibility("hidden"))) const tenon_host* tenon_plugin_host
       const tenon_host* host, const tenon_plugin** plugin, tenon_error** error);                  \
   tenon_status TENON_CALL tenon_plugin_entry(const tenon_host* host, const tenon_plugin** plugin, \
                                              tenon_error** error) {                               \
-    static tenon_plugin table = {.size = sizeof(tenon_plugin),                                    \
-                                 .abi_major = TENON_ABI_MAJOR,                                    \
-                                 .abi_minor = TENON_TARGET_MINOR,                                 \
-                                 .id = #plugin_id,                                                \
-                                 .version = __VA_ARGS__};                                         \
-    return tenon_enter(host, &table, plugin, error);                                              \
+    static tenon_plugin tenon_table = {.size = sizeof(tenon_plugin),                              \
+                                       .abi_major = TENON_ABI_MAJOR,                              \
+                                       .abi_minor = TENON_TARGET_MINOR,                           \
+                                       .id = #plugin_id,                                          \
+                                       .version = __VA_ARGS__};                                   \
+    return tenon_enter(host, &tenon_table, plugin, error);                                        \
   }
 #define TENON_FIRST(first, ...) first
 #ifdef __clang__

@@ -60,9 +60,9 @@ struct PluginFact {
   }
 };
 
-// The host for static objects of the plugin, before the entry is called: the process's host, which
-// has judged the file by its facts; one that calls nothing where libtenon is not visible to the
-// plugin.
+// The host and its services for static objects of the plugin, before the entry is called: the
+// process's, which has judged the file by its facts; functions that abort where libtenon is not
+// visible to the plugin, and in place of other plugins' services.
 #if defined(__clang__)
 // It stands for slots of every type, and reads none of what they are given.
 [[clang::no_sanitize("function")]]
@@ -78,16 +78,16 @@ call_too_early() noexcept {
 inline void meet_host_early() noexcept {
   PluginHost& plugin = plugin_host();
   if (plugin.host != nullptr) return;
-  if (tenon_host_get != nullptr) {
-    plugin.host = tenon_host_get();
-    return;
+  static void (*none[128])();
+  for (auto& slot : none) slot = call_too_early;
+  const tenon_host* early = tenon_host_get != nullptr ? tenon_host_get() : nullptr;
+  plugin.host = early != nullptr ? early : reinterpret_cast<const tenon_host*>(none);
+  for (const tenon_use* const* use = __start_tenon_uses; use != __stop_tenon_uses; ++use) {
+    const void* table = nullptr;
+    if (early != nullptr && std::strncmp((*use)->name, "tenon.", 6) == 0)
+      early->service((*use)->name, (*use)->version, &table, nullptr, nullptr);
+    *(*use)->table = table != nullptr ? table : none;
   }
-  static tenon_host none{};
-  void (*const call)() = call_too_early;
-  for (auto* slot = reinterpret_cast<char*>(&none.error_set);
-       slot < reinterpret_cast<char*>(&none + 1); slot += sizeof call)
-    std::memcpy(slot, &call, sizeof call);
-  plugin.host = &none;
 }
 
 // The arguments of TENON_PLUGIN.

@@ -1,6 +1,7 @@
 /* How definitions reach the plugin's table: each leaves a pointer to its descriptor in a section of
  * its kind, and the plugin's entry puts these sections into the table. The host registers by name,
- * types after their parents: the order of files and of definitions does not matter. */
+ * types after their parents: the order of files and of definitions does not matter. Needs of
+ * services are collected in the same way, and the host fills them. */
 #ifndef TENON_REGISTRATION_H
 #define TENON_REGISTRATION_H
 
@@ -32,7 +33,10 @@ TENON_ENTRIES(op)
 TENON_ENTRIES(module)
 TENON_ENTRIES(type)
 TENON_ENTRIES(override)
+TENON_ENTRIES(service)
 #undef TENON_ENTRIES
+TENON_SECTION_BOUND tenon_use* const __start_tenon_uses[];
+TENON_SECTION_BOUND tenon_use* const __stop_tenon_uses[];
 #undef TENON_SECTION_BOUND
 
 /* Points the table at all that the files of this plugin define. */
@@ -45,6 +49,10 @@ static inline void tenon_collect_entries(tenon_plugin* table) {
   table->type_count = __stop_tenon_types - __start_tenon_types;
   table->overrides = __start_tenon_overrides;
   table->override_count = __stop_tenon_overrides - __start_tenon_overrides;
+  table->services = __start_tenon_services;
+  table->service_count = __stop_tenon_services - __start_tenon_services;
+  table->uses = __start_tenon_uses;
+  table->use_count = __stop_tenon_uses - __start_tenon_uses;
 }
 
 #endif

@@ -12,10 +12,10 @@
 TENON_NAMESPACE_BEGIN
 
 inline void add_plugin_path(const std::string& folder) {
-  detail::check(host().plugin_path_add, folder.c_str());
+  detail::check(service::plugins().path_add, folder.c_str());
 }
 inline void load_plugin(const std::string& id_or_path) {
-  detail::check(host().plugin_load, id_or_path.c_str());
+  detail::check(service::plugins().load, id_or_path.c_str());
 }
 
 // Choices of unload for a plugin that cannot go yet: what it does while nodes of graphs, modules or
@@ -33,8 +33,8 @@ enum class Unload : uint32_t {
 inline Json unload(const std::string& plugin, Unload choice = Unload::refuse,
                    int64_t timeout_ms = -1) {
   Json report;
-  detail::check(host().plugin_unload, plugin.c_str(), static_cast<uint32_t>(choice), timeout_ms,
-                report.slot());
+  detail::check(service::plugins().unload, plugin.c_str(), static_cast<uint32_t>(choice),
+                timeout_ms, report.slot());
   return report;
 }
 // Puts the plugin's file, as it is now, in place of the code that is active: calls that begin after
@@ -43,14 +43,14 @@ inline Json unload(const std::string& plugin, Unload choice = Unload::refuse,
 // loaded. [any-thread]
 inline uint64_t reload(const std::string& id_or_path) {
   uint64_t generation = 0;
-  detail::check(host().plugin_reload, id_or_path.c_str(), &generation);
+  detail::check(service::plugins().reload, id_or_path.c_str(), &generation);
   return generation;
 }
 
 // Reads and checks a config file; every fault is in the one error. Runs no plugin code.
 inline Json read_config(const std::string& path) {
   Json config;
-  detail::check(host().config_read, path.c_str(), config.slot());
+  detail::check(service::configs().read, path.c_str(), config.slot());
   return config;
 }
 // Reads a config with further sections, which a JSON Schema describes: the slot
@@ -58,53 +58,54 @@ inline Json read_config(const std::string& path) {
 // the application.
 inline Json read_config(const std::string& path, const Json& sections) {
   Json config;
-  detail::check(host().config_read_sections, path.c_str(), sections.handle(), config.slot());
+  detail::check(service::configs().read_sections, path.c_str(), sections.handle(), config.slot());
   return config;
 }
 // JSON Schema of configs with these sections, for editors. Undefined sections: the host's keys.
 inline Json config_schema(const Json& sections = {}) {
   Json schema;
-  detail::check(host().config_schema, sections.handle(), schema.slot());
+  detail::check(service::configs().schema, sections.handle(), schema.slot());
   return schema;
 }
 // Applies its plugins, search paths and op preferences.
 inline void apply_config(const Json& config) {
-  detail::check(host().config_apply, config.handle());
+  detail::check(service::configs().apply, config.handle());
 }
 
 // Applies a config without running plugin code: plugins with "load": "eager" wait for their first
 // use.
 inline void apply_config_lazily(const Json& config) {
-  detail::check(host().config_apply_lazily, config.handle());
+  detail::check(service::configs().apply_lazily, config.handle());
 }
 
 // Listings, from facts alone: "plugins", "ops", "op"...; share/tenon/documents.md has the kinds and
 // their shapes.
 inline Json describe(const std::string& what, const std::string& name = "") {
   Json document;
-  detail::check(host().describe, what.c_str(), name.c_str(), document.slot());
+  detail::check(service::documents().describe, what.c_str(), name.c_str(), document.slot());
   return document;
 }
 // Counts recorded calls by provider while they are alive, from now on: describe("live"). Returns
 // whether it was on. With TENON_LIVE in the environment it is on from the start, and what is alive
 // when the program ends is printed.
-inline bool track_live(bool enabled) { return host().live_tracking_set(enabled ? 1 : 0) != 0; }
+inline bool track_live(bool enabled) { return service::graph().tracking_set(enabled ? 1 : 0) != 0; }
 inline std::string signature(const std::string& op) {
   Value text;
-  detail::check(host().op_signature, op.c_str(), text.slot());
+  detail::check(service::ops().signature, op.c_str(), text.slot());
   return text.text();
 }
 
 // A module from its document: {"type": "Sequential", "layers": [...]}.
 inline Module create_module(const Json& document) {
   tenon_module* module = nullptr;
-  detail::check(host().module_create_json, document.handle(), &module);
+  detail::check(service::modules().create_json, document.handle(), &module);
   return Module::take(module);
 }
 
 // Module::save with metadata, an object of strings, in the file's "__metadata__".
 inline void save_module(const Module& module, const std::string& path, const Json& metadata) {
-  detail::check(host().module_save_metadata, module.handle(), path.c_str(), metadata.handle());
+  detail::check(service::files().module_save_metadata, module.handle(), path.c_str(),
+                metadata.handle());
 }
 
 // safetensors files. Saving replaces the file as a whole or leaves the old one. A tensor of another
@@ -121,12 +122,12 @@ inline void save_tensors(const std::string& path,
     names.push_back({name.data(), static_cast<int64_t>(name.size())});
     handles.push_back(tensor.handle());
   }
-  detail::check(host().tensors_save_metadata, path.c_str(), names.data(), handles.data(),
+  detail::check(service::files().tensors_save_metadata, path.c_str(), names.data(), handles.data(),
                 static_cast<int64_t>(names.size()), metadata.handle());
 }
 namespace detail {
 inline std::vector<std::pair<std::string, Tensor>> read_tensors(
-    decltype(tenon_host::tensors_load) read, const std::string& path) {
+    decltype(tenon_files_service::tensors_load) read, const std::string& path) {
   Value names, tensors;
   check(read, path.c_str(), names.slot(), tensors.slot());
   const std::vector<std::string> texts = names.strings();
@@ -137,28 +138,29 @@ inline std::vector<std::pair<std::string, Tensor>> read_tensors(
 }
 }  // namespace detail
 inline std::vector<std::pair<std::string, Tensor>> load_tensors(const std::string& path) {
-  return detail::read_tensors(host().tensors_load, path);
+  return detail::read_tensors(service::files().tensors_load, path);
 }
 // Maps the tensors of a file without a copy: a page of the file is read when it is first used.
 // Writing to a tensor changes it alone, never the file, which must not be shortened as long as a
 // tensor is used.
 inline std::vector<std::pair<std::string, Tensor>> map_tensors(const std::string& path) {
-  return detail::read_tensors(host().tensors_map, path);
+  return detail::read_tensors(service::files().tensors_map, path);
 }
 // The metadata of such a file, an object of strings.
 inline Json tensors_metadata(const std::string& path) {
   Json metadata;
-  detail::check(host().tensors_metadata, path.c_str(), metadata.slot());
+  detail::check(service::files().tensors_metadata, path.c_str(), metadata.slot());
   return metadata;
 }
 inline void write_file(const std::string& path, std::string_view data) {
-  detail::check(host().file_write, path.c_str(), data.data(), static_cast<int64_t>(data.size()));
+  detail::check(service::files().write, path.c_str(), data.data(),
+                static_cast<int64_t>(data.size()));
 }
 
 // Returns large blocks that the allocator keeps for reuse to the system, and sets how many bytes it
 // may keep; a negative limit leaves it as it is.
 inline void release_cached_memory(int64_t keep_limit = -1) {
-  host().memory_release_cached(keep_limit);
+  service::values().release_cached_memory(keep_limit);
 }
 
 TENON_NAMESPACE_END

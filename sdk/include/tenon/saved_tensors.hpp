@@ -39,13 +39,13 @@ class SavedTensorsHooks {
     hooks.drop = [](void*, void* packed) { delete static_cast<Packed*>(packed); };
     hooks.destroy = [](void* state) { delete static_cast<Both*>(state); };
     tenon_error* error = nullptr;
-    const tenon_status status = host().saved_hooks_push(&hooks, &error);
+    const tenon_status status = service::autograd().saved_hooks_push(&hooks, &error);
     if (status != TENON_OK) {
       delete both;
       detail::throw_error(status, error);
     }
   }
-  ~SavedTensorsHooks() { host().saved_hooks_pop(nullptr); }
+  ~SavedTensorsHooks() { service::autograd().saved_hooks_pop(nullptr); }
   SavedTensorsHooks(const SavedTensorsHooks&) = delete;
   SavedTensorsHooks& operator=(const SavedTensorsHooks&) = delete;
 
@@ -79,9 +79,10 @@ class AllowMutationOnSavedTensors
 class DisableSavedTensorsHooks {
  public:
   explicit DisableSavedTensorsHooks(std::string_view message) {
-    detail::check(host().saved_hooks_disable, message.data(), static_cast<int64_t>(message.size()));
+    detail::check(service::autograd().saved_hooks_disable, message.data(),
+                  static_cast<int64_t>(message.size()));
   }
-  ~DisableSavedTensorsHooks() { host().saved_hooks_pop(nullptr); }
+  ~DisableSavedTensorsHooks() { service::autograd().saved_hooks_pop(nullptr); }
   DisableSavedTensorsHooks(const DisableSavedTensorsHooks&) = delete;
   DisableSavedTensorsHooks& operator=(const DisableSavedTensorsHooks&) = delete;
 };

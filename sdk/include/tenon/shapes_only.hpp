@@ -20,8 +20,8 @@ TENON_NAMESPACE_BEGIN
 // elements is a NotImplementedError. Scopes nest.
 class ShapesOnly {
  public:
-  ShapesOnly() : outer_(host().shapes_only_set(&multiply_adds_)) {}
-  ~ShapesOnly() { host().shapes_only_set(outer_); }
+  ShapesOnly() : outer_(service::modes().shapes_only_set(&multiply_adds_)) {}
+  ~ShapesOnly() { service::modes().shapes_only_set(outer_); }
   ShapesOnly(const ShapesOnly&) = delete;
   ShapesOnly& operator=(const ShapesOnly&) = delete;
 

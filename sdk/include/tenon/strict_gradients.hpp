@@ -10,8 +10,8 @@ TENON_NAMESPACE_BEGIN
 class StrictGradients {
  public:
   explicit StrictGradients(bool enabled = true)
-      : previous_(host().strict_gradients_set(enabled ? 1 : 0)) {}
-  ~StrictGradients() { host().strict_gradients_set(previous_); }
+      : previous_(service::autograd().strict_gradients_set(enabled ? 1 : 0)) {}
+  ~StrictGradients() { service::autograd().strict_gradients_set(previous_); }
   StrictGradients(const StrictGradients&) = delete;
   StrictGradients& operator=(const StrictGradients&) = delete;
 

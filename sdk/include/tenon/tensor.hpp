@@ -31,11 +31,11 @@ class Tensor {
     return tensor;
   }
   static Tensor borrow(tenon_tensor* handle) noexcept {
-    if (handle != nullptr) host().tensor_retain(handle);
+    if (handle != nullptr) service::tensors().retain(handle);
     return take(handle);
   }
   Tensor(const Tensor& other) noexcept : handle_(other.handle_) {
-    if (handle_ != nullptr) host().tensor_retain(handle_);
+    if (handle_ != nullptr) service::tensors().retain(handle_);
   }
   Tensor(Tensor&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Tensor& operator=(Tensor other) noexcept {
@@ -43,7 +43,7 @@ class Tensor {
     return *this;
   }
   ~Tensor() {
-    if (handle_ != nullptr) host().tensor_release(handle_);
+    if (handle_ != nullptr) service::tensors().release(handle_);
   }
 
   bool defined() const { return handle_ != nullptr; }
@@ -68,7 +68,7 @@ class Tensor {
     const uint32_t flags = view_record().flags;
     // The base of a view may have been changed, and so may the components of a typed tensor.
     if ((flags & (TENON_TENSOR_VIEW | TENON_TENSOR_TYPED)) != 0)
-      return host().tensor_requires_grad(handle_) != 0;
+      return service::autograd().requires_grad(handle_) != 0;
     return (flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
   }
   // Made in inference mode: cannot be saved for a backward.
@@ -106,7 +106,7 @@ class Tensor {
       return numel() == 1 ? to_vector<T>().front() : T(item<typename T::value_type>());
     } else {
       tenon_value value{};
-      detail::check(host().tensor_item, handle_, &value);
+      detail::check(service::tensors().item, handle_, &value);
       return Scalar(value).to<T>();
     }
   }
@@ -115,21 +115,21 @@ class Tensor {
   std::vector<T> to_vector() const;
   std::string text() const {
     Value text;
-    detail::check(host().tensor_text, handle_, text.slot());
+    detail::check(service::tensors().text, handle_, text.slot());
     return text.text();
   }
 
   // ---- autograd ----
   Tensor& requires_grad_(bool requires_grad = true) {
-    detail::check(host().tensor_set_requires_grad, handle_, requires_grad ? 1 : 0);
+    detail::check(service::autograd().set_requires_grad, handle_, requires_grad ? 1 : 0);
     return *this;
   }
-  bool is_leaf() const { return host().tensor_is_leaf(handle_) != 0; }
-  Tensor grad() const { return take(host().tensor_grad(handle_)); }
+  bool is_leaf() const { return service::autograd().is_leaf(handle_) != 0; }
+  Tensor grad() const { return take(service::autograd().grad(handle_)); }
   void set_grad(const Tensor& grad) {
-    detail::check(host().tensor_set_grad, handle_, grad.handle_);
+    detail::check(service::autograd().set_grad, handle_, grad.handle_);
   }
-  void retain_grad() { detail::check(host().tensor_retain_grad, handle_); }
+  void retain_grad() { detail::check(service::autograd().retain_grad, handle_); }
   // The recorded call that made it; undefined on leaves and constants.
   inline Node grad_fn() const;
   // `function(const Tensor& gradient)` runs with every gradient of this tensor; what it returns, if
@@ -144,10 +144,10 @@ class Tensor {
   inline void remove_hook(int64_t id) const;
   Tensor detach() const {
     tenon_tensor* result = nullptr;
-    detail::check(host().tensor_detach, handle_, &result);
+    detail::check(service::autograd().detach, handle_, &result);
     return take(result);
   }
-  int64_t version() const { return host().tensor_version(handle_); }
+  int64_t version() const { return service::tensors().version(handle_); }
   // Accumulates into the leaves' .grad. Without a seed the tensor must have one element.
   inline void backward(const Tensor& seed = {}, bool retain_graph = false,
                        bool create_graph = false) const;
@@ -163,7 +163,7 @@ class Tensor {
  private:
   [[noreturn, gnu::cold, gnu::noinline]] void fail_no_data() const {
     detail::throw_message(TENON_ERROR_TYPE,
-                          {"a ", host().type_name(view_record().type),
+                          {"a ", service::types().name(view_record().type),
                            " has a shape but no data; convert it with ensure_tensor first"});
   }
   tenon_tensor* handle_;
@@ -300,7 +300,7 @@ inline std::vector<Tensor> Value::tensors() const {
 // and complex dtypes alone.
 inline DType common_dtype(DType a, DType b) {
   const tenon_dtype common =
-      host().promote_dtypes(static_cast<tenon_dtype>(a), static_cast<tenon_dtype>(b));
+      service::tensors().promote_dtypes(static_cast<tenon_dtype>(a), static_cast<tenon_dtype>(b));
   if (common == TENON_DTYPE_NONE && a != b) {
     detail::throw_message(TENON_ERROR_TYPE,
                           {dtype_text(a), " and ", dtype_text(b),
@@ -314,8 +314,8 @@ inline DType common_dtype(DType a, DType b) {
 // Uninitialized, contiguous.
 inline Tensor empty_tensor(IntList shape, DType dtype = f32) {
   tenon_tensor* result = nullptr;
-  detail::check(host().tensor_empty, static_cast<tenon_dtype>(dtype), shape.size(), shape.data(),
-                &result);
+  detail::check(service::tensors().empty, static_cast<tenon_dtype>(dtype), shape.size(),
+                shape.data(), &result);
   return Tensor::take(result);
 }
 inline Tensor empty_tensor(std::initializer_list<int64_t> shape, DType dtype = f32) {
@@ -325,7 +325,7 @@ inline Tensor empty_tensor(std::initializer_list<int64_t> shape, DType dtype = f
 // kernels.
 inline Tensor alias_tensor(const Tensor& base, IntList shape, IntList strides, int64_t offset) {
   tenon_tensor* result = nullptr;
-  detail::check(host().tensor_alias, base.handle(), shape.size(), shape.data(), strides.data(),
+  detail::check(service::tensors().alias, base.handle(), shape.size(), shape.data(), strides.data(),
                 offset, &result);
   return Tensor::take(result);
 }
@@ -334,7 +334,7 @@ inline Tensor alias_tensor(const Tensor& base, IntList shape, IntList strides, i
 inline Tensor alias_tensor_as(const Tensor& base, DType dtype, IntList shape, IntList strides,
                               int64_t offset) {
   tenon_tensor* result = nullptr;
-  detail::check(host().tensor_alias_as, base.handle(), static_cast<tenon_dtype>(dtype),
+  detail::check(service::tensors().alias_as, base.handle(), static_cast<tenon_dtype>(dtype),
                 shape.size(), shape.data(), strides.data(), offset, &result);
   return Tensor::take(result);
 }
@@ -342,16 +342,16 @@ inline Tensor alias_tensor_as(const Tensor& base, DType dtype, IntList shape, In
 inline Tensor wrap_buffer(void* data, IntList shape, IntList strides, DType dtype, void* owner,
                           void (*release)(void*)) {
   tenon_tensor* result = nullptr;
-  detail::check(host().tensor_wrap, static_cast<tenon_dtype>(dtype), shape.size(), shape.data(),
-                strides.data(), data, owner, release, &result);
+  detail::check(service::tensors().wrap, static_cast<tenon_dtype>(dtype), shape.size(),
+                shape.data(), strides.data(), data, owner, release, &result);
   return Tensor::take(result);
 }
 // Kernel-level copy with conversion and broadcasting; not recorded.
 inline void copy_elements(const Tensor& destination, const Tensor& source) {
-  detail::check(host().tensor_copy, destination.handle(), source.handle());
+  detail::check(service::tensors().copy, destination.handle(), source.handle());
 }
 inline void fill_elements(const Tensor& destination, const Scalar& number) {
-  detail::check(host().tensor_fill, destination.handle(), &number.value());
+  detail::check(service::tensors().fill, destination.handle(), &number.value());
 }
 // `source` converted to `dtype` and contiguous: itself when it is so already. Not recorded: for
 // kernels.

@@ -16,7 +16,7 @@ inline std::string suggestion(std::string_view word, const std::vector<std::stri
   list.reserve(candidates.size());
   for (const std::string& candidate : candidates) list.push_back(detail::string_of(candidate));
   Value text;
-  detail::check(host().text_suggestion, word.data(), static_cast<int64_t>(word.size()),
+  detail::check(service::values().suggestion, word.data(), static_cast<int64_t>(word.size()),
                 static_cast<const tenon_string*>(list.data()), static_cast<int64_t>(list.size()),
                 text.slot());
   return text.text();
@@ -26,7 +26,7 @@ inline std::string suggestion(std::string_view word, const std::vector<std::stri
 // or \u202e. Line breaks and tabs stay. Any thread.
 inline std::string printable(std::string_view bytes) {
   Value text;
-  detail::check(host().text_printable, bytes.data(), static_cast<int64_t>(bytes.size()),
+  detail::check(service::values().printable, bytes.data(), static_cast<int64_t>(bytes.size()),
                 text.slot());
   return text.text();
 }

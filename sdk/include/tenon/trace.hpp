@@ -37,10 +37,10 @@ class TraceScope {
   // Each line is handed over as it happens. `write` must not call ops.
   TraceScope(TraceFormat format, std::function<void(std::string_view)> write)
       : write_(std::move(write)) {
-    detail::check(host().trace_enter, format == TraceFormat::json ? 1 : 0, &TraceScope::hand_over,
-                  static_cast<void*>(this), &trace_);
+    detail::check(service::modes().trace_enter, format == TraceFormat::json ? 1 : 0,
+                  &TraceScope::hand_over, static_cast<void*>(this), &trace_);
   }
-  ~TraceScope() { host().trace_leave(trace_, nullptr); }
+  ~TraceScope() { service::modes().trace_leave(trace_, nullptr); }
   TraceScope(const TraceScope&) = delete;
   TraceScope& operator=(const TraceScope&) = delete;
 

@@ -116,7 +116,7 @@ class Results {
   Results& operator=(const Results&) = delete;
   ~Results() {
     for (tenon_value& value : values_) {
-      if (value.tag >= TENON_VALUE_STRING) host().value_release(&value);
+      if (value.tag >= TENON_VALUE_STRING) service::values().release(&value);
     }
   }
 
@@ -160,7 +160,7 @@ struct MayDecline<Results> : std::true_type {};
 // As it is printed: None, 0.4, tensor(1.), ScalarTensor(N=5, value=2).
 inline std::string text_of(const Argument& value) {
   Value text;
-  detail::check(host().value_text, &value.value(), text.slot());
+  detail::check(service::values().text, &value.value(), text.slot());
   return text.text();
 }
 inline std::string text_of(const Value& value) { return text_of(Argument(value.get())); }
@@ -168,13 +168,13 @@ inline std::string text_of(const Value& value) { return text_of(Argument(value.g
 // ---- types of tensors ----
 
 inline std::string type_name(const Tensor& tensor) {
-  return host().type_name(tensor.view_record().type);
+  return service::types().name(tensor.view_record().type);
 }
 // A plain Tensor: itself, or what its type's conversion makes; numbers become tensors of rank 0,
 // lists of rank 1.
 inline Tensor ensure_tensor(const Tensor& tensor) {
   tenon_tensor* result = nullptr;
-  detail::check(host().tensor_to_plain, tensor.handle(), &result);
+  detail::check(service::types().to_plain, tensor.handle(), &result);
   return Tensor::take(result);
 }
 inline Tensor ensure_tensor(const Argument& argument) {
@@ -296,7 +296,7 @@ uint32_t type_id() {
       layout.component_offsets = offsets;
     }
     uint32_t found = 0;
-    check(host().type_find_layout, T::name, &layout, &found);
+    check(service::types().find_layout, T::name, &layout, &found);
     return found;
   }();
   return id;
@@ -308,7 +308,7 @@ T* payload_of(const tenon_tensor* tensor) {
     static T nothing{};
     return &nothing;
   } else {
-    return static_cast<T*>(host().typed_payload(tensor));
+    return static_cast<T*>(service::types().payload(tensor));
   }
 }
 
@@ -345,7 +345,7 @@ bool is(const Tensor& tensor) {
   const tenon_tensor_view& view = tensor.view_record();
   if ((view.flags & TENON_TENSOR_TYPED) == 0) return false;
   const uint32_t expected = detail::type_id<T>();
-  return view.type == expected || host().type_is(view.type, expected) != 0;
+  return view.type == expected || service::types().is(view.type, expected) != 0;
 }
 // Its payload; null when it is of another type. Valid as long as the tensor.
 template <class T>
@@ -374,17 +374,17 @@ Tensor make(Arguments&&... arguments) {
   tenon_tensor* result = nullptr;
   if constexpr (detail::TypeHas_shape<T>::value) {
     const auto shape = payload.shape();
-    detail::check(host().typed_create, detail::type_id<T>(), dtype,
+    detail::check(service::types().create, detail::type_id<T>(), dtype,
                   static_cast<int64_t>(shape.size()), shape.data(), place, &result);
   } else if constexpr (detail::component_count<T>() == 1) {
     const Tensor& component = payload.*(T::components[0].member);
     if (!component.defined())
       detail::throw_message(TENON_ERROR_VALUE, {T::name, " needs its tensor"});
     const auto shape = component.shape();
-    detail::check(host().typed_create, detail::type_id<T>(), dtype, shape.size(), shape.data(),
+    detail::check(service::types().create, detail::type_id<T>(), dtype, shape.size(), shape.data(),
                   place, &result);
   } else {
-    detail::check(host().typed_create, detail::type_id<T>(), dtype, int64_t{0},
+    detail::check(service::types().create, detail::type_id<T>(), dtype, int64_t{0},
                   static_cast<const int64_t*>(nullptr), place, &result);
   }
   if constexpr (!std::is_empty_v<T>) ::new (memory) T(std::move(payload));
@@ -400,7 +400,7 @@ Tensor wrap(const Tensor& tensor, Arguments&&... arguments) {
   void** const place =
       std::is_empty_v<T> ? nullptr : &memory;  // null: the parent's payload, if any
   tenon_tensor* result = nullptr;
-  detail::check(host().typed_wrap, detail::type_id<T>(), tensor.handle(), place, &result);
+  detail::check(service::types().wrap, detail::type_id<T>(), tensor.handle(), place, &result);
   if constexpr (!std::is_empty_v<T>) ::new (memory) T(std::move(payload));
   return Tensor::take(result);
 }
@@ -415,8 +415,8 @@ class Call {
   Call& operator=(const Call&) = delete;
 
   Op op() const { return Op(call_->op); }
-  std::string name() const { return host().op_name(call_->op); }  // "nn.functional.gelu"
-  std::string short_name() const {                                // "gelu"
+  std::string name() const { return service::ops().name(call_->op); }  // "nn.functional.gelu"
+  std::string short_name() const {                                     // "gelu"
     const std::string full = name();
     const size_t dot = full.rfind('.');
     return dot == std::string::npos ? full : full.substr(dot + 1);
@@ -426,7 +426,7 @@ class Call {
   Span<const uint32_t> types() const { return {call_->types, call_->type_count}; }
   std::vector<std::string> type_names() const {
     std::vector<std::string> names(static_cast<size_t>(types().size()));
-    for (size_t i = 0; i < names.size(); ++i) names[i] = host().type_name(call_->types[i]);
+    for (size_t i = 0; i < names.size(); ++i) names[i] = service::types().name(call_->types[i]);
     return names;
   }
   // One for each parameter, defaults filled in.
@@ -484,8 +484,8 @@ class Call {
 
   // Runs the next handler up the line of descent; at its end the op itself, results made the type.
   Results call_parent() const {
-    Results results = Results::of_count(host().op_result_count(call_->op));
-    detail::check(host().call_parent, call_, static_cast<const tenon_value*>(nullptr),
+    Results results = Results::of_count(service::ops().result_count(call_->op));
+    detail::check(service::types().call_parent, call_, static_cast<const tenon_value*>(nullptr),
                   results.slots());
     return results;
   }
@@ -516,12 +516,12 @@ class Call {
     };
     for (tenon_value& value : values) replace(value);
     for (tenon_value& value : named) replace(value);
-    Results results = Results::of_count(host().op_result_count(call_->op));
+    Results results = Results::of_count(service::ops().result_count(call_->op));
     const auto count = static_cast<int64_t>(values.size());
     if (named.empty())
-      detail::check(host().op_call, call_->op, values.data(), count, results.slots());
+      detail::check(service::ops().call, call_->op, values.data(), count, results.slots());
     else
-      detail::check(host().op_call_keywords, call_->op, values.data(), count, call_->keywords,
+      detail::check(service::ops().call_keywords, call_->op, values.data(), count, call_->keywords,
                     named.data(), call_->keyword_count, results.slots());
     return results;
   }
@@ -534,8 +534,8 @@ class Call {
                             {"an override of ", this->name(),
                              " has the parameters of the override's schema: forward takes them"});
     int64_t index = 0;
-    detail::check(host().op_parameter, call_->op, name.data(), static_cast<int64_t>(name.size()),
-                  &index);
+    detail::check(service::ops().parameter, call_->op, name.data(),
+                  static_cast<int64_t>(name.size()), &index);
     return index;
   }
   const tenon_call* call_;
@@ -547,8 +547,8 @@ namespace detail {
 class DispatchDisabled {
  public:
   explicit DispatchDisabled(uint32_t what)
-      : previous_(host().dispatch_disable(host().dispatch_disabled() | what)) {}
-  ~DispatchDisabled() { host().dispatch_disable(previous_); }
+      : previous_(service::modes().disable(service::modes().disabled() | what)) {}
+  ~DispatchDisabled() { service::modes().disable(previous_); }
   DispatchDisabled(const DispatchDisabled&) = delete;
   DispatchDisabled& operator=(const DispatchDisabled&) = delete;
 
@@ -617,7 +617,7 @@ tenon_status answer(const tenon_call* call, tenon_value* results, tenon_error** 
                     Body&& body) {
   try {
     Results given = body();
-    const int64_t count = host().op_result_count(call->op);
+    const int64_t count = service::ops().result_count(call->op);
     given.give(results, count == 0 ? 1 : count);
     return TENON_OK;
   } catch (...) {

@@ -425,7 +425,7 @@ class Value {
   Value(const Value&) = delete;
   Value& operator=(const Value&) = delete;
   ~Value() {
-    if (value_.tag >= TENON_VALUE_STRING) host().value_release(&value_);
+    if (value_.tag >= TENON_VALUE_STRING) service::values().release(&value_);
   }
 
   bool is_none() const { return value_.tag == TENON_VALUE_NONE; }

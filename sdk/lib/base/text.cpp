@@ -13,7 +13,7 @@ std::string quote(std::string_view text) {
   value.length = static_cast<uint32_t>(text.size());
   value.as.string = text.data();
   Value quoted;
-  detail::check(host().value_text, static_cast<const tenon_value*>(&value), quoted.slot());
+  detail::check(service::values().text, static_cast<const tenon_value*>(&value), quoted.slot());
   return quoted.text();
 }
 

@@ -190,9 +190,9 @@ void summarize_call(const Module& model, const std::vector<Tensor>& inputs, Mode
   tenon_value results[detail::max_results]{};
   tenon_error* error = nullptr;
   const tenon_status status =
-      host().module_call(model.handle(), values.data(), static_cast<int64_t>(values.size()),
-                         nullptr, nullptr, 0, results, -1, &error);
-  for (tenon_value& result : results) host().value_release(&result);
+      service::modules().call(model.handle(), values.data(), static_cast<int64_t>(values.size()),
+                              nullptr, nullptr, 0, results, -1, &error);
+  for (tenon_value& result : results) service::values().release(&result);
   summary.multiply_adds = shapes.multiply_adds();
   if (status == TENON_OK) return;
   try {

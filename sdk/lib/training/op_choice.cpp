@@ -163,7 +163,7 @@ OpChoice::OpChoice(const OpRole& role, const Json& section, const std::string& n
     names_.push_back(key);
     documents_.push_back(section[i]);
     // Numbers and texts as they are; the host converts lists as the parameters expect them.
-    values_.push_back(host().json_value(documents_.back().handle()));
+    values_.push_back(service::documents().value(documents_.back().handle()));
   }
 }
 
@@ -186,14 +186,15 @@ std::vector<Value> OpChoice::call(const std::vector<Argument>& operands,
     names.push_back(detail::string_of(names_[i]));
     values.push_back(values_[i]);
   }
-  const auto count = static_cast<size_t>(host().op_result_count(op_.handle()));
+  const auto count = static_cast<size_t>(service::ops().result_count(op_.handle()));
   tenon_value results[detail::max_results]{};
   at_place(section_, [&] {
-    detail::check(
-        host().op_call_keywords, op_.handle(), static_cast<const tenon_value*>(arguments.data()),
-        static_cast<int64_t>(arguments.size()), static_cast<const tenon_string*>(names.data()),
-        static_cast<const tenon_value*>(values.data()), static_cast<int64_t>(names.size()),
-        results);
+    detail::check(service::ops().call_keywords, op_.handle(),
+                  static_cast<const tenon_value*>(arguments.data()),
+                  static_cast<int64_t>(arguments.size()),
+                  static_cast<const tenon_string*>(names.data()),
+                  static_cast<const tenon_value*>(values.data()),
+                  static_cast<int64_t>(names.size()), results);
   });
   std::vector<Value> list;
   for (size_t i = 0; i < count; ++i) list.emplace_back(results[i]);

@@ -125,7 +125,7 @@ void Optimizer::bind_keywords() {
   Value bound_names;
   tenon_value bound[32] = {};
   at_place(choice_.section(), [&] {
-    detail::check(host().op_bind_attributes, choice_.op().handle(),
+    detail::check(service::ops().bind_attributes, choice_.op().handle(),
                   static_cast<const tenon_string*>(names.data()),
                   static_cast<const tenon_value*>(values.data()),
                   static_cast<int64_t>(names.size()), &positional_, bound_names.slot(), bound);
@@ -199,11 +199,11 @@ void Optimizer::apply(const std::vector<Target>& targets, double rate, int64_t n
 void Optimizer::call(const Op& op, std::vector<tenon_value>& values) const {
   tenon_value results[detail::max_results]{};
   tenon_error* error = nullptr;
-  const tenon_status status = host().op_call(op.handle(), values.data(),
-                                             static_cast<int64_t>(values.size()), results, &error);
+  const tenon_status status = service::ops().call(
+      op.handle(), values.data(), static_cast<int64_t>(values.size()), results, &error);
   if (status != TENON_OK) at_place(choice_.section(), [&] { detail::throw_error(status, error); });
-  const int64_t count = host().op_result_count(op.handle());
-  for (int64_t i = 0; i < count; ++i) host().value_release(&results[i]);
+  const int64_t count = service::ops().result_count(op.handle());
+  for (int64_t i = 0; i < count; ++i) service::values().release(&results[i]);
 }
 
 // Whether two halves of a parameter that are changed alone become what the whole does.

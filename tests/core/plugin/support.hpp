@@ -22,6 +22,7 @@
 #include "core/plugin/plugin_manager.hpp"
 #include "tenon/abi/facts.h"
 #include "tenon/abi/host.h"
+#include "tenon/abi/services.h"
 
 namespace tenon::core::test {
 
@@ -141,10 +142,13 @@ inline const std::string& plugin_payload() {
   return text;
 }
 
-// The parts of a host that fixtures use. `find_op` stands for the runtime's lazy loading.
+// The parts of a host that fixtures use. `find_op` stands for the runtime's lazy loading, `manager`
+// has the services of plugins.
 class FakeHost {
  public:
   FakeHost() {
+    table_.service = ask_service;
+    table_.service_release = [](tenon_lease* lease) { delete lease; };
     table_.magic = TENON_HOST_MAGIC;
     table_.size = sizeof table_;
     table_.abi_major = TENON_ABI_MAJOR;
@@ -156,16 +160,21 @@ class FakeHost {
       }
       return kind;
     };
-    table_.log = [](int32_t, const char* source, const char* message, int64_t length) {
+    values().head = {sizeof(tenon_values_service), 1};
+    tensors().head = {sizeof(tenon_tensors_service), 1};
+    ops().head = {sizeof(tenon_ops_service), 1};
+    threads().head = {sizeof(tenon_threads_service), 1};
+    values().error_set = table_.error_set;
+    threads().log = [](int32_t, const char* source, const char* message, int64_t length) {
       const std::lock_guard lock(mutex());
       lines().push_back(std::string(source) + ": " +
                         std::string(message, static_cast<size_t>(length)));
     };
-    table_.op_find = [](const char* name, int64_t length, const tenon_op**, tenon_error** error) {
+    ops().find = [](const char* name, int64_t length, const tenon_op**, tenon_error** error) {
       return guarded(error, [&] { find_op(std::string_view(name, static_cast<size_t>(length))); });
     };
-    table_.string_create = [](const char* data, int64_t length, tenon_value* result,
-                              tenon_error**) -> tenon_status {
+    values().string_create = [](const char* data, int64_t length, tenon_value* result,
+                                tenon_error**) -> tenon_status {
       static std::string text;
       text.assign(data, static_cast<size_t>(length));
       result->tag = TENON_VALUE_STRING;
@@ -173,8 +182,8 @@ class FakeHost {
       result->as.string = text.data();
       return TENON_OK;
     };
-    table_.tensor_empty = [](tenon_dtype dtype, int64_t rank, const int64_t* shape,
-                             tenon_tensor** result, tenon_error**) -> tenon_status {
+    tensors().empty = [](tenon_dtype dtype, int64_t rank, const int64_t* shape,
+                         tenon_tensor** result, tenon_error**) -> tenon_status {
       static std::vector<float> data;
       static tenon_tensor_view view;
       view = {};
@@ -190,6 +199,7 @@ class FakeHost {
     };
     lines().clear();
     find_op = [](std::string_view) {};
+    manager = nullptr;
   }
 
   const tenon_host& table() const { return table_; }
@@ -200,8 +210,44 @@ class FakeHost {
     return all;
   }
   static inline std::function<void(std::string_view)> find_op;
+  static inline PluginManager* manager = nullptr;
 
  private:
+  static tenon_status ask_service(const char* name, uint32_t version, const void** table,
+                                  tenon_lease** lease, tenon_error** error) {
+    return guarded(error, [&] {
+      const std::string_view asked = name;
+      *table = asked == "tenon.values"    ? static_cast<const void*>(&values())
+               : asked == "tenon.tensors" ? static_cast<const void*>(&tensors())
+               : asked == "tenon.ops"     ? static_cast<const void*>(&ops())
+               : asked == "tenon.threads" ? static_cast<const void*>(&threads())
+                                          : nullptr;
+      if (lease != nullptr) *lease = nullptr;
+      if (*table != nullptr) return;
+      auto held = is_host_service(asked) || manager == nullptr
+                      ? nullptr
+                      : manager->lease_service(asked, version);
+      if (held == nullptr) throw Error(TENON_ERROR_PLUGIN, "no service {}", asked);
+      *table = held->table;
+      if (lease != nullptr) *lease = held.release();
+    });
+  }
+  static tenon_values_service& values() {
+    static tenon_values_service one{};
+    return one;
+  }
+  static tenon_tensors_service& tensors() {
+    static tenon_tensors_service one{};
+    return one;
+  }
+  static tenon_ops_service& ops() {
+    static tenon_ops_service one{};
+    return one;
+  }
+  static tenon_threads_service& threads() {
+    static tenon_threads_service one{};
+    return one;
+  }
   static std::mutex& mutex() {
     static std::mutex one;
     return one;
@@ -214,7 +260,8 @@ class FakeRegistrar : public Registrar {
   void commit(const RegistrationRequest& items) override {
     if (before_commit) before_commit();
     const std::lock_guard lock(mutex_);
-    const auto& [provider, code, replaced, ops, modules, types, overrides, ranked] = items;
+    const auto& [provider, code, replaced, ops, modules, types, overrides, services, ranked] =
+        items;
     if (replaced != nullptr) erase(replaced->plugin());
     if (provider == refused) throw Error(TENON_ERROR_VALUE, "the table is full");
     for (const auto* op : ops) {
@@ -223,6 +270,8 @@ class FakeRegistrar : public Registrar {
     for (const auto* module : modules) {
       REQUIRE(names.insert(provider + ":" + std::string(schema_name(module->schema))).second);
     }
+    for (const auto* service : services)
+      REQUIRE(names.insert(provider + ":" + service->name).second);
     current[provider] = code;
     ++commits;
     if (after_commit) after_commit();

@@ -10,7 +10,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const tenon_host& slots() { return group<add_autograd_slots>(); }
+const Services& slots() { return group<add_autograd_slots>(); }
 
 // Twice the leaf.
 TensorRef doubled(const TensorRef& input) {
@@ -35,7 +35,8 @@ Asked gradient(const TensorRef& root, const TensorRef& input, int32_t allow_unus
   tenon_tensor* results[1] = {};
   Asked asked;
   asked.message = message_of_slot(expected, [&](tenon_error** error) {
-    return slots().gradients(roots, seeds, 1, inputs, 1, 1, 0, allow_unused, results, error);
+    return slots().autograd.gradients(roots, seeds, 1, inputs, 1, 1, 0, allow_unused, results,
+                                      error);
   });
   asked.gradient = TensorRef::take(results[0]);
   return asked;
@@ -64,19 +65,19 @@ TEST_SUITE("runtime/autograd_slots") {
   TEST_CASE("a leaf has no node, a result has, and no tensor is neither") {
     const TensorRef x = leaf({1});
     const TensorRef y = doubled(x);
-    CHECK(slots().tensor_is_leaf(x.get()) == 1);
-    CHECK(slots().tensor_is_leaf(y.get()) == 0);
-    CHECK(slots().tensor_node_name(x.get()) == nullptr);
-    CHECK(std::string(slots().tensor_node_name(y.get())) == "RuleBackward0");
-    CHECK(slots().tensor_requires_grad(y.get()) == 1);
-    CHECK(slots().tensor_requires_grad(nullptr) == 0);
-    CHECK(slots().tensor_grad(nullptr) == nullptr);
-    CHECK(slots().tensor_node(x.get()) == nullptr);
+    CHECK(slots().autograd.is_leaf(x.get()) == 1);
+    CHECK(slots().autograd.is_leaf(y.get()) == 0);
+    CHECK(slots().graph.tensor_node_name(x.get()) == nullptr);
+    CHECK(std::string(slots().graph.tensor_node_name(y.get())) == "RuleBackward0");
+    CHECK(slots().autograd.requires_grad(y.get()) == 1);
+    CHECK(slots().autograd.requires_grad(nullptr) == 0);
+    CHECK(slots().autograd.grad(nullptr) == nullptr);
+    CHECK(slots().graph.tensor_node(x.get()) == nullptr);
     tenon_tensor* detached = nullptr;
-    CHECK(slots().tensor_detach(y.get(), &detached, nullptr) == TENON_OK);
+    CHECK(slots().autograd.detach(y.get(), &detached, nullptr) == TENON_OK);
     const TensorRef owner = TensorRef::take(detached);
-    CHECK(slots().tensor_is_leaf(detached) == 1);
-    CHECK(slots().tensor_requires_grad(detached) == 0);
+    CHECK(slots().autograd.is_leaf(detached) == 1);
+    CHECK(slots().autograd.requires_grad(detached) == 0);
   }
 
   TEST_CASE("a node is read as far as the caller knows its struct, and outlives its tensor") {
@@ -84,12 +85,12 @@ TEST_SUITE("runtime/autograd_slots") {
     tenon_node* node = nullptr;
     {
       const TensorRef y = doubled(x);
-      node = slots().tensor_node(y.get());
+      node = slots().graph.tensor_node(y.get());
     }
     REQUIRE(node != nullptr);
     tenon_node_info info{};
     info.size = sizeof info;
-    slots().node_read(node, &info);
+    slots().graph.node_read(node, &info);
     CHECK(info.size == sizeof info);
     CHECK(info.edges == 1);
     CHECK(info.outputs == 1);
@@ -100,21 +101,21 @@ TEST_SUITE("runtime/autograd_slots") {
     tenon_node_info older;
     std::memset(&older, 0x5a, sizeof older);
     older.size = offsetof(tenon_node_info, name);
-    slots().node_read(node, &older);
+    slots().graph.node_read(node, &older);
     CHECK(older.size == offsetof(tenon_node_info, name));
     CHECK(older.edges == 1);
     CHECK(reinterpret_cast<const unsigned char*>(&older.name)[0] == 0x5a);
     uint32_t output = 7;
-    CHECK(slots().node_edge(node, 1, &output) == nullptr);
-    CHECK(slots().node_edge(node, -1, &output) == nullptr);
+    CHECK(slots().graph.node_edge(node, 1, &output) == nullptr);
+    CHECK(slots().graph.node_edge(node, -1, &output) == nullptr);
     CHECK(output == 7);
-    tenon_node* next = slots().node_edge(node, 0, &output);
+    tenon_node* next = slots().graph.node_edge(node, 0, &output);
     CHECK(next != nullptr);
     CHECK(output == 0);
-    CHECK(slots().node_edge(next, 0, nullptr) == nullptr);
-    slots().node_release(next);
-    slots().node_release(node);
-    slots().node_release(nullptr);
+    CHECK(slots().graph.node_edge(next, 0, nullptr) == nullptr);
+    slots().graph.node_release(next);
+    slots().graph.node_release(node);
+    slots().graph.node_release(nullptr);
   }
 
   TEST_CASE("the state of a hook is destroyed once, whichever of handle and tensor goes last") {
@@ -123,86 +124,86 @@ TEST_SUITE("runtime/autograd_slots") {
       tenon_hook* hook = nullptr;
       TensorRef x = leaf({1});
       CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-              return slots().tensor_add_hook(x.get(), TENON_HOOK_TENSOR, keep, nullptr,
-                                             count_destroyed, &hook, error);
+              return slots().graph.tensor_add_hook(x.get(), TENON_HOOK_TENSOR, keep, nullptr,
+                                                   count_destroyed, &hook, error);
             }) == "");
-      CHECK(slots().hook_id(hook) != 0);
-      CHECK(slots().backward_reaches(hook) == 0);
-      slots().hook_retain(hook);
-      slots().hook_release(hook);
-      if (handle_first) slots().hook_release(hook);
+      CHECK(slots().graph.hook_id(hook) != 0);
+      CHECK(slots().graph.backward_reaches(hook) == 0);
+      slots().graph.hook_retain(hook);
+      slots().graph.hook_release(hook);
+      if (handle_first) slots().graph.hook_release(hook);
       CHECK(destroyed == 0);
       x = TensorRef();
-      if (!handle_first) slots().hook_release(hook);
+      if (!handle_first) slots().graph.hook_release(hook);
       CHECK(destroyed == 1);
     }
-    slots().hook_release(nullptr);
-    slots().hook_remove(nullptr);
-    CHECK(slots().hook_id(nullptr) == 0);
+    slots().graph.hook_release(nullptr);
+    slots().graph.hook_remove(nullptr);
+    CHECK(slots().graph.hook_id(nullptr) == 0);
   }
 
   TEST_CASE("a hook that is refused has its state destroyed, and gives no handle") {
     destroyed = 0;
     tenon_hook* hook = nullptr;
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().tensor_add_hook(nullptr, TENON_HOOK_TENSOR, keep, nullptr,
-                                           count_destroyed, &hook, error);
+            return slots().graph.tensor_add_hook(nullptr, TENON_HOOK_TENSOR, keep, nullptr,
+                                                 count_destroyed, &hook, error);
           }) == "the tensor is null");
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().node_add_hook(nullptr, TENON_HOOK_TENSOR, keep, nullptr, count_destroyed,
-                                         &hook, error);
+            return slots().graph.node_add_hook(nullptr, TENON_HOOK_TENSOR, keep, nullptr,
+                                               count_destroyed, &hook, error);
           }) == "the node is null");
     CHECK(hook == nullptr);
     CHECK(destroyed == 2);
   }
 
   TEST_CASE("modes of the thread return what they were") {
-    CHECK(slots().grad_mode() == 1);
-    CHECK(slots().grad_mode_set(0) == 1);
-    CHECK(slots().grad_mode() == 0);
-    CHECK(slots().grad_mode_set(1) == 0);
-    CHECK(slots().strict_gradients_set(1) == 0);
-    CHECK(slots().strict_gradients_set(0) == 1);
-    CHECK(slots().backward_id() == 0);
+    CHECK(slots().autograd.grad_mode() == 1);
+    CHECK(slots().autograd.grad_mode_set(0) == 1);
+    CHECK(slots().autograd.grad_mode() == 0);
+    CHECK(slots().autograd.grad_mode_set(1) == 0);
+    CHECK(slots().autograd.strict_gradients_set(1) == 0);
+    CHECK(slots().autograd.strict_gradients_set(0) == 1);
+    CHECK(slots().graph.backward_id() == 0);
   }
 
   TEST_CASE("a dual gives what it was made of, a plain tensor is its own primal") {
     const TensorRef x = floats({1}), t = floats({3});
     tenon_tensor *dual = nullptr, *primal = nullptr, *tangent = nullptr;
-    REQUIRE(slots().dual_level_enter(nullptr) == TENON_OK);
+    REQUIRE(slots().autograd.dual_level_enter(nullptr) == TENON_OK);
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().dual_make(x.get(), nullptr, &dual, error);
+            return slots().autograd.dual_make(x.get(), nullptr, &dual, error);
           }) == "the tangent is null");
-    REQUIRE(slots().dual_make(x.get(), t.get(), &dual, nullptr) == TENON_OK);
+    REQUIRE(slots().autograd.dual_make(x.get(), t.get(), &dual, nullptr) == TENON_OK);
     const TensorRef made = TensorRef::take(dual);
-    REQUIRE(slots().dual_unpack(dual, &primal, &tangent, nullptr) == TENON_OK);
+    REQUIRE(slots().autograd.dual_unpack(dual, &primal, &tangent, nullptr) == TENON_OK);
     const TensorRef own_primal = TensorRef::take(primal), own_tangent = TensorRef::take(tangent);
     CHECK(read(*own_primal) == std::vector<float>{1});
     CHECK(read(*own_tangent) == std::vector<float>{3});
-    REQUIRE(slots().dual_unpack(x.get(), &primal, &tangent, nullptr) == TENON_OK);
+    REQUIRE(slots().autograd.dual_unpack(x.get(), &primal, &tangent, nullptr) == TENON_OK);
     const TensorRef same = TensorRef::take(primal);
     CHECK(primal == x.get());
     CHECK(tangent == nullptr);
-    CHECK(slots().dual_level_exit(nullptr) == TENON_OK);
+    CHECK(slots().autograd.dual_level_exit(nullptr) == TENON_OK);
     CHECK(message_of_slot(TENON_ERROR_RUNTIME, [&](tenon_error** error) {
-            return slots().dual_level_exit(error);
+            return slots().autograd.dual_level_exit(error);
           }) != "");
   }
 
   TEST_CASE("only what can have a gradient may require one") {
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().tensor_set_requires_grad(nullptr, 1, error);
+            return slots().autograd.set_requires_grad(nullptr, 1, error);
           }) == "the tensor is null");
     const TensorRef x = floats({1});
-    CHECK(slots().tensor_set_requires_grad(x.get(), 1, nullptr) == TENON_OK);
+    CHECK(slots().autograd.set_requires_grad(x.get(), 1, nullptr) == TENON_OK);
     CHECK(x->requires_grad());
     const TensorRef wrong = floats({1, 2});
     CHECK(message_of_slot(TENON_ERROR_VALUE, [&](tenon_error** error) {
-            return slots().tensor_set_grad(x.get(), wrong.get(), error);
+            return slots().autograd.set_grad(x.get(), wrong.get(), error);
           }) != "");
     const TensorRef right = floats({5});
-    CHECK(slots().tensor_set_grad(x.get(), right.get(), nullptr) == TENON_OK);
-    const TensorRef kept = TensorRef::take(slots().tensor_grad(x.get()));
+    CHECK(slots().autograd.set_grad(x.get(), right.get(), nullptr) == TENON_OK);
+    const TensorRef kept = TensorRef::take(slots().autograd.grad(x.get()));
     CHECK(kept.get() == right.get());
   }
 }

@@ -6,7 +6,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const tenon_host& slots() { return group<add_context_slots>(); }
+const Services& slots() { return group<add_context_slots>(); }
 
 tenon_status nothing(void*, tenon_context*, const tenon_value*, tenon_value*, tenon_error**) {
   return TENON_OK;
@@ -52,7 +52,7 @@ std::string message(tenon_status status, tenon_error* error, tenon_status kind) 
 std::string read_result(const tenon_context& context, int64_t index, Tensor** result,
                         tenon_status kind) {
   tenon_error* error = nullptr;
-  const tenon_status status = slots().context_kept_result(&context, index, result, &error);
+  const tenon_status status = slots().contexts.kept_result(&context, index, result, &error);
   return message(status, error, kind);
 }
 
@@ -106,7 +106,7 @@ TEST_SUITE("runtime/context_slots") {
     const auto argument = [&](int64_t index, tenon_status kind) {
       const tenon_value* value = nullptr;
       tenon_error* error = nullptr;
-      const tenon_status status = slots().context_argument(&context, index, &value, &error);
+      const tenon_status status = slots().contexts.argument(&context, index, &value, &error);
       if (status == TENON_OK) CHECK(value == arguments + index);
       return message(status, error, kind);
     };
@@ -129,15 +129,15 @@ TEST_SUITE("runtime/context_slots") {
     function.needs = 0b0101;
     const tenon_context context{
         .implementation = implementation.get(), .arguments = arguments, .function = &function};
-    CHECK(slots().context_slot_count(&context) == 4);
+    CHECK(slots().contexts.slot_count(&context) == 4);
     for (int64_t slot = -1; slot < 5; ++slot)
-      CHECK(slots().context_needs_gradient(&context, slot) == (slot == 0 || slot == 2 ? 1 : 0));
-    CHECK(slots().context_needs_gradient(&context, 64) == 1);
+      CHECK(slots().contexts.needs_gradient(&context, slot) == (slot == 0 || slot == 2 ? 1 : 0));
+    CHECK(slots().contexts.needs_gradient(&context, 64) == 1);
     Rule rule("backward");
     const tenon_context of_rule{
         .implementation = implementation.get(), .arguments = arguments, .rule = &rule};
-    CHECK(slots().context_slot_count(&of_rule) == 2);
-    CHECK(slots().context_needs_gradient(&of_rule, 1) == 1);
-    CHECK(slots().context_needs_gradient(&of_rule, 0) == 0);
+    CHECK(slots().contexts.slot_count(&of_rule) == 2);
+    CHECK(slots().contexts.needs_gradient(&of_rule, 1) == 1);
+    CHECK(slots().contexts.needs_gradient(&of_rule, 0) == 0);
   }
 }

@@ -7,7 +7,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const tenon_host& slots() { return group<add_mode_slots>(); }
+const Services& slots() { return group<add_mode_slots>(); }
 
 tenon_status decline(void*, const tenon_call*, tenon_value* results, tenon_error**) {
   results[0].tag = TENON_VALUE_NOT_IMPLEMENTED;
@@ -18,7 +18,7 @@ class Entered {
  public:
   explicit Entered(bool below = false) {
     CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-            return slots().mode_enter("m", decline, &state_, below ? 1 : 0, &mode_, error);
+            return slots().modes.enter("m", decline, &state_, below ? 1 : 0, &mode_, error);
           }) == "");
   }
   ~Entered() {
@@ -28,7 +28,7 @@ class Entered {
   Entered& operator=(const Entered&) = delete;
   void leave() {
     CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-            return slots().mode_leave(mode_, error);
+            return slots().modes.leave(mode_, error);
           }) == "");
     mode_ = nullptr;
   }
@@ -42,49 +42,49 @@ class Entered {
 
 TEST_SUITE("runtime/mode_slots") {
   TEST_CASE("each setting returns the one before, and anomaly mode has three levels") {
-    CHECK(slots().inference_mode_set(1) == 0);
-    CHECK(slots().inference_mode() == 1);
-    CHECK(slots().inference_mode_set(0) == 1);
-    CHECK(slots().anomaly_mode_set(7) == 0);
-    CHECK(slots().anomaly_mode() == 2);
-    CHECK(slots().anomaly_mode_set(-3) == 2);
-    CHECK(slots().anomaly_mode() == 0);
-    const int32_t before = slots().live_tracking_set(1);
-    CHECK(slots().live_tracking_set(before) == 1);
+    CHECK(slots().autograd.inference_mode_set(1) == 0);
+    CHECK(slots().autograd.inference_mode() == 1);
+    CHECK(slots().autograd.inference_mode_set(0) == 1);
+    CHECK(slots().autograd.anomaly_mode_set(7) == 0);
+    CHECK(slots().autograd.anomaly_mode() == 2);
+    CHECK(slots().autograd.anomaly_mode_set(-3) == 2);
+    CHECK(slots().autograd.anomaly_mode() == 0);
+    const int32_t before = slots().graph.tracking_set(1);
+    CHECK(slots().graph.tracking_set(before) == 1);
   }
 
   TEST_CASE("modes above autograd are counted while they are open and not switched off") {
-    CHECK(slots().mode_count() == 0);
+    CHECK(slots().modes.count() == 0);
     Entered outer;
     Entered inner;
-    CHECK(slots().mode_count() == 2);
+    CHECK(slots().modes.count() == 2);
     {
       const Entered below(true);
-      CHECK(slots().mode_count() == 2);
+      CHECK(slots().modes.count() == 2);
     }
-    CHECK(slots().dispatch_disable(TENON_DISABLE_MODES) == 0);
-    CHECK(slots().mode_count() == 0);
-    CHECK(slots().dispatch_disable(0) == TENON_DISABLE_MODES);
+    CHECK(slots().modes.disable(TENON_DISABLE_MODES) == 0);
+    CHECK(slots().modes.count() == 0);
+    CHECK(slots().modes.disable(0) == TENON_DISABLE_MODES);
     inner.leave();
-    CHECK(slots().mode_count() == 1);
+    CHECK(slots().modes.count() == 1);
   }
 
   TEST_CASE("types and modes are switched off apart, and unknown bits switch nothing off") {
     constexpr uint32_t kTypes = TENON_DISABLE_TYPES, kModes = TENON_DISABLE_MODES;
     for (const uint32_t what : {kTypes, kModes, kTypes | kModes}) {
-      CHECK(slots().dispatch_disable(what) == 0);
-      CHECK(slots().dispatch_disabled() == what);
+      CHECK(slots().modes.disable(what) == 0);
+      CHECK(slots().modes.disabled() == what);
       CHECK(thread_state.types_disabled == ((what & kTypes) != 0));
       CHECK(thread_state.modes_disabled == ((what & kModes) != 0));
-      CHECK(slots().dispatch_disable(0) == what);
+      CHECK(slots().modes.disable(0) == what);
     }
-    slots().dispatch_disable(~(kTypes | kModes));
-    CHECK(slots().dispatch_disabled() == 0);
+    slots().modes.disable(~(kTypes | kModes));
+    CHECK(slots().modes.disabled() == 0);
   }
 
   TEST_CASE("neither Tensor nor an unknown id is a type that calls ask") {
-    CHECK(slots().type_dispatches(0) == 0);
-    CHECK(slots().type_dispatches(UINT32_MAX) == 0);
+    CHECK(slots().types.dispatches(0) == 0);
+    CHECK(slots().types.dispatches(UINT32_MAX) == 0);
   }
 
   TEST_CASE("what is missing is refused by name") {
@@ -92,23 +92,23 @@ TEST_SUITE("runtime/mode_slots") {
     tenon_mode* mode = nullptr;
     tenon_trace* trace = nullptr;
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().mode_enter("m", nullptr, &state, 0, &mode, error);
+            return slots().modes.enter("m", nullptr, &state, 0, &mode, error);
           }) == "the handler of a mode is null");
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().mode_enter("m", decline, nullptr, 0, &mode, error);
+            return slots().modes.enter("m", decline, nullptr, 0, &mode, error);
           }) == "the state of a mode is null");
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().mode_leave(nullptr, error);
+            return slots().modes.leave(nullptr, error);
           }) == "the mode is null");
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().trace_enter(0, nullptr, nullptr, &trace, error);
+            return slots().modes.trace_enter(0, nullptr, nullptr, &trace, error);
           }) == "what writes a trace's lines is null");
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().trace_leave(nullptr, error);
+            return slots().modes.trace_leave(nullptr, error);
           }) == "the trace is null");
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().mode_enter_module(nullptr, 0, &mode, error);
+            return slots().modes.enter_module(nullptr, 0, &mode, error);
           }) == "the module is null");
-    CHECK(slots().mode_count() == 0);
+    CHECK(slots().modes.count() == 0);
   }
 }

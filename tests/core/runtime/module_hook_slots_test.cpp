@@ -7,7 +7,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const tenon_host& slots() { return group<add_module_hook_slots>(); }
+const Services& slots() { return group<add_module_hook_slots>(); }
 
 int runs = 0, destroyed = 0;
 tenon_status count_run(void*, const tenon_module_hook_call*, tenon_value*, tenon_error**) {
@@ -19,8 +19,8 @@ void count_destroyed(void*) { ++destroyed; }
 tenon_hook* hooked(tenon_module* module) {
   tenon_hook* hook = nullptr;
   CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-          return slots().module_add_hook(module, TENON_HOOK_FORWARD, 0, count_run, nullptr,
-                                         count_destroyed, &hook, error);
+          return slots().modules.add_hook(module, TENON_HOOK_FORWARD, 0, count_run, nullptr,
+                                          count_destroyed, &hook, error);
         }) == "");
   return hook;
 }
@@ -66,8 +66,8 @@ TEST_SUITE("runtime/module_hook_slots") {
     destroyed = 0;
     tenon_hook* hook = nullptr;
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().module_add_hook(module.get(), 99, 0, count_run, nullptr, count_destroyed,
-                                           &hook, error);
+            return slots().modules.add_hook(module.get(), 99, 0, count_run, nullptr,
+                                            count_destroyed, &hook, error);
           }) != "");
     CHECK(hook == nullptr);
     CHECK(destroyed == 1);

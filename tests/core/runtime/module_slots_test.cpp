@@ -8,7 +8,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const tenon_host& slots() { return group<add_module_slots>(); }
+const Services& slots() { return group<add_module_slots>(); }
 
 struct Walked {
   int64_t count = -1;
@@ -19,8 +19,8 @@ Walked walked(tenon_module& module, int32_t what, bool recurse = true, bool with
   Walked found;
   Given names, items;
   CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-          return slots().module_walk(&module, what, recurse ? 1 : 0, &found.count,
-                                     with_names ? &names.value : nullptr, &items.value, error);
+          return slots().modules.walk(&module, what, recurse ? 1 : 0, &found.count,
+                                      with_names ? &names.value : nullptr, &items.value, error);
         }) == "");
   if (with_names) found.names = names.texts();
   for (uint32_t i = 0; i < items.value.length; ++i) {
@@ -40,10 +40,11 @@ TEST_SUITE("runtime/module_slots") {
     const Types types;
     const ModuleRef root = types.make();
     const ModuleRef child = types.make();
-    REQUIRE(slots().module_register_child(root.get(), "a", child.get(), nullptr) == TENON_OK);
-    REQUIRE(slots().module_register_child(root.get(), "b", child.get(), nullptr) == TENON_OK);
+    REQUIRE(slots().modules.register_child(root.get(), "a", child.get(), nullptr) == TENON_OK);
+    REQUIRE(slots().modules.register_child(root.get(), "b", child.get(), nullptr) == TENON_OK);
     const TensorRef mean = floats({7});
-    REQUIRE(slots().module_register_buffer(root.get(), "mean", mean.get(), 1, nullptr) == TENON_OK);
+    REQUIRE(slots().modules.register_buffer(root.get(), "mean", mean.get(), 1, nullptr) ==
+            TENON_OK);
     CHECK(walked(*root, kParameters).names == Names{"weight", "a.weight"});
     CHECK(walked(*root, kParameters | TENON_WALK_DUPLICATES).names ==
           Names{"weight", "a.weight", "b.weight"});
@@ -66,8 +67,8 @@ TEST_SUITE("runtime/module_slots") {
     const Types types;
     const ModuleRef root = types.make();
     const ModuleRef child = types.make();
-    REQUIRE(slots().module_register_child(root.get(), "none", nullptr, nullptr) == TENON_OK);
-    REQUIRE(slots().module_register_child(root.get(), "a", child.get(), nullptr) == TENON_OK);
+    REQUIRE(slots().modules.register_child(root.get(), "none", nullptr, nullptr) == TENON_OK);
+    REQUIRE(slots().modules.register_child(root.get(), "a", child.get(), nullptr) == TENON_OK);
     for (const bool with_names : {false, true}) {
       const Walked found = walked(*root, kChildren | TENON_WALK_DUPLICATES, false, with_names);
       CHECK(found.count == 1);
@@ -81,11 +82,11 @@ TEST_SUITE("runtime/module_slots") {
     const ModuleRef module = types.make();
     int64_t count = 0;
     Given items;
-    for (const int32_t what : {-1, TENON_WALK_HOOKS * 2, TENON_WALK_HOOKS + 1}) {
+    for (const int32_t what : {-1, 8, 9}) {
       CHECK(has(message_of_slot(TENON_ERROR_ARGUMENT,
                                 [&](tenon_error** error) {
-                                  return slots().module_walk(module.get(), what, 1, &count, nullptr,
-                                                             &items.value, error);
+                                  return slots().modules.walk(module.get(), what, 1, &count,
+                                                              nullptr, &items.value, error);
                                 }),
                 "not " + std::to_string(what)));
     }
@@ -94,15 +95,15 @@ TEST_SUITE("runtime/module_slots") {
   TEST_CASE("attributes are read in order and by name, with a name that was meant") {
     const Types types;
     const ModuleRef module = types.make();
-    CHECK(std::string(slots().module_type(module.get())) == "Block");
-    CHECK(slots().module_attributes(module.get())[0].as.integer == 2);
+    CHECK(std::string(slots().modules.type(module.get())) == "Block");
+    CHECK(slots().modules.attributes(module.get())[0].as.integer == 2);
     const tenon_value* value = nullptr;
-    CHECK(slots().module_attribute(module.get(), "width", 5, &value, nullptr) == TENON_OK);
-    CHECK(value == slots().module_attributes(module.get()));
+    CHECK(slots().modules.attribute(module.get(), "width", 5, &value, nullptr) == TENON_OK);
+    CHECK(value == slots().modules.attributes(module.get()));
     CHECK(has(message_of_slot(TENON_ERROR_INDEX,
                               [&](tenon_error** error) {
-                                return slots().module_attribute(module.get(), "widht", 5, &value,
-                                                                error);
+                                return slots().modules.attribute(module.get(), "widht", 5, &value,
+                                                                 error);
                               }),
               "did you mean 'width'?"));
   }
@@ -112,16 +113,16 @@ TEST_SUITE("runtime/module_slots") {
     const ModuleRef module = types.make();
     tenon_string schema{};
     int64_t results = 0;
-    CHECK(slots().module_forward(module.get(), &schema, &results, nullptr) == TENON_OK);
+    CHECK(slots().modules.forward(module.get(), &schema, &results, nullptr) == TENON_OK);
     CHECK(std::string(schema.data, static_cast<size_t>(schema.length)) ==
           "forward(Tensor input) -> Tensor");
     CHECK(results == 1);
-    CHECK(slots().module_forward(module.get(), nullptr, nullptr, nullptr) == TENON_OK);
+    CHECK(slots().modules.forward(module.get(), nullptr, nullptr, nullptr) == TENON_OK);
     const TensorRef input = floats({5});
     const tenon_value argument = tensor_value(input.get());
     Outcome outcome;
-    CHECK(slots().module_call(module.get(), &argument, 1, nullptr, nullptr, 0, outcome.results, 1,
-                              nullptr) == TENON_OK);
+    CHECK(slots().modules.call(module.get(), &argument, 1, nullptr, nullptr, 0, outcome.results, 1,
+                               nullptr) == TENON_OK);
     CHECK(outcome.tensor() == input.get());
   }
 
@@ -130,22 +131,23 @@ TEST_SUITE("runtime/module_slots") {
     const ModuleRef from = types.make();
     const ModuleRef into = types.make();
     Given names, tensors;
-    REQUIRE(slots().module_state(from.get(), &names.value, &tensors.value, nullptr) == TENON_OK);
+    REQUIRE(slots().modules.state(from.get(), &names.value, &tensors.value, nullptr) == TENON_OK);
     CHECK(names.texts() == Names{"weight"});
     static_cast<float*>(tensors.value.as.tensors[0]->view.data)[0] = 9;
     const tenon_string keys[] = {{"weight", 6}, {"other", 5}};
     tenon_tensor* const values[] = {tensors.value.as.tensors[0], tensors.value.as.tensors[0]};
     Given missing, unexpected;
     CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-            return slots().module_load_state(into.get(), keys, values, 2, 0, &missing.value,
-                                             &unexpected.value, error);
+            return slots().modules.load_state(into.get(), keys, values, 2, 0, &missing.value,
+                                              &unexpected.value, error);
           }) == "");
     CHECK(missing.texts().empty());
     CHECK(unexpected.texts() == Names{"other"});
     CHECK(read(*find_tensor(*into, "weight")) == std::vector<float>{9, 2});
     tenon_tensor* const none[] = {nullptr};
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().module_load_state(into.get(), keys, none, 1, 0, nullptr, nullptr, error);
+            return slots().modules.load_state(into.get(), keys, none, 1, 0, nullptr, nullptr,
+                                              error);
           }) == "a tensor of the state is null");
   }
 
@@ -153,18 +155,18 @@ TEST_SUITE("runtime/module_slots") {
     const Types types;
     const ModuleRef module = types.make();
     tenon_tensor* place = nullptr;
-    REQUIRE(slots().module_bind(module.get(), "weight", 6, reinterpret_cast<void**>(&place),
-                                nullptr) == TENON_OK);
+    REQUIRE(slots().modules.bind(module.get(), "weight", 6, reinterpret_cast<void**>(&place),
+                                 nullptr) == TENON_OK);
     CHECK(place == find_tensor(*module, "weight"));
     const TensorRef other = floats({1, 1});
     const tenon_value value = tensor_value(other.get());
-    REQUIRE(slots().module_assign(module.get(), "weight", 6, &value, TENON_ASSIGN_MAKE_PARAMETER,
-                                  nullptr) == TENON_OK);
+    REQUIRE(slots().modules.assign(module.get(), "weight", 6, &value, TENON_ASSIGN_MAKE_PARAMETER,
+                                   nullptr) == TENON_OK);
     tenon_tensor* const second = find_tensor(*module, "weight");
     CHECK(place == second);
-    slots().module_unbind(module.get(), "weight", 6);
-    REQUIRE(slots().module_assign(module.get(), "weight", 6, &value, TENON_ASSIGN_MAKE_PARAMETER,
-                                  nullptr) == TENON_OK);
+    slots().modules.unbind(module.get(), "weight", 6);
+    REQUIRE(slots().modules.assign(module.get(), "weight", 6, &value, TENON_ASSIGN_MAKE_PARAMETER,
+                                   nullptr) == TENON_OK);
     CHECK(place == second);
     place->release();
   }
@@ -173,35 +175,35 @@ TEST_SUITE("runtime/module_slots") {
     const Types types;
     const ModuleRef root = types.make();
     const ModuleRef child = types.make();
-    REQUIRE(slots().module_register_child(root.get(), "a", child.get(), nullptr) == TENON_OK);
-    slots().module_train(root.get(), 0);
-    CHECK(slots().module_training(child.get()) == 0);
+    REQUIRE(slots().modules.register_child(root.get(), "a", child.get(), nullptr) == TENON_OK);
+    slots().modules.train(root.get(), 0);
+    CHECK(slots().modules.training(child.get()) == 0);
     tenon_module* copy = nullptr;
-    REQUIRE(slots().module_clone(root.get(), &copy, nullptr) == TENON_OK);
+    REQUIRE(slots().modules.clone(root.get(), &copy, nullptr) == TENON_OK);
     CHECK(find_tensor(*copy, "a.weight") != find_tensor(*root, "a.weight"));
-    CHECK(slots().module_training(copy) == 0);
+    CHECK(slots().modules.training(copy) == 0);
     Given text;
-    CHECK(slots().module_text(copy, &text.value, nullptr) == TENON_OK);
+    CHECK(slots().modules.text(copy, &text.value, nullptr) == TENON_OK);
     CHECK(has(text.text(), "(a): Block("));
-    slots().module_release(copy);
-    slots().module_release(nullptr);
+    slots().modules.release(copy);
+    slots().modules.release(nullptr);
   }
 
   TEST_CASE("no module is refused by name") {
     tenon_tensor* tensor = nullptr;
     const std::string message = "the module is null";
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().module_tensor(nullptr, "weight", &tensor, error);
+            return slots().modules.tensor(nullptr, "weight", &tensor, error);
           }) == message);
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().module_to(nullptr, TENON_F32, error);
+            return slots().modules.to(nullptr, TENON_F32, error);
           }) == message);
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().module_save(nullptr, "x", error);
+            return slots().files.module_save(nullptr, "x", error);
           }) == message);
     tenon_module* made = nullptr;
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().module_create_json(nullptr, &made, error);
+            return slots().modules.create_json(nullptr, &made, error);
           }) == "the module's description is null");
     CHECK(made == nullptr);
   }

@@ -8,7 +8,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const tenon_host& slots() { return group<add_op_slots>(); }
+const Services& slots() { return group<add_op_slots>(); }
 
 tenon_status nothing(void*, tenon_context*, const tenon_value*, tenon_value*, tenon_error**) {
   return TENON_OK;
@@ -33,30 +33,30 @@ struct Ops {
 TEST_SUITE("runtime/op_slots") {
   TEST_CASE("results and parameters of an op are read by its handle") {
     const Ops ops;
-    CHECK(std::string(slots().op_name(ops["slots.two"])) == "slots.two");
-    CHECK(slots().op_result_count(ops["slots.two"]) == 2);
-    CHECK(slots().op_result_count(ops["slots.scale"]) == 1);
-    CHECK(slots().op_returns_tuple(ops["slots.two"]) == 1);
-    CHECK(slots().op_returns_tuple(ops["slots.scale"]) == 0);
+    CHECK(std::string(slots().ops.name(ops["slots.two"])) == "slots.two");
+    CHECK(slots().ops.result_count(ops["slots.two"]) == 2);
+    CHECK(slots().ops.result_count(ops["slots.scale"]) == 1);
+    CHECK(slots().ops.returns_tuple(ops["slots.two"]) == 1);
+    CHECK(slots().ops.returns_tuple(ops["slots.scale"]) == 0);
     int64_t index = -1;
-    CHECK(slots().op_parameter(ops["slots.scale"], "mode", 4, &index, nullptr) == TENON_OK);
+    CHECK(slots().ops.parameter(ops["slots.scale"], "mode", 4, &index, nullptr) == TENON_OK);
     CHECK(index == 2);
     CHECK(message_of_slot(TENON_ERROR_INDEX, [&](tenon_error** error) {
-            return slots().op_parameter(ops["slots.scale"], "modes", 5, &index, error);
+            return slots().ops.parameter(ops["slots.scale"], "modes", 5, &index, error);
           }) == "'slots.scale' has no parameter 'modes' (did you mean 'mode'?)");
     CHECK(index == 2);
   }
 
   TEST_CASE("a handle without an implementation has no results, and says what is missing") {
     const tenon_op gone("slots.gone");
-    CHECK(slots().op_result_count(&gone) == 0);
-    CHECK(slots().op_returns_tuple(&gone) == 0);
+    CHECK(slots().ops.result_count(&gone) == 0);
+    CHECK(slots().ops.returns_tuple(&gone) == 0);
     int64_t index = 0;
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().op_parameter(&gone, "x", 1, &index, error);
+            return slots().ops.parameter(&gone, "x", 1, &index, error);
           }) == "the implementation of the op is null");
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().op_parameter(nullptr, "x", 1, &index, error);
+            return slots().ops.parameter(nullptr, "x", 1, &index, error);
           }) == "the op is null");
   }
 
@@ -72,8 +72,8 @@ TEST_SUITE("runtime/op_slots") {
     Given names, by, mode;
     tenon_value values[2] = {};
     CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-            return slots().op_bind_attributes(ops["slots.scale"], keywords, &given, 1, &positional,
-                                              &names.value, values, error);
+            return slots().ops.bind_attributes(ops["slots.scale"], keywords, &given, 1, &positional,
+                                               &names.value, values, error);
           }) == "");
     by.value = values[0];
     mode.value = values[1];
@@ -85,9 +85,9 @@ TEST_SUITE("runtime/op_slots") {
     const tenon_string wrong[] = {{"mood", 4}};
     CHECK(has(message_of_slot(TENON_ERROR_TYPE,
                               [&](tenon_error** error) {
-                                return slots().op_bind_attributes(ops["slots.scale"], wrong, &given,
-                                                                  1, &positional, &names.value,
-                                                                  values, error);
+                                return slots().ops.bind_attributes(ops["slots.scale"], wrong,
+                                                                   &given, 1, &positional,
+                                                                   &names.value, values, error);
                               }),
               "mood"));
   }
@@ -97,10 +97,10 @@ TEST_SUITE("runtime/op_slots") {
     const TensorRef x = floats({1});
     const tenon_value arguments[] = {tensor_value(x.get()), number(3)};
     const tenon_string keywords[] = {{"by", 2}};
-    CHECK(slots().op_bind(ops["slots.scale"], arguments, 1, keywords, arguments + 1, 1, nullptr) ==
+    CHECK(slots().ops.bind(ops["slots.scale"], arguments, 1, keywords, arguments + 1, 1, nullptr) ==
           TENON_OK);
     const std::string bound = message_of_slot(TENON_ERROR_TYPE, [&](tenon_error** error) {
-      return slots().op_bind(ops["slots.scale"], arguments, 0, nullptr, nullptr, 0, error);
+      return slots().ops.bind(ops["slots.scale"], arguments, 0, nullptr, nullptr, 0, error);
     });
     Outcome called;
     call(called, ops["slots.scale"], {});
@@ -122,28 +122,29 @@ TEST_SUITE("runtime/op_slots") {
                                {}, {&code, nullptr}));
     const auto* entry = reinterpret_cast<const tenon_override*>(table.find_override("add[A]", ""));
     REQUIRE(entry != nullptr);
-    CHECK(std::string(slots().override_provider(entry)) == "p");
-    CHECK(slots().override_enabled(entry) == 1);
+    CHECK(std::string(slots().types.override_provider(entry)) == "p");
+    CHECK(slots().types.override_enabled(entry) == 1);
     table.withdraw(code);
     const std::string message = message_of_slot(TENON_ERROR_PLUGIN, [&](tenon_error** error) {
       tenon_value results[kMaxResults] = {};
-      return slots().override_call(entry, nullptr, 0, nullptr, nullptr, 0, results, error);
+      return slots().types.override_call(entry, nullptr, 0, nullptr, nullptr, 0, results, error);
     });
     CHECK(has(message, "stale handle: override add[A]"));
     CHECK(has(message, "'p'"));
   }
 
   TEST_CASE("no override is refused, or not enabled") {
-    CHECK(slots().override_enabled(nullptr) == 0);
-    slots().override_disable(nullptr);
-    slots().override_enable(nullptr);
+    CHECK(slots().types.override_enabled(nullptr) == 0);
+    slots().types.override_disable(nullptr);
+    slots().types.override_enable(nullptr);
     const tenon_override* entry = nullptr;
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().override_find(nullptr, nullptr, &entry, error);
+            return slots().types.override_find(nullptr, nullptr, &entry, error);
           }) == "the key of an override is null");
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
             tenon_value results[kMaxResults] = {};
-            return slots().override_call(nullptr, nullptr, 0, nullptr, nullptr, 0, results, error);
+            return slots().types.override_call(nullptr, nullptr, 0, nullptr, nullptr, 0, results,
+                                               error);
           }) == "the override is null");
   }
 }

@@ -13,7 +13,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const tenon_host& slots() { return group<add_runtime_slots>(); }
+const Services& slots() { return group<add_runtime_slots>(); }
 
 struct Loop {
   std::atomic<int64_t> covered{0};
@@ -41,12 +41,12 @@ TEST_SUITE("runtime/runtime_slots") {
     Loop loop;
     const GradModeGuard off(false);
     CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-            return slots().parallel_for(3, 1003, 10, run_chunk, &loop, error);
+            return slots().threads.parallel_for(3, 1003, 10, run_chunk, &loop, error);
           }) == "");
     CHECK(loop.covered == 1000);
     CHECK(loop.without_grad > 0);
     Loop empty;
-    CHECK(slots().parallel_for(5, 5, 1, run_chunk, &empty, nullptr) == TENON_OK);
+    CHECK(slots().threads.parallel_for(5, 5, 1, run_chunk, &empty, nullptr) == TENON_OK);
     CHECK(empty.covered == 0);
   }
 
@@ -55,80 +55,81 @@ TEST_SUITE("runtime/runtime_slots") {
     loop.fails_at = 500;
     CHECK(has(message_of_slot(TENON_ERROR_VALUE,
                               [&](tenon_error** error) {
-                                return slots().parallel_for(0, 1000, 100, run_chunk, &loop, error);
+                                return slots().threads.parallel_for(0, 1000, 100, run_chunk, &loop,
+                                                                    error);
                               }),
               "fails"));
   }
 
   TEST_CASE("draws are reserved one after the other, and none where shapes alone are computed") {
     uint64_t seed = 0, first = 0, second = 0;
-    slots().generator_seed(42);
-    slots().generator_reserve(10, &seed, &first);
+    slots().threads.generator_seed(42);
+    slots().threads.generator_reserve(10, &seed, &first);
     CHECK(seed == 42);
-    slots().generator_reserve(1, &seed, &second);
+    slots().threads.generator_reserve(1, &seed, &second);
     CHECK(second > first);
-    slots().generator_state_set(7, 100);
-    slots().generator_reserve(0, &seed, &first);
+    slots().threads.generator_state_set(7, 100);
+    slots().threads.generator_reserve(0, &seed, &first);
     CHECK(seed == 7);
     CHECK(first == 100);
     int64_t multiply_adds = 0;
     thread_state.multiply_adds = &multiply_adds;
-    slots().generator_reserve(1000, &seed, &first);
+    slots().threads.generator_reserve(1000, &seed, &first);
     thread_state.multiply_adds = nullptr;
-    slots().generator_reserve(0, &seed, &second);
+    slots().threads.generator_reserve(0, &seed, &second);
     CHECK(second == first);
     seed_generator(0);
   }
 
   TEST_CASE(
       "an interrupt is asked for through one word, and stops no thread that switched it off") {
-    *slots().interrupt_word() = 1;
+    *slots().threads.interrupt_word() = 1;
     CHECK(message_of_slot(TENON_ERROR_INTERRUPTED, [&](tenon_error** error) {
-            return slots().interrupt_check(error);
+            return slots().threads.interrupt_check(error);
           }) != "");
-    CHECK(slots().interrupts_set(0) == 1);
-    CHECK(slots().interrupt_check(nullptr) == TENON_OK);
-    CHECK(slots().interrupts_set(1) == 0);
-    *slots().interrupt_word() = 0;
-    CHECK(slots().interrupt_check(nullptr) == TENON_OK);
+    CHECK(slots().threads.interrupts_set(0) == 1);
+    CHECK(slots().threads.interrupt_check(nullptr) == TENON_OK);
+    CHECK(slots().threads.interrupts_set(1) == 0);
+    *slots().threads.interrupt_word() = 0;
+    CHECK(slots().threads.interrupt_check(nullptr) == TENON_OK);
   }
 
   TEST_CASE("words are suggested, and what is not printable is escaped") {
     const tenon_string words[] = {string_of("softmax"), string_of("sigmoid")};
     Given text, printed;
-    CHECK(slots().text_suggestion("sofmax", 6, words, 2, &text.value, nullptr) == TENON_OK);
+    CHECK(slots().values.suggestion("sofmax", 6, words, 2, &text.value, nullptr) == TENON_OK);
     CHECK(text.text() == " (did you mean 'softmax'?)");
     Given none;
-    CHECK(slots().text_suggestion("xyz", 3, words, 2, &none.value, nullptr) == TENON_OK);
+    CHECK(slots().values.suggestion("xyz", 3, words, 2, &none.value, nullptr) == TENON_OK);
     CHECK(none.text().empty());
-    CHECK(slots().text_printable("a\033[0m", 5, &printed.value, nullptr) == TENON_OK);
+    CHECK(slots().values.printable("a\033[0m", 5, &printed.value, nullptr) == TENON_OK);
     CHECK(printed.text().find('\033') == std::string::npos);
   }
 
   TEST_CASE("what an unload must know is refused before anything is looked up") {
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().plugin_unload(nullptr, TENON_UNLOAD_REFUSE, 0, nullptr, error);
+            return slots().plugins.unload(nullptr, TENON_UNLOAD_REFUSE, 0, nullptr, error);
           }) == "the id of the plugin is null");
     const std::string message = message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-      return slots().plugin_unload("p", TENON_UNLOAD_FORCE + 1, 0, nullptr, error);
+      return slots().plugins.unload("p", TENON_UNLOAD_FORCE + 1, 0, nullptr, error);
     });
     CHECK(has(message, "the choice is " + std::to_string(TENON_UNLOAD_FORCE + 1)));
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().plugin_reload(nullptr, nullptr, error);
+            return slots().plugins.reload(nullptr, nullptr, error);
           }) == "the id of the plugin is null");
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().config_apply(nullptr, error);
+            return slots().configs.apply(nullptr, error);
           }) == "the config is null");
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().config_apply_lazily(nullptr, error);
+            return slots().configs.apply_lazily(nullptr, error);
           }) == "the config is null");
   }
 
   TEST_CASE("the number of threads is that of the process, and can be changed") {
-    const int32_t before = slots().thread_count();
-    slots().thread_count_set(1);
-    CHECK(slots().thread_count() == 1);
-    slots().thread_count_set(before);
-    CHECK(slots().thread_count() == before);
+    const int32_t before = slots().threads.count();
+    slots().threads.count_set(1);
+    CHECK(slots().threads.count() == 1);
+    slots().threads.count_set(before);
+    CHECK(slots().threads.count() == before);
   }
 }

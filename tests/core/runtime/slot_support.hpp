@@ -8,15 +8,15 @@
 
 namespace tenon::core::test {
 
-// A host that has this group alone.
-template <void (*add)(tenon_host&)>
-const tenon_host& group() {
-  static const tenon_host host = [] {
-    tenon_host made{};
+// Services that have the slots of this group alone.
+template <void (*add)(Services&)>
+const Services& group() {
+  static const Services services = [] {
+    Services made{};
     add(made);
     return made;
   }();
-  return host;
+  return services;
 }
 
 // Calls a slot with a place for its error: the message of what it refuses, "" where it does not.

@@ -13,7 +13,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const tenon_host& slots() { return group<add_tensor_slots>(); }
+const Services& slots() { return group<add_tensor_slots>(); }
 
 // The tensor that a slot of this form makes, or its message.
 template <class Call>
@@ -44,16 +44,16 @@ TEST_SUITE("runtime/tensor_slots") {
       TensorRef view;
       {
         const TensorRef whole = made([&](tenon_tensor** result, tenon_error** error) {
-          return slots().tensor_wrap(
+          return slots().tensors.wrap(
               TENON_F32, 2, shape, strides, data, &released,
               [](void* count) { ++*static_cast<int*>(count); }, result, error);
         });
         view = made([&](tenon_tensor** result, tenon_error** error) {
-          return slots().tensor_alias(whole.get(), 1, row, step, 3, result, error);
+          return slots().tensors.alias(whole.get(), 1, row, step, 3, result, error);
         });
-        CHECK(slots().tensor_shares_storage(whole.get(), view.get()) == 1);
-        CHECK(slots().tensor_storage_number(whole.get()) ==
-              slots().tensor_storage_number(view.get()));
+        CHECK(slots().tensors.shares_storage(whole.get(), view.get()) == 1);
+        CHECK(slots().tensors.storage_number(whole.get()) ==
+              slots().tensors.storage_number(view.get()));
       }
       CHECK(released == 0);
       CHECK(read(*view) == std::vector<float>{4, 5, 6});
@@ -66,17 +66,17 @@ TEST_SUITE("runtime/tensor_slots") {
     const TensorRef tensor = floats({1, 2});
     CHECK(has(refused(TENON_ERROR_VALUE,
                       [&](tenon_tensor** result, tenon_error** error) {
-                        return slots().tensor_empty(TENON_F32, -1, shape, result, error);
+                        return slots().tensors.empty(TENON_F32, -1, shape, result, error);
                       }),
               "not -1"));
     CHECK(has(refused(TENON_ERROR_VALUE,
                       [&](tenon_tensor** result, tenon_error** error) {
-                        return slots().tensor_alias_as(tensor.get(), 63, 1, shape, strides, 0,
-                                                       result, error);
+                        return slots().tensors.alias_as(tensor.get(), 63, 1, shape, strides, 0,
+                                                        result, error);
                       }),
               "63"));
     CHECK(refused(TENON_ERROR_ARGUMENT, [&](tenon_tensor** result, tenon_error** error) {
-            return slots().tensor_alias(nullptr, 1, shape, strides, 0, result, error);
+            return slots().tensors.alias(nullptr, 1, shape, strides, 0, result, error);
           }) == "the tensor to view is null");
     Plugin plugin{"tensor_slots", {}, {}};
     plugin.type("TensorSlotsLike");
@@ -86,11 +86,11 @@ TEST_SUITE("runtime/tensor_slots") {
     const std::string without =
         " must be Tensor, not TensorSlotsLike, which has no data; convert it first";
     CHECK(message_of_slot(TENON_ERROR_TYPE, [&](tenon_error** error) {
-            return slots().tensor_copy(tensor.get(), like.get(), error);
+            return slots().tensors.copy(tensor.get(), like.get(), error);
           }) == "the source of a copy" + without);
     CHECK(message_of_slot(TENON_ERROR_TYPE, [&](tenon_error** error) {
             const tenon_value one = integer(1);
-            return slots().tensor_fill(like.get(), &one, error);
+            return slots().tensors.fill(like.get(), &one, error);
           }) == "the tensor to fill" + without);
   }
 
@@ -98,9 +98,9 @@ TEST_SUITE("runtime/tensor_slots") {
     const tenon_value one = integer(1);
     const auto fill = [&](Tensor& tensor) {
       CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-              return slots().tensor_fill(&tensor, &one, error);
+              return slots().tensors.fill(&tensor, &one, error);
             }) == "");
-      return slots().tensor_version(&tensor);
+      return slots().tensors.version(&tensor);
     };
     const TensorRef alone = floats({1, 2});
     CHECK(fill(*alone) == 0);
@@ -112,19 +112,19 @@ TEST_SUITE("runtime/tensor_slots") {
     CHECK(fill(*viewed) == 1);
     // A number by which a cache may know its contents.
     const TensorRef numbered = floats({1, 2});
-    CHECK(slots().tensor_storage_number(numbered.get()) != 0);
+    CHECK(slots().tensors.storage_number(numbered.get()) != 0);
     CHECK(fill(*numbered) == 1);
-    CHECK(slots().tensor_version(nullptr) == 0);
-    CHECK(slots().tensor_storage_number(nullptr) == 0);
+    CHECK(slots().tensors.version(nullptr) == 0);
+    CHECK(slots().tensors.storage_number(nullptr) == 0);
   }
 
   TEST_CASE("one element is read as a number, and more than one is not") {
     const TensorRef one = floats({2.5f}), two = floats({1, 2});
     Given number;
-    CHECK(slots().tensor_item(one.get(), &number.value, nullptr) == TENON_OK);
+    CHECK(slots().tensors.item(one.get(), &number.value, nullptr) == TENON_OK);
     CHECK(number.value.as.number == 2.5);
     CHECK(message_of_slot(TENON_ERROR_VALUE, [&](tenon_error** error) {
-            return slots().tensor_item(two.get(), &number.value, error);
+            return slots().tensors.item(two.get(), &number.value, error);
           }) != "");
   }
 
@@ -132,16 +132,17 @@ TEST_SUITE("runtime/tensor_slots") {
     const TensorRef a = floats({1, 2, 3}, {3}), b = floats({1, 2}, {2, 1}), c = floats({1, 2}, {2});
     int64_t shape[TENON_MAX_RANK] = {}, rank = 0;
     const tenon_tensor* fitting[] = {a.get(), b.get()};
-    CHECK(slots().broadcast_shapes(fitting, 2, shape, &rank, nullptr) == TENON_OK);
+    CHECK(slots().tensors.broadcast_shapes(fitting, 2, shape, &rank, nullptr) == TENON_OK);
     CHECK(rank == 2);
     CHECK(shape[0] == 2);
     CHECK(shape[1] == 3);
-    CHECK(slots().broadcast_shapes(nullptr, 0, shape, &rank, nullptr) == TENON_OK);
+    CHECK(slots().tensors.broadcast_shapes(nullptr, 0, shape, &rank, nullptr) == TENON_OK);
     CHECK(rank == 0);
     const tenon_tensor* other[] = {a.get(), c.get()};
     CHECK(has(message_of_slot(TENON_ERROR_VALUE,
                               [&](tenon_error** error) {
-                                return slots().broadcast_shapes(other, 2, shape, &rank, error);
+                                return slots().tensors.broadcast_shapes(other, 2, shape, &rank,
+                                                                        error);
                               }),
               "[3]"));
     CHECK(rank == 0);
@@ -155,10 +156,10 @@ TEST_SUITE("runtime/tensor_slots") {
     tenon_tensor* const tensors[] = {a.get(), b.get()};
     const Json metadata = parse_json(R"({"epoch": "3"})");
     CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-            return slots().tensors_save_metadata(path.c_str(), names, tensors, 2, metadata.get(),
-                                                 error);
+            return slots().files.tensors_save_metadata(path.c_str(), names, tensors, 2,
+                                                       metadata.get(), error);
           }) == "");
-    for (auto* load : {slots().tensors_load, slots().tensors_map}) {
+    for (auto* load : {slots().files.tensors_load, slots().files.tensors_map}) {
       Given found, list;
       CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
               return load(path.c_str(), &found.value, &list.value, error);
@@ -168,13 +169,13 @@ TEST_SUITE("runtime/tensor_slots") {
       CHECK(read(*list.value.as.tensors[1]) == std::vector<float>{3});
     }
     tenon_json* read_back = nullptr;
-    CHECK(slots().tensors_metadata(path.c_str(), &read_back, nullptr) == TENON_OK);
+    CHECK(slots().files.tensors_metadata(path.c_str(), &read_back, nullptr) == TENON_OK);
     const Json document = Json::take(read_back);
     REQUIRE(document->find("epoch") != nullptr);
     CHECK(document->find("epoch")->as_string() == "3");
     tenon_tensor* const missing[] = {a.get(), nullptr};
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().tensors_save((folder / "none").c_str(), names, missing, 2, error);
+            return slots().files.tensors_save((folder / "none").c_str(), names, missing, 2, error);
           }) == "a tensor to save is null");
     CHECK_FALSE(std::filesystem::exists(folder / "none"));
   }

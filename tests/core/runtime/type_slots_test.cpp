@@ -8,7 +8,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const tenon_host& slots() { return group<add_type_slots>(); }
+const Services& slots() { return group<add_type_slots>(); }
 
 struct Note {
   int64_t number;
@@ -48,29 +48,29 @@ uint32_t id(const char* name) { return types().find(name)->id; }
 TensorRef wrapped(const char* name, Tensor* tensor, void** payload = nullptr) {
   tenon_tensor* made = nullptr;
   CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-          return slots().typed_wrap(id(name), tensor, payload, &made, error);
+          return slots().types.wrap(id(name), tensor, payload, &made, error);
         }) == "");
   return TensorRef::take(made);
 }
 int64_t number_of(const Tensor& tensor) {
-  return static_cast<const Note*>(slots().typed_payload(&tensor))->number;
+  return static_cast<const Note*>(slots().types.payload(&tensor))->number;
 }
 
 }  // namespace
 
 TEST_SUITE("runtime/type_slots") {
   TEST_CASE("types are known by id and name, and unknown ids are of no type") {
-    CHECK(std::string(slots().type_name(id("SlotChild"))) == "SlotChild");
-    CHECK(std::string(slots().type_name(UINT32_MAX)).empty());
-    CHECK(slots().type_is(id("SlotChild"), id("SlotNoted")) == 1);
-    CHECK(slots().type_is(id("SlotChild"), 0) == 1);
-    CHECK(slots().type_is(id("SlotNoted"), id("SlotChild")) == 0);
-    CHECK(slots().type_is(id("SlotLike"), 0) == 0);
-    CHECK(slots().type_is(UINT32_MAX, 0) == 0);
-    CHECK(slots().type_is(0, UINT32_MAX) == 0);
+    CHECK(std::string(slots().types.name(id("SlotChild"))) == "SlotChild");
+    CHECK(std::string(slots().types.name(UINT32_MAX)).empty());
+    CHECK(slots().types.is(id("SlotChild"), id("SlotNoted")) == 1);
+    CHECK(slots().types.is(id("SlotChild"), 0) == 1);
+    CHECK(slots().types.is(id("SlotNoted"), id("SlotChild")) == 0);
+    CHECK(slots().types.is(id("SlotLike"), 0) == 0);
+    CHECK(slots().types.is(UINT32_MAX, 0) == 0);
+    CHECK(slots().types.is(0, UINT32_MAX) == 0);
     uint32_t found = 7;
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().type_find(nullptr, &found, error);
+            return slots().types.find(nullptr, &found, error);
           }) == "the name of the type is null");
     CHECK(found == 7);
   }
@@ -81,20 +81,20 @@ TEST_SUITE("runtime/type_slots") {
     const int64_t shape[] = {2};
     void* payload = nullptr;
     CHECK(message_of_slot(TENON_ERROR_TYPE, [&](tenon_error** error) {
-            return slots().typed_create(id("SlotNoted"), TENON_F32, 1, shape, &payload, &made,
+            return slots().types.create(id("SlotNoted"), TENON_F32, 1, shape, &payload, &made,
                                         error);
           }) == "SlotNoted derives from Tensor, which has data; wrap a tensor instead");
     for (const uint32_t type : {uint32_t{0}, id("SlotLike")}) {
       CHECK(has(message_of_slot(TENON_ERROR_TYPE,
                                 [&](tenon_error** error) {
-                                  return slots().typed_wrap(type, plain.get(), &payload, &made,
+                                  return slots().types.wrap(type, plain.get(), &payload, &made,
                                                             error);
                                 }),
                 "does not derive from Tensor and cannot share a tensor's data"));
     }
     CHECK(made == nullptr);
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().typed_create(id("SlotLike"), TENON_F32, 1, nullptr, &payload, &made,
+            return slots().types.create(id("SlotLike"), TENON_F32, 1, nullptr, &payload, &made,
                                         error);
           }) == "the shape is null");
   }
@@ -108,11 +108,11 @@ TEST_SUITE("runtime/type_slots") {
       REQUIRE(place != nullptr);
       ++live;
       static_cast<Note*>(place)->number = 5;
-      CHECK(slots().typed_payload(object.get()) == place);
+      CHECK(slots().types.payload(object.get()) == place);
       CHECK(object->view.data == plain->view.data);
       const int64_t shape[] = {3};
       tenon_tensor* like = nullptr;
-      REQUIRE(slots().typed_create(id("SlotLike"), TENON_F32, 1, shape, &place, &like, nullptr) ==
+      REQUIRE(slots().types.create(id("SlotLike"), TENON_F32, 1, shape, &place, &like, nullptr) ==
               TENON_OK);
       ++live;
       const TensorRef owner = TensorRef::take(like);
@@ -120,8 +120,8 @@ TEST_SUITE("runtime/type_slots") {
       CHECK(live == 2);
     }
     CHECK(live == 0);
-    CHECK(slots().typed_payload(nullptr) == nullptr);
-    CHECK(slots().typed_payload(floats({1}).get()) == nullptr);
+    CHECK(slots().types.payload(nullptr) == nullptr);
+    CHECK(slots().types.payload(floats({1}).get()) == nullptr);
   }
 
   TEST_CASE("without a place the payload is that of the tensor, or a default one, or refused") {
@@ -130,14 +130,14 @@ TEST_SUITE("runtime/type_slots") {
       const TensorRef plain = floats({1, 2});
       const TensorRef first = wrapped("SlotNoted", plain.get());
       CHECK(number_of(*first) == 100);
-      static_cast<Note*>(slots().typed_payload(first.get()))->number = 6;
+      static_cast<Note*>(slots().types.payload(first.get()))->number = 6;
       const TensorRef child = wrapped("SlotChild", first.get());
-      CHECK(slots().typed_payload(child.get()) == slots().typed_payload(first.get()));
+      CHECK(slots().types.payload(child.get()) == slots().types.payload(first.get()));
       CHECK(live == 1);
       tenon_tensor* made = nullptr;
       CHECK(has(message_of_slot(TENON_ERROR_TYPE,
                                 [&](tenon_error** error) {
-                                  return slots().typed_wrap(id("SlotTold"), plain.get(), nullptr,
+                                  return slots().types.wrap(id("SlotTold"), plain.get(), nullptr,
                                                             &made, error);
                                 }),
                 "SlotTold has the payload of SlotTold, which cannot be made from nothing"));
@@ -149,15 +149,15 @@ TEST_SUITE("runtime/type_slots") {
   TEST_CASE("a plain tensor is its own plain form, a subclass shares its data with it") {
     const TensorRef plain = floats({1, 2});
     tenon_tensor* made = nullptr;
-    REQUIRE(slots().tensor_to_plain(plain.get(), &made, nullptr) == TENON_OK);
+    REQUIRE(slots().types.to_plain(plain.get(), &made, nullptr) == TENON_OK);
     CHECK(TensorRef::take(made).get() == plain.get());
     const TensorRef object = wrapped("SlotNoted", plain.get());
-    REQUIRE(slots().tensor_to_plain(object.get(), &made, nullptr) == TENON_OK);
+    REQUIRE(slots().types.to_plain(object.get(), &made, nullptr) == TENON_OK);
     const TensorRef back = TensorRef::take(made);
     CHECK_FALSE(back->typed());
     CHECK(back->view.data == plain->view.data);
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().tensor_to_plain(nullptr, &made, error);
+            return slots().types.to_plain(nullptr, &made, error);
           }) == "the tensor is null");
   }
 }

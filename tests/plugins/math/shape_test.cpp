@@ -23,7 +23,7 @@ Tensor counted(const Dims& shape) {
 }
 Floats values(const Tensor& tensor) { return tensor.to_vector<float>(); }
 bool shares(const Tensor& a, const Tensor& b) {
-  return host().tensor_shares_storage(a.handle(), b.handle()) != 0;
+  return service::tensors().shares_storage(a.handle(), b.handle()) != 0;
 }
 
 }  // namespace

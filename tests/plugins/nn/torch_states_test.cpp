@@ -50,7 +50,7 @@ std::vector<Tensor> call(const Module& module, const std::vector<Tensor>& inputs
   std::vector<tenon_value> values;
   for (const Tensor& input : inputs) values.push_back(Argument(input).value());
   tenon_value results[8]{};
-  detail::check(host().module_call, module.handle(), values.data(),
+  detail::check(service::modules().call, module.handle(), values.data(),
                 static_cast<int64_t>(values.size()), static_cast<const tenon_string*>(nullptr),
                 static_cast<const tenon_value*>(nullptr), int64_t{0}, results, int64_t{-1});
   std::vector<Tensor> tensors;

@@ -29,8 +29,8 @@ Json explained(const TunedCall& call, const TunedOp& op) {
   for (size_t i = op.positional; i < op.parameters.size(); ++i)
     names.push_back(tenon::detail::string_of(op.parameters[i]));
   Json explanation;
-  tenon::detail::check(tenon::host().op_explain, tenon::Op(call.op).handle(), call.arguments.data(),
-                       static_cast<int64_t>(op.positional),
+  tenon::detail::check(tenon::service::ops().explain, tenon::Op(call.op).handle(),
+                       call.arguments.data(), static_cast<int64_t>(op.positional),
                        static_cast<const tenon_string*>(names.data()),
                        call.arguments.data() + op.positional, static_cast<int64_t>(names.size()),
                        explanation.slot());
@@ -39,8 +39,9 @@ Json explained(const TunedCall& call, const TunedOp& op) {
 
 void run(const TunedCall& call) {
   auto results = tenon::Results::of_count(tenon::detail::max_results);
-  tenon::detail::check(tenon::host().op_call, tenon::Op(call.op).handle(), call.arguments.data(),
-                       static_cast<int64_t>(call.arguments.size()), results.slots());
+  tenon::detail::check(tenon::service::ops().call, tenon::Op(call.op).handle(),
+                       call.arguments.data(), static_cast<int64_t>(call.arguments.size()),
+                       results.slots());
 }
 
 // The time of so many calls. Between them what a training changes is changed, so that no provider uses

@@ -15,6 +15,7 @@
 #include "op.h"
 #include "plugin.h"
 #include "saved_hooks.h"
+#include "services.h"
 #include "tensor.h"
 #include "type.h"
 #include "value.h"

@@ -36,8 +36,8 @@ typedef struct tenon_hook tenon_hook;
 /* A counted handle of a node: one recorded call of a graph. Any thread. */
 typedef struct tenon_node tenon_node;
 
-/* The properties that node_read reports. Growable: the caller sets `size`, the host fills that many
- * bytes. Strings are borrowed; valid as long as the node. */
+/* The properties that graph.node_read reports. Growable: the caller sets `size`, the host fills
+ * that many bytes. Strings are borrowed; valid as long as the node. */
 typedef struct tenon_node_info {
   uint32_t size;
   uint32_t edges;         /* inputs of the call that can hold tensors */

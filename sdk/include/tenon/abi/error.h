@@ -32,12 +32,13 @@ enum { TENON_OK = 0, TENON_ERROR_KINDS(TENON_ERROR_CONSTANT) TENON_ERROR_KIND_EN
 typedef int32_t tenon_status;
 
 /* An error: kind, message, and where they are known op, provider and cause. Opaque; made and read
- * through the error_ slots of the host.
+ * through the error slots of service/values.h.
  *
  * A function that can fail takes a `tenon_error** error`. It may be null: the caller ignores the
  * details. Otherwise it points to a null pointer. A callee that returns another status than
- * TENON_OK stores an error there, with error_set or error_pass; the caller then owns it and calls
- * error_release. Any thread may read and release an error, one at a time. */
+ * TENON_OK stores an error there, with values.error_set or values.error_pass; the caller then
+ * owns it and calls values.error_release. Any thread may read and release an error, one at a
+ * time. */
 typedef struct tenon_error tenon_error;
 
 #endif

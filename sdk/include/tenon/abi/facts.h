@@ -2,8 +2,8 @@
  *
  * Facts are ELF notes in sections named .note.tenon, so that they are in a loaded segment and
  * survive strip, section garbage collection and link-time optimization. A plugin has one for the
- * plugin and one for each op, module, type and override, in any order and from any translation
- * unit. Each is:
+ * plugin and one for each op, module, type, override, service and need of a service, in any order
+ * and from any translation unit. Each is:
  *
  *   uint32 name size = 6 | uint32 descriptor size | uint32 type | "Tenon\0" padded to 8 bytes |
  *   uint32 format | uint32 payload length | uint32 checksum (FNV-1a of the payload) |
@@ -17,6 +17,8 @@
  *   {"type":{"name","parent","doc","flags":n,"fallback":n,"metadata":n,"handler":true|false,
  *     "payload":[size,alignment,fingerprint]}}
  *   {"override":{"schema","doc","types","accepts"}}
+ *   {"service":{"name","version":n,"doc"}}
+ *   {"uses":{"service","version":n}}, any number of them for one service
  */
 #ifndef TENON_ABI_FACTS_H
 #define TENON_ABI_FACTS_H
@@ -26,7 +28,8 @@
 /* Name of the section, and owner, type and format of each note. */
 #define TENON_FACTS_SECTION ".note.tenon"
 #define TENON_FACTS_OWNER "Tenon"
-#define TENON_FACTS_TYPE 0x544e0001u
+#define TENON_FACTS_TYPE_NUMBER 0x544e0001
+#define TENON_FACTS_TYPE ((uint32_t)TENON_FACTS_TYPE_NUMBER)
 #define TENON_FACTS_FORMAT 1u
 
 /* Limits that readers enforce: bytes of a payload, bytes of all facts of a file, their number. */

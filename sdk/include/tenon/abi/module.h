@@ -9,24 +9,23 @@
 #include "type.h"
 #include "value.h"
 
-#define TENON_WALK_DUPLICATES 4 /* `what` of module_walk: shared members under each name */
-#define TENON_WALK_HOOKS 8      /* alone: whether calls of the module run hooks */
+#define TENON_WALK_DUPLICATES 4 /* `what` of modules.walk: shared members under each name */
 
 /* Bits of a descriptor's flags. */
 enum {
-  /* The type has no forward_schema: `create` gives each instance its own by module_set_forward. */
+  /* The type has no forward_schema: `create` gives each instance its own by modules.set_forward. */
   TENON_MODULE_OWN_FORWARD = 1
 };
 
-/* A bit of module_assign's flags: a tensor becomes a parameter as module_register_parameter makes
+/* A bit of modules.assign's flags: a tensor becomes a parameter as modules.register_parameter makes
  * one. Without it only a leaf that requires grad is a parameter. */
 #define TENON_ASSIGN_MAKE_PARAMETER 1
 
-/* Bits of the flags of module_load and module_load_state. */
+/* Bits of the flags of files.module_load and modules.load_state. */
 enum {
   TENON_LOAD_STRICT = 1, /* missing and unexpected names are errors */
   /* tensors of the module's dtypes take the place of the module's data, which is copied otherwise;
-   * of a file: as tensors_map reads them */
+   * of a file: as files.tensors_map reads them */
   TENON_LOAD_ASSIGN = 2
 };
 
@@ -41,10 +40,10 @@ typedef struct tenon_module_descriptor {
   const char* forward_schema; /* "forward(Tensor input) -> Tensor" */
   const char* doc;            /* one or two plain sentences, for listings */
   void* self;                 /* first argument of every function; owned by the plugin */
-  /* Registers parameters, buffers and children on `module` with the module_register_ slots.
-   * `attributes` has one value for each parameter of the schema; borrowed, valid as long as the
-   * module. *state becomes the `state` of the other functions; it may stay null. Any thread, once
-   * for each instance. */
+  /* Registers parameters, buffers and children on `module` with the register slots of
+   * service/modules.h. `attributes` has one value for each parameter of the schema; borrowed,
+   * valid as long as the module. *state becomes the `state` of the other functions; it may stay
+   * null. Any thread, once for each instance. */
   tenon_status(TENON_CALL* create)(void* self, tenon_module* module, const tenon_value* attributes,
                                    void** state, tenon_error** error);
   /* Computes the results. `arguments` has one value for each parameter of the forward schema, bound
@@ -60,7 +59,7 @@ typedef struct tenon_module_descriptor {
    * attributes as name=value. Any thread. */
   tenon_status(TENON_CALL* extra_repr)(void* self, void* state, tenon_module* module,
                                        tenon_value* text, tenon_error** error);
-  /* The handler of a mode: mode_enter_module enters an instance, and every op of that thread is
+  /* The handler of a mode: modes.enter_module enters an instance, and every op of that thread is
    * passed to this function; see tenon_handler_function. Called on the thread that entered it. */
   tenon_status(TENON_CALL* tenon_function)(void* self, void* state, tenon_module* module,
                                            const tenon_call* call, tenon_value* results,

@@ -14,8 +14,8 @@
  * raise PluginError once its plugin is unloaded, until the op is provided again. Any thread. */
 typedef struct tenon_op tenon_op;
 
-/* One call, in run, backward or jvp: the context_ slots read and write it. Owned by the host; valid
- * during the callback, on its thread. */
+/* One call, in run, backward or jvp: service/contexts.h reads and writes it. Owned by the host;
+ * valid during the callback, on its thread. */
 typedef struct tenon_context tenon_context;
 
 /* Computes the results of a call. `arguments` has one value for each parameter of the schema,
@@ -28,9 +28,9 @@ typedef tenon_status(TENON_CALL* tenon_run_function)(void* self, tenon_context* 
 
 /* Vector-Jacobian or Jacobian-vector product of a recorded call.
  * - backward: `given` has one gradient for each result; the rule returns one gradient for each
- *   input slot, with context_give.
+ *   input slot, with contexts.give.
  * - jvp: `given` has one tangent for each input slot; the rule returns one tangent for each result,
- *   with context_give.
+ *   with contexts.give.
  * Null means that there is none. `given` is borrowed; valid during the call. Slots are the
  * parameters of the schema in order; a tensor list has as many slots as tensors. Any thread. */
 typedef tenon_status(TENON_CALL* tenon_rule_function)(void* self, tenon_context* context,
@@ -81,10 +81,10 @@ enum {
   TENON_OP_MAY_DECLINE = 1 << 13
 };
 
-/* A named value on a context. It is memory of the plugin, usually the head of a larger struct: the
- * plugin fills everything except `next` and passes it to context_set_attribute, which takes it. The
- * host calls `destroy` once, on any thread: when the attribute is erased or replaced, or its node
- * is gone. Growable: begins with its size. */
+/* A named value on a context. It is memory of the plugin, usually the head of a larger struct:
+ * the plugin fills everything except `next` and passes it to contexts.set_attribute, which takes
+ * it. The host calls `destroy` once, on any thread: when the attribute is erased or replaced, or
+ * its node is gone. Growable: begins with its size. */
 typedef struct tenon_attribute {
   uint32_t size;
   uint32_t reserved;
@@ -97,7 +97,7 @@ typedef struct tenon_attribute {
   void(TENON_CALL* destroy)(struct tenon_attribute* attribute);
 } tenon_attribute;
 
-/* Options of the running backward, see context_backward_options. */
+/* Options of the running backward, see contexts.backward_options. */
 enum { TENON_BACKWARD_RETAIN_GRAPH = 1 << 0, TENON_BACKWARD_CREATE_GRAPH = 1 << 1 };
 
 /* An op as a plugin describes it. Growable: begins with its size; fields past `size` read as zero.
@@ -124,8 +124,8 @@ typedef struct tenon_op_descriptor {
   const char* not_overridable; /* why the op must not be overridden, with that flag */
   tenon_rule_function vjp;     /* another name for `backward`; set at most one of them */
   /* As `run`, but its results have shapes and dtypes alone: it reads no element, and what their
-   * memory holds does not matter. Null: where only shapes are computed (shapes_only_set) the host
-   * runs `run` on zeros, or knows the shape from the schema. */
+   * memory holds does not matter. Null: where only shapes are computed (modes.shapes_only_set)
+   * the host runs `run` on zeros, or knows the shape from the schema. */
   tenon_run_function shape_rule;
   /* Multiplications that are added up in one call, from shapes alone. Null: not counted. */
   int64_t(TENON_CALL* multiply_adds)(void* self, const tenon_value* arguments);

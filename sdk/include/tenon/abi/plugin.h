@@ -11,6 +11,18 @@
 #include "op.h"
 #include "type.h"
 
+/* A service that a plugin provides: a table of functions for other plugins and the application.
+ * Growable: begins with its size. Owned by the plugin; it and everything it points to must stay
+ * valid as long as the plugin is loaded. Users hold leases: code that is unloaded or reloaded stays
+ * until the last one ends. The functions choose their own rules of threads and ownership. */
+typedef struct tenon_service_descriptor {
+  uint32_t size;
+  uint32_t flags;   /* 0 */
+  const char* name; /* "words", not "tenon.": these are the host's */
+  const char* doc;  /* one or two plain sentences, for listings; may be null */
+  const tenon_service* table;
+} tenon_service_descriptor;
+
 /* Growable: begins with its size. Lives as long as the plugin is loaded. */
 typedef struct tenon_plugin {
   uint32_t size;
@@ -45,12 +57,17 @@ typedef struct tenon_plugin {
   tenon_status(TENON_CALL* restore_state)(const tenon_json* state, tenon_error** error);
   /* A last look before new code takes the place of old code; a failure refuses it. */
   tenon_status(TENON_CALL* self_test)(tenon_error** error);
+  const tenon_service_descriptor* const* services;
+  int64_t service_count;
+  /* The services that it needs, its facts "uses"; several may name the same one. */
+  const tenon_use* const* uses;
+  int64_t use_count;
 } tenon_plugin;
 
 /* Name of the entry. */
 #define TENON_PLUGIN_ENTRY "tenon_plugin_entry"
 
-/* The entry: keeps `host`, which is valid for the life of the process, and points *plugin at the
+/* The entry: may keep `host`, which is valid for the life of the process, and points *plugin at the
  * plugin's table, which the plugin owns. Called once, before init. Loading thread only. */
 typedef tenon_status(TENON_CALL* tenon_plugin_entry_function)(const tenon_host* host,
                                                               const tenon_plugin** plugin,

@@ -8,10 +8,10 @@
 #include "error.h"
 #include "tensor.h"
 
-/* The functions of one scope, see saved_hooks_push. Growable: begins with its size. The host copies
- * the struct. `state` stays the plugin's until `destroy` is called: after the scope was closed and
- * everything packed was dropped. `destroy` may be null, the others must not be. Any thread, several
- * at the same time. */
+/* The functions of one scope, see autograd.saved_hooks_push. Growable: begins with its size. The
+ * host copies the struct. `state` stays the plugin's until `destroy` is called: after the scope
+ * was closed and everything packed was dropped. `destroy` may be null, the others must not be.
+ * Any thread, several at the same time. */
 typedef struct tenon_saved_hooks {
   uint32_t size;
   uint32_t flags; /* 0 */

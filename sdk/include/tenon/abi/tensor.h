@@ -38,8 +38,8 @@ typedef struct tenon_tensor_view {
   uint8_t reserved[5];
 } tenon_tensor_view;
 
-/* A counted handle: tensor_retain and tensor_release of the host. Any thread may read it, retain it
- * and release it; threads that write its data synchronize themselves. */
+/* A counted handle: tensors.retain and tensors.release of the host. Any thread may read it,
+ * retain it and release it; threads that write its data synchronize themselves. */
 typedef struct tenon_tensor tenon_tensor;
 
 /* The view of a tensor: the boundary guarantees that both have the same address. Borrowed; valid as

@@ -31,7 +31,7 @@ typedef struct tenon_call {
   const tenon_value* positional; /* may be null: in an override */
 } tenon_call;
 
-/* Bits for the types and modes that calls of a thread skip, see dispatch_disable of the host. */
+/* Bits for the types and modes that calls of a thread skip, see modes.disable of the host. */
 enum {
   TENON_DISABLE_TYPES = 1 << 0, /* types of operands: subclasses of Tensor count as Tensor */
   TENON_DISABLE_MODES = 1 << 1  /* modes above autograd */
@@ -39,7 +39,7 @@ enum {
 
 /* Handles a call: fills one entry of `results` for each result of the op with an owned value of any
  * kind, or declines by setting the first to TENON_VALUE_NOT_IMPLEMENTED. `self` is the
- * descriptor's, or the one that mode_enter got. Any thread. */
+ * descriptor's, or the one that modes.enter got. Any thread. */
 typedef tenon_status(TENON_CALL* tenon_handler_function)(void* self, const tenon_call* call,
                                                          tenon_value* results, tenon_error** error);
 

@@ -22,7 +22,7 @@ enum {
   TENON_VALUE_BOOL_LIST = 9,        /* booleans: one byte each, 0 or 1 */
   TENON_VALUE_STRING_LIST = 10,     /* strings */
   TENON_VALUE_TENSOR_LIST = 11,     /* tensors; entries may be null */
-  TENON_VALUE_JSON = 12,            /* json: a JSON-like document, see json slots */
+  TENON_VALUE_JSON = 12,            /* json: a JSON-like document, see service/documents.h */
   TENON_VALUE_MODULE = 13,          /* module */
   TENON_VALUE_NOT_IMPLEMENTED = 14, /* an override or handler declines the call */
   TENON_VALUE_MODULE_LIST = 15,     /* modules */
@@ -36,10 +36,10 @@ typedef struct tenon_string {
   int64_t length; /* in bytes */
 } tenon_string;
 
-/* A node of an immutable JSON-like document, counted together with its document: the json_ slots.
- * Any thread. */
+/* A node of an immutable JSON-like document, counted together with its document:
+ * service/documents.h. Any thread. */
 typedef struct tenon_json tenon_json;
-/* A counted handle of a module: the module_ slots. Any thread; threads that change one module
+/* A counted handle of a module: service/modules.h. Any thread; threads that change one module
  * synchronize themselves. */
 typedef struct tenon_module tenon_module;
 
@@ -51,9 +51,9 @@ typedef struct tenon_named_module {
 
 /* One argument or result. Frozen: 16 bytes; unused bits are zero.
  * - As an argument, everything in it is borrowed, and valid during the call.
- * - As a result, everything in it is owned by the receiver: tensors, JSON documents and modules are new
- *   references, and lists and strings are memory from the host's `allocate`. value_release of the
- *   host releases all of it. */
+ * - As a result, everything in it is owned by the receiver: tensors, JSON documents and modules
+ *   are new references, and lists and strings are memory from the host's `allocate`.
+ *   values.release of the host releases all of it. */
 typedef struct tenon_value {
   uint32_t tag;
   uint32_t length; /* length of strings and lists */

@@ -7,8 +7,8 @@
 #define TENON_VERSION_MINOR 1
 #define TENON_VERSION_PATCH 0
 
-/* A host and a plugin with different majors refuse each other. The minor grows with each slot that
- * is appended to the host table; a host serves plugins of the same minor and of older ones. */
+/* A host and a plugin with different majors refuse each other. The minor grows when a service of
+ * the host gets a slot; a host serves plugins of the same minor and of older ones. */
 #define TENON_ABI_MAJOR 1
 #define TENON_ABI_MINOR 0
 /* The oldest minor that this SDK supports, and the one that a plugin needs unless it asks for a

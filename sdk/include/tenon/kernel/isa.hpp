@@ -45,7 +45,7 @@ namespace kernel {
 
 // TENON_ISA_BASELINE, TENON_ISA_V3 or TENON_ISA_V4: the best of this machine, or less where the
 // environment variable TENON_ISA says so. The host decides, for all plugins. Any thread.
-inline uint32_t machine_isa() { return host().machine_isa(); }
+inline uint32_t machine_isa() { return service::threads().machine_isa(); }
 
 namespace detail {
 // Body::run, a TENON_INLINE function, compiled for one instruction set.

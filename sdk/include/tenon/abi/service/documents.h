@@ -1,0 +1,68 @@
+/* Documents: JSON-like trees, and what the host knows of itself as such.
+ *
+ * A slot: makes or reads a node, or returns raw data of the host that nothing else shows. Not a
+ * slot: views of that data for people; a format other than JSON.
+ *
+ *   tenon_json* document = NULL;
+ *   tenon_status status = tenon_documents->parse(text, length, &document, error);
+ *   if (status != TENON_OK) return status;
+ *   const tenon_json* size = tenon_documents->find(document, "size", 4);
+ *   ...
+ *   tenon_documents->release(document);
+ *
+ * Any thread. A document is immutable; nodes are borrowed from it, and it is a new reference. */
+#ifndef TENON_ABI_SERVICE_DOCUMENTS_H
+#define TENON_ABI_SERVICE_DOCUMENTS_H
+
+#include "service.h"
+
+#define TENON_DOCUMENTS_VERSION 1
+
+/* Named "tenon.documents". */
+typedef struct tenon_documents_service {
+  tenon_service head;
+
+  /* Parses JSON; ValueError with line and column. New reference. Any thread. */
+  tenon_status(TENON_CALL* parse)(const char* json, int64_t length, tenon_json** document,
+                                  tenon_error** error);
+  /* Writes JSON, on one line when `indent` is 0, as a string. Owned. Any thread. */
+  tenon_status(TENON_CALL* dump)(const tenon_json* document, int32_t indent, tenon_value* text,
+                                 tenon_error** error);
+  /* Makes an object of `count` members, or an array when `keys` is null (may be null). Values are
+   * numbers, strings, none, and documents, whose nodes are copied; TypeError for others. New
+   * reference. Any thread. */
+  tenon_status(TENON_CALL* create)(const tenon_string* keys, const tenon_value* values,
+                                   int64_t count, tenon_json** document, tenon_error** error);
+  /* Adds a reference to the document of the node. Any thread. */
+  void(TENON_CALL* retain)(tenon_json* document);
+  /* Drops a reference; the last one destroys the document. May be null. Any thread. */
+  void(TENON_CALL* release)(tenon_json* document);
+  /* A scalar as NONE, BOOL, INT, FLOAT or STRING; an array or object as JSON. Borrowed; valid as
+   * long as the document. Any thread. */
+  tenon_value(TENON_CALL* value)(const tenon_json* document);
+  /* 1 for an object, 0 for an array or scalar. Any thread. */
+  int32_t(TENON_CALL* is_object)(const tenon_json* document);
+  /* Children of an array or object; 0 for a scalar. Any thread. */
+  int64_t(TENON_CALL* size)(const tenon_json* document);
+  /* Child by position; null when there is none. Borrowed; valid as long as the document. Any
+   * thread. */
+  const tenon_json*(TENON_CALL* at)(const tenon_json* document, int64_t index);
+  /* Child of an object by key; null when there is none. Borrowed; valid as long as the document.
+   * Any thread. */
+  const tenon_json*(TENON_CALL* find)(const tenon_json* document, const char* key, int64_t length);
+  /* Key of child `index` of an object; empty otherwise. Borrowed; valid as long as the document.
+   * Any thread. */
+  tenon_string(TENON_CALL* key)(const tenon_json* document, int64_t index);
+  /* Place of a node of a config, as messages say it: "FILE:3:14: /plugins/0/name"; without a file
+   * the JSON pointer alone; empty for a root that was made by code. A string. Owned. Any thread. */
+  tenon_status(TENON_CALL* place)(const tenon_json* document, tenon_value* text,
+                                  tenon_error** error);
+  /* A listing as a document. `what` is "runtime", "plugins", "plugin", "declarations", "ops",
+   * "op", "overridable", "ignored", "modules", "module", "types", "type", "coverage",
+   * "ambiguities", "why" or "live"; `name` chooses or filters, and may be null.
+   * share/tenon/documents.md has the shapes. New reference. Any thread. */
+  tenon_status(TENON_CALL* describe)(const char* what, const char* name, tenon_json** document,
+                                     tenon_error** error);
+} tenon_documents_service;
+
+#endif
