@@ -65,7 +65,7 @@ Tensor numbers_in(const Value& value, const std::vector<Tensor>& inputs) {
   return numbers.empty() ? like : with_elements(like, numbers);
 }
 
-std::string text_of(const Value& value) {
+std::string shown_text(const Value& value) {
   Value written;
   tenon::detail::check(tenon::host().value_text, &value.get(), written.slot());
   return written.text();
@@ -234,7 +234,7 @@ void ProviderCall::call(const std::vector<Tensor>& given, std::vector<Tensor>& r
                                             : numbers_in(piece.other, given));
     if (piece.other.is_none() || results.back().defined()) continue;
     results.pop_back();
-    outcome.others.push_back(without_folders(text_of(piece.other), check_.settings.folder));
+    outcome.others.push_back(without_folders(shown_text(piece.other), check_.settings.folder));
   }
   taken.reserve(taken.size() + results.size());
   for (const Tensor& result : results) taken.push_back(plain(result));
