@@ -32,11 +32,6 @@ const Override& find_override(TypeTable& types, std::string_view key, std::strin
 // refresh_active_rules of the process's tables.
 void refresh_active_rules(std::string_view op);
 
-// Applies the plugins, search paths and op preferences of a config that was read.
-void apply_config(PluginManager& manager, const tenon_json& config);
-// The same, but eager plugins wait for their first use: runs no plugin code.
-void apply_config_lazily(PluginManager& manager, const tenon_json& config);
-
 // Listings from facts: sdk/share/tenon/documents.md has the shapes.
 Json describe(const Runtime& runtime, std::string_view what, std::string_view name);
 // What plugin_unload reports, and "plugin" of its generations that are still there.

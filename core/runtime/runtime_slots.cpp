@@ -1,4 +1,4 @@
-// The host's slots on the runtime: threads, random numbers, log, words in messages, listings, configuration.
+// The host's slots on the runtime: threads, random numbers, log, words in messages, listings, policies.
 #include <optional>
 
 #include "core/base/generator.hpp"
@@ -10,8 +10,7 @@
 #include "core/dispatch/running_calls.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
-#include "core/plugin/config.hpp"
-#include "core/plugin/config_table.hpp"
+#include "core/plugin/config_policy.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 
@@ -122,31 +121,13 @@ tenon_status plugin_reload(const char* id_or_path, uint64_t* generation, tenon_e
     if (generation != nullptr) *generation = loaded;
   });
 }
-tenon_status config_read(const char* path, tenon_json** config, tenon_error** error) {
-  return guarded(error, [&] { *config = read_config(path).give(); });
-}
-tenon_status config_read_sections(const char* path, const tenon_json* sections, tenon_json** config,
-                                  tenon_error** error) {
+tenon_status policy_apply(const tenon_json* policy, uint32_t flags, tenon_error** error) {
   return guarded(error, [&] {
-    ConfigOptions options;
-    options.sections = sections;
-    *config = read_config(path, options).give();
-  });
-}
-tenon_status config_schema_slot(const tenon_json* sections, tenon_json** schema,
-                                tenon_error** error) {
-  return guarded(error, [&] { *schema = config_schema(sections).give(); });
-}
-tenon_status config_apply(const tenon_json* config, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(config, "the config");
-    apply_config(plugin_manager(), *config);
-  });
-}
-tenon_status config_apply_lazily(const tenon_json* config, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(config, "the config");
-    apply_config_lazily(plugin_manager(), *config);
+    require_not_null(policy, "the policy");
+    if ((flags & ~static_cast<uint32_t>(TENON_POLICY_LAZY)) != 0)
+      throw Error(TENON_ERROR_ARGUMENT, "cannot apply a policy: the flags are {}, expected {} or 0",
+                  flags, TENON_POLICY_LAZY);
+    plugin_manager().apply(policy_of(*policy, (flags & TENON_POLICY_LAZY) != 0));
   });
 }
 
@@ -166,11 +147,7 @@ void add_runtime_slots(tenon_host& host) {
   host.plugin_load = plugin_load;
   host.plugin_unload = plugin_unload;
   host.plugin_reload = plugin_reload;
-  host.config_read = config_read;
-  host.config_read_sections = config_read_sections;
-  host.config_schema = config_schema_slot;
-  host.config_apply = config_apply;
-  host.config_apply_lazily = config_apply_lazily;
+  host.policy_apply = policy_apply;
   host.text_suggestion = text_suggestion;
   host.text_printable = text_printable;
   host.machine_isa = machine_isa;

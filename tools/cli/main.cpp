@@ -26,13 +26,13 @@ void trust(const std::vector<std::string>& paths) {
   tenon::JsonArray list;
   for (const std::string& path : paths)
     list.add(std::filesystem::absolute(path).lexically_normal().string());
-  tenon::apply_config(tenon::JsonObject().set("trust", list.json()).json());
+  tenon::apply_policy(tenon::JsonObject().set("trust", list.json()).json());
 }
 
 int run(int count, char** arguments) {
   const cli::Invocation invocation = cli::parse_arguments(count, arguments);
   if (!invocation.command) return cli::kFine;
-  if (invocation.no_autoload) tenon::apply_config(tenon::Json::parse(R"({"autoload": false})"));
+  if (invocation.no_autoload) tenon::apply_policy(tenon::Json::parse(R"({"autoload": false})"));
   if (!invocation.trusted.empty()) trust(invocation.trusted);
   // The first one named is the first one searched.
   for (auto path = invocation.plugin_paths.rbegin(); path != invocation.plugin_paths.rend();

@@ -25,6 +25,7 @@
 #include "attributes.h"
 #include "autograd.h"
 #include "error.h"
+#include "json.h"
 #include "module_hooks.h"
 #include "op.h"
 #include "saved_hooks.h"
@@ -34,6 +35,12 @@
 #include "version.h"
 
 #define TENON_HOST_MAGIC 0x6f6e6574u /* "teno" */
+
+/* Bits of policy_apply. */
+enum {
+  TENON_POLICY_LAZY =
+      1 /* no plugin code runs: plugins with "load": "eager" wait for their first use */
+};
 
 /* What plugin_unload does while something holds the plugin. */
 enum {
@@ -296,9 +303,13 @@ typedef struct tenon_host {
 
   /* ---- JSON documents, immutable ---- */
 
-  /* Parses JSON; ValueError with line and column. New reference. Any thread. */
-  tenon_status(TENON_CALL* json_parse)(const char* json, int64_t length, tenon_json** document,
-                                       tenon_error** error);
+  /* Parses JSON; the error has line and column. `reading` may be null: strict JSON, ValueError.
+   * `duplicates` may be null: a key that an object has twice is an error. Else the first of each is
+   * kept, and the others are listed: [{"key", "pointer", "line", "column", "offset", "first_line",
+   * "first_column"}]. New references. Any thread. */
+  tenon_status(TENON_CALL* json_parse)(const char* json, int64_t length,
+                                       const tenon_json_reading* reading, tenon_json** document,
+                                       tenon_json** duplicates, tenon_error** error);
   /* Writes JSON, on one line when `indent` is 0, as a string. Owned. Any thread. */
   tenon_status(TENON_CALL* json_dump)(const tenon_json* document, int32_t indent, tenon_value* text,
                                       tenon_error** error);
@@ -337,11 +348,12 @@ typedef struct tenon_host {
   tenon_status(TENON_CALL* plugin_path_add)(const char* folder, tenon_error** error);
   /* Loads a plugin now; nothing happens when it is loaded already. Any thread. */
   tenon_status(TENON_CALL* plugin_load)(const char* id_or_path, tenon_error** error);
-  /* Reads and checks a config file; ConfigError lists every fault. `config` is normalized:
-   * defaults filled in, short forms expanded. Runs no plugin code. New reference. Any thread. */
-  tenon_status(TENON_CALL* config_read)(const char* path, tenon_json** config, tenon_error** error);
-  /* Applies the plugin part of a config that config_read returned. Any thread. */
-  tenon_status(TENON_CALL* config_apply)(const tenon_json* config, tenon_error** error);
+  /* Decides about plugins and their ops by a policy, in front of earlier ones: which plugins are
+   * used, from where, and whose ops win. share/tenon/documents.md has its members; a config that was
+   * read has them all. ConfigError with the place of what is not of a policy; PluginError lists what
+   * the plugins do not have, and nothing changes. `flags`: TENON_POLICY_ bits. Any thread. */
+  tenon_status(TENON_CALL* policy_apply)(const tenon_json* policy, uint32_t flags,
+                                         tenon_error** error);
 
   /* ---- modules ---- */
 
@@ -706,14 +718,14 @@ typedef struct tenon_host {
    * the JSON pointer alone; empty for a root that was made by code. A string. Owned. Any thread. */
   tenon_status(TENON_CALL* json_place)(const tenon_json* document, tenon_value* text,
                                        tenon_error** error);
-  /* Makes an object of `count` members, or an array when `keys` is null (may be null). Values are
-   * numbers, strings, none, and documents, whose nodes are copied; TypeError for others. New reference.
-   * Any thread. */
-  tenon_status(TENON_CALL* json_create)(const tenon_string* keys, const tenon_value* values,
-                                        int64_t count, tenon_json** document, tenon_error** error);
-  /* config_apply that runs no plugin code: plugins with "load": "eager" wait for their first use.
-   * Any thread. */
-  tenon_status(TENON_CALL* config_apply_lazily)(const tenon_json* config, tenon_error** error);
+  /* Makes a document of steps. `source`: the document whose file name it has; may be null.
+   * ValueError for steps that make no document, and for a key that an object has twice, TypeError
+   * for other values. New reference. Any thread. */
+  tenon_status(TENON_CALL* json_build)(const tenon_json_step* steps, int64_t count,
+                                       const tenon_json* source, tenon_json** document,
+                                       tenon_error** error);
+  /* Where the node was in the text that was parsed. Any thread. */
+  void(TENON_CALL* json_position)(const tenon_json* node, tenon_json_position* position);
   /* " (did you mean 'add'?)" for the candidate that a mistyped word most likely means, or "". A
    * string. Owned. Any thread. */
   tenon_status(TENON_CALL* text_suggestion)(const char* word, int64_t length,
@@ -786,20 +798,6 @@ typedef struct tenon_host {
                                               uint32_t flags, tenon_value* missing,
                                               tenon_value* unexpected, tenon_error** error);
 
-  /* config_read of a config that has further sections. `sections` describes them as a JSON Schema:
-   * its "properties" become keys of the config's top, checked like the host's own, and any other key
-   * is a fault. The subset: type (boolean, integer, number, string, array, object), minimum, maximum,
-   * exclusiveMinimum, exclusiveMaximum, enum, items, minItems, maxItems, anyOf, properties, required,
-   * dependencies, additionalProperties, default, description, and $ref to "#/definitions/NAME". The
-   * format of a string may be "name", "input-path" or "output-path"; "shorthand" of an object is the
-   * key that a bare string stands for. Without sections (null) keys that the host does not know are
-   * left to the application, unless they are nearly a host key. New reference. Any thread. */
-  tenon_status(TENON_CALL* config_read_sections)(const char* path, const tenon_json* sections,
-                                                 tenon_json** config, tenon_error** error);
-  /* JSON Schema (draft 7) of configs with these sections, which may be null. New reference.
-   * Any thread. */
-  tenon_status(TENON_CALL* config_schema)(const tenon_json* sections, tenon_json** schema,
-                                          tenon_error** error);
   /* Continues the generator where generator_reserve(0, ...) has read it: the next draw is the one at
    * `offset` of the sequence of `seed`. For the process. Any thread. */
   void(TENON_CALL* generator_state_set)(uint64_t seed, uint64_t offset);
