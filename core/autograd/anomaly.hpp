@@ -9,8 +9,8 @@
 
 namespace tenon::core {
 
-// What a node was recorded for, and the calls on the stack then, the innermost first; named only
-// when asked.
+// The op that a node was recorded for, and the calls on the stack then, the innermost first; named
+// only when asked.
 struct CallOrigin {
   static constexpr int kFrames = 24;
   explicit CallOrigin(const Node& of) : node(of.name()), implementation(of.implementation()) {
@@ -26,7 +26,7 @@ struct CallOrigin {
   const Implementation* const implementation;  // null for nodes of the engine itself
   void* frames[kFrames];
   int count = -1;                            // -1: it was recorded without anomaly mode
-  std::shared_ptr<const CallOrigin> parent;  // of the node whose backward recorded this one
+  std::shared_ptr<const CallOrigin> parent;  // origin of the node whose backward recorded this one
 };
 
 void remember_origin(Node& node);

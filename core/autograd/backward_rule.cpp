@@ -1,4 +1,4 @@
-// What a backward rule reads, and the gradients that it may take.
+// Backward rules: the values that they read, and the gradients that they may take.
 #include "core/autograd/backward_rule.hpp"
 
 #include <algorithm>

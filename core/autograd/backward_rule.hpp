@@ -12,7 +12,7 @@
 
 namespace tenon::core {
 
-// What a rule sees of its node.
+// The view of a node for its rule.
 class BackwardRule final : public RuleState {
  public:
   // `once`: the rule itself must not be recorded.

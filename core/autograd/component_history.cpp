@@ -43,7 +43,7 @@ void each_component(const Tensor& tensor, Visit&& visit) {
   }
 }
 
-// What components carry, theirs included; tangents of past levels count.
+// Flags of components, and of their components; tangents of past levels count.
 uint32_t flags_of_components(const Tensor& tensor) {
   uint32_t flags = 0;
   each_component(tensor, [&](const Tensor& component, int64_t) {
@@ -169,7 +169,7 @@ class ComponentsNode final : public Node {
   }
 
   const TensorType& owner_;
-  TensorRef held_;  // where to_tensor computes the gradients
+  TensorRef held_;  // destination of the gradients that to_tensor computes
   uint32_t version_ = 0;
 };
 
@@ -213,7 +213,7 @@ void connect(Tensor& tensor, const TensorType& owner, bool tracked) {
 
 namespace {
 
-// What the components carry and the tensor cannot show.
+// Flags that the components carry and the tensor cannot show.
 uint32_t connect_history(Tensor& tensor) {
   const TensorType* owner = component_owner(tensor);
   if (owner == nullptr) return 0;

@@ -35,15 +35,15 @@ using Doubling = boost::container::small_vector_options_t<
 template <class T>
 using RunVector = boost::container::small_vector<T, 4, void, Doubling>;
 
-// What a run knows of a node.
+// State of a node in a run.
 struct Visit {
   Node* node = nullptr;
   uint32_t waiting = 0;    // gradients still to come, in edges
-  uint32_t gradients = 0;  // where the node's buffer begins
+  uint32_t gradients = 0;  // offset of the node's buffer
   bool needed = true;      // leads to an input that is asked for
   bool captured = false;
   bool queued = false;
-  uint32_t next_leaf = 0;  // of the leaves whose gradients wait to be added: index + 1
+  uint32_t next_leaf = 0;  // next of the leaves whose gradients wait to be added: index + 1
 };
 using Visits = RunVector<Visit>;
 
@@ -194,7 +194,7 @@ class Run final : public EngineRun {
   TensorRef take_capture(size_t index) { return std::move(captures_[index].gradient); }
 
  private:
-  // What rules and hooks see of their thread.
+  // The thread state that rules and hooks see.
   ThreadState own_state() {
     ThreadState state = thread_state;
     state.grad_enabled = options_.create_graph;
@@ -314,7 +314,7 @@ class Run final : public EngineRun {
     if (visits_[index].queued) return;
     visits_[index].queued = true;
     ready_.emplace_back(visits_[index].node->sequence(), index);
-    // Of one alone it would read back what was just stored.
+    // A heap of one would read back the value that was just stored.
     if (ready_.size() > 1) std::push_heap(ready_.begin(), ready_.end());
   }
   uint32_t take_ready() {
@@ -452,7 +452,7 @@ class Run final : public EngineRun {
     std::shared_ptr<RetainedGrad> box;
     TensorRef before;
   };
-  std::vector<Undo> retained_;  // what to put back when the run fails
+  std::vector<Undo> retained_;  // values to restore when the run fails
   std::unordered_map<const void*, std::vector<TensorRef>> kept_;
   uint32_t first_leaf_ = 0;
   int64_t id_ = 0;

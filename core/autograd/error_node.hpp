@@ -10,7 +10,7 @@
 
 namespace tenon::core {
 
-// What it says when a gradient arrives.
+// The error when a gradient arrives.
 using ErrorReason = Error (*)(const Implementation& implementation, uint32_t detail);
 
 // Its edges lead to all that the tensors in front of it were made from, so that every gradient

@@ -1,4 +1,4 @@
-// What the gradients that a rule returns must be.
+// Checks of the gradients that a rule returns.
 #pragma once
 
 #include <cstddef>

@@ -21,7 +21,7 @@ inline void refresh_history(Tensor& tensor) {
   if (tensor.view_base != nullptr) refresh_stale(tensor);
   if (tensor.typed()) refresh_components(tensor);
 }
-// Where gradients of the tensor go; {} when it requires none.
+// The destination of gradients of the tensor; {} when it requires none.
 Edge gradient_edge(Tensor& tensor);
 // Makes the tensor that output of that node.
 void set_history(Tensor& tensor, Edge history);

@@ -15,7 +15,7 @@ namespace tenon::core {
 
 class NodeBlock;
 
-// What a node knows of one of its outputs: enough to check gradients and to make zeros.
+// Properties of a node's output: enough to check gradients and to make zeros.
 struct OutputInfo {
   const int64_t* shape = nullptr;
   tenon_dtype dtype = TENON_DTYPE_NONE;  // NONE: the call gave no tensor here
@@ -26,12 +26,12 @@ struct OutputInfo {
   Shape sizes() const { return {shape, rank}; }
 };
 
-// What a report says of a node's memory.
+// Memory of a node, for reports.
 struct NodeReport {
   uint32_t saved_tensors = 0;
   int64_t saved_bytes = 0;
   uint32_t stashed_tensors = 0;  // on the context's attributes
-  int64_t attribute_bytes = 0;   // those tensors included
+  int64_t attribute_bytes = 0;   // their tensors included
 };
 
 class EngineRun;
@@ -41,7 +41,7 @@ struct BackwardCall {
   bool retain_graph = false;
   Tensor** owned = nullptr;  // the gradients once more, where a node may take them, leaving null
   EngineRun* run = nullptr;  // whose gradients are asked for; null: all of them
-  // Where the change of a view is run for its base: the edge that leads to the base's history now.
+  // For the change of a view that runs for its base: the edge that leads to the base's history now.
   size_t rebased_slot = SIZE_MAX;
   const Node* rebased = nullptr;
 };
@@ -66,8 +66,8 @@ class Node : public GraphNode {
   // Frees what was saved; a later apply throws GraphError.
   virtual void release_saved() {}
   virtual bool released() const { return false; }
-  // What was saved in this memory, which has changed since: a rule refuses it, so it needs no
-  // history, and the caller's handle may get one that leads back to the node.
+  // Drops the history of tensors saved in this memory, which has changed since: a rule refuses
+  // them, so it needs no history, and the caller's handle may get one that leads back to the node.
   virtual void detach_saved(const Storage&) {}
   virtual NodeReport report() { return {}; }
 
@@ -92,7 +92,7 @@ class Node : public GraphNode {
   virtual ~Node();
   static void destroy_node(GraphNode* node) noexcept;
 
-  uint64_t sequence_;  // of a dead node: where the next dead one is
+  uint64_t sequence_;  // in a dead node: the next dead one
   uint64_t tensor_slots_ = ~uint64_t{0};
   Edge* edges_ = nullptr;  // in the node's block, as the outputs are
   OutputInfo* outputs_ = nullptr;

@@ -44,7 +44,7 @@ size_t copied_bytes(const tenon_value& value) {
   const bool bytes = value.tag == TENON_VALUE_STRING || value.tag == TENON_VALUE_BOOL_LIST;
   return bytes ? value.length : value.length * size_t{8};
 }
-// What follows the strings that were copied: their characters, to which they then point.
+// Copies the characters behind copied strings, and points the strings to them.
 void copy_characters(tenon_string* strings, uint32_t count) {
   char* to = reinterpret_cast<char*>(strings + count);
   for (uint32_t i = 0; i < count; ++i) {

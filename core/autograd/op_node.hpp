@@ -51,7 +51,7 @@ class OpNode final : public Node {
   void mark_non_differentiable(size_t output) { outputs_[output].differentiable = false; }
   // Saved results carry the tangents of the results, for forward mode over backward.
   void share_tangents(std::span<Tensor** const> results);
-  // What a rule of the call answered is a constant, and differentiating it is an error.
+  // Makes the answer of a rule constant, and differentiating it is an error.
   void forbid_differentiation(std::vector<TensorRef>& answer, ErrorReason reason,
                               std::span<Tensor* const> given = {});
   NodeReport report() override;

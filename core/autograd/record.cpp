@@ -261,7 +261,7 @@ class RecordedCall {
         dual_(dual),
         function_((call.implementation.flags & TENON_OP_FUNCTION) != 0) {}
 
-  // What comes before the run; throws when it must not take place.
+  // The steps before the run; throws when it must not take place.
   void prepare() {
     if (recording_) check_recordable(implementation_, arguments_);
     if (dual_) check_dual(implementation_, arguments_);
@@ -304,7 +304,7 @@ class RecordedCall {
     if (function_) adopt();
     for (Tensor** place : places_) {
       if (*place == nullptr || changed(*place)) continue;
-      // What is also an operand has two owners at least.
+      // A result that is also an operand has at least two references.
       if ((*place)->references.load(std::memory_order_relaxed) != 1)
         separate_from_inputs(implementation_, arguments_, place);
       if (recording_ && (*place)->typed()) detach_components(**place);
@@ -332,8 +332,8 @@ class RecordedCall {
   }
 
  private:
-  // What an in-place rule reads of the tensors that are about to change, with the history and the
-  // tangent that they have now.
+  // Keeps values that an in-place rule reads of the tensors that are about to change, with the
+  // history and the tangent that they have now.
   void keep_originals() {
     const bool by_op = dual_ && implementation_.descriptor.jvp_kind == TENON_JVP_MULTILINEAR;
     for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t i) {
@@ -342,7 +342,7 @@ class RecordedCall {
           implementation_.saves.begin(), implementation_.saves.end(), [&](const SavedItem& item) {
             return item.kind == SavedItem::Kind::Argument && item.index == i;
           });
-      // What is kept is read after the change, of another operand on the same memory too.
+      // Kept values are read after the change, of another operand on the same memory too.
       if ((saved || by_op) && (is_mutated(implementation_, i) || shares_with_mutated(*tensor)))
         keep_original(slot, *tensor);
     });
@@ -491,7 +491,7 @@ class RecordedCall {
     return false;
   }
 
-  // What is constant from here on must not keep the history that it had.
+  // A tensor that is constant from here on must drop its history.
   bool replaces_history() {
     bool replaces = false;
     for (size_t i = 0; i < places_.size(); ++i) {
@@ -609,7 +609,8 @@ class RecordedCall {
     node->set_function(std::move(context_));
   }
 
-  // What forward computed and keeps to itself: through it no gradient can be known.
+  // Whether a saved tensor is an intermediate that forward computed and does not return: its
+  // gradient is unknown.
   bool is_intermediate(const Tensor* saved) const {
     if (saved == nullptr || saved->requires_grad() || !differentiable_dtype(saved) ||
         detached_->is_original(saved))
@@ -701,7 +702,7 @@ tenon_status run_composite_out(Call& call) noexcept {
   return status;
 }
 
-// What may be tracked by operands or their bases, in whatever way.
+// Runs calls whose operands or their bases are tracked in any way.
 [[gnu::noinline]] tenon_status run_tracked(Call& call) noexcept {
   const Implementation& implementation = call.implementation;
   if (!needs_autograd(call)) {
@@ -727,7 +728,7 @@ tenon_status run_composite_out(Call& call) noexcept {
   if (recording && !dual && implementation.fast_record) return record_fast(call);
   tenon_status run_status = TENON_OK;
   bool ran = false;
-  // What is changed in place changes with its tangent.
+  // A tensor that is changed in place changes with its tangent.
   std::optional<UninterruptedGuard> whole;
   if (dual && implementation.mutates) whole.emplace();
   const tenon_status status = guarded(call.error, [&] {

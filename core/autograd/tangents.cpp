@@ -67,8 +67,8 @@ std::string short_name(const Implementation& implementation) {
               implementation.node_name, what, expected, got);
 }
 
-// What a rule sees right after forward: the call itself, without tangents, since it must not
-// differentiate itself at this level.
+// The call as a jvp rule sees it right after forward: the call itself, without tangents, since it
+// must not differentiate itself at this level.
 class JvpRule final : public RuleState {
  public:
   explicit JvpRule(const DualCall& call) : call_(call) {}
@@ -135,7 +135,7 @@ class Propagation {
         change(*result, i);
       else if (answer_[i])
         give(*result, i);
-      else if (!differentiable && tangent_of(*result) != nullptr)  // that of its base
+      else if (!differentiable && tangent_of(*result) != nullptr)  // the tangent of its base
         attach_tangent(*result, zeros_in_layout(*result));
     }
   }
@@ -470,7 +470,7 @@ class Propagation {
                   implementation_.schema.name, implementation_.provider, index,
                   implementation_.schema.parameters[dual->parameter].name);
     }
-    // What is left is a view of a tensor without a tangent.
+    // The remaining case is a view of a tensor without a tangent.
   }
 
   // The answer as a tensor that shares memory with nothing else of this call.

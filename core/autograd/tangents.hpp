@@ -23,8 +23,8 @@ struct DualCall {
   std::span<const TensorRef> originals;  // by slot: operands as they were, where they changed
   std::span<Tensor** const> results;
   std::span<const bool> constant;    // by result: marked as not differentiable
-  FunctionContext* function;         // of a Function
-  std::span<const TensorRef> saved;  // what it lets its jvp see
+  FunctionContext* function;         // context of a Function
+  std::span<const TensorRef> saved;  // tensors that its jvp sees
   OpNode* node;                      // null when it was not recorded
 };
 // Computes the tangents of the results and attaches them; in place where the call was in place.

@@ -161,7 +161,7 @@ TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name) {
   if (!from.requires_grad() || !records() || !dtype_differentiable(result->view.dtype))
     return result;
   if (result->requires_grad()) {
-    // What `from` holds has the same history; any other is not that of `from`.
+    // Components of `from` have its history; any other history is not that of `from`.
     if (!from.typed() || has_held_history(from)) return result;
     if (is_leaf(from)) {
       const TensorType& type = TypeTable::process().at(from.view.type);

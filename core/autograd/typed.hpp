@@ -11,7 +11,7 @@ struct CallFrame;
 struct Override;
 struct TensorType;
 
-// What the gradient is for a tensor of the type: in the type's own structure, where it has one.
+// Projects a gradient onto a tensor of the type: in the type's own structure, where it has one.
 // Throws.
 TensorRef project_gradient(TensorRef gradient, uint32_t type);
 

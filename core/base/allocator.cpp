@@ -39,8 +39,8 @@ constexpr int64_t kSmallBytes = 4096;
 constexpr int64_t kLargeBytes = int64_t{1} << 20;
 constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kHugeFrom = int64_t{4} << 20;
-// What the processor can address; the address sanitizer ends the process when asked for more than
-// it has.
+// The bytes that the processor can address; the address sanitizer ends the process when asked for
+// more than it has.
 constexpr int64_t kMostBytes = int64_t{1} << (kCaching ? 47 : 38);
 constexpr int64_t kRegionBytes = int64_t{1} << 20;
 constexpr int64_t kSharedMidLimit = int64_t{64} << 20;

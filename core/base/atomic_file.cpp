@@ -31,7 +31,7 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Where a link leads; empty when it is not one.
+// Target of a link; empty when the path is not one.
 std::string link_target(const std::string& path) {
   char target[4096];
   const ssize_t length = readlink(path.c_str(), target, sizeof(target));
@@ -65,7 +65,7 @@ std::string hexadecimal(uint64_t number) {
   return text;
 }
 
-// What the names of all temporaries of a target begin with.
+// Prefix of the names of all temporaries of a target.
 std::string temporary_prefix(const std::string& target) {
   return format_text(".tenon-{}-", hexadecimal(hash_of(name_of(target))));
 }
@@ -142,7 +142,7 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   if (exists && faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0)
     fail("cannot replace it", errno);
   remove_stale(target_);
-  // What only some may read is not open to others while it is written.
+  // A file that only some may read is not open to others while it is written.
   descriptor_ = create_temporary(target_, exists ? 0600 : 0666, &temporary_);
   if (descriptor_ < 0) {
     const int code = errno;

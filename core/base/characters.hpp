@@ -5,7 +5,7 @@ namespace tenon::core {
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-// What a name can begin with, and what it is made of.
+// Whether a character can begin a name, or be in one.
 constexpr bool begins_name(char c) { return is_letter(c) || c == '_'; }
 constexpr bool is_of_name(char c) { return begins_name(c) || is_digit(c); }
 

@@ -10,7 +10,7 @@ namespace tenon::core {
 // [any-thread]
 const char* environment(const char* name) noexcept;
 
-// What a message advises for a plugin that is in none of the folders: the variable, or where it is
+// Advice in messages about a plugin that is in none of the folders: the variable, or where it is
 // ignored what a program with elevated rights may do. [any-thread]
 const char* plugin_folder_advice() noexcept;
 

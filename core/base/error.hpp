@@ -28,7 +28,7 @@ class Error : public std::exception {
   std::string op;                            // the op whose call failed
   std::string provider;                      // the plugin that provides its implementation
   std::shared_ptr<const tenon_error> cause;  // boxed, as the boundary shows it
-  // Of calls that have used up the stack: the innermost ops, which follow as the calls return.
+  // The innermost ops of calls that have used up the stack, which follow as the calls return.
   std::vector<std::string> chain;
 };
 

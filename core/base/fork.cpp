@@ -1,5 +1,5 @@
-// What a fork needs: no lock may be held by a thread that the child does not have, and the child's
-// pool starts its own threads.
+// Preparation for a fork: no lock may be held by a thread that the child does not have, and the
+// child's pool starts its own threads.
 #include "core/base/fork.hpp"
 
 #include <algorithm>

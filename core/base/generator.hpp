@@ -7,7 +7,7 @@ namespace tenon::core {
 
 struct DrawRange {
   uint64_t seed;
-  uint64_t offset;  // of the first draw
+  uint64_t offset;  // offset of the first draw
 };
 
 // Reserves `count` 64-bit draws for the caller, so that no two callers use the same ones; below 1

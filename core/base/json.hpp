@@ -20,7 +20,7 @@ enum class JsonKind : uint8_t { Null, Bool, Int, Double, String, Array, Object }
 struct JsonDocument;
 class JsonBuilder;
 
-// Where a node or its key was in the source. Line and column count from 1, columns in characters;
+// Place of a node or its key in the source. Line and column count from 1, columns in characters;
 // line 0: made by code.
 struct JsonPlace {
   uint32_t line = 0;
@@ -141,7 +141,7 @@ struct DuplicateKey {
 
 struct JsonOptions {
   std::string source;                     // file name for messages; may be empty
-  tenon_status kind = TENON_ERROR_VALUE;  // of the errors thrown
+  tenon_status kind = TENON_ERROR_VALUE;  // kind of the errors thrown
   size_t max_bytes = size_t{64} << 20;
   size_t max_depth = 64;
   bool relaxed = false;  // take comments and trailing commas
@@ -182,7 +182,7 @@ std::string_view kind_text(JsonKind kind);
 //   builder.key("types").begin_array().value("Tensor").end_array();
 //   builder.end_object();
 //   Json document = builder.finish();
-// Misuse (a key outside of an object, a duplicate key, an open container) is an InternalError.
+// Misuse (a key outside of an object, a duplicate key, an open container) is a ValueError.
 class JsonBuilder {
  public:
   // `source`: the file that copied nodes came from.
@@ -195,6 +195,9 @@ class JsonBuilder {
   JsonBuilder& end_object();
   JsonBuilder& begin_array();
   JsonBuilder& end_array();
+  // Ends the innermost of both.
+  JsonBuilder& end();
+  bool is_in_object() const { return !frames_.empty() && frames_.back().object; }
   JsonBuilder& key(std::string_view name, JsonPlace place = {});
   // The place of the next value or container; without it, none.
   JsonBuilder& at(JsonPlace place);
@@ -255,10 +258,5 @@ class JsonBuilder {
   uint32_t key_length_ = 0;
   bool has_key_ = false;
 };
-
-// An array or object of values: numbers, strings, none, and documents, whose nodes are copied without
-// their places. TypeError for other values, ValueError for a key that occurs twice.
-Json make_array(std::span<const tenon_value> values);
-Json make_object(std::span<const tenon_string> keys, std::span<const tenon_value> values);
 
 }  // namespace tenon::core

@@ -1,4 +1,4 @@
-// JSON documents made by code: the builder, and arrays and objects of values.
+// JSON documents made by code: the builder.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -17,10 +17,10 @@ namespace {
 // front.
 constexpr uint32_t kLargeObject = 16;
 
-constexpr size_t kMostDuplicates = 100;  // that are listed
+constexpr size_t kMostDuplicates = 100;  // most duplicates that are listed
 
 [[noreturn]] void misuse(const char* what) {
-  throw Error(TENON_ERROR_INTERNAL, "document builder: {}", what);
+  throw Error(TENON_ERROR_VALUE, "cannot make a document: {}", what);
 }
 
 }  // namespace
@@ -120,6 +120,7 @@ JsonBuilder& JsonBuilder::begin_array() {
 
 JsonBuilder& JsonBuilder::end_object() { return end(true); }
 JsonBuilder& JsonBuilder::end_array() { return end(false); }
+JsonBuilder& JsonBuilder::end() { return end(is_in_object()); }
 
 std::string_view JsonBuilder::key_text(const tenon_json& node) const {
   return document_->view(node.key_offset_, node.key_length_);
@@ -261,61 +262,6 @@ Json JsonBuilder::finish() {
   pending_.clear();
   document_ = nullptr;
   return Json::take(&nodes[root]);
-}
-
-namespace {
-
-void add_value(JsonBuilder& builder, const tenon_value& value) {
-  switch (value.tag) {
-    case TENON_VALUE_NONE:
-      builder.value(nullptr);
-      return;
-    case TENON_VALUE_BOOL:
-      builder.value(value.as.integer != 0);
-      return;
-    case TENON_VALUE_INT:
-      builder.value(value.as.integer);
-      return;
-    case TENON_VALUE_FLOAT:
-      builder.value(value.as.number);
-      return;
-    case TENON_VALUE_STRING:
-      builder.value(std::string_view(value.as.string, value.length));
-      return;
-    case TENON_VALUE_JSON:
-      if (value.as.json == nullptr) break;
-      builder.copy(*value.as.json, false);
-      return;
-    default:
-      break;
-  }
-  throw Error(TENON_ERROR_TYPE,
-              "a document holds numbers, strings, none and documents, found a value of tag {}",
-              value.tag);
-}
-
-}  // namespace
-
-Json make_array(std::span<const tenon_value> values) {
-  JsonBuilder builder;
-  builder.begin_array();
-  for (const tenon_value& value : values) add_value(builder, value);
-  return builder.end_array().finish();
-}
-
-Json make_object(std::span<const tenon_string> keys, std::span<const tenon_value> values) {
-  JsonBuilder builder;
-  std::vector<DuplicateKey> repeated;
-  builder.collect_duplicates(&repeated);
-  builder.begin_object();
-  for (size_t i = 0; i < values.size(); ++i) {
-    builder.key({keys[i].data, static_cast<size_t>(keys[i].length)});
-    add_value(builder, values[i]);
-  }
-  builder.end_object();
-  if (!repeated.empty())
-    throw Error(TENON_ERROR_VALUE, "duplicate key {}", quote(repeated.front().key));
-  return builder.finish();
 }
 
 }  // namespace tenon::core

@@ -115,7 +115,7 @@ class Handler {
   bool on_comment_part(Part, Code&) { return true; }
   bool on_comment(Part, Code&) { return true; }
 
-  // What the handler itself found wrong, at the cursor.
+  // The fault that the handler itself found, at the cursor.
   const char* fault() const { return fault_; }
   size_t cursor() const { return cursor_; }
 

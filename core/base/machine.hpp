@@ -1,4 +1,4 @@
-// What core uses of a processor's own instructions: the one file of core that names them. A build with
+// A processor's own instructions in core: the one file of core that names them. A build with
 // TENON_ISA=scalar uses none.
 #pragma once
 

@@ -20,7 +20,7 @@ inline constexpr size_t kHolders = 7;
 // "node of a graph", "hook"...
 const char* holder_text(Holder holder) noexcept;
 
-// Where the thread counts its nodes: its own place, or the last one, which threads share.
+// The counter of the thread's nodes: its own place, or the last one, which threads share.
 inline constexpr uint32_t kNodeCounters = 16;
 extern constinit thread_local uint32_t node_counter [[gnu::tls_model("initial-exec")]];
 
@@ -34,7 +34,7 @@ class PluginCode {
 
   const std::string& plugin() const { return plugin_; }
   uint64_t generation() const { return generation_; }
-  // Where it is mapped; until this is set, no address is in it.
+  // Sets the addresses of the code; until this is set, no address is in it.
   void set_range(const void* begin, const void* end);
 
   void acquire(Holder holder) noexcept { counters_[static_cast<size_t>(holder)].add(true); }
@@ -88,8 +88,8 @@ class CodeLease {
   CodeLease(PluginCode* code, Holder holder) noexcept : code_(code), holder_(holder) {
     if (code_ != nullptr) code_->acquire(holder_);
   }
-  // Of the plugin whose code is at one of the addresses: a function, or what destroys its state. Holds
-  // nothing where both are the program's, or null.
+  // A lease on the plugin whose code is at one of the addresses: a function, or what destroys its
+  // state. Holds nothing where both are the program's, or null.
   static CodeLease at(const void* function, const void* other, Holder holder);
   CodeLease(CodeLease&& other) noexcept : code_(other.code_), holder_(other.holder_) {
     other.code_ = nullptr;
@@ -110,7 +110,7 @@ class CodeLease {
   Holder holder_ = Holder::Node;
 };
 
-// Of the functions of a callback.
+// A lease on the plugin of a callback's functions.
 template <class Function, class Other = Function>
 CodeLease lease_at(Holder holder, Function* function, Other* other = nullptr) {
   return CodeLease::at(reinterpret_cast<const void*>(function),

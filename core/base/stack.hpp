@@ -6,7 +6,7 @@
 
 namespace tenon::core {
 
-// What calls of ops leave for kernels and for reporting an error.
+// The stack that calls of ops leave for kernels and for reporting an error.
 inline constexpr size_t kCallReserve = size_t{192} << 10;
 
 // The address below which fewer than `reserve` bytes are left.

@@ -20,7 +20,7 @@ std::string join(std::span<const std::string> words, std::string_view separator)
 // or the line of what follows, and bytes that are not UTF-8 are written as \x1b or \u202e; those in
 // `keep` stay.
 std::string escaped(std::string_view text, std::string_view keep = "");
-// The same for a text of several lines: a message, a log line.
+// Printable form of a text of several lines: a message, a log line.
 std::string printable(std::string_view text);
 // Whether `escaped` writes this character (at the front of well-formed UTF-8) in another way.
 bool needs_escape(std::string_view character) noexcept;

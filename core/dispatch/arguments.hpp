@@ -72,7 +72,7 @@ tenon_value bind_argument(const Schema& schema, size_t parameter, const tenon_va
 // The tag of a flat list or dictionary of such elements.
 uint32_t list_tag(const SchemaType& type);
 
-// What such a message says is expected: "Tensor", "Tensor or Number", "list of 2 ints", ...
+// The expected type in such a message: "Tensor", "Tensor or Number", "list of 2 ints", ...
 std::string expected_text(const SchemaType& type);
 
 // How messages name the type of a value: "Tensor", "int", "float", "NoneType", "list of ints",

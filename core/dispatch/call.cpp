@@ -46,8 +46,8 @@ namespace {
   return true;
 }
 
-// What each operand carries that leaves the plain path, lists aside; false when an argument needs
-// converting or refusing.
+// Gathers the flags of operands that leave the plain path, lists aside; false when an argument
+// needs converting or refusing.
 [[gnu::always_inline]] inline bool gather_operand_flags(const Implementation& implementation,
                                                         const tenon_value* arguments,
                                                         uint32_t& flags) {

@@ -83,7 +83,7 @@ void check_recursion(const CallFrame& frame) {
               entry.schema.short_name(), parameter);
 }
 
-// What the override's own signature makes of the op's arguments.
+// Binds the op's arguments to the override's own signature.
 void bind_signature(const Candidate& candidate, const Implementation& implementation,
                     const tenon_value* bound, tenon_value* own) {
   const Override& entry = *candidate.entry;
@@ -176,7 +176,7 @@ tenon_status run_handler(CallFrame& frame) noexcept {
   return type.handler(type.self, &frame.view, call.results, call.error);
 }
 
-// What an answer must not have lost.
+// Checks that an answer has not lost a history or tangent.
 tenon_status check_answer(const CallFrame& frame) noexcept {
   const Call& call = frame.call;
   const tenon_value& first = call.results[0];
@@ -188,7 +188,7 @@ tenon_status check_answer(const CallFrame& frame) noexcept {
   constexpr uint32_t kTracked = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
   if (((call.flags | frame.hidden) & kTracked) == 0 || declined(call.results)) [[likely]]
     return TENON_OK;
-  // What is recorded as an op has the history that it says, a constant's none.
+  // An override that is recorded as an op has its own history, a constant none.
   const Override* const entry = candidate_of(frame).entry;
   if (entry != nullptr && entry->rules != nullptr) return TENON_OK;
   const tenon_status status =

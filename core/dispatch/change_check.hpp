@@ -1,4 +1,4 @@
-// What a call may not change in place: read-only tensors, and those of inference mode.
+// Tensors that a call may not change in place: read-only tensors, and those of inference mode.
 #pragma once
 
 #include "core/dispatch/layer.hpp"

@@ -53,8 +53,8 @@ TensorRef to_plain(Tensor& tensor) {
 
 namespace {
 
-// What is changed in place through a conversion must be what the operand holds, and the operand
-// must have no history that would not see it.
+// A tensor that is changed in place through a conversion must be held by the operand, and the
+// operand must have no history that would not see it.
 void check_changed_through(const Implementation& implementation, const Tensor& operand,
                            const Tensor& plain) {
   const TensorType& type = TypeTable::process().at(operand.view.type);
@@ -144,7 +144,7 @@ void wrap_results(const TensorType& type, const Call& call, const ConvertedArgum
   if (converter == nullptr) return;
   for_each_result(call.implementation, results, [&](Tensor*& tensor) {
     if (tensor == nullptr || tensor->typed()) return;
-    // What was changed in place comes back as the operand that holds it.
+    // A tensor that was changed in place comes back as the operand that holds it.
     if (Tensor* operand = converted.operand_of(tensor)) {
       put(tensor, TensorRef(operand));
       return;

@@ -30,8 +30,9 @@ enum class CoreOp : uint8_t {
 
 struct CoreOpEntry {
   CoreOp op;
-  const char* schema;  // what the op must take; it may have more parameters, with defaults
-  const char* use;     // what fails without it
+  // Signature that the op must accept; it may have more parameters, with defaults.
+  const char* schema;
+  const char* use;     // purpose that fails without it
 };
 
 // Every one, in the order of CoreOp.
@@ -39,7 +40,7 @@ std::span<const CoreOpEntry> core_op_contract();
 // Its handle; loads the plugin that declares it when need be. Throws PluginError when no plugin
 // provides it, or with another signature. Any thread.
 const tenon_op* require_core_op(CoreOp op);
-// The same of another table than the process's.
+// The op in another table than the process's.
 class Registry;
 const tenon_op* require_core_op(CoreOp op, const Registry& registry);
 

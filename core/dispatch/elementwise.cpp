@@ -28,8 +28,10 @@ namespace {
 
 constexpr int64_t kMaxOperands = 4;       // the output and three inputs
 constexpr int64_t kGrain = 65536;         // elements that are worth a thread
-constexpr int64_t kPanelBytes = 32768;    // of a packed panel: it stays in the nearest cache
-constexpr int64_t kPanelLineBytes = 128;  // of each line that a panel takes: what one miss fetches
+// Size of a packed panel, which stays in the nearest cache.
+constexpr int64_t kPanelBytes = 32768;
+// Part of each line in a panel: one cache miss fetches as much.
+constexpr int64_t kPanelLineBytes = 128;
 constexpr int64_t kStreamBytes = 16 << 20;  // outputs from here on bypass the caches
 constexpr int64_t kStreamBlock = 512;       // bytes at once then: so that reads and writes overlap
 
@@ -84,9 +86,9 @@ tenon_loop find_loop(const Implementation& implementation, tenon_dtype dtype) {
 struct ElementwiseCall {
   const Implementation& implementation;
   const tenon_value* arguments;
-  size_t count = 0;  // of operands
+  size_t count = 0;  // number of operands
   bool condition = false;
-  tenon_dtype compute = TENON_DTYPE_NONE;  // of the loop: f32 where the result is f16 or bf16
+  tenon_dtype compute = TENON_DTYPE_NONE;  // dtype of the loop: f32 when the result is f16 or bf16
   tenon_dtype result = TENON_DTYPE_NONE;
   bool biased = false;       // u64 operands, compared in the order that i64 gives them
   Tensor* target = nullptr;  // borrowed: `out` or the operand changed in place
@@ -96,7 +98,7 @@ struct ElementwiseCall {
     return arguments[implementation.operand_parameters[i]];
   }
   bool compares() const { return implementation.elementwise.promotion == TENON_PROMOTE_COMPARE; }
-  // What the loop writes.
+  // The dtype that the loop writes.
   tenon_dtype written() const {
     if (implementation.elementwise.promotion == TENON_PROMOTE_MAGNITUDE) return real_dtype(compute);
     return compares() ? tenon_dtype{TENON_BOOL} : compute;
@@ -383,7 +385,8 @@ void choose_dtypes(ElementwiseCall& call) {
     }
     check_number(call, value, common);
   }
-  // What only chooses between elements moves u16, u32 and u64 as i64, which has all of their bits.
+  // An op that only chooses between elements moves u16, u32 and u64 as i64, which has all of their
+  // bits.
   if (call.condition && dtype_wide_unsigned(common)) {
     call.compute = TENON_I64;
     call.result = common;
@@ -408,7 +411,7 @@ struct Operands {
   TensorRef converted[kMaxOperands - 1];
   const Tensor* tensors[kMaxOperands - 1] = {};  // null for numbers
   alignas(16) char numbers[kMaxOperands - 1][16];
-  Sizes shape{};  // of the result
+  Sizes shape{};  // shape of the result
 };
 
 // A copy of u64 elements as the i64 that compare as they do: the highest bit is the other way
@@ -623,7 +626,7 @@ inline bool fits_dense(const ElementwiseCall& call, const Tensor& model) {
   return true;
 }
 
-// What a dense loop runs over: the output, then the operands.
+// The operands of a dense loop: the output, then the operands.
 struct DenseOperands {
   alignas(16) char numbers[kMaxOperands - 1][16];
   char* data[kMaxOperands];

@@ -11,8 +11,8 @@ namespace tenon::core {
 // parameters, and sets `run`. Throws ValueError when the schema does not fit.
 void prepare_elementwise(Implementation& implementation);
 
-// What a run on these operands would compute in and give, and the instruction set of its loop.
-// Throws the TypeError of a run that cannot.
+// The dtypes that a run on these operands would compute in and return, and the instruction set of
+// its loop. Throws the TypeError of a run that cannot.
 struct KernelChoice {
   tenon_dtype compute = TENON_DTYPE_NONE;
   tenon_dtype result = TENON_DTYPE_NONE;
@@ -20,8 +20,8 @@ struct KernelChoice {
 };
 KernelChoice choose_kernel(const Implementation& implementation, const tenon_value* arguments);
 
-// What a run on these operands would return, without its values: the tensor that it would write, or
-// an uninitialized one. Throws the errors of a run that cannot.
+// The result of a run on these operands, without its values: the tensor that it would write, or an
+// uninitialized one. Throws the errors of a run that cannot.
 TensorRef elementwise_shape(const Implementation& implementation, const tenon_value* arguments);
 
 // "baseline", "v3", "v4".

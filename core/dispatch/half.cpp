@@ -17,7 +17,7 @@ namespace tenon::core {
 
 namespace {
 
-// What the floating operands, `out` aside, have in common; none without one.
+// The common dtype of the floating operands, `out` aside; none without one.
 tenon_dtype common_floating(const Implementation& implementation, const tenon_value* arguments) {
   tenon_dtype common = TENON_DTYPE_NONE;
   for (uint32_t i = 0; i < implementation.parameter_count; ++i) {

@@ -1,5 +1,5 @@
-// What dispatch asks of the areas above it: of autograd about histories and tangents of typed tensors,
-// of nn about modules in values.
+// Requests of dispatch to the areas above it: of autograd about histories and tangents of typed
+// tensors, of nn about modules in values.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ struct HigherAreas {
   // ---- autograd ----
   // Another handle of the same tensor with its history.
   TensorRef (*share_with_history)(Tensor& tensor);
-  // What a conversion made of `from`: gradients continue to `from` where the result has no
-  // history. `name` is that of the node, and lives forever.
+  // Connects the result of a conversion of `from`: gradients continue to `from` where the result
+  // has no history. `name` is that of the node, and lives forever.
   TensorRef (*connect_conversion)(TensorRef result, Tensor& from, const char* name);
   // And the tangent of `from`, made plain, where the result has none.
   TensorRef (*connect_tangent)(TensorRef result, Tensor& from);
-  // What a subclass of Tensor made of itself: passes gradients on where it is the same data, else
-  // refuses a result that has lost history or tangent.
+  // Connects a tensor that a subclass of Tensor made of itself: passes gradients on where it is the
+  // same data, else refuses a result that has lost history or tangent.
   TensorRef (*connect_same_data)(TensorRef result, Tensor& from, const TensorType& type);
   // Updates a typed tensor's history and tangent from its components; returns what these
   // carry and it cannot show.

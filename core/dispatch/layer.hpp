@@ -47,7 +47,7 @@ struct Call {
   const tenon_value* arguments;  // bound: one for each parameter
   tenon_value* results;          // result_count slots
   tenon_error** error;           // null: not read
-  uint32_t flags = 0;            // what thread and operands carry: kSpecialFlags are of layers
+  uint32_t flags = 0;            // flags of thread and operands: kSpecialFlags are of layers
   const AsWritten* written = nullptr;  // null: in order, defaults filled in
   tenon_context* context = nullptr;    // prepared for the kernel; null: it makes its own
 };
@@ -57,11 +57,11 @@ struct Layer {
   tenon_status (*run)(Call& call) noexcept;
 };
 
-// Of every call that has come off the plain path: that of the last layer.
+// The flag of every call that has left the plain path: that of the last layer.
 inline constexpr uint32_t kKernelFlag = 1u << 28;
-// Of a call whose implementation may decline; not a flag of tensors.
+// The flag of a call whose implementation may decline; not a flag of tensors.
 inline constexpr uint32_t kProviderFlag = 1u << 26;
-// Of a call whose lists are still to be looked at; no layer's, nor one of tensors.
+// The flag of a call whose lists were not looked at yet; no layer's, nor one of tensors.
 inline constexpr uint32_t kListsFlag = 1u << 25;
 inline constexpr uint32_t kCheckFlags = TENON_TENSOR_READ_ONLY | TENON_TENSOR_INFERENCE;
 inline constexpr uint32_t kAutogradFlags =
@@ -91,7 +91,7 @@ template <LayerId kLayer>
   }
   return layers[at].run(call);
 }
-// The same behind this one: how a layer passes a call on.
+// Enters the layers behind this one: how a layer passes a call on.
 template <LayerId kLayer>
 inline tenon_status next(Call& call) noexcept {
   return enter<static_cast<LayerId>(static_cast<size_t>(kLayer) + 1)>(call);

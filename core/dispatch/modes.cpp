@@ -32,7 +32,7 @@ bool unlink(const ModeEntry& mode) {
 }
 
 class ModeSuspension;
-// Of the handlers that are running.
+// The innermost of the handlers that are running.
 constinit thread_local const ModeSuspension* innermost = nullptr;
 
 // While a mode's handler runs, that mode and those inside of it are inactive.
@@ -87,7 +87,7 @@ void sweep(bool below) {
 tenon_status ask_mode(ModeEntry& mode, CallFrame& frame) noexcept {
   const Call& call = frame.call;
   const Implementation& implementation = call.implementation;
-  // Of an op without results the first place says whether the mode answered, see ask_modes.
+  // The first place of an op without results says whether the mode answered, see ask_modes.
   const uint32_t places = std::max<uint32_t>(implementation.result_count, 1);
   for (uint32_t r = 0; r < places; ++r) call.results[r] = tenon_value{};
   WrittenCall written;
@@ -108,7 +108,7 @@ tenon_status ask_mode(ModeEntry& mode, CallFrame& frame) noexcept {
 // Asks the modes of a level, innermost first; false when none of them answers.
 bool ask_modes(Call call, std::span<const uint32_t> types, bool below,
                tenon_status& status) noexcept {
-  tenon_value answer{};  // of an op without results: whether a mode did
+  tenon_value answer{};  // for an op without results: whether a mode answered
   if (call.implementation.result_count == 0) call.results = &answer;
   for (ModeEntry* mode = stack(below); mode != nullptr;) {
     ModeEntry* outer = mode->outer;
@@ -182,7 +182,7 @@ tenon_status run_modes(Call& call) noexcept {
     if (ask_modes(call, types, false, status)) return status;
   }
   if (typed) return next<LayerId::mode>(call);
-  // What the implementation calls is its own affair.
+  // Calls made by the implementation do not reach the mode.
   const ModesOffGuard off;
   return next<LayerId::mode>(call);
 }

@@ -173,7 +173,7 @@ tenon_status run_whole(void* self, tenon_context* context, const tenon_value* ar
   return run(self, context, arguments, results, error);
 }
 
-// What lets a call skip work that the op never needs.
+// Finds the work that calls of the op can skip.
 void find_short_paths(Implementation& implementation) {
   const Schema& schema = implementation.schema;
   const std::vector<Parameter>& parameters = schema.parameters;

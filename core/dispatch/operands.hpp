@@ -24,7 +24,7 @@ void for_each_tensor(const tenon_value& value, Visit&& visit) {
   }
 }
 
-// The same for all arguments of a call, in order, `out` included.
+// Visits the tensors of all arguments of a call, in order, `out` included.
 template <class Visit>
 void for_each_operand(const Implementation& implementation, const tenon_value* arguments,
                       Visit&& visit) {

@@ -19,7 +19,7 @@ namespace tenon::core {
 struct Override {
   std::string provider;
   std::string doc;
-  PluginCode* code = nullptr;  // of its functions; null: of the program itself
+  PluginCode* code = nullptr;  // code of its functions; null: the program itself
   std::atomic<bool> withdrawn{
       false};     // its plugin was unloaded: it still answers for objects of that plugin's types
   Schema schema;  // its own signature
@@ -27,10 +27,10 @@ struct Override {
   std::vector<const TensorType*> accepts;
   bool accepts_any = false;
   tenon_override_descriptor descriptor{};
-  std::unique_ptr<Implementation> rules;         // of one that is recorded like an op
-  std::unique_ptr<tenon_op> handle;              // of `rules`
+  std::unique_ptr<Implementation> rules;         // rules of an override that is recorded like an op
+  std::unique_ptr<tenon_op> handle;              // handle of `rules`
   std::vector<std::string> differences;          // "lacks alpha, out"
-  size_t operand_count = 0;                      // of the op: how many can have a type
+  size_t operand_count = 0;                      // operands of the op that can have a type
   mutable std::atomic<int32_t> switched_off{0};  // how often
 
   std::string key() const;  // "add[ScalarTensor, Other]"
@@ -41,7 +41,7 @@ struct Override {
   }
   // Steps from the type to the nearest that is accepted; -1 when none is.
   int distance(const TensorType& type) const;
-  // The same of a plain Tensor.
+  // Steps from a plain Tensor to the nearest type that is accepted.
   int distance_of_plain() const;
   bool for_type(const TensorType& type) const;
 };
@@ -53,7 +53,7 @@ struct OverrideBinding {
 };
 // Throws ValueError when the signatures cannot be matched.
 OverrideBinding bind_override(const Schema& own, const Schema& op);
-// What an override leaves out of the op's signature, or adds to it, for listings.
+// Differences of an override's signature from the op's, for listings.
 std::vector<std::string> signature_differences(const Schema& own, const Schema& op,
                                                const OverrideBinding& binding);
 

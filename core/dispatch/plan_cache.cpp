@@ -1,4 +1,4 @@
-// Where plans are kept: a slot by hash in front, a map behind it.
+// Storage of plans: a slot by hash in front, a map behind it.
 #include "core/dispatch/plan_cache.hpp"
 
 #include <utility>

@@ -11,7 +11,7 @@
 
 namespace tenon::core {
 
-// That an operand of a call is of a class.
+// Condition that an operand of a call is of a class.
 struct ShapeCondition {
   std::string parameter;
   ShapeClass shape;
@@ -20,13 +20,13 @@ struct ShapeCondition {
 struct ProviderPreference {
   std::string provider;              // id
   std::vector<ShapeCondition> when;  // all of them hold; none: it is for every call
-  std::string source;                // what says it: "config 'a.json'"
+  std::string source;                // origin of the preference: "config 'a.json'"
 
   // "config 'a.json' prefers 'blas' where input is f32[64..127, 784]"
   std::string text() const;
 };
 
-// Those of one op.
+// Preferences of one op.
 class ProviderPreferences {
  public:
   // A preference about a parameter that the op does not have never holds.
@@ -43,7 +43,7 @@ class ProviderPreferences {
   struct Placed {
     ProviderPreference preference;
     std::string text;
-    std::vector<size_t> places;  // of the parameters
+    std::vector<size_t> places;  // places of the parameters
   };
   std::vector<Placed> preferences_;
 };

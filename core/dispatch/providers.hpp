@@ -17,9 +17,9 @@ struct DeclinedCall {
 
 // Why the implementation declines a call with these bound arguments; null: it takes it.
 const char* reason_to_decline(const Implementation& implementation, const tenon_value* arguments);
-// What runs the call: the first provider that takes it, loaded now where need be. `declined` gets those
-// before it. Throws NotImplementedError when all decline, and what loading throws. Providers of one
-// op have one schema, so the arguments fit them all.
+// The implementation that runs the call: the first provider that takes it, loaded now where need
+// be. `declined` gets those before it. Throws NotImplementedError when all decline, and what
+// loading throws. Providers of one op have one schema, so the arguments fit them all.
 const Implementation& choose_provider(const Implementation& first, const tenon_value* arguments,
                                       std::vector<DeclinedCall>& declined);
 

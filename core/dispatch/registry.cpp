@@ -183,7 +183,7 @@ void Registry::withdraw(const PluginCode& code) {
     auto* op = const_cast<tenon_op*>(implementation->op);
     if (const auto place = std::ranges::find(op->ranked, implementation);
         place != op->ranked.end()) {
-      // What only has its rules from there has its own again.
+      // An implementation whose rules came from there gets its own again.
       if (implementation->code != &code && implementation->own != nullptr)
         *place = implementation->own;
       else

@@ -45,10 +45,10 @@ class Registry {
   void replace_rules(std::string_view name, const tenon_op_descriptor* rules,
                      const std::string& provider, PluginCode* code = nullptr);
 
-  // What runs calls of the op that the implementation declines: registered, or loaded now. Null:
+  // The implementation for calls of the op that this one declines: registered, or loaded now. Null:
   // nothing does. Throws what loading throws.
   const Implementation* next_provider(const Implementation& declined) const;
-  // What it asks for a provider that is not registered: whether there is one by now.
+  // Function that finds a provider that is not registered: whether there is one by now.
   void set_next_finder(
       std::function<bool(std::string_view name, const std::string& declined)> finder);
   // For the calls of each op, which provider is asked first: in place of what was set before.
@@ -71,8 +71,8 @@ class Registry {
   // The handle, loading the plugin that declares the op when need be. Throws ValueError with
   // suggestions.
   const tenon_op* require(std::string_view name) const;
-  // What `require` asks for an unknown name: loads what declares it, or throws the error that says
-  // why not.
+  // Function that `require` calls for an unknown name: loads what declares it, or throws the error
+  // that says why not.
   void set_finder(std::function<void(std::string_view name)> finder);
 
  private:
@@ -87,7 +87,7 @@ class Registry {
   const HeldAcrossFork held_{writers_};
   struct Retired {
     std::unique_ptr<const Snapshot> snapshot;
-    uint64_t mark;  // of running_calls.hpp: freed when the calls that were running have ended
+    uint64_t mark;  // mark of running_calls.hpp: freed when the calls that were running have ended
   };
   std::vector<Retired> retired_;
   std::vector<std::unique_ptr<tenon_op>> ops_;
@@ -100,7 +100,7 @@ class Registry {
   Preferences preferences_;
   // Calls may be reading any.
   std::vector<std::unique_ptr<const ProviderPreferences>> made_preferences_;
-  std::set<std::string> withdrawn_providers_;     // what stale handles name
+  std::set<std::string> withdrawn_providers_;     // providers that stale handles name
   std::function<void(std::string_view)> finder_;  // these are set once, before calls
   std::function<bool(std::string_view, const std::string&)> next_finder_;
 };

@@ -27,7 +27,7 @@ uint64_t mark_running_calls();
 // False for ever on kernels without membarrier. Any thread, outside of calls.
 bool have_ended(uint64_t mark);
 
-// Of the call that is running, in its innermost function's scope.
+// Counts the running call, in its innermost function's scope.
 class RunningCall {
  public:
   // The thread has joined.
@@ -43,7 +43,7 @@ class RunningCall {
   }
 };
 
-// The same where the thread may not have joined: outside of the call path.
+// Counts a call on a thread that may not have joined: outside of the call path.
 class OuterCall {
  public:
   OuterCall() noexcept : running_((join_running_calls(), RunningCall())) {}

@@ -30,7 +30,7 @@ constexpr TypeName kTypeNames[] = {{"Tensor", TypeKind::tensor}, {"Scalar", Type
                                    {"bool", TypeKind::boolean},  {"str", TypeKind::string},
                                    {"dtype", TypeKind::dtype},   {"json", TypeKind::json},
                                    {"Module", TypeKind::module}, {"any", TypeKind::any}};
-// What people write who come from elsewhere.
+// Names of types in other languages and libraries.
 constexpr std::pair<std::string_view, std::string_view> kForeignNames[] = {
     {"string", "str"},    {"String", "str"},  {"double", "float"}, {"number", "Scalar"},
     {"Number", "Scalar"}, {"int64_t", "int"}, {"SymInt", "int"},   {"ScalarType", "dtype"},
@@ -102,7 +102,7 @@ struct Literal {
   Kind kind = Kind::None;
   int64_t integer = 0;
   double number = 0;
-  std::string text;  // of strings and words
+  std::string text;  // text of strings and words
   size_t offset = 0;
 };
 

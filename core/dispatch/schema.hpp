@@ -13,7 +13,7 @@ namespace tenon::core {
 
 inline constexpr int64_t kMaxParameters = 32;
 
-// What a parameter or return is made of. Scalar is a number: bool, int or float.
+// Kinds of parameters and returns. Scalar is a number: bool, int or float.
 enum class TypeKind : uint8_t {
   tensor,
   tensor_or_scalar,
@@ -24,7 +24,7 @@ enum class TypeKind : uint8_t {
   string,
   dtype,
   json,
-  module,  // of modules' attributes
+  module,  // an attribute of modules
   any
 };
 
@@ -64,10 +64,10 @@ struct Schema {
   bool returns_tuple = false;             // written in parentheses: "(Tensor y)"
   int64_t positional_count = 0;           // parameters before '*'
   int64_t required_count = 0;             // leading positional parameters without a default
-  std::string owner;  // of a module's forward: its type, "Linear"; what messages call is the two
+  std::string owner;  // a module's forward: its type, "Linear"; messages name both
 
   std::string_view short_name() const;             // "linear"
-  std::string called_name() const;                 // the same, or "Linear.forward"
+  std::string called_name() const;                 // the short name, or "Linear.forward"
   std::string_view namespace_name() const;         // "nn.functional", "" for the root
   int64_t find(std::string_view parameter) const;  // -1: no such parameter
 

@@ -101,7 +101,7 @@ class StandIns {
     return next<LayerId::shapes>(inner);
   }
 
-  // Where the call returned a stand-in it returns the operand.
+  // Returns the operand in place of its stand-in.
   void restore() {
     for_each_result(call_.implementation, call_.results, [&](Tensor*& place) {
       for (const auto& [operand, zeros] : pairs_) {

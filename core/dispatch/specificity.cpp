@@ -27,7 +27,7 @@ bool dominates(const Override& a, const std::vector<int>& a_steps, const Overrid
   return better;
 }
 
-// Those of which nothing can be said before a call: what a pair accepts in more ways than this.
+// Most types that a pair may both accept for an answer before a call.
 constexpr size_t kMostCandidates = 16;
 // And what only larger sets of types than so many can show; lists take any number of types.
 constexpr size_t kMostSets = 4096;
@@ -108,7 +108,7 @@ class PairSearch {
   std::span<const Override* const> entries_;
   const Override& a_;
   const Override& b_;
-  std::vector<const TensorType*> candidates_;  // what both accept
+  std::vector<const TensorType*> candidates_;  // types that both accept
   bool takes_plain_ = false;
   size_t tried_ = 0;
   std::vector<int> steps_;

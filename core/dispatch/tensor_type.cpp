@@ -1,4 +1,4 @@
-// What a tensor type inherits, and what a config changes of it.
+// Inheritance of tensor types, and changes of them by a config.
 #include "core/dispatch/tensor_type.hpp"
 
 #include "core/base/error.hpp"

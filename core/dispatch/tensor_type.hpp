@@ -34,7 +34,7 @@ struct TensorType {
   const TensorType* payload_owner = nullptr;  // the nearest in its line that has a payload
   tenon_type_descriptor descriptor{};
   std::atomic<const TypeSettings*> settings{nullptr};  // null: the config does not speak of it
-  PluginCode* code = nullptr;          // of its functions; null: of the program itself
+  PluginCode* code = nullptr;          // code of its functions; null: the program itself
   std::atomic<bool> withdrawn{false};  // its plugin was unloaded: new objects are of another type
   std::atomic<bool> has_overrides{false};
   mutable std::atomic<bool> complete{false};  // the overrides of other plugins for it are there
@@ -58,7 +58,7 @@ struct TensorType {
   bool has_handler() const;  // its own or an inherited one, that of Tensor not counted
   // Whether its payload holds one tensor that it stands for, so that conversions need no code.
   bool keeps_one_tensor() const { return !is_tensor && descriptor.component_count == 1; }
-  // Where a payload of this type keeps one of its tensors. Throws when the plugin does not say.
+  // A tensor inside a payload of this type. Throws when the plugin does not say.
   Tensor*& component(Payload& payload, int64_t index) const;
   // The nearest in its line that says how to convert to Tensor; null when none does.
   const TensorType* converter() const;

@@ -1,4 +1,4 @@
-// What a call reads of its thread.
+// Thread state that a call reads.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ struct SavedScope;
 struct ModeEntry;
 struct TraceEntry;
 
-// Of a call while modes are active above autograd, and below it; not flags of tensors.
+// Flags of a call while modes are active above autograd, and below it; not flags of tensors.
 inline constexpr uint32_t kModeFlag = 1u << 31;
 inline constexpr uint32_t kModeBelowFlag = 1u << 29;
-// Of a call that is traced.
+// The flag of a call that is traced.
 inline constexpr uint32_t kTraceFlag = 1u << 30;
-// Of a call that computes shapes alone.
+// The flag of a call that computes shapes alone.
 inline constexpr uint32_t kShapesFlag = 1u << 27;
 
-// What stays a thread's own when another takes over its state: a copy begins with its own, and keeps
-// them when it is assigned to.
+// State that stays a thread's own when another takes over the rest: a copy begins with its own, and
+// keeps them when it is assigned to.
 struct OwnOfThread {
   // Calls below this address look at what is left of the stack. A thread that has not looked yet
   // has the highest, so that its first call looks.
@@ -43,19 +43,19 @@ struct ThreadState {
   bool inference = false;         // creation_flags says the same to what makes tensors
   bool strict_gradients = false;  // a Function's gradient must have its input's shape
   bool types_disabled = false;    // operands of child types are plain tensors
-  bool modes_disabled = false;    // those above autograd are not asked
+  bool modes_disabled = false;    // modes above autograd are not asked
   uint8_t anomaly = 0;      // 1: nodes keep where they were recorded; 2: gradients are searched
-  uint64_t dual_level = 0;  // of forward mode; 0: none is open
-  SharedTangents* shared_tangents = nullptr;  // of that level, whichever thread opened it
+  uint64_t dual_level = 0;  // level of forward mode; 0: none is open
+  SharedTangents* shared_tangents = nullptr;  // tangents of that level, whichever thread opened it
   EngineRun* run = nullptr;                   // the innermost backward under way
   const CallFrame* frame = nullptr;  // the handlers and overrides that are running, innermost first
   SavedScope* saved_scope = nullptr;  // innermost scope of saved-tensor hooks
-  uint32_t call_flags = 0;            // what every call begins with: the four above
-  int64_t* multiply_adds = nullptr;   // where ops compute shapes alone: their number so far
+  uint32_t call_flags = 0;            // flags that every call begins with: the four above
+  int64_t* multiply_adds = nullptr;   // counted while ops compute shapes alone: their number so far
   ModeEntry* mode = nullptr;          // the innermost one above autograd
   ModeEntry* mode_below = nullptr;    // and below
   TraceEntry* trace = nullptr;        // who listens, the last first
-  uint32_t trace_depth = 0;           // of the events inside of each other
+  uint32_t trace_depth = 0;           // depth of the events inside of each other
   uint32_t fresh_stacks = 0;          // on which a nested backward has continued
 };
 

@@ -20,7 +20,7 @@ namespace tenon::core {
 
 namespace {
 
-// Where the environment has the process's trace go.
+// The process's trace, as the environment directs it.
 struct ProcessTrace {
   bool on = false;
   TraceEntry entry;

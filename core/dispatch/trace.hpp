@@ -21,11 +21,11 @@ struct TraceEntry {
   bool json = false;
   TraceWriter write = nullptr;
   void* self = nullptr;
-  uint32_t depth = 0;  // where it began
+  uint32_t depth = 0;  // depth at which it began
   TraceEntry* outer = nullptr;
   std::atomic<bool> left{false};
   bool left_in_line = false;  // by what its lines are written to: it goes when they are
-  CodeLease code;             // of the writer
+  CodeLease code;             // lease on the writer's code
 };
 
 // Until it is left, lines of this thread's events go to `write`; calls that it makes are not
@@ -52,13 +52,13 @@ inline constexpr std::string_view mode = "mode", override_of_op = "override", ha
 // `what` names it in full: "handler of Logging". Only while there is a listener. [any-thread]
 void trace(std::string_view event, const Implementation& implementation, const std::string& what,
            const std::string& provider = {}) noexcept;
-// That a provider has declined the call, and why.
+// Traces that a provider has declined the call, and why.
 void trace_declined(const Implementation& implementation, const std::string& reason) noexcept;
-// What went wrong; null where no words came with it.
+// Traces an error; null when it has no message.
 void trace_error(const Implementation& implementation, tenon_status status,
                  const tenon_error* error) noexcept;
 
-// What follows is inside of the event before.
+// While it lives, events are inside of the event before.
 class TraceDepth {
  public:
   explicit TraceDepth(bool deeper = true) : steps_(deeper ? 1 : 0) {

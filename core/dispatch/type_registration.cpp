@@ -209,7 +209,7 @@ void TypeRegistration::read_rules(Override& entry, const std::string& what) cons
                   what);
     entry.rules->code = place_.code;
     entry.rules->may_decline = true;
-    entry.rules->after_run = AfterRun::other;  // what has declined has changed nothing
+    entry.rules->after_run = AfterRun::other;  // an override that declines has changed nothing
     if (entry.rules->schema.text != entry.schema.text)
       throw Error(TENON_ERROR_VALUE, "{}: its rules are of another schema, {}", what,
                   entry.rules->schema.text);

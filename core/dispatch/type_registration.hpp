@@ -27,8 +27,9 @@ class TypeRegistration {
   void add_type(const tenon_type_descriptor& given,
                 std::span<const tenon_type_descriptor* const> all);
   void add_override(const tenon_override_descriptor& given);
-  // What is allowed and seldom intended becomes a warning, or an error of a strict config:
-  // overrides of foreign ops for foreign types, and overrides between which nothing decides.
+  // Registrations that are allowed and seldom intended become a warning, or an error of a strict
+  // config: overrides of foreign ops for foreign types, and overrides between which nothing
+  // decides.
   TypeTable::Prepared finish(const TypeTable::RegistrationPolicy& policy);
 
  private:
@@ -52,7 +53,7 @@ class TypeRegistration {
   void warn_of_ambiguities(const TypeTable::RegistrationPolicy& policy);
 
   const TensorType* find_type(std::string_view name) const;
-  // Of the code that this takes the place of.
+  // Whether code is replaced by this registration.
   bool is_replaced(const PluginCode* code) const {
     return code != nullptr && code == place_.replaced;
   }

@@ -1,4 +1,4 @@
-// What a config says of a tensor type.
+// Settings of a tensor type in a config.
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,7 @@ class TypeTable {
   const TensorType& tensor() const { return at(0); }
   // Null when there is none.
   const TensorType* find(std::string_view name) const;
-  // The same for any id; throws ValueError when it is not registered.
+  // The type of any id; throws ValueError when it is not registered.
   const TensorType& checked(uint32_t id) const;
   // Loads the plugin that declares the type when need be; throws ValueError when none does.
   const TensorType& require(std::string_view name) const;
@@ -57,9 +57,9 @@ class TypeTable {
       std::function<std::string(const Override& entry, const std::string& a, const std::string& b)>;
   void set_preference(Preference preference);
 
-  // What a plugin registers: prepare refuses all of it or changes nothing, commit cannot fail. The
-  // caller holds one lock over both. `op_of` finds an op; its schema is empty when there is
-  // none.
+  // A plugin's registration of types: prepare refuses all of it or changes nothing, commit cannot
+  // fail. The caller holds one lock over both. `op_of` finds an op; its schema is empty when there
+  // is none.
   struct Prepared {
     std::vector<std::unique_ptr<TensorType>> types;
     std::vector<std::unique_ptr<Override>> overrides;
@@ -69,17 +69,17 @@ class TypeTable {
   struct OpSource {
     std::string schema;
     std::string provider;
-    std::string suggestion{};  // where there is none
+    std::string suggestion{};  // suggestion when there is none
     bool overridable = true;   // its plugin does not forbid it
   };
   using OpOf = std::function<OpSource(std::string_view op)>;
   struct RegistrationPolicy {
-    bool strict = false;  // what would be a warning is refused
+    bool strict = false;  // refuses registrations that would be a warning
     bool glue = false;    // may override other plugins' ops for other plugins' types
     // Whether another plugin, which is not loaded yet, declares the override.
     std::function<bool(const std::string& key)> declared;
   };
-  // Where the functions are, and which code of the same plugin this takes the place of.
+  // The code of the functions, and the code of the same plugin that it replaces.
   struct Place {
     PluginCode* code = nullptr;
     const PluginCode* replaced = nullptr;

@@ -126,7 +126,7 @@ namespace {
 
 // ---- running one ----
 
-// What a hook may store instead of the values that it sees; frees what was not taken.
+// Values that a hook may store in place of those that it sees; frees what was not taken.
 class Replacements {
  public:
   explicit Replacements(size_t count) : values_(count, kept()) {}
@@ -153,7 +153,7 @@ class Replacements {
 
 using Values = std::span<const tenon_value>;
 
-// What belongs to the whole of a call.
+// State of a whole call.
 struct HookedModule {
   tenon_module& module;
   std::span<const tenon_string> names;
@@ -186,8 +186,8 @@ bool removed(const ModuleHooks::Hook& hook) {
   return hook.body->removed.load(std::memory_order_acquire);
 }
 
-// Those for all modules, then the module's own. Each list is the one that is there when its turn
-// comes; what is removed meanwhile is left out.
+// Visits the hooks for all modules, then the module's own. Each list is the one that is there when
+// its turn comes; what is removed meanwhile is left out.
 template <class Visit>
 void for_each_hook(const tenon_module& module, int32_t kind, Visit&& visit) {
   for (const ModuleHooks* hooks : {&std::as_const(ModuleHooks::of_all()),
@@ -208,7 +208,7 @@ std::vector<ModuleHooks::Hook> hooks_of(const tenon_module& module, int32_t kind
 
 // ---- backward ----
 
-// What the nodes of one call's arguments and results share.
+// State that the nodes of one call's arguments and results share.
 struct BackwardHooks {
   ModuleRef module;
   std::vector<ModuleHooks::Hook> before, after;
@@ -435,7 +435,7 @@ class HookedCall {
   std::vector<tenon_value> owned_;  // arguments that replaced others
   const std::span<tenon_value> results_;
   std::shared_ptr<BackwardHooks> backward_;  // null: there are none
-  std::vector<int64_t> called_;              // of those that are always called
+  std::vector<int64_t> called_;              // hooks that are always called
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ class ModuleHooks final : public HookOwner {
   // The module is gone: handles keep this, emptied.
   void clear() noexcept;
 
-  // Those for all modules; never freed.
+  // Hooks for all modules; never freed.
   static ModuleHooks& of_all();
 
  private:

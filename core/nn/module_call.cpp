@@ -38,7 +38,7 @@ void set_forward_schema(tenon_module& module, std::string_view text) {
 
 namespace {
 
-// Where nothing has to be converted: the arguments as given, and the defaults behind them.
+// Binds without conversions: the arguments as given, and the defaults behind them.
 bool bind_as_given(const Schema& schema, std::span<const tenon_value> positional,
                    tenon_value* arguments) {
   const size_t count = schema.parameters.size();
@@ -90,7 +90,8 @@ void compute(tenon_module& module, const Schema& schema, const tenon_value* argu
   check_results(module, schema, results);
 }
 
-// What pre-hooks replaced is bound again, and what forward hooks replaced is checked.
+// Arguments that pre-hooks replaced are bound again, results that forward hooks replaced are
+// checked.
 [[gnu::cold]] void compute_with_hooks(tenon_module& module, const Schema& schema,
                                       const tenon_value* arguments, tenon_value* results) {
   std::vector<tenon_string> names;

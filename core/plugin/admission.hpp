@@ -21,12 +21,12 @@ struct Admission {
   std::string reason;
   std::optional<PluginFailure> failure;
 };
-// Of a plugin none of whose code has run. Looks at its signature and into quarantine, not further
-// into its file.
+// Judges a plugin none of whose code has run. Looks at its signature and into quarantine, not
+// further into its file.
 Admission admit(const KnownPlugin& plugin, const PolicyStack& policies, const tenon_host& host,
                 Quarantine& quarantine);
 
-// What policies say of one load.
+// The terms of policies for one load.
 struct LoadTerms {
   PluginPolicy::Plugin pinned;
   std::vector<std::shared_ptr<const PluginLock>> locks;
@@ -42,7 +42,7 @@ struct LoadTerms {
 LoadTerms terms_of(const KnownPlugin& plugin, const PolicyStack& policies,
                    const Quarantine& quarantine, std::span<const SearchFolder> folders);
 
-// What a policy pins: the hash of a file, "" for any, and the versions that it takes.
+// Checks of pins of a policy: the hash of a file, "" for any, and the versions that it takes.
 std::optional<PluginFailure> check_hash(const std::string& id, const std::string& path,
                                         const std::string& expected);
 std::optional<PluginFailure> check_hash(const std::string& id, const SealedFile& file,

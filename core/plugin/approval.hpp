@@ -1,4 +1,4 @@
-// What policies demand of a plugin's bytes before they are mapped: a place that others cannot
+// Requirements of policies for a plugin's bytes before they are mapped: a place that others cannot
 // change, and a signature.
 #pragma once
 
@@ -25,7 +25,7 @@ class Approval {
   // not have: the bytes of the plugin at `path`, beside which the signature is.
   void require_signature(const PluginFacts& facts, const std::string& path,
                          const ByteSource& bytes) const;
-  // The same of a plugin that was found, as its file is now.
+  // The missing signature of a plugin that was found, as its file is now.
   std::optional<PluginFailure> missing_signature(const FoundPlugin& plugin) const;
 
  private:

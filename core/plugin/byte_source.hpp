@@ -54,7 +54,7 @@ class DescriptorSource : public ByteSource {
 
   uint64_t size() const override { return stamp_.size; }
   bool read(uint64_t offset, void* destination, size_t count) const override;
-  // Of the file when it was opened.
+  // Stamp of the file when it was opened.
   const FileStamp& stamp() const { return stamp_; }
 
  protected:

@@ -10,7 +10,7 @@
 
 namespace tenon::core {
 
-// What to look for, beside the folders of the environment.
+// Files and folders to search, beside those of the environment.
 struct Search {
   std::vector<std::string> files;       // one by one, before all folders
   std::vector<std::string> added;       // folders, in front of the configured ones

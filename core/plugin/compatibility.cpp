@@ -16,7 +16,7 @@ namespace tenon::core {
 
 namespace {
 
-// What changed of one item: `breaks` first decides the order of the whole list.
+// Changes of one item: `breaks` first decides the order of the whole list.
 class Changes {
  public:
   Changes(std::vector<CompatibilityChange>& list, std::string kind, std::string_view name)

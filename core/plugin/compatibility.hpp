@@ -1,4 +1,4 @@
-// What the callers of one build of a plugin would notice of another, from the facts of both.
+// Differences between two builds of a plugin that callers would notice, from the facts of both.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct CompatibilityChange {
   std::string what;  // "its parameter 'dim' has moved from place 2 to 3"
 };
 
-// What breaks comes first, then what was added; each in the order of the old facts, then of the
-// new. Throws ValueError for a schema that cannot be read.
+// Breaking changes come first, then additions; each in the order of the old facts, then of the new.
+// Throws ValueError for a schema that cannot be read.
 std::vector<CompatibilityChange> compare_plugins(const PluginFacts& old_facts,
                                                  const PluginFacts& new_facts);
 

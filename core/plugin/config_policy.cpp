@@ -1,3 +1,5 @@
+// Any program may write a policy: each member is checked, and the first fault ends the reading. The
+// library tenon::config lists all faults of a file at once.
 #include "core/plugin/config_policy.hpp"
 
 #include <memory>
@@ -9,92 +11,171 @@
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
+#include "core/base/text.hpp"
+#include "core/plugin/version_range.hpp"
 #include "tenon/abi/type.h"
 
 namespace tenon::core {
 
 namespace {
 
-uint32_t fallback_named(std::string_view name) {
-  return name == "decline"         ? TENON_FALLBACK_DECLINE
-         : name == "to_tensor"     ? TENON_FALLBACK_TO_TENSOR
-         : name == "unwrap_rewrap" ? TENON_FALLBACK_UNWRAP_REWRAP
-                                   : TENON_FALLBACK_INHERIT;
+[[noreturn]] void refuse(const tenon_json& node, std::string_view what) {
+  const std::string place = place_of(node);
+  throw Error(TENON_ERROR_CONFIG, "{}: {}", place.empty() ? "the policy" : place, what);
+}
+[[noreturn]] void refuse_kind(const tenon_json& node, std::string_view expected) {
+  refuse(node, format_text("found {}, expected {}", kind_text(node.kind()), expected));
 }
 
-std::string text_in(const tenon_json& node, std::string_view key) {
-  const tenon_json* found = node.find(key);
-  return found != nullptr && found->is_string() ? std::string(found->as_string()) : std::string();
-}
-bool bool_in(const tenon_json& node, std::string_view key, bool fallback) {
-  const tenon_json* found = node.find(key);
-  return found != nullptr && found->is_bool() ? found->as_bool() : fallback;
-}
-std::vector<std::string> strings_in(const tenon_json& node, std::string_view key) {
-  std::vector<std::string> list;
-  if (const tenon_json* found = node.find(key)) {
-    for (const tenon_json& one : found->children()) list.emplace_back(one.as_string());
+// An object with no other members than these.
+void require_members(const tenon_json& object, const Words& names) {
+  if (!object.is_object()) refuse_kind(object, "an object");
+  for (const tenon_json& member : object.children()) {
+    if (std::ranges::find(names, member.key()) != names.end()) continue;
+    refuse(member, format_text("unknown key {}, expected {}{}", quote(member.key()),
+                               quoted_list(names, "or"), suggestion(member.key(), names)));
   }
+}
+
+std::string_view text_of(const tenon_json& node) {
+  if (!node.is_string()) refuse_kind(node, "a string");
+  return node.as_string();
+}
+std::span<const tenon_json> members_of(const tenon_json& node) {
+  if (!node.is_object()) refuse_kind(node, "an object");
+  return node.children();
+}
+std::span<const tenon_json> elements_of(const tenon_json& node) {
+  if (!node.is_array()) refuse_kind(node, "an array");
+  return node.children();
+}
+
+std::string text_in(const tenon_json& object, std::string_view key) {
+  const tenon_json* found = object.find(key);
+  return found == nullptr ? std::string() : std::string(text_of(*found));
+}
+bool bool_in(const tenon_json& object, std::string_view key, bool fallback) {
+  const tenon_json* found = object.find(key);
+  if (found == nullptr) return fallback;
+  if (!found->is_bool()) refuse_kind(*found, "a boolean");
+  return found->as_bool();
+}
+std::span<const tenon_json> elements_in(const tenon_json& object, std::string_view key) {
+  const tenon_json* found = object.find(key);
+  return found == nullptr ? std::span<const tenon_json>() : elements_of(*found);
+}
+std::span<const tenon_json> members_in(const tenon_json& object, std::string_view key) {
+  const tenon_json* found = object.find(key);
+  return found == nullptr ? std::span<const tenon_json>() : members_of(*found);
+}
+std::vector<std::string> strings_in(const tenon_json& object, std::string_view key) {
+  std::vector<std::string> list;
+  for (const tenon_json& one : elements_in(object, key)) list.emplace_back(text_of(one));
   return list;
 }
 
-PluginPolicy::Plugin plugin_of(const tenon_json& entry) {
+// The choice that a word names.
+template <class Choice>
+Choice choice_in(const tenon_json& object, std::string_view key, Choice fallback,
+                 std::initializer_list<std::pair<std::string_view, Choice>> choices) {
+  const tenon_json* found = object.find(key);
+  if (found == nullptr) return fallback;
+  Words words;
+  for (const auto& [word, choice] : choices) {
+    if (text_of(*found) == word) return choice;
+    words.push_back(word);
+  }
+  refuse(*found, format_text("found the string {}, expected {}{}", quote(found->as_string()),
+                             quoted_list(words, "or"), suggestion(found->as_string(), words)));
+}
+
+// A text that a class reads, whose message says what is expected.
+template <class Read>
+auto read_text(const tenon_json& node, Read&& read) {
+  const std::string_view text = text_of(node);
+  try {
+    return read(text);
+  } catch (const Error& error) {
+    refuse(node, error.message);
+  }
+}
+
+PluginPolicy::Plugin plugin_of(const tenon_json& entry, bool lazy) {
+  require_members(entry,
+                  {"name", "path", "version", "options", "sha256", "load", "require", "glue"});
   PluginPolicy::Plugin plugin;
   const std::string name = text_in(entry, "name");
   const std::string path = text_in(entry, "path");
+  if (name.empty() && path.empty())
+    refuse(entry, "found neither 'name' nor 'path', expected one of them");
   plugin.name = path.empty() ? name : path;
   if (plugin.name != name) plugin.id = name;
-  const std::string mode = text_in(entry, "load");
-  plugin.mode = mode == "eager"   ? LoadMode::Eager
-                : mode == "never" ? LoadMode::Never
-                                  : LoadMode::Lazy;
-  plugin.version = text_in(entry, "version");
+  plugin.mode = choice_in(entry, "load", LoadMode::Lazy,
+                          {{"lazy", LoadMode::Lazy},
+                           {"eager", lazy ? LoadMode::Lazy : LoadMode::Eager},
+                           {"never", LoadMode::Never}});
+  if (const tenon_json* version = entry.find("version"))
+    plugin.version = read_text(*version, [](std::string_view text) {
+      static_cast<void>(VersionRange(text));
+      return std::string(text);
+    });
   plugin.sha256 = text_in(entry, "sha256");
-  if (const tenon_json* options = entry.find("options")) plugin.options = Json(options);
+  if (const tenon_json* options = entry.find("options")) {
+    members_of(*options);
+    plugin.options = Json(options);
+  }
   plugin.required = bool_in(entry, "require", true);
   plugin.glue = bool_in(entry, "glue", false);
   plugin.written = Json(&entry);
   return plugin;
 }
 
-// Of the entry of a list of preferences.
+// Of one preference of a list.
 std::optional<std::vector<ShapeCondition>> conditions_of(const tenon_json& preference) {
   const tenon_json* when = preference.find("when");
   if (when == nullptr) return std::nullopt;
   std::vector<ShapeCondition> conditions;
-  for (const tenon_json& one : when->children())
-    conditions.push_back({std::string(one.key()), ShapeClass(one.as_string())});
+  for (const tenon_json& one : members_of(*when))
+    conditions.push_back({std::string(one.key()),
+                          read_text(one, [](std::string_view text) { return ShapeClass(text); })});
   return conditions;
 }
 
-void read_preferences(const tenon_json& ops, PluginPolicy& policy) {
-  if (const tenon_json* prefer = ops.find("prefer")) {
-    for (const tenon_json& entry : prefer->children()) {
-      const std::string pattern(entry.key());
-      if (entry.is_string()) {
-        policy.prefer.push_back({pattern, std::string(entry.as_string()), Json(&entry)});
-        continue;
-      }
-      for (const tenon_json& preference : entry.children())
-        policy.prefer.push_back(
-            {pattern, text_in(preference, "plugin"), Json(&preference), conditions_of(preference)});
+void read_ops(const tenon_json& ops, PluginPolicy& policy) {
+  require_members(ops, {"prefer", "disable", "duplicates"});
+  for (const tenon_json& entry : members_in(ops, "prefer")) {
+    const std::string pattern(entry.key());
+    if (entry.is_string()) {
+      policy.prefer.push_back({pattern, std::string(entry.as_string()), Json(&entry)});
+      continue;
+    }
+    if (!entry.is_array()) refuse_kind(entry, "a string or an array");
+    for (const tenon_json& preference : entry.children()) {
+      require_members(preference, {"plugin", "when"});
+      policy.prefer.push_back(
+          {pattern, text_in(preference, "plugin"), Json(&preference), conditions_of(preference)});
     }
   }
-  if (const tenon_json* disable = ops.find("disable")) {
-    for (const tenon_json& entry : disable->children())
-      policy.disable.push_back({text_in(entry, "op"), text_in(entry, "plugin"), Json(&entry)});
+  for (const tenon_json& entry : elements_in(ops, "disable")) {
+    require_members(entry, {"op", "plugin"});
+    policy.disable.push_back({text_in(entry, "op"), text_in(entry, "plugin"), Json(&entry)});
   }
-  const std::string duplicates = text_in(ops, "duplicates");
-  policy.duplicates = duplicates == "first"  ? DuplicateChoice::First
-                      : duplicates == "last" ? DuplicateChoice::Last
-                                             : DuplicateChoice::Error;
+  policy.duplicates = choice_in(ops, "duplicates", DuplicateChoice::Error,
+                                {{"error", DuplicateChoice::Error},
+                                 {"first", DuplicateChoice::First},
+                                 {"last", DuplicateChoice::Last}});
 }
 
 PluginPolicy::Type type_of(const tenon_json& entry) {
+  require_members(entry, {"fallback", "fallback_ops", "covers"});
   PluginPolicy::Type type;
   type.name = entry.key();
-  type.settings.fallback = fallback_named(text_in(entry, "fallback"));
+  type.settings.fallback = choice_in<uint32_t>(entry, "fallback", TENON_FALLBACK_INHERIT,
+                                               {{"decline", TENON_FALLBACK_DECLINE},
+                                                {"to_tensor", TENON_FALLBACK_TO_TENSOR},
+                                                {"unwrap_rewrap", TENON_FALLBACK_UNWRAP_REWRAP}});
   if (const tenon_json* ops = entry.find("fallback_ops")) {
+    require_members(*ops, {"allow", "deny"});
     type.settings.fallback_allow = strings_in(*ops, "allow");
     type.settings.fallback_deny = strings_in(*ops, "deny");
     // Allowing none is not the same as saying nothing.
@@ -107,42 +188,44 @@ PluginPolicy::Type type_of(const tenon_json& entry) {
 }
 
 PluginPolicy::Key key_of(const tenon_json& entry) {
-  if (!can_verify_signatures()) {
-    const std::string place = place_of(entry);
-    throw Error(TENON_ERROR_CONFIG,
-                "{}{}this Tenon cannot verify signatures; build it where libsodium-dev is "
-                "installed, or remove `keys`",
-                place, place.empty() ? "" : ": ");
-  }
+  require_members(entry, {"key", "namespaces"});
+  if (!can_verify_signatures())
+    refuse(entry,
+           "this Tenon cannot verify signatures; build it where libsodium-dev is installed, or "
+           "remove `keys`");
   const std::optional<MinisignKey> key = parse_minisign_key(text_in(entry, "key"));
   if (!key) throw Error(TENON_ERROR_CONFIG, "`keys` holds a text that is not a minisign key");
   return {*key, strings_in(entry, "namespaces"), Json(&entry)};
 }
 
+// Who signed a file, what a lock pins, and which plugins crashed.
+void read_trust(const tenon_json& document, PluginPolicy& policy) {
+  policy.quarantine = bool_in(document, "quarantine", true);
+  policy.retry = strings_in(document, "retry");
+  for (const tenon_json& entry : elements_in(document, "keys"))
+    policy.keys.push_back(key_of(entry));
+  if (const std::string lock = text_in(document, "frozen"); !lock.empty())
+    policy.lock = std::make_shared<const PluginLock>(read_lock(lock));
+}
+
 }  // namespace
 
-PluginPolicy policy_of(const tenon_json& config) {
+PluginPolicy policy_of(const tenon_json& document, bool lazy) {
+  require_members(document, {"plugins", "search_paths", "ops", "types", "strict", "autoload",
+                             "frozen", "trust", "keys", "quarantine", "retry"});
   PluginPolicy policy;
   policy.source =
-      config.source().empty() ? "the config" : format_text("config '{}'", config.source());
-  policy.strict = bool_in(config, "strict", false);
-  policy.autoload = bool_in(config, "autoload", true);
-  policy.quarantine = bool_in(config, "quarantine", true);
-  policy.search_paths = strings_in(config, "search_paths");
-  policy.trust = strings_in(config, "trust");
-  policy.retry = strings_in(config, "retry");
-  if (const tenon_json* keys = config.find("keys")) {
-    for (const tenon_json& entry : keys->children()) policy.keys.push_back(key_of(entry));
-  }
-  if (const tenon_json* plugins = config.find("plugins")) {
-    for (const tenon_json& entry : plugins->children()) policy.plugins.push_back(plugin_of(entry));
-  }
-  if (const std::string lock = text_in(config, "frozen"); !lock.empty())
-    policy.lock = std::make_shared<const PluginLock>(read_lock(lock));
-  if (const tenon_json* ops = config.find("ops")) read_preferences(*ops, policy);
-  if (const tenon_json* types = config.find("types")) {
-    for (const tenon_json& entry : types->children()) policy.types.push_back(type_of(entry));
-  }
+      document.source().empty() ? "the config" : format_text("config '{}'", document.source());
+  policy.strict = bool_in(document, "strict", false);
+  policy.autoload = bool_in(document, "autoload", true);
+  policy.search_paths = strings_in(document, "search_paths");
+  policy.trust = strings_in(document, "trust");
+  read_trust(document, policy);
+  for (const tenon_json& entry : elements_in(document, "plugins"))
+    policy.plugins.push_back(plugin_of(entry, lazy));
+  if (const tenon_json* ops = document.find("ops")) read_ops(*ops, policy);
+  for (const tenon_json& entry : members_in(document, "types"))
+    policy.types.push_back(type_of(entry));
   return policy;
 }
 

@@ -74,8 +74,8 @@ PluginFailure distrusted(const std::string& path, Distrust found) {
   return failure;
 }
 
-// Of a file in a folder that others can write to nothing is read: what it says of itself could
-// keep out a plugin that may be used.
+// A file in a folder that others can write to is not read: its facts could keep out a plugin that
+// may be used.
 FoundPlugin read_plugin(std::string path, PluginOrigin origin, const KnownFiles& known,
                         const PathTrust& trust, const std::optional<Distrust>& folder = {}) {
   FoundPlugin plugin;
@@ -124,7 +124,8 @@ class Winners {
   }
 
   void choose(std::string_view id, const Files& files) const {
-    std::vector<FoundPlugin*> versions;  // that are named, in this order; null: the id alone is
+    // Versions that are named, in this order; null: the id alone is.
+    std::vector<FoundPlugin*> versions;
     for (const std::string& name : named_) {
       const auto [named_id, version] = split_plugin_name(name);
       if (named_id != id) continue;

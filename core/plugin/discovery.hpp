@@ -1,4 +1,4 @@
-// Where plugins are looked for, in which order, and what was found there.
+// Search for plugins: folders, their order, and the plugins found.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ enum class PluginOrigin { Path, Added, Config, Environment, User, Install };
 
 const char* plugin_origin_text(PluginOrigin origin) noexcept;
 
-// What of the process decides which plugins are used; tests make their own.
+// Settings of the process that decide which plugins are used; tests make their own.
 struct SearchEnvironment {
   std::optional<std::string> plugin_path;  // TENON_PLUGIN_PATH
   std::optional<std::string> data_home;    // XDG_DATA_HOME
@@ -29,10 +29,10 @@ struct SearchEnvironment {
   std::string install_folder;
   std::optional<std::string> prefer;  // TENON_PREFER: preferences that go before those of configs
   bool autoload = true;               // TENON_PLUGIN_AUTOLOAD: "0" says no
-  std::string state_folder;           // of quarantine; empty: none is kept
-  std::string trial_program;          // that loads plugins which are suspected
+  std::string state_folder;           // folder of quarantine; empty: no quarantine
+  std::string trial_program;          // program that loads suspected plugins
 
-  // Of a program with elevated rights only the install folder: its user is not trusted.
+  // A program with elevated rights has the install folder only: its user is not trusted.
   static SearchEnvironment of_process();
 };
 

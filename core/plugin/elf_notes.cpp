@@ -41,7 +41,7 @@ constexpr uint32_t kMaxSymbols = 1u << 20;
 constexpr size_t kMaxNames = 4096;
 constexpr size_t kMaxName = 4096;
 
-// Of a symbol's name, more than any that says something about the file.
+// Longest symbol name that is read: longer than any that matters here.
 constexpr size_t kMaxSymbolName = 4096;
 constexpr uint32_t kSymbolBlock = 1024;
 
@@ -132,20 +132,20 @@ class ElfFile {
   bool is_loaded(uint64_t address, uint64_t count) const {
     return segment_of(address, count) != nullptr;
   }
-  // Where the file has what gets mapped at an address.
+  // Offset in the file of the bytes that are mapped at an address.
   uint64_t offset_of(const char* what, uint64_t address, uint64_t count) const {
     const Elf64_Phdr* segment = segment_of(address, count);
     if (segment == nullptr) damaged_dynamic(format_text("{} is outside of the file", what));
     return segment->p_offset + (address - segment->p_vaddr);
   }
-  // Of entries with the same tag the last counts, as for the system's loader.
+  // The last of several entries with one tag counts, as for the system's loader.
   std::optional<uint64_t> dynamic_value(int64_t tag) const {
     const auto found = std::find_if(dynamic_.rbegin(), dynamic_.rend(),
                                     [&](const Elf64_Dyn& entry) { return entry.d_tag == tag; });
     if (found == dynamic_.rend()) return std::nullopt;
     return found->d_un.d_val;
   }
-  // Of a table without which check_dynamic_section refuses the file.
+  // Address of a table without which check_dynamic_section refuses the file.
   uint64_t table_address(int64_t tag) const { return dynamic_value(tag).value_or(0); }
   std::string dynamic_strings() const;
   uint32_t symbol_count() const;

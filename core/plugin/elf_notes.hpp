@@ -17,8 +17,8 @@ namespace tenon::core {
 void read_fact_payloads(const ByteSource& source, const std::string& path,
                         const std::function<void(std::string_view)>& take);
 
-// What the system's loader looks for before it maps the file, as its dynamic section has it. This and
-// all below throw as read_fact_payloads does.
+// Libraries that the system's loader searches before it maps the file, by its dynamic section. This
+// and all below throw as read_fact_payloads does.
 struct LinkedLibraries {
   std::vector<std::string> needed;    // "libblas.so.3"
   std::vector<std::string> run_path;  // folders, with $ORIGIN as it is written
@@ -27,7 +27,7 @@ LinkedLibraries read_linked_libraries(const ByteSource& source, const std::strin
 
 // A symbol that may say whether the file can be unmapped again.
 struct DynamicSymbol {
-  std::string_view name;  // of a very long one the beginning; valid during the call
+  std::string_view name;  // the beginning of a very long one; valid during the call
   bool imported;          // undefined: of another library; otherwise defined as STB_GNU_UNIQUE
 };
 // Calls `take` with each, in file order.

@@ -1,4 +1,4 @@
-// What a plugin declares, read from its file without running any of it.
+// The declarations of a plugin, read from its file without running any of it.
 #pragma once
 
 #include <array>

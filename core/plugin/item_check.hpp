@@ -1,4 +1,4 @@
-// What a plugin registers, held against what its file declares.
+// Registrations of a plugin compared with the declarations in its file.
 #pragma once
 
 #include <string>

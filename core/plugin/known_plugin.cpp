@@ -70,7 +70,7 @@ const KnownPlugin* find_id(const KnownPlugins& plugins, std::string_view id) {
 
 namespace {
 
-// Of "cube@1.4.0", where other versions of the plugin are known; else without a problem.
+// The failure for "cube@1.4.0" when other versions of the plugin are known; else without a problem.
 PluginFailure missing_version(const std::string& name, const KnownPlugins& plugins) {
   const auto [id, version] = split_plugin_name(name);
   std::vector<std::string> known;

@@ -1,5 +1,5 @@
-// What has become of each plugin that the catalogue found: its state, the thread that changes it, and
-// the generation of its code that is active. It knows neither policies nor names; who provides what is
+// Life of each plugin that the catalogue found: its state, the thread that changes it, and the
+// generation of its code that is active. It knows neither policies nor names; who provides what is
 // the resolver's. One mutex protects it, and is never held while code of a plugin runs:
 //
 //     indexed -> loading -> active -> loading (reload) -> active
@@ -30,13 +30,13 @@
 namespace tenon::core {
 
 struct LivePlugin : KnownPlugin, std::enable_shared_from_this<LivePlugin> {
-  // Of a load that has failed: not tried again while its file is the same, unless it is asked for by
-  // name.
+  // The failure of the last load: not tried again while its file is the same, unless it is asked
+  // for by name.
   std::optional<PluginFailure> attempt;
-  uint64_t generation = 0;  // of the code that was loaded last
-  UnmapVerdict verdict;     // of that code
-  LoadedPlugin loaded;      // that is active; without a table: none is
-  std::thread::id changer;  // of a plugin that is loading
+  uint64_t generation = 0;  // generation of the code that was loaded last
+  UnmapVerdict verdict;     // verdict about that code
+  LoadedPlugin loaded;      // the active plugin; without a table: none is
+  std::thread::id changer;  // thread that loads the plugin
 };
 
 class Lifecycle {
@@ -61,7 +61,7 @@ class Lifecycle {
   // Whether this thread changes a plugin. It then must not wait for others that may wait for it.
   bool is_changing() const;
 
-  // What is active, the last loaded first, for an explicit end; each once.
+  // The active plugins, the last loaded first, for an explicit end; each once.
   std::vector<LoadedPlugin> take_active();
 
  private:

@@ -48,8 +48,8 @@ constexpr int kCopy = 3, kLoader = 4;
 constexpr const char* kCopyPath = "/proc/self/fd/3";
 constexpr const char* kLoaderPath = "/proc/self/fd/4";
 
-// Where the loader looks before the copy's run path: that one as it is for the file at `path`, because
-// $ORIGIN of the copy is another folder.
+// Folders that the loader searches before the copy's run path: that one as it is for the file at
+// `path`, because $ORIGIN of the copy is another folder.
 std::string library_path(const SealedFile& copy, const std::string& path) {
   const char* const given = environment("LD_LIBRARY_PATH");
   std::string folders = given == nullptr ? "" : given;
@@ -68,7 +68,7 @@ std::string library_path(const SealedFile& copy, const std::string& path) {
   return folders;
 }
 
-// What it prints of the copy of the file at `path`.
+// Output of the loader for the copy of the file at `path`.
 std::string run_loader(const std::string& loader, const SealedFile& copy, const std::string& path) {
   const std::string folders = library_path(copy, path);
   int ends[2];
@@ -107,7 +107,7 @@ std::string run_loader(const std::string& loader, const SealedFile& copy, const 
   pid_t ended = 0;
   while ((ended = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
   }
-  // What was printed may be a part.
+  // The output may be incomplete.
   if (ended != child) {
     refuse(path, "how the system's loader ended, which lists its libraries, is not known",
            "do not ignore SIGCHLD in this process, nor wait for children that it did not start");

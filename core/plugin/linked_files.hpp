@@ -1,4 +1,4 @@
-// Where the system's loader finds the libraries that a file links.
+// The libraries that a file links, as the system's loader finds them.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@ struct LinkedFile {
   std::string path;
 };
 
-// Of a copy, as if it were the file at `path`, which is not read. Also what these libraries link, sorted
-// by name. Asks the system's loader in a child process, which maps the files and runs none of their
-// code. Throws PluginError, stage open, when the loader refuses the copy or does not find a library, and
-// stage read for what is not a shared library.
+// Libraries of a copy, as if it were the file at `path`, which is not read. Also what these
+// libraries link, sorted by name. Asks the system's loader in a child process, which maps the files
+// and runs none of their code. Throws PluginError, stage open, when the loader refuses the copy or
+// does not find a library, and stage read for what is not a shared library.
 std::vector<LinkedFile> linked_files(const SealedFile& copy, const std::string& path);
 
-// What is wrong with a listing of the file at `path`, from what the loader printed and how it ended, as
+// The fault of a listing of the file at `path`, from what the loader printed and how it ended, as
 // waitpid() returns it; "" where nothing is.
 std::string loader_problem(std::string text, int status, const std::string& path);
 

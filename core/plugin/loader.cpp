@@ -28,7 +28,7 @@ namespace tenon::core {
 
 using boost::dll::shared_library;
 
-// What stays open with a plugin, and the private copy that its code is mapped from.
+// The library that stays open with a plugin, and the private copy that its code is mapped from.
 struct OpenLibrary {
   shared_library library;
   std::unique_ptr<const SealedFile> sealed;
@@ -61,7 +61,7 @@ OpenLibrary& keep_open(OpenLibrary library) {
 struct MappedLibrary {
   ElfW(Addr) base = 0;
   std::string name;
-  const char* begin = nullptr;  // where its segments are
+  const char* begin = nullptr;  // begin of its segments
   const char* end = nullptr;
 };
 // The one that the handle names; then the ends of its segments, or nothing once it is unmapped.
@@ -238,7 +238,7 @@ void Load::call(const char* what, Call&& body) const {
   throw reason;
 }
 
-// What a table of an older SDK lacks reads as zero.
+// Members that a table of an older SDK lacks read as zero.
 const tenon_plugin* Load::complete_table(const tenon_plugin& given) const {
   constexpr size_t kOldest = offsetof(tenon_plugin, types);
   if (given.size < kOldest) {

@@ -53,8 +53,8 @@ struct PluginCopy {
 void load_plugin(const PluginFacts& facts, uint64_t generation, const std::string& path,
                  PluginCopy copy, const tenon_host& host, const tenon_json* options,
                  LoadedPlugin& loaded);
-// What a reload adds: the state of the plugin as it was, if both have functions for it, and the
-// plugin's test of itself. Throws PluginError, stage init.
+// The steps that a reload adds: the state of the plugin as it was, if both have functions for it,
+// and the plugin's test of itself. Throws PluginError, stage init.
 void take_over(const PluginFacts& facts, const std::string& path, const tenon_host& host,
                const LoadedPlugin& before, const LoadedPlugin& loaded);
 

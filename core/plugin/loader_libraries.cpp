@@ -33,7 +33,8 @@ namespace fs = std::filesystem;
   throw PluginError(std::move(failure));
 }
 
-// What is mapped under a name, or nothing: the system's loader's own record, and where it is from.
+// The library that is mapped under a name, or none: the system's loader's own record, and where it
+// is from.
 struct Mapped {
   const link_map* record = nullptr;
   std::string path;
@@ -88,7 +89,7 @@ class LockedClosure {
   LockedClosure(const std::string& path, const LockedPlugin& locked)
       : path_(path), locked_(locked) {}
 
-  // What the file links that has its place at `path`.
+  // Libraries that the file links, as if it were at `path`.
   OpenedLibraries open_needed(const ByteSource& file, const std::string& path) {
     const LinkedLibraries linked = read_linked_libraries(file, path);
     for (const std::string& folder : linked.run_path) {
@@ -134,7 +135,7 @@ class LockedClosure {
     return opened;
   }
 
-  // What is mapped under the name is what the plugin will get.
+  // The library that is mapped under the name is the one that the plugin will get.
   std::shared_ptr<const OpenedLibrary> share(const std::string& name, const Mapped& mapped,
                                              const LockedLibrary* library) const {
     for (const auto& known : known_copies()) {
@@ -181,7 +182,7 @@ class LockedClosure {
 
   const std::string& path_;
   const LockedPlugin& locked_;
-  std::vector<fs::path> origins_;  // where $ORIGIN has led so far
+  std::vector<fs::path> origins_;  // folders that $ORIGIN has led to so far
   std::set<std::string> started_;
 };
 

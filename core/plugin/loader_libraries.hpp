@@ -34,13 +34,13 @@ class OpenedLibrary {
   void* const handle_;
 };
 
-// Those that a copy of the plugin at `path` links, from where they are. One thread at a time. Throws
-// PluginError without the plugin's id.
+// Libraries that a copy of the plugin at `path` links, from where they are. One thread at a time.
+// Throws PluginError without the plugin's id.
 OpenedLibraries open_libraries(const SealedFile& plugin, const std::string& path);
 
-// Of a locked plugin: private copies of those that $ORIGIN leads to, from the plugin or from a library
-// that it links, with the bytes that are locked. A library that the process has mapped already must be
-// the one that is locked. Under the same terms.
+// Libraries of a locked plugin: private copies of those that $ORIGIN leads to, from the plugin or
+// from a library that it links, with the bytes that are locked. A library that the process has
+// mapped already must be the one that is locked. Under the same terms.
 OpenedLibraries open_locked_libraries(const SealedFile& plugin, const std::string& path,
                                       const LockedPlugin& locked);
 

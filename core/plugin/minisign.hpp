@@ -21,11 +21,11 @@ struct MinisignKey {
 };
 
 struct MinisignSignature {
-  bool prehashed = true;  // of the BLAKE2b hash of the bytes, not of the bytes themselves
+  bool prehashed = true;  // signs the BLAKE2b hash of the bytes, not the bytes themselves
   MinisignKeyId id{};
   std::array<uint8_t, 64> signature{};
   std::string trusted_comment;
-  std::array<uint8_t, 64> comment_signature{};  // of the signature and the comment
+  std::array<uint8_t, 64> comment_signature{};  // signs the signature and the comment
 };
 
 inline constexpr int64_t kMostMinisignBytes = 16384;  // minisign's own limits are below it

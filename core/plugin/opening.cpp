@@ -66,7 +66,7 @@ class Steps {
     terms_.approval.require_signature(*opened_.facts, path_, sealed);
   }
 
-  // What the file declares, where it was built again since it was indexed.
+  // Reads the declarations of a file that was built again since it was indexed.
   void read(const DescriptorSource& file, bool again) {
     if (again || !(file.stamp() == opened_.stamp)) use(read_facts(file, path_));
     opened_.stamp = file.stamp();
@@ -103,7 +103,7 @@ class Steps {
     throw PluginError(std::move(failure));
   }
 
-  // What a scan would refuse.
+  // Refuses a file that a scan would refuse.
   void refuse_abi() const {
     const PluginFacts& facts = *opened_.facts;
     auto failure = judge_abi(host_, facts.id, path_, facts.abi_major, facts.abi_minor);

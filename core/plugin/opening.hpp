@@ -12,7 +12,7 @@
 
 namespace tenon::core {
 
-// What is asked for, copied from where a lock protects it.
+// The request, copied from data that a lock protects.
 struct Opening {
   std::string plugin;  // id
   FoundPlugin found;   // as it was indexed
@@ -23,7 +23,7 @@ struct Opening {
 };
 
 struct OpenedPlugin {
-  std::shared_ptr<const PluginFacts> facts;  // of the bytes that are mapped
+  std::shared_ptr<const PluginFacts> facts;  // facts of the bytes that are mapped
   FileStamp stamp;
   UnmapVerdict verdict;
   // Has a library as soon as code of the plugin may have run, also when opening fails.

@@ -64,7 +64,7 @@ bool has_access_list(const std::string& path) {
 
 std::string own_user() { return ::geteuid() == 0 ? "root" : std::to_string(::geteuid()); }
 
-// What a message calls the thing at a path: "it", or "the folder '/x'".
+// The name of a path in messages: "it", or "the folder '/x'".
 std::string allowing(const std::string& path) {
   return format_text("or allow it by name: --trust {}, or \"trust\" in the config", quote(path));
 }
@@ -103,7 +103,7 @@ std::optional<Distrust> judge_owner_and_writers(const std::string& what, const s
   return judge_writers(what, path, status.st_mode, status.st_gid);
 }
 
-// Where a path leads, link by link.
+// Follows a path, link by link.
 class Walk {
  public:
   explicit Walk(const std::string& path) { append(path); }
@@ -115,7 +115,7 @@ class Walk {
     while (!rest_.empty()) {
       const std::string name = std::move(rest_.back());
       rest_.pop_back();
-      if (name == "..") {  // of a link: what is above it was passed already
+      if (name == "..") {  // in a link: the folders above it were passed already
         if (!at_.empty()) at_.erase(at_.rfind('/'));
         if (::lstat(here().c_str(), &folder) != 0) return gone(here());
         continue;

@@ -21,13 +21,13 @@ struct Distrust {
 // what trusted users own in it. Groups are others, but for root's and the process's.
 class PathTrust {
  public:
-  // What is at or below one of the `allowed` paths is taken as it is, no matter who can change it.
+  // Files at or below one of the `allowed` paths are trusted, no matter who can change it.
   explicit PathTrust(std::vector<std::string> allowed = {}) : allowed_(std::move(allowed)) {}
 
-  // Of a folder in which plugins are looked for: others may not add files, either.
+  // Judges a folder that is searched for plugins: others may not add files, either.
   std::optional<Distrust> judge_folder(const std::string& path) const;
-  // Of a file at an absolute path that was opened: `stamp` is that of its descriptor, which must be
-  // the file that trusted users have put there.
+  // Judges a file at an absolute path that was opened: `stamp` is that of its descriptor, which
+  // must be the file that trusted users have put there.
   std::optional<Distrust> judge_file(const std::string& path, const FileStamp& stamp) const;
 
  private:

@@ -37,7 +37,7 @@ void PluginManager::Load::run() {
     register_items(change);
   } catch (const PluginError& error) {
     PluginFailure failure = error.failure;
-    // What init refuses is what it was given.
+    // A refusal of init is about its options.
     failure.place = place_in(opening_.terms.pinned.written,
                              failure.stage == PluginStage::Init ? "/options" : "");
     fail(change, std::move(failure), error.cause);

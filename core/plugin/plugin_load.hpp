@@ -41,7 +41,7 @@ class PluginManager::Load {
   Opening opening_;
   OpenedPlugin opened_;
   RegistrationRequest request_;
-  ItemNames names_before_;  // of the code that is replaced
+  ItemNames names_before_;  // names of the code that is replaced
 };
 
 }  // namespace tenon::core

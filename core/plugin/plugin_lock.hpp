@@ -17,7 +17,7 @@ namespace tenon::core {
 
 struct LockedLibrary {
   std::string name;  // as it is linked: "libblas.so.3"
-  std::string path;  // where the system's loader finds it
+  std::string path;  // path at which the system's loader finds it
   std::string sha256;
 
   bool operator==(const LockedLibrary&) const = default;
@@ -33,7 +33,8 @@ struct LockedPlugin {
 using LockedProviders = std::map<std::string, std::string, std::less<>>;
 
 struct PluginLock {
-  std::string file;                   // that it was read from; empty: made of what is there
+  // File that it was read from; empty: made from the installed plugins.
+  std::string file;
   std::vector<LockedPlugin> plugins;  // sorted by id
   LockedProviders ops, modules, types;
 
@@ -42,7 +43,7 @@ struct PluginLock {
 
 // Hashes by path, of libraries that many plugins link.
 using KnownHashes = std::map<std::string, std::string>;
-// Of a copy of the file at `path`; without its libraries.
+// Locks a copy of the file at `path`; without its libraries.
 LockedPlugin lock_plugin(const PluginFacts& facts, const std::string& path, const SealedFile& copy);
 // Asks the system's loader for the libraries of that copy, which runs none of their code. Throws
 // PluginError, stage open, when one is missing.
@@ -52,7 +53,7 @@ void lock_libraries(LockedPlugin& plugin, const SealedFile& copy, KnownHashes& k
 // ConfigError for what is not a lock file.
 Json lock_document(const PluginLock& lock);
 PluginLock read_lock(const std::string& file);
-// Of the text of a lock file; `file` is for messages.
+// Parses the text of a lock file; `file` is for messages.
 PluginLock parse_lock(std::string_view text, const std::string& file);
 
 // All that differs from the lock, plugins first. Plugins and names that the lock does not have do not

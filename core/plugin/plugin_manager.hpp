@@ -39,7 +39,7 @@ struct PluginListing {
   std::optional<PluginFailure> failure;      // the parts of that, when failed
   std::shared_ptr<const PluginFacts> facts;  // null when unreadable
   uint64_t generation = 0;                   // grows with each load of its code; 0: never loaded
-  std::array<int64_t, kHolders> holders{};   // of its code, when active
+  std::array<int64_t, kHolders> holders{};   // holders of its code, when active
 };
 
 struct ProviderListing {
@@ -61,7 +61,7 @@ class PluginManager {
   // A folder in front of the search order.
   void add_search_path(const std::string& folder);
 
-  // What would be refused, without running plugin code: all faults, not just the first.
+  // Everything that would be refused, without running plugin code: all faults, not just the first.
   std::vector<PluginFailure> check(const PluginPolicy& policy);
   // Adds to what earlier policies said; its preferences go before theirs. Throws the first of
   // check()'s failures, then nothing has changed. Loads the eager ones.
@@ -175,7 +175,8 @@ class PluginManager {
   PolicyStack policies_;
   Registrations registrations_;
   Resolver resolver_;
-  std::vector<PluginPolicy::Preference> unchecked_;  // of the environment, before the first scan
+  // Preferences of the environment, before the first scan.
+  std::vector<PluginPolicy::Preference> unchecked_;
   std::vector<std::string> notes_;                   // to be logged once the lock is free
 };
 

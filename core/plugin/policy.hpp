@@ -1,4 +1,4 @@
-// What a config or the environment decides about plugins and what they provide.
+// Decisions of a config or the environment about plugins and their items.
 #pragma once
 
 #include <memory>
@@ -34,9 +34,9 @@ struct PluginPolicy {
     std::string name;  // id or path
     LoadMode mode = LoadMode::Lazy;
     std::string version;   // a VersionRange; empty: any
-    std::string sha256;    // of the file; empty: any
+    std::string sha256;    // hash of the file; empty: any
     Json options;          // handed to its init; may be empty
-    std::string id{};      // that a plugin named by its path must have; empty: any
+    std::string id{};      // id that a plugin named by its path must have; empty: any
     bool required = true;  // false: it may be missing
     bool glue = false;     // may override other plugins' ops for other plugins' types
     Json written{};
@@ -76,11 +76,11 @@ struct PluginPolicy {
   std::vector<Key> keys;
   bool quarantine = true;          // false: plugins that crash are neither marked nor kept out
   std::vector<std::string> retry;  // ids of plugins that are taken out of quarantine
-  bool strict = false;             // what would be a warning of what plugins register is an error
+  bool strict = false;             // warnings about registrations are errors
 };
 
-// What a preference is held against: an op, module or type; or an override of an op, whose key is
-// "add[A, B]".
+// The target of a preference: an op, module or type; or an override of an op, whose key is "add[A,
+// B]".
 struct PreferenceTarget {
   PreferenceTarget(std::string_view item) : name(item) {}
   PreferenceTarget(std::string_view op, std::string_view override_key)
@@ -99,8 +99,8 @@ std::string canonical_pattern(const std::string& pattern);
 std::vector<PluginPolicy::Preference> parse_preferences(std::string_view text,
                                                         std::vector<std::string>& faults);
 
-// Where a config says it: the member at a JSON pointer below `written`, as far as there is one;
-// empty when code says it.
+// Place in a config: the member at a JSON pointer below `written`, as far as there is one; empty
+// when code says it.
 std::string place_in(const Json& written, std::string_view pointer = {});
 
 // Whether a plugin is named by its file: ids hold no '/' and do not end in ".so".

@@ -141,7 +141,7 @@ class PolicyCheck {
     return std::find(left_out_.begin(), left_out_.end(), id) != left_out_.end();
   }
 
-  // What a preference may match. What failed or is disabled still counts.
+  // Names that a preference may match, also of plugins that failed or are disabled.
   std::vector<std::string_view> names_for(const PluginPolicy::Preference& preference) const {
     std::vector<std::string_view> names;
     for (const KnownPlugin* known : input_.plugins) {
@@ -285,7 +285,7 @@ class PolicyCheck {
     }
   }
 
-  // What an earlier policy has locked keeps its provider.
+  // A name that an earlier policy has locked keeps its provider.
   void check_locked_providers(PluginLock lock) {
     lock.plugins.clear();
     std::vector<PluginFailure> none;

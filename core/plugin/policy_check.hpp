@@ -1,4 +1,4 @@
-// What of a policy is refused: all faults at once, and nothing changes.
+// Refusals of a policy: all faults at once, and nothing changes.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace tenon::core {
 
-// What the policy is held against: the plugins, as they are with the policy in front of the stack.
+// Input of the check of a policy: the plugins, as they are with the policy in front of the stack.
 struct PolicyCheckInput {
   const KnownPlugins& plugins;
   std::span<const SearchFolder> folders;
@@ -23,7 +23,7 @@ struct PolicyCheckInput {
 const KnownPlugin* plugin_of(const PluginPolicy::Plugin& entry, const KnownPlugins& plugins,
                              std::span<const SearchFolder> folders, const std::string& source);
 
-// Of the first policy of the stack. Reads files: hashes of those that are pinned or locked.
+// Checks the first policy of the stack. Reads files: hashes of those that are pinned or locked.
 std::vector<PluginFailure> check_policy(const PolicyCheckInput& input);
 
 }  // namespace tenon::core

@@ -1,4 +1,4 @@
-// What policies say together: the newest first, after the environment.
+// Combined policies: the newest first, after the environment.
 #include "core/plugin/policy_stack.hpp"
 
 #include <algorithm>

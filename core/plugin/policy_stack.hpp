@@ -15,9 +15,9 @@ struct PolicyStack {
   bool autoload = true;            // TENON_PLUGIN_AUTOLOAD
   std::vector<PluginPolicy> list;  // the newest first
 
-  std::vector<std::string> folders;   // of add_search_path, the newest first
-  std::vector<std::string> files;     // of load(), the newest first
-  std::vector<std::string> versions;  // of load(): "cube@1.2.0", the oldest first
+  std::vector<std::string> folders;   // folders of add_search_path, the newest first
+  std::vector<std::string> files;     // files of load(), the newest first
+  std::vector<std::string> versions;  // versions of load(): "cube@1.2.0", the oldest first
 
   struct Entry {
     const PluginPolicy::Plugin* plugin = nullptr;
@@ -48,7 +48,7 @@ struct PolicyStack {
   // No policy switches it off.
   bool keeps_quarantine() const;
   bool is_strict() const;
-  // What the catalogue has to look for.
+  // The search that the catalogue makes.
   Search search() const;
 };
 

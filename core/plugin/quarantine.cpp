@@ -35,7 +35,7 @@ constexpr std::string_view kMarkerStart = R"({"phase":")";
 constexpr std::string_view kOpen = "open", kInit = "init";
 constexpr size_t kMostMarker = 16384;
 constexpr size_t kMostRecord = size_t{1} << 20;
-constexpr size_t kMostFiles = 4096;  // that are looked at
+constexpr size_t kMostFiles = 4096;  // most files that are read
 constexpr double kTrialSeconds = 10;
 
 thread_local LoadMarker* current_marker = nullptr;
@@ -61,7 +61,7 @@ std::string read_small(int folder, const std::string& name, size_t limit) {
   return text;
 }
 
-// What a short link says; "" where it cannot be read.
+// Target of a short link; "" when it cannot be read.
 std::string link_text(const char* path) {
   char text[64];
   const ssize_t length = ::readlink(path, text, sizeof text);
@@ -87,7 +87,7 @@ std::string start_of(const std::string& process) {
   return {};
 }
 
-// What distinguishes a process from one that has its number later, or elsewhere.
+// Distinguishes a process from one that has its number later, or elsewhere.
 struct ProcessName {
   int number = 0;
   std::string boot, space, start;
@@ -235,7 +235,7 @@ std::string record_text(const QuarantineRecord& record) {
   return dump(*document.end_array().end_object().finish(), 2);
 }
 
-// What a trial has proven, of the bytes that were tried; nothing when these are not there any more.
+// The proof of a trial about the bytes that were tried; none when they no longer exist.
 std::optional<QuarantineRecord> record_of(TrialEnd end) {
   if (!end.finished || end.markers.empty()) return std::nullopt;
   // The innermost load is at fault: what loads it in its init is not.
@@ -385,13 +385,13 @@ void Quarantine::read_marker(const std::string& name) {
   if (!numbers || numbers->first == ::getpid()) return;
   const Json document = parse_object(read_small(descriptor_, name, kMostMarker));
   if (!document) {
-    // Of a process that was killed while it wrote, or one that is writing.
+    // A temporary of a process that was killed while it wrote, or is writing.
     if (::kill(numbers->first, 0) != 0 && errno == ESRCH) ::unlinkat(descriptor_, name.c_str(), 0);
     return;
   }
   if (is_process_alive(numbers->first, *document)) return;
   LeftMarker marker = marker_of(name, *numbers, *document);
-  // What another Tenon has loaded, or bytes that are gone, no trial can load again.
+  // A trial cannot load bytes that are gone, or a load of another Tenon.
   if (text_in(*document, "host") != host_text() || is_replaced(marker)) {
     ::unlinkat(descriptor_, name.c_str(), 0);
     return;

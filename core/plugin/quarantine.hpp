@@ -34,18 +34,18 @@ class LoadMarker {
   int folder_ = -1;
   std::string name_;
   int file_ = -1;
-  int process_ = 0;  // that made it; the child of a fork leaves it alone
+  int process_ = 0;  // process that made it; the child of a fork leaves it alone
   LoadMarker* outer_ = nullptr;
 };
 
-// What is written in a marker.
+// Contents of a marker.
 struct LeftMarker {
   std::string file;  // its name
   int process = 0;
-  int64_t number = 0;  // of the load in its process
+  int64_t number = 0;  // number of the load in its process
   std::string plugin, path, phase;
-  std::string asked_by;  // what needed the plugin: "op 'mm'", "config x.json"
-  FileStamp stamp;       // of the plugin's file; without mode, owner and group
+  std::string asked_by;  // reason of the load: "op 'mm'", "config x.json"
+  FileStamp stamp;       // stamp of the plugin's file; without mode, owner and group
 };
 
 struct QuarantineRecord {
@@ -67,7 +67,7 @@ struct TrialEnd {
   std::string text;       // "SIGSEGV (Segmentation fault)"; empty when it is not known
   std::string output;     // the last of it
   std::vector<std::string> backtrace;
-  std::vector<LeftMarker> markers;  // that it left
+  std::vector<LeftMarker> markers;  // markers that it left
 };
 
 // Lets the program `tenon` apply a config, with `folder` for its state. Throws IOError when no

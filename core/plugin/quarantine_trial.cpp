@@ -28,7 +28,7 @@ namespace tenon::core {
 namespace {
 
 constexpr size_t kOutputKept = 4096;
-constexpr std::string_view kBacktraceLine = "-- backtrace --\n";  // of `tenon open-plugin`
+constexpr std::string_view kBacktraceLine = "-- backtrace --\n";  // line of `tenon open-plugin`
 constexpr std::string_view kStateHome = "XDG_STATE_HOME=";
 
 [[noreturn]] void fail(int code, const char* what) {
@@ -98,7 +98,7 @@ pid_t spawn(const std::string& program, const std::string& folder, int input, in
   return child;
 }
 
-// What it prints, until it ends or its time is over. True: it has ended.
+// Collects its output, until it ends or its time is over. True: it has ended.
 class Watch {
  public:
   Watch(pid_t child, int output, double seconds)
@@ -111,7 +111,8 @@ class Watch {
     for (;;) {
       const pid_t done = ::waitpid(child_, &status_, WNOHANG);
       if (done == child_) known_ = true;
-      // Where SIGCHLD is ignored, or another part of the program has waited for it, it is gone.
+      // The child is gone when SIGCHLD is ignored, or another part of the program has waited for
+      // it.
       if (done == child_ || (done < 0 && errno == ECHILD)) break;
       if (Clock::now() >= deadline_) {
         ::kill(-child_, SIGKILL);
@@ -121,7 +122,7 @@ class Watch {
       }
       read(10);
     }
-    ::kill(-child_, SIGKILL);  // what it has left behind
+    ::kill(-child_, SIGKILL);  // processes that it has left behind
     while (read(0)) {
     }
     return true;

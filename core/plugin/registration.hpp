@@ -1,4 +1,4 @@
-// What of plugins is in the tables, and what a loaded one has to add to them.
+// Registrations in the tables, and those that a loaded plugin has to add.
 #pragma once
 
 #include <map>
@@ -15,18 +15,17 @@
 
 namespace tenon::core {
 
-// What of a plugin is to be registered. The descriptors were checked and live as long as their
-// code.
+// Items of a plugin to register. The descriptors were checked and live as long as their code.
 struct RegistrationRequest {
   std::string provider;                  // the plugin's id
-  PluginCode* code = nullptr;            // where the functions are
+  PluginCode* code = nullptr;            // code of the functions
   const PluginCode* replaced = nullptr;  // the code of the same plugin that this takes the place of
   std::vector<const tenon_op_descriptor*> ops;
   std::vector<const tenon_module_descriptor*> modules;
   std::vector<const tenon_type_descriptor*> types;
   std::vector<const tenon_override_descriptor*> overrides;
   std::vector<const tenon_service_descriptor*> services;
-  // Of ops that other plugins have registered: those plugins and this, by id, best first.
+  // For ops that other plugins have registered: those plugins and this one, by id, best first.
   std::map<std::string, std::vector<std::string>, std::less<>> ranked{};
 
   bool empty() const {
@@ -36,16 +35,17 @@ struct RegistrationRequest {
   void sort_by_name();
 };
 
-// Where it goes: the tables, behind an interface because plugins come before them.
+// The destination of registrations: the tables, behind an interface because plugins come before
+// them.
 class Registrar {
  public:
   virtual ~Registrar() = default;
   // All or nothing: throws without having changed anything. Called from one thread at a time for
   // each plugin, never with a lock of the manager held.
   virtual void commit(const RegistrationRequest& registration) = 0;
-  // What a policy says of a type that is registered, or will be. Under the same terms.
+  // Applies a policy's settings to a type that is registered, or will be. Under the same terms.
   virtual void configure(const std::string& type, const TypeSettings& settings) = 0;
-  // What all policies say of which provider is asked first for some calls of an op. Under the same
+  // Preferences of all policies for the provider that some calls of an op ask first. Under the same
   // terms.
   using Preferences = std::map<std::string, std::vector<ProviderPreference>, std::less<>>;
   virtual void set_preferences(Preferences preferences) = 0;
@@ -67,7 +67,7 @@ class Registrations {
   // For the resolver.
   const RegisteredNames& names() const { return names_; }
   bool has(ItemKind kind, std::string_view name) const;
-  // Those that have registered the name, best first; null: none has.
+  // Plugins that have registered the name, best first; null: none has.
   const KnownPlugins* of(ItemKind kind, std::string_view name) const;
 
   // More: what belongs in the tables by now and is not there. First: overrides with it. Again: in

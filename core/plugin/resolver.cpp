@@ -86,7 +86,7 @@ bool is_side_of(const KnownPlugin& side, const KnownPlugin& plugin) {
   return side.found.is_side() && !plugin.found.is_side() &&
          side.found.facts->id == plugin.found.facts->id;
 }
-// Those for which another of them has the id.
+// Versions beside the plugin that has their id.
 KnownPlugins side_versions(const KnownPlugins& plugins) {
   KnownPlugins sides;
   std::ranges::copy_if(plugins, std::back_inserter(sides), [&](const KnownPlugin* side) {
@@ -103,7 +103,7 @@ KnownPlugins asked_for(const KnownPlugins& plugins) {
   return named;
 }
 
-// Those of `others` that mean something else by the name than some of the level are contested with it.
+// Adds plugins of `others` whose name has another meaning than in the level: they conflict with it.
 void add_rivals(ProviderLevel& level, const KnownPlugins& others, ItemKind kind,
                 std::string_view name) {
   const KnownPlugins above = level.plugins;
@@ -167,7 +167,7 @@ const KnownPlugins& Resolver::registered(ItemKind kind, std::string_view name) c
   return found == names.end() ? none : found->second;
 }
 
-// Of plugins that are sound or asked for.
+// The level by name, of plugins that are sound or asked for.
 ProviderLevel Resolver::by_name(ItemKind kind, std::string_view name, const KnownPlugins& usable,
                                 bool is_alone) const {
   ProviderLevel level;
@@ -262,8 +262,8 @@ std::vector<ProviderPreference> Resolver::preferences(std::string_view op) const
 
 namespace {
 
-// Where the plugin would be among those that are registered, which a policy of before may have
-// ranked: such stay above.
+// Inserts the plugin among the registered ones, which an earlier policy may have ranked: those stay
+// above.
 KnownPlugins insert_ranked(KnownPlugins present, const ProviderLevels& levels,
                            const KnownPlugin& plugin) {
   if (contains(present, &plugin)) return present;

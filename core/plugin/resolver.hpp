@@ -48,7 +48,7 @@ using RegisteredNames = std::array<std::unordered_map<std::string, KnownPlugins>
 // Plugins that nothing ranks above each other: one, or several that are contested.
 struct ProviderLevel {
   KnownPlugins plugins;
-  std::string reason;  // what ranks a single one above the others; may be empty
+  std::string reason;  // reason that ranks a single one above the others; may be empty
 };
 // Best first. Each but the last is one plugin that may decline. None: nothing that may be used
 // declares the name.
@@ -63,17 +63,17 @@ class Resolver {
   void set_plugins(const KnownPlugins& plugins);
 
   ProviderLevels levels(ItemKind kind, std::string_view name) const;
-  // Of a plugin that declares the name; `reason` may be null.
+  // Standing of a plugin that declares the name; `reason` may be null.
   ProviderStanding standing(const KnownPlugin& plugin, ItemKind kind, std::string_view name,
                             std::string* reason) const;
   // Whether what the plugin declares belongs in the tables now: it provides the name, or runs what
   // those that are there decline.
   bool belongs(const KnownPlugin& plugin, ItemKind kind, std::string_view name) const;
-  // Those that are registered and the plugin, best first.
+  // The registered plugins and this one, best first.
   KnownPlugins registered_with(const KnownPlugin& plugin, ItemKind kind,
                                std::string_view name) const;
 
-  // What configs say of which provider is asked first for some calls of an op.
+  // Preferences of configs for the provider that some calls of an op ask first.
   std::vector<ProviderPreference> preferences(std::string_view op) const;
 
   // Which of two plugins provides an override that both declare; null when nothing ranks them.

@@ -32,9 +32,9 @@ struct RetiredPlugin {
   uint64_t generation = 0;
   State state = State::Draining;
   std::array<int64_t, kHolders> holders{};
-  std::vector<std::string> recorded;  // where, of nodes among these that are tracked
+  std::vector<std::string> recorded;  // places of tracked nodes among these
   std::vector<std::string> kept_by;   // why it is not unmapped
-  std::string fault;                  // what its shutdown threw; "": nothing
+  std::string fault;                  // error of its shutdown; "": none
 };
 const char* retired_state_text(RetiredPlugin::State state) noexcept;
 // "3 nodes of a graph, 1 hook"; "" for none.
@@ -48,7 +48,7 @@ class RetiredCode {
   uint64_t generation = 0;
   UnmapVerdict verdict;
   LoadedPlugin loaded;
-  std::shared_ptr<const void> withdrawn;  // what its calls may use of the tables
+  std::shared_ptr<const void> withdrawn;  // tables that its calls may use
 
   RetiredPlugin report() const;
 
@@ -64,7 +64,7 @@ class RetiredCode {
 
   uint64_t mark_ = 0;
   bool shut_down_ = false;
-  std::string fault_;  // of its shutdown; written before the step that follows
+  std::string fault_;  // fault of its shutdown; written before the step that follows
   std::atomic<Step> step_{Step::Calls};
   bool unmapped_ = false;
 
@@ -92,7 +92,7 @@ class Retirement {
   using Lock = std::unique_lock<std::mutex>;
 
   void advance(RetiredCode& code);
-  // What a sweep frees is not read beside it.
+  // Waits: memory that a sweep frees must not be read meanwhile.
   void wait_for_sweep(Lock& lock);
   void forget_threads();
 

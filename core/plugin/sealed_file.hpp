@@ -17,8 +17,8 @@ class SealedFile : public DescriptorSource {
 
   // 64 lower-case hexadecimal digits; computed when it is first asked for. [one thread at a time]
   const std::string& sha256() const;
-  // Where the system's loader finds the copy while this exists. The loader knows libraries by this
-  // name, so a copy that was opened has to exist as long as its library.
+  // Path at which the system's loader finds the copy while this exists. The loader knows libraries
+  // by this name, so a copy that was opened has to exist as long as its library.
   std::string path() const;
 
  private:

@@ -28,7 +28,7 @@ void each_block(const ByteSource& source, Visit&& visit) {
   }
 }
 
-// What is signed: the hash of the bytes, or in signatures of old programs the bytes.
+// The signed message: the hash of the bytes, or in signatures of old programs the bytes.
 std::vector<unsigned char> signed_message(const ByteSource& source, bool prehashed) {
   std::vector<unsigned char> message;
   if (!prehashed) {

@@ -11,13 +11,13 @@ namespace tenon::core {
 
 // Errs on the side of staying mapped: a file that could start a thread is taken to have started one.
 struct UnmapVerdict {
-  // What keeps it: the system's loader does not unmap it, or code outside of it may still call into it.
-  // Empty: it can be unmapped.
+  // Reasons that keep it mapped: the system's loader does not unmap it, or code outside of it may
+  // still call into it. Empty: it can be unmapped.
   std::vector<std::string> reasons;
   bool can_unmap() const { return reasons.empty(); }
 };
 
-// What keeps a plugin whatever its file is like: each tensor names its type by id, also one without a
+// The reason that keeps any plugin with types: each tensor names its type by id, also one without a
 // payload, so that no count of payloads shows when the last of them is gone.
 inline constexpr std::string_view kKeptByTypes =
     "it has tensor types, which stay as long as the process";

@@ -1,4 +1,4 @@
-// What the slots that register hooks share.
+// Shared code of the slots that register hooks.
 #pragma once
 
 #include <memory>

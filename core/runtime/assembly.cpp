@@ -1,6 +1,6 @@
-// What the process's runtime is put together from: the layers of a call, in order; what is above
-// dispatch and asked by it; the tables, and the plugins that fill them. Each of these can be
-// constructed apart from the process's, as tests do.
+// The parts of the process's runtime: the layers of a call, in order; what is above dispatch and
+// asked by it; the tables, and the plugins that fill them. Each of these can be constructed apart
+// from the process's, as tests do.
 #include "core/autograd/component_history.hpp"
 #include "core/autograd/record.hpp"
 #include "core/autograd/typed.hpp"

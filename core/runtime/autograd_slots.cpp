@@ -100,7 +100,7 @@ tenon_status backward(tenon_tensor* const* roots, tenon_tensor* const* seeds, in
                       tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph,
                       int32_t create_graph, tenon_error** error) {
   return guarded(error, [&] {
-    const ModesOffGuard off;  // those above autograd see calls, not what the engine makes of them
+    const ModesOffGuard off;  // modes above autograd see calls, not the engine's own
     std::optional<std::span<Tensor* const>> chosen;
     if (input_count >= 0) chosen = tensors_of(inputs, input_count);
     run_backward(tensors_of(roots, root_count), seeds_of(seeds, root_count),

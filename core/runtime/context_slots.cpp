@@ -31,11 +31,11 @@ void require_backward(const tenon_context* context, const char* method) {
     fail_phase(context, method, "backward");
 }
 
-// Where attributes are: what backward will see, what jvp sees, or this run's own.
+// The context with the attributes: for backward, for jvp, or of this run.
 FunctionContext* function_context_of(const tenon_context* context) {
   return context->rule != nullptr ? context->rule->function_context() : context->function;
 }
-// What run says to backward; null where no rule will read it.
+// The context that run fills for backward; null when no rule will read it.
 FunctionContext* context_for_backward(const tenon_context* context) {
   return context->function != nullptr && !context->function->transient ? context->function
                                                                        : nullptr;
@@ -119,7 +119,7 @@ int64_t context_slot_count(const tenon_context* context) {
 int32_t context_needs_gradient(const tenon_context* context, int64_t slot) {
   if (context->rule != nullptr) return context->rule->needs_gradient(slot) ? 1 : 0;
   if (context->function == nullptr || slot < 0) return 0;
-  // Of the slots past the first 64 nothing is noted: they may.
+  // Slots past the first 64 are not noted: they may.
   return slot >= 64 ? context->function->needs != 0 : (context->function->needs >> slot & 1u) != 0;
 }
 

@@ -30,8 +30,8 @@ struct DeclaredOp {
   std::shared_ptr<const Schema> schema;
 };
 
-// That of the table where the op is registered, which is never freed; parsed again elsewhere. Null
-// when it cannot be parsed.
+// The schema of the table when the op is registered, which is never freed; parsed again elsewhere.
+// Null when it cannot be parsed.
 std::shared_ptr<const Schema> schema_of(const Registry& registry, const OpFacts& op) {
   if (const tenon_op* registered = registry.find(op.name())) {
     const Implementation* active = registered->implementation.load(std::memory_order_acquire);
@@ -327,7 +327,8 @@ void put_retired(JsonBuilder& document, const RetiredPlugin& retired) {
   document.end_object();
 }
 
-// Of its code, which lives; and whether it could be unmapped, read from the file as it is.
+// Writes the holders of its live code, and whether it could be unmapped, read from the file as it
+// is.
 void put_life(JsonBuilder& document, const Runtime& runtime, const PluginListing& plugin) {
   if (plugin.generation != 0) document.member("generation", plugin.generation);
   if (plugin.state == PluginState::Active) put_holders(document, plugin.holders);
@@ -491,7 +492,7 @@ struct DeclaredFacts {
   std::string path;
 };
 
-// Of a plugin by its id, or by its file, which need not be in a folder that is searched.
+// Facts of a plugin by its id, or by its file, which need not be in a folder that is searched.
 DeclaredFacts declared_facts(const Runtime& runtime, std::string_view name) {
   if (is_plugin_path(name)) {
     const std::string path(name);
@@ -511,7 +512,7 @@ Json describe_declarations(const Runtime& runtime, std::string_view name) {
   return document.end_object().finish();
 }
 
-// Of two plugins, each by id or file: a JSON array of the old one and the new.
+// Compares two plugins, each by id or file: a JSON array of the old one and the new.
 Json describe_compatibility(const Runtime& runtime, std::string_view pair) {
   const Json names = parse_json(pair);
   if (!names->is_array() || names->size() != 2) {

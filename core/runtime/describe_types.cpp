@@ -83,7 +83,7 @@ Json describe_type(const Runtime& runtime, std::string_view name) {
                 suggestion(name, names));
   }
   const TensorType& loaded = runtime.tables.types.require(name);
-  // Of several plugins that declare it, the one that provides it.
+  // The plugin that provides it, of several that declare it.
   const auto found = std::find_if(types.begin(), types.end(), [&](const DeclaredType& type) {
     return type.facts.type == name && type.provider == loaded.provider;
   });

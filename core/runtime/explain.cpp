@@ -1,4 +1,4 @@
-// What a call would do: bound, planned and checked by the code of calls, and described instead of
+// Explanation of a call: bound, planned and checked by the code of calls, and described instead of
 // run.
 #include "core/runtime/explain.hpp"
 
@@ -32,7 +32,7 @@ struct Written {
   std::vector<tenon_value> positional;
   std::vector<tenon_string> keywords;
   std::vector<tenon_value> keyword_values;
-  // Of a call by types: how its operands are written, what was filled in, and whether dtypes say
+  // For a call by types: how its operands are written, what was filled in, and whether dtypes say
   // anything.
   bool by_types = false;
   bool with_dtypes = false;
@@ -114,7 +114,7 @@ class Explanation {
   struct Answer {
     std::string what, provider;
     bool own = false;                       // the implementation itself runs
-    const Implementation* rules = nullptr;  // of an override that is recorded like an op
+    const Implementation* rules = nullptr;  // rules of an override that is recorded like an op
     const Candidate* entry = nullptr;       // an override
   };
 
@@ -221,7 +221,7 @@ class Explanation {
     json_.member("gradient", gradient_text(*answer_, recorded_));
   }
 
-  // What a layer would do with the call.
+  // Explains one layer of the call.
   void explain_layer(LayerId id) {
     switch (id) {
       case LayerId::trace:
@@ -331,7 +331,7 @@ class Explanation {
     });
   }
 
-  // Of a call that the op's own implementation answers.
+  // Explains a call that the op's own implementation answers.
   template <class Check>
   void explain_own(Check&& check) {
     if (answer_->own && !attempt(check))
@@ -520,7 +520,7 @@ class Explanation {
         const std::string preferred = known == active.end() ? "" : (*known)->provider;
         if (!near || preferred == plugin.id) continue;
         const bool loaded = plugin.state == PluginState::Active;
-        const bool off = loaded && preferred.empty();  // what is loaded and has no conflict
+        const bool off = loaded && preferred.empty();  // the plugin is loaded and has no conflict
         list.push_back({&plugin, &entry,
                         off                                    ? "switched off"
                         : loaded                               ? "outranked"
@@ -613,7 +613,7 @@ class Explanation {
   }
 
   const Runtime& runtime_;
-  const Implementation* implementation_;  // what the layers so far lead to
+  const Implementation* implementation_;  // implementation that the layers so far lead to
   const Schema& schema_;
   const Written& call_;
   const Providers providers_;
@@ -622,7 +622,7 @@ class Explanation {
   uint32_t flags_ = 0;
   OperandTypes types_;
   std::string suggestion_;
-  // What the layers have shown.
+  // Results of the layers so far.
   Refusal refusal_;
   std::vector<std::string> modes_, disabled_modes_;
   std::optional<Plan> plan_;
@@ -747,7 +747,7 @@ class ByTypes {
     if (word.size() >= 2 && word.front() == '[' && word.back() == ']')
       return list_value(word.substr(1, word.size() - 2));
     if (word.find(',') != std::string::npos) return list_value(word);
-    // What a schema calls its kinds; and what is assumed.
+    // Kinds as a schema names them, and assumed values.
     if (word == "Scalar" || word == "Number" || word == "int") return int_value(1);
     if (word == "float") return float_value(1);
     if (word == "bool") return bool_value(false);

@@ -1,7 +1,11 @@
 // The host's slots on JSON documents.
-#include <cstring>
+#include <string_view>
+#include <vector>
 
+#include "core/base/error.hpp"
 #include "core/base/json.hpp"
+#include "core/base/json_bound.hpp"
+#include "core/base/text.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/runtime/slots.hpp"
 
@@ -9,10 +13,38 @@ namespace tenon::core {
 
 namespace {
 
-tenon_status json_parse(const char* text, int64_t length, tenon_json** document,
-                        tenon_error** error) {
+tenon_json_place written_place(JsonPlace place) { return {place.line, place.column, place.offset}; }
+
+Json duplicates_document(const std::vector<DuplicateKey>& duplicates) {
+  JsonBuilder list;
+  list.begin_array();
+  for (const DuplicateKey& one : duplicates) {
+    list.begin_object().member("key", one.key).member("pointer", one.pointer);
+    list.member("line", one.place.line).member("column", one.place.column);
+    list.member("offset", one.place.offset);
+    list.member("first_line", one.first.line).member("first_column", one.first.column);
+    list.end_object();
+  }
+  return list.end_array().finish();
+}
+
+tenon_status json_parse(const char* json, int64_t length, const tenon_json_reading* reading,
+                        tenon_json** document, tenon_json** duplicates, tenon_error** error) {
   return guarded(error, [&] {
-    *document = parse_json({text, static_cast<size_t>(length)}).give();
+    const std::string_view text(json, static_cast<size_t>(length));
+    JsonOptions options;
+    std::vector<DuplicateKey> repeated;
+    if (duplicates != nullptr) options.duplicates = &repeated;
+    if (reading != nullptr) {
+      if (reading->source != nullptr) options.source = reading->source;
+      options.kind = reading->failure;
+      options.max_bytes = static_cast<size_t>(reading->max_bytes);
+      options.relaxed = (reading->flags & TENON_JSON_RELAXED) != 0;
+      require_bounded(text, options, static_cast<size_t>(reading->value_bytes));
+    }
+    Json parsed = parse_json(text, options);
+    if (duplicates != nullptr) *duplicates = duplicates_document(repeated).give();
+    *document = parsed.give();
   });
 }
 tenon_status json_dump(const tenon_json* document, int32_t indent, tenon_value* text,
@@ -45,12 +77,72 @@ tenon_status json_place(const tenon_json* document, tenon_value* text, tenon_err
     *text = make_string(place_of(*document));
   });
 }
-tenon_status json_create(const tenon_string* keys, const tenon_value* values, int64_t count,
-                         tenon_json** document, tenon_error** error) {
+void add_value(JsonBuilder& builder, const tenon_value& value, bool places) {
+  switch (value.tag) {
+    case TENON_VALUE_NONE:
+      builder.value(nullptr);
+      return;
+    case TENON_VALUE_BOOL:
+      builder.value(value.as.integer != 0);
+      return;
+    case TENON_VALUE_INT:
+      builder.value(value.as.integer);
+      return;
+    case TENON_VALUE_FLOAT:
+      builder.value(value.as.number);
+      return;
+    case TENON_VALUE_STRING:
+      builder.value(std::string_view(value.as.string, value.length));
+      return;
+    case TENON_VALUE_JSON:
+      if (value.as.json == nullptr) break;
+      builder.copy(*value.as.json, places);
+      return;
+    default:
+      break;
+  }
+  throw Error(TENON_ERROR_TYPE,
+              "a document holds numbers, strings, none and documents, found a value of tag {}",
+              value.tag);
+}
+
+Json build_json(std::span<const tenon_json_step> steps, std::string_view source) {
+  JsonBuilder builder(source);
+  std::vector<DuplicateKey> repeated;
+  builder.collect_duplicates(&repeated);
+  for (const tenon_json_step& step : steps) {
+    const tenon_json* origin = step.origin;
+    if (step.kind == TENON_JSON_END) {
+      builder.end();
+      continue;
+    }
+    if (builder.is_in_object())
+      builder.key({step.key.data, static_cast<size_t>(step.key.length)},
+                  origin == nullptr ? JsonPlace{} : origin->key_place());
+    if (origin != nullptr) builder.at(origin->place());
+    if (step.kind == TENON_JSON_ARRAY)
+      builder.begin_array();
+    else if (step.kind == TENON_JSON_OBJECT)
+      builder.begin_object();
+    else if (step.kind == TENON_JSON_VALUE)
+      add_value(builder, step.value, origin != nullptr);
+    else
+      throw Error(TENON_ERROR_VALUE, "a step of a document has the kind {}, expected 0 to {}",
+                  step.kind, TENON_JSON_END);
+  }
+  if (!repeated.empty())
+    throw Error(TENON_ERROR_VALUE, "duplicate key {}", quote(repeated.front().key));
+  return builder.finish();
+}
+
+void json_position(const tenon_json* node, tenon_json_position* position) {
+  *position = {written_place(node->place()), written_place(node->key_place())};
+}
+tenon_status json_build(const tenon_json_step* steps, int64_t count, const tenon_json* source,
+                        tenon_json** document, tenon_error** error) {
   return guarded(error, [&] {
-    const auto of = [&](auto* list) { return std::span(list, static_cast<size_t>(count)); };
-    *document =
-        (keys == nullptr ? make_array(of(values)) : make_object(of(keys), of(values))).give();
+    const std::span<const tenon_json_step> list(steps, static_cast<size_t>(count));
+    *document = build_json(list, source == nullptr ? "" : source->source()).give();
   });
 }
 
@@ -68,7 +160,8 @@ void add_json_slots(Services& services) {
   services.documents.find = json_find;
   services.documents.key = json_key;
   services.documents.place = json_place;
-  services.documents.create = json_create;
+  services.documents.build = json_build;
+  services.documents.position = json_position;
 }
 
 }  // namespace tenon::core

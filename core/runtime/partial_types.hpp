@@ -1,4 +1,4 @@
-// What is said of types that leave most ops without an answer.
+// Warnings about types that leave most ops without an answer.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Configs applied to the process's plugins, and overrides by key.
+// Overrides by key, and the process's rules.
 #include "core/runtime/runtime.hpp"
 
 #include <string>
@@ -8,8 +8,7 @@
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/types.hpp"
-#include "core/plugin/config.hpp"
-#include "core/plugin/config_policy.hpp"
+#include "core/plugin/policy.hpp"
 
 namespace tenon::core {
 
@@ -38,17 +37,5 @@ const Override& find_override(TypeTable& types, std::string_view key, std::strin
 }
 
 void refresh_active_rules(std::string_view op) { refresh_active_rules(process_tables(), op); }
-
-void apply_config(PluginManager& manager, const tenon_json& config) {
-  manager.apply(policy_of(config));
-}
-
-void apply_config_lazily(PluginManager& manager, const tenon_json& config) {
-  PluginPolicy policy = policy_of(config);
-  for (PluginPolicy::Plugin& plugin : policy.plugins) {
-    if (plugin.mode == LoadMode::Eager) plugin.mode = LoadMode::Lazy;
-  }
-  manager.apply(policy);
-}
 
 }  // namespace tenon::core

@@ -18,7 +18,7 @@ const tenon_host& host_table() noexcept;
 Tables process_tables();
 PluginManager& plugin_manager();
 
-// What listings read: the process's, or a test's.
+// The runtime that listings read: the process's, or a test's.
 struct Runtime {
   Tables tables;
   PluginManager& manager;
@@ -32,14 +32,9 @@ const Override& find_override(TypeTable& types, std::string_view key, std::strin
 // refresh_active_rules of the process's tables.
 void refresh_active_rules(std::string_view op);
 
-// Applies the plugins, search paths and op preferences of a config that was read.
-void apply_config(PluginManager& manager, const tenon_json& config);
-// The same, but eager plugins wait for their first use: runs no plugin code.
-void apply_config_lazily(PluginManager& manager, const tenon_json& config);
-
 // Listings from facts: sdk/share/tenon/documents.md has the shapes.
 Json describe(const Runtime& runtime, std::string_view what, std::string_view name);
-// What plugin_unload reports, and "plugin" of its generations that are still there.
+// The report of plugin_unload, and "plugin" of its generations that are still there.
 Json retired_document(const RetiredPlugin& retired);
 // Full names of the ops that a tensor type may override, of those that the manager's plugins declare.
 std::vector<std::string> overridable_ops(const Runtime& runtime);

@@ -1,4 +1,4 @@
-// The host's slots on the runtime: threads, random numbers, log, words in messages, listings, configuration.
+// The host's slots on the runtime: threads, random numbers, log, words in messages, listings, policies.
 #include <optional>
 
 #include "core/base/generator.hpp"
@@ -10,8 +10,7 @@
 #include "core/dispatch/running_calls.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
-#include "core/plugin/config.hpp"
-#include "core/plugin/config_table.hpp"
+#include "core/plugin/config_policy.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 
@@ -51,7 +50,7 @@ int32_t interrupts_set(int32_t enabled) { return std::exchange(runs_to_end, enab
 int32_t thread_count_slot() { return thread_count(); }
 void thread_count_set(int32_t count) { set_thread_count(count); }
 void generator_reserve(int64_t count, uint64_t* seed, uint64_t* offset) {
-  // Where shapes alone are computed, nothing is drawn.
+  // Nothing is drawn when shapes alone are computed.
   const DrawRange range = reserve_draws(thread_state.multiply_adds == nullptr ? count : 0);
   *seed = range.seed;
   *offset = range.offset;
@@ -122,31 +121,13 @@ tenon_status plugin_reload(const char* id_or_path, uint64_t* generation, tenon_e
     if (generation != nullptr) *generation = loaded;
   });
 }
-tenon_status config_read(const char* path, tenon_json** config, tenon_error** error) {
-  return guarded(error, [&] { *config = read_config(path).give(); });
-}
-tenon_status config_read_sections(const char* path, const tenon_json* sections, tenon_json** config,
-                                  tenon_error** error) {
+tenon_status policy_apply(const tenon_json* policy, uint32_t flags, tenon_error** error) {
   return guarded(error, [&] {
-    ConfigOptions options;
-    options.sections = sections;
-    *config = read_config(path, options).give();
-  });
-}
-tenon_status config_schema_slot(const tenon_json* sections, tenon_json** schema,
-                                tenon_error** error) {
-  return guarded(error, [&] { *schema = config_schema(sections).give(); });
-}
-tenon_status config_apply(const tenon_json* config, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(config, "the config");
-    apply_config(plugin_manager(), *config);
-  });
-}
-tenon_status config_apply_lazily(const tenon_json* config, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(config, "the config");
-    apply_config_lazily(plugin_manager(), *config);
+    require_not_null(policy, "the policy");
+    if ((flags & ~static_cast<uint32_t>(TENON_POLICY_LAZY)) != 0)
+      throw Error(TENON_ERROR_ARGUMENT, "cannot apply a policy: the flags are {}, expected {} or 0",
+                  flags, TENON_POLICY_LAZY);
+    plugin_manager().apply(policy_of(*policy, (flags & TENON_POLICY_LAZY) != 0));
   });
 }
 
@@ -166,11 +147,7 @@ void add_runtime_slots(Services& services) {
   services.plugins.load = plugin_load;
   services.plugins.unload = plugin_unload;
   services.plugins.reload = plugin_reload;
-  services.configs.read = config_read;
-  services.configs.read_sections = config_read_sections;
-  services.configs.schema = config_schema_slot;
-  services.configs.apply = config_apply;
-  services.configs.apply_lazily = config_apply_lazily;
+  services.plugins.policy_apply = policy_apply;
   services.values.suggestion = text_suggestion;
   services.values.printable = text_printable;
   services.threads.machine_isa = machine_isa;

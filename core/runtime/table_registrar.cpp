@@ -55,7 +55,7 @@ void TableRegistrar::commit(const RegistrationRequest& items) {
     log(LogLevel::warning, items.provider, warning);
 }
 
-// Where code takes the place of other code, the tables serve it by now: `keep_going` leaves rules
+// When code replaces other code, the tables have the new code by now: `keep_going` leaves rules
 // that do not fit it out instead of throwing.
 void TableRegistrar::refresh_rules(bool keep_going) {
   for (const std::string& op : tables_.types.ops_with_gradient_overrides()) {

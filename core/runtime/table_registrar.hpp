@@ -1,4 +1,4 @@
-// Where plugins register: the tables of one runtime.
+// Registration of plugins: the tables of one runtime.
 #pragma once
 
 #include <mutex>

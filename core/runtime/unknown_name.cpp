@@ -24,7 +24,7 @@ std::string full_name(const std::vector<std::string>& names, std::string_view na
   return found;
 }
 
-// What else carries the name, and how it is used.
+// Another item of the name, and how it is used.
 std::string other_use(PluginManager& manager, ItemKind kind, std::string_view name) {
   struct Use {
     ItemKind kind;

@@ -41,8 +41,8 @@ template <class Half>
 inline Half narrow(double number) {
   return narrow<Half>(tenon_f64_to_odd_f32(number));
 }
-// Of more than 53 bits the last ones that a double holds are replaced by whether they are 0: enough
-// to round to fewer.
+// Beyond 53 bits, the last ones that a double holds are replaced by whether they are 0: enough to
+// round to fewer.
 template <class Half, class Integer>
 inline Half narrow_integer(Integer number) {
   if constexpr (sizeof(Integer) == 8) {

@@ -21,7 +21,9 @@ namespace tenon::core {
 namespace {
 
 constexpr int64_t kGrainBytes = int64_t{256}
-                                << 10;  // of a thread's chunk: less is not worth the hand-over
+                                // Least bytes of a thread's chunk: fewer are not worth the
+                                // hand-over.
+                                << 10;
 
 [[noreturn]] void fail(std::string message) { throw Error(TENON_ERROR_VALUE, std::move(message)); }
 
@@ -243,7 +245,7 @@ struct Axis {
 struct Plan {
   char* to = nullptr;
   const char* from = nullptr;
-  int64_t to_bytes = 0;  // of one element
+  int64_t to_bytes = 0;  // bytes of one element
   int64_t from_bytes = 0;
   int64_t rank = 0;
   Axis axes[TENON_MAX_RANK];

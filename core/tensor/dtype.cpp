@@ -7,19 +7,6 @@ namespace tenon::core {
 
 namespace {
 
-struct LongName {
-  std::string_view text;
-  tenon_dtype dtype;
-};
-constexpr LongName kLongNames[] = {
-    {"uint8", TENON_U8},      {"int8", TENON_I8},         {"int16", TENON_I16},
-    {"int32", TENON_I32},     {"int64", TENON_I64},       {"float32", TENON_F32},
-    {"float", TENON_F32},     {"float64", TENON_F64},     {"double", TENON_F64},
-    {"float16", TENON_F16},   {"half", TENON_F16},        {"bfloat16", TENON_BF16},
-    {"uint16", TENON_U16},    {"uint32", TENON_U32},      {"uint64", TENON_U64},
-    {"complex64", TENON_C64}, {"complex128", TENON_C128},
-};
-
 std::string all_dtypes() {
   std::string text;
 #define TENON_NAME(name, code, bytes, type, short_name, ...) \
@@ -49,9 +36,10 @@ tenon_dtype dtype_find(std::string_view text) noexcept {
   if (text == short_name) return code;
   TENON_DTYPES(TENON_MATCH)
 #undef TENON_MATCH
-  for (const LongName& name : kLongNames) {
-    if (text == name.text) return name.dtype;
-  }
+#define TENON_MATCH_LONG(name, long_name) \
+  if (text == long_name) return TENON_##name;
+  TENON_DTYPE_LONG_NAMES(TENON_MATCH_LONG)
+#undef TENON_MATCH_LONG
   return TENON_DTYPE_NONE;
 }
 

@@ -68,7 +68,7 @@ constexpr bool dtype_wide_unsigned(tenon_dtype dtype) {
 const char* dtype_text(tenon_dtype dtype) noexcept;
 // Reads "f32" or "float32" and the like; TENON_DTYPE_NONE when it is not a dtype.
 tenon_dtype dtype_find(std::string_view text) noexcept;
-// The same; throws ValueError with the list of dtypes.
+// Reads a dtype as dtype_find does; throws ValueError with the list of dtypes.
 tenon_dtype dtype_parse(std::string_view text);
 // Throws ValueError for a code that does not exist.
 void dtype_check(tenon_dtype dtype);
@@ -98,7 +98,7 @@ constexpr tenon_dtype promote_dtypes(tenon_dtype a, tenon_dtype b) {
   if ((a == TENON_U8 && b == TENON_I8) || (a == TENON_I8 && b == TENON_U8)) return TENON_I16;
   return dtype_bytes(a) > dtype_bytes(b) ? a : b;
 }
-// The same; throws TypeError where there is none.
+// The dtype of promote_dtypes; throws TypeError when there is none.
 constexpr tenon_dtype common_dtype(tenon_dtype a, tenon_dtype b) {
   const tenon_dtype common = promote_dtypes(a, b);
   if (common == TENON_DTYPE_NONE && a != b) [[unlikely]]

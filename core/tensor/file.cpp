@@ -23,8 +23,8 @@ namespace {
 
 constexpr int64_t kLengthBytes = 8;
 constexpr int64_t kMostHeader = 100'000'000;  // the reference reader's own bound
-// What an empty tensor takes beside its name, and what all may take beyond their data: a header of some
-// 50 bytes for each would become many times its size.
+// Bytes that an empty tensor takes beside its name, and that all may take beyond their data: a
+// header of some 50 bytes for each would become many times its size.
 constexpr int64_t kTensorBytes = 480;
 constexpr int64_t kTensorRoom = int64_t{16} << 20;
 

@@ -38,9 +38,9 @@ void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
 // and the fault, Error(IO) when the file cannot be read.
 TensorFile load_tensors(const std::string& path);
 
-// The same without a copy: tensors are in a mapping of the file, which is private to the process, and
-// keep it. A page is read when it is first used. A tensor whose data is not aligned to its elements
-// is copied.
+// Reads a file without a copy: tensors are in a mapping of the file, which is private to the
+// process, and keep it. A page is read when it is first used. A tensor whose data is not aligned to
+// its elements is copied.
 TensorFile map_tensors(const std::string& path);
 
 // The metadata of such a file, without its tensors; with the same errors.

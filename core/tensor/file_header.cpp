@@ -14,7 +14,7 @@ namespace tenon::core {
 
 namespace {
 
-constexpr int kDeepest = 8;  // of fields that the reader skips
+constexpr int kDeepest = 8;  // deepest nesting of fields that the reader skips
 
 [[noreturn]] void fail(const std::string& fault) { throw Error(TENON_ERROR_VALUE, fault); }
 [[noreturn]] void fail(const char* what, const std::string& name, const std::string& fault) {

@@ -20,7 +20,7 @@ namespace tenon::core {
 // Metadata to be written.
 using FileMetadata = std::vector<std::pair<std::string, std::string>>;
 
-// Where a string is in a header, and the hash of what it says.
+// Place of a string in a header, and the hash of its text.
 struct HeaderKey {
   uint32_t hash;
   uint32_t at;
@@ -66,7 +66,7 @@ class FileHeader {
     std::string name;
     tenon_dtype dtype = TENON_DTYPE_NONE;
     Sizes shape;
-    int64_t begin = 0;  // of its data, in bytes
+    int64_t begin = 0;  // begin of its data, in bytes
     int64_t end = 0;
   };
 
@@ -78,14 +78,15 @@ class FileHeader {
   Tensor tensor(size_t index) const;
   // To be asked for once.
   StoredMetadata take_metadata() { return {owner_, metadata_, std::move(metadata_keys_)}; }
-  // That the ranges cover `bytes` bytes of data without gap or overlap, and fit their shapes.
+  // Checks that the ranges cover `bytes` bytes of data without gap or overlap, and fit their
+  // shapes.
   void check_ranges(int64_t bytes) const;
 
  private:
   struct Entry {
     int64_t begin;
     int64_t end;
-    uint32_t key;  // where its name is in the text
+    uint32_t key;  // offset of its name in the text
   };
   void read_metadata(class HeaderCursor& cursor);
   // Sorts the keys by what they say.
@@ -94,7 +95,7 @@ class FileHeader {
   std::shared_ptr<const std::string> owner_;
   std::string_view text_;
   std::deque<Entry> entries_;  // grows without a copy
-  size_t metadata_ = 0;        // where its object begins; 0: there is none
+  size_t metadata_ = 0;        // offset of its object; 0: there is none
   std::deque<HeaderKey> metadata_keys_;
 };
 

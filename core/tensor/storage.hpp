@@ -10,7 +10,7 @@ struct tenon_op;
 
 namespace tenon::core {
 
-// Of new storage of this thread: whether large blocks are zeros in pages that take no memory until
+// For new storage of this thread: whether large blocks are zeros in pages that take no memory until
 // they are written.
 extern constinit thread_local bool large_storage_is_lazy [[gnu::tls_model("initial-exec")]];
 
@@ -23,11 +23,11 @@ struct Storage {
   std::atomic<int32_t> references{1};
   std::atomic<uint32_t> version{0};  // grows by one with each in-place change
   char* data = nullptr;
-  int64_t bytes = 0;      // of data; below 1 MiB it follows this header in the same block
+  int64_t bytes = 0;      // size of the data; below 1 MiB it follows this header in the same block
   void* owner = nullptr;  // foreign memory: handed to release_owner
   void (*release_owner)(void* owner) = nullptr;
   std::atomic<const tenon_op*> last_writer{nullptr};  // named by in-place errors
-  PluginCode* code = nullptr;  // of release_owner, which it holds; null: the program's
+  PluginCode* code = nullptr;  // code of release_owner, which it holds; null: the program's
   bool foreign = false;
   std::atomic<bool> saved{false};  // a node has kept a tensor on it for backward; never unset
   std::atomic<uint32_t> assigned_number{0};  // see number()

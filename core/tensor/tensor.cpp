@@ -30,7 +30,7 @@ TensorExtension* make_extension(int64_t rank) {
 
 [[noreturn]] void fail(std::string message) { throw Error(TENON_ERROR_VALUE, std::move(message)); }
 
-// Of the flags those that follow from the dtype.
+// Flags that follow from the dtype.
 constexpr uint32_t half_flag(tenon_dtype dtype) {
   return dtype_half(dtype) ? uint32_t{TENON_TENSOR_HALF} : 0;
 }
@@ -57,7 +57,7 @@ Tensor* make_object(tenon_dtype dtype, size_t rank, uint32_t flags) {
   view.dtype = dtype;
   view.rank = static_cast<uint8_t>(rank);
   view.device = 0;
-  std::memset(view.reserved, 0, sizeof view.reserved);  // of std::fill GCC makes a call
+  std::memset(view.reserved, 0, sizeof view.reserved);  // GCC makes a call of std::fill
   return tensor;
 }
 
@@ -91,7 +91,8 @@ struct Layout {
   bool contiguous = true;
 };
 
-// What lay_out leaves out: sizes of 0, negative strides, and reaches that cannot be addressed.
+// Layouts that lay_out leaves out: sizes of 0, negative strides, and reaches that cannot be
+// addressed.
 [[gnu::noinline]] Layout lay_out_unusual(Shape shape, Shape strides) {
   Layout layout;
   layout.count = element_count(shape);

@@ -13,7 +13,7 @@
 
 namespace tenon::core {
 
-// What a tensor needs to know of the graph node that made it; autograd derives from it.
+// The graph node of a tensor, as far as tensors need it; autograd derives from it.
 struct GraphNode {
   std::atomic<int32_t> references{1};
   void (*destroy)(GraphNode*) noexcept = nullptr;
@@ -35,14 +35,14 @@ inline constexpr int64_t kInlineRank = 5;
 // Which mode a view was made in: one made where nothing is recorded has no history.
 enum class ViewOrigin : uint8_t { recorded, no_grad, inference };
 
-// What a tensor type keeps with its tensors; shared by all that are derived from one.
+// Data that a tensor type keeps with its tensors; shared by all that are derived from one.
 struct Payload {
   std::atomic<int32_t> references{1};
   uint32_t owner = 0;  // id of the type that says what it is
   int64_t bytes = 0;
   void (*destroy)(void* payload) = nullptr;
 
-  static constexpr int64_t kHeader = 64;  // what follows is aligned for anything
+  static constexpr int64_t kHeader = 64;  // data behind it is aligned for anything
   void* data() noexcept { return reinterpret_cast<char*>(this) + kHeader; }
   void retain() noexcept { count_up(references); }
   void release() noexcept {
@@ -56,7 +56,7 @@ struct Payload {
 // Zeroed memory, without a destructor yet.
 Payload* make_payload(uint32_t owner, int64_t bytes);
 
-// What few tensors need room for.
+// Members that few tensors need.
 struct TensorExtension {
   Payload* payload = nullptr;  // counted
   int64_t rank = 0;            // shape then strides, when the rank exceeds kInlineRank
@@ -75,7 +75,8 @@ struct tenon_tensor {
   tenon::core::GraphNode* node = nullptr;     // the history; null on leaves and constants
   tenon::core::AutogradMeta* meta = nullptr;  // owned
   tenon_tensor* view_base = nullptr;          // owned; the tensor that an op made this a view of
-  uint32_t view_version = 0;  // of the storage when `node` was made: history is older otherwise
+  // Version of the storage when `node` was made: history is older otherwise.
+  uint32_t view_version = 0;
   tenon::core::ViewOrigin view_origin = tenon::core::ViewOrigin::recorded;
   tenon::core::TensorExtension* extension = nullptr;  // owned
   int64_t inline_dimensions[2 * tenon::core::kInlineRank];
@@ -136,8 +137,9 @@ TensorRef make_wrapped(tenon_dtype dtype, Shape shape, Shape strides, void* data
 // element would be outside of the storage. No history, no autograd state, a plain Tensor;
 // read-only and inference flags stay.
 TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t offset);
-// The same with complex elements as their parts, or parts as complex elements: shape, strides and
-// offset are those of elements of `dtype`. Throws TypeError for any other pair of dtypes.
+// A tensor on the storage of `base` with complex elements as their parts, or parts as complex
+// elements: shape, strides and offset are those of elements of `dtype`. Throws TypeError for any
+// other pair of dtypes.
 TensorRef make_alias_as(const Tensor& base, tenon_dtype dtype, Shape shape, Shape strides,
                         int64_t offset);
 // A tensor of a type without data: shape and dtype only.

@@ -249,7 +249,7 @@ std::string size_text(Shape shape) {
 
 std::string tensor_text(const Tensor* tensor, std::string_view node_name, std::string_view word) {
   if (tensor == nullptr) return "tensor(<undefined>)";
-  const size_t indent = word.size() + 1;  // of "tensor("
+  const size_t indent = word.size() + 1;  // width of "tensor("
   const tenon_tensor_view& view = tensor->view;
   const bool empty = view.count == 0;
   const bool no_data = !empty && view.data == nullptr;

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <string>
 
+#include <tenon/config/config.hpp>
 #include <tenon/tenon.hpp>
 
 using tenon::Op, tenon::Tensor;
@@ -20,7 +21,7 @@ int main() {
   }
 
   tenon::add_plugin_path(GLUE_FOLDER);
-  tenon::apply_config(tenon::read_config(CONFIG));
+  tenon::config::apply(tenon::config::read(CONFIG));
   std::puts(tenon::text_of(mul(scalar, metadata)).c_str());
   const tenon::Json answer = tenon::describe("why", "mul ScalarTensor MetadataTensor")["answer"];
   std::printf("%s, plugin %s\n", answer["what"].text().c_str(), answer["provider"].text().c_str());

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <tenon/config/config.hpp>
 #include <tenon/json.hpp>
 #include <tenon/runtime.hpp>
 
@@ -21,7 +22,7 @@ const std::string kRule = R"({"plugin": "blas", "when": {"input": "[4]"}})";
 // The config as it is read.
 tenon::Json read(const Workspace& folder, const std::string& text) {
   folder.write("c.json", text);
-  return tenon::read_config(folder.path("c.json").string());
+  return tenon::config::read(folder.path("c.json").string());
 }
 
 std::string text_of(const tenon::Json& node) { return node.defined() ? node.dump() : ""; }

@@ -1,6 +1,7 @@
 // Faults of a config that only an installation shows: each names its line, column and JSON path.
 #include <doctest/doctest.h>
 
+#include <tenon/config/config.hpp>
 #include <tenon/runtime.hpp>
 
 #include "program.hpp"
@@ -42,7 +43,7 @@ std::string config_of(const std::string& line) {
 
 std::string applied_error(const std::string& path) {
   try {
-    tenon::apply_config(tenon::read_config(path));
+    tenon::config::apply(tenon::config::read(path));
   } catch (const tenon::Error& error) {
     return error.what();
   }

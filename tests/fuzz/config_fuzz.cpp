@@ -5,11 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/error.hpp"
-#include "core/base/text.hpp"
-#include "core/plugin/config.hpp"
-
-using namespace tenon::core;
+#include <tenon/config/config.hpp>
+#include <tenon/text.hpp>
 
 namespace {
 
@@ -22,15 +19,15 @@ void require(bool holds) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view source(reinterpret_cast<const char*>(data), size);
   const std::string folder = "/no/such/folder";
-  Json config;
+  tenon::Json config;
   try {
-    config = parse_config(source, "c.json", folder);
-  } catch (const Error& error) {
-    require(error.kind == TENON_ERROR_CONFIG);
-    require(is_utf8(error.message));
+    config = tenon::config::parse(source, "c.json", folder);
+  } catch (const tenon::Error& error) {
+    require(error.kind() == TENON_ERROR_CONFIG);
+    require(tenon::printable(error.what()) == error.what());
     return 0;
   }
-  const std::string text = dump(*config);
-  require(dump(*parse_config(text, "c.json", folder)) == text);
+  const std::string text = config.dump();
+  require(tenon::config::parse(text, "c.json", folder).dump() == text);
   return 0;
 }

@@ -226,7 +226,7 @@ int fork_in_a_call() {
 
 // The error of a Conv2d with a sum and a ReLU after it under a config.
 std::string refusal_of_joined(const std::string& config) {
-  apply_config(Json::parse(R"({"search_paths": [")" TENON_FIXTURES
+  apply_policy(Json::parse(R"({"search_paths": [")" TENON_FIXTURES
                            R"(/own_layers", ")" TENON_FIXTURES
                            R"(/second"], "plugins": [{"name": "math"}, {"name": "nn"}], )" +
                            config + "}"));

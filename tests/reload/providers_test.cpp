@@ -313,7 +313,7 @@ TEST_SUITE("providers") {
   // Policies stay: the last case.
   TEST_CASE("a config ranks the general one first, which takes every call") {
     const Installed plugins({"ranked_small", "ranked_general"}, false);
-    tenon::apply_config(
+    tenon::apply_policy(
         tenon::Json::parse(R"({"ops": {"prefer": {"ranked.who": "ranked_general"}}})"));
     tenon::load_plugin("ranked_small");
     tenon::load_plugin("ranked_general");

@@ -6,7 +6,7 @@ using tenon::Json, tenon::Module, tenon::Op, tenon::Tensor, tenon::tensor, tenon
 
 TEST_SUITE("versions") {
   TEST_CASE("both are loaded, and each op is that of the version that the config says") {
-    tenon::apply_config(Json::parse(R"({
+    tenon::apply_policy(Json::parse(R"({
         "search_paths": [")" TENON_FIXTURES R"(/versions"],
         "plugins": [{"name": "versions@2.0.0"}, {"name": "versions@1.0.0"}],
         "ops": {"prefer": {"versions.scale": "versions@1.0.0"}}})"));

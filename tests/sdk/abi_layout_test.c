@@ -385,7 +385,7 @@ SLOTS(threads, 11);
 
 SLOT(documents, parse, 0);
 SLOT(documents, dump, 1);
-SLOT(documents, create, 2);
+SLOT(documents, build, 2);
 SLOT(documents, retain, 3);
 SLOT(documents, release, 4);
 SLOT(documents, value, 5);
@@ -396,20 +396,15 @@ SLOT(documents, find, 9);
 SLOT(documents, key, 10);
 SLOT(documents, place, 11);
 SLOT(documents, describe, 12);
-SLOTS(documents, 13);
+SLOT(documents, position, 13);
+SLOTS(documents, 14);
 
 SLOT(plugins, path_add, 0);
 SLOT(plugins, load, 1);
 SLOT(plugins, unload, 2);
 SLOT(plugins, reload, 3);
-SLOTS(plugins, 4);
-
-SLOT(configs, read, 0);
-SLOT(configs, read_sections, 1);
-SLOT(configs, schema, 2);
-SLOT(configs, apply, 3);
-SLOT(configs, apply_lazily, 4);
-SLOTS(configs, 5);
+SLOT(plugins, policy_apply, 4);
+SLOTS(plugins, 5);
 
 SLOT(files, tensors_save, 0);
 SLOT(files, tensors_save_metadata, 1);

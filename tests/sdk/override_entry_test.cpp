@@ -59,9 +59,9 @@ TEST_SUITE("sdk/override_entry") {
       CHECK(!mean.enabled());
       CHECK(has(refusal([&] { Op("mean")(x); }).text, "no implementation found for 'tenon.mean'"));
       CHECK(text_of(mean(x).take()) == "0.4");
-      apply_config(Json::parse(R"({"types": {"ScalarTensor": {"fallback": "to_tensor"}}})"));
+      apply_policy(Json::parse(R"({"types": {"ScalarTensor": {"fallback": "to_tensor"}}})"));
       CHECK(answer("mean", x) == "tensor(0.4000)");
-      apply_config(Json::parse(R"({"types": {"ScalarTensor": {}}})"));
+      apply_policy(Json::parse(R"({"types": {"ScalarTensor": {}}})"));
       const OverrideDisabled again(mean);
     }
     CHECK(mean.enabled());
@@ -92,7 +92,7 @@ TEST_SUITE("sdk/override_entry") {
   }
 
   TEST_CASE("F-245 F-307 F-320 the one that is preferred wraps the other") {
-    apply_config(Json::parse(R"({
+    apply_policy(Json::parse(R"({
       "search_paths": [")" TENON_FIXTURES R"(/ties", ")" TENON_FIXTURES R"(/mediator",
                        ")" TENON_FIXTURES R"(/second_mediator"],
       "plugins": [{"name": "ties"}, {"name": "mediator", "glue": true},

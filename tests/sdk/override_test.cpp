@@ -373,7 +373,7 @@ TEST_SUITE("sdk/override") {
   TEST_CASE("F-238 a type falls back for the ops that the config allows") {
     const Tensor x = scalar_tensor(2, 2, "Converting");
     const auto allow = [](const std::string& settings) {
-      apply_config(Json::parse(R"({"types": {"Converting": )" + settings + "}}"));
+      apply_policy(Json::parse(R"({"types": {"Converting": )" + settings + "}}"));
     };
     allow(R"({"fallback_ops": {"deny": ["neg"]}})");
     CHECK(has(type_error("neg", x), "[Converting]"));

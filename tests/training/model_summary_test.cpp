@@ -7,7 +7,7 @@ namespace {
 training::ModelSummary summary_of(const Folder& folder, const std::string& sections) {
   const Json config =
       training::read_config(folder.write("m.json", "{\"schema_version\": 1,\n" + sections + "}"));
-  tenon::apply_config_lazily(config);
+  tenon::config::apply(config, tenon::EagerPlugins::wait);
   const training::Outline outline = training::outline(config);
   REQUIRE(outline.faults.empty());
   return training::summarize_model(config, outline.data);

@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include <tenon/config/config.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/training/training.hpp>
 

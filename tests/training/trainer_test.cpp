@@ -1,6 +1,7 @@
 // The training loop, from configs and from code.
 #include <tuple>
 
+#include <tenon/config/config.hpp>
 #include <tenon/module_hooks.hpp>
 
 #include "support.hpp"
@@ -16,7 +17,7 @@ Run train(const std::string& text) {
   use_trainers();
   const Folder folder;
   const Json config = training::read_config(folder.write("c.json", text));
-  tenon::apply_config(config);
+  tenon::config::apply(config);
   tenon::seed_generator(5);
   training::Dataset dataset = training::load_dataset(config["data"], config["split"]);
   tenon::Module model = tenon::create_module(config["model"]);
@@ -92,7 +93,7 @@ TEST_SUITE("trainer") {
 {"type": "Dropout", "p": 0.3}, {"type": "Linear", "in_features": 4, "out_features": 1}]},
 "loss": "mse_loss", "optimizer": {"type": "adam", "learning_rate": 0.01},
 "training": {"epochs": 3, "batch_size": 16}})"));
-    tenon::apply_config(config);
+    tenon::config::apply(config);
     // Trains until module call `moment`, where it is interrupted; < 0: is not.
     const auto run = [&](int64_t moment, const std::string& resume_from) {
       tenon::seed_generator(5);

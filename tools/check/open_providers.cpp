@@ -63,7 +63,7 @@ bool open_providers(const WorkerOptions& options, const std::vector<SharedOp>& s
   const Json ops =
       tenon::JsonObject().set("prefer", prefer.json()).set("duplicates", "first").json();
   try {
-    tenon::apply_config(tenon::JsonObject()
+    tenon::apply_policy(tenon::JsonObject()
                             .set("quarantine", false)
                             .set("plugins", plugins.json())
                             .set("ops", ops)

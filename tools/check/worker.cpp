@@ -155,7 +155,7 @@ void prefer_plugin(const std::string& plugin) {
   tenon::JsonObject prefer;
   for (const std::string& name : names) prefer.set(name, id);
   const tenon::Json ops = tenon::JsonObject().set("prefer", prefer.json()).json();
-  tenon::apply_config(tenon::JsonObject().set("ops", ops).json());
+  tenon::apply_policy(tenon::JsonObject().set("ops", ops).json());
   for (const std::string& name : names) require_provider(name, id);
 }
 
@@ -164,7 +164,7 @@ bool open_plugin(const WorkerOptions& options, Speaker& speaker) {
   const ProcessState before = ProcessState::now();
   try {
     // A plugin that ends the process is a finding here, each time.
-    tenon::apply_config(tenon::Json::parse(R"({"quarantine": false})"));
+    tenon::apply_policy(tenon::Json::parse(R"({"quarantine": false})"));
     tenon::load_plugin(options.plugin);
     prefer_plugin(options.plugin);
   } catch (const tenon::Error& error) {
@@ -204,7 +204,7 @@ void disable_others(const std::string& plugin) {
     const Json list = tenon::JsonArray().add(entry).json();
     const Json ops = tenon::JsonObject().set("disable", list).json();
     try {
-      tenon::apply_config(tenon::JsonObject().set("ops", ops).json());
+      tenon::apply_policy(tenon::JsonObject().set("ops", ops).json());
     } catch (const tenon::PluginError&) {  // it is loaded already
     }
   }

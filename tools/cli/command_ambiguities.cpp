@@ -1,4 +1,5 @@
 // tenon ambiguities: overrides between which nothing decides, and the one that would.
+#include <tenon/config/config.hpp>
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
@@ -12,7 +13,7 @@ namespace cli {
 using tenon::Json;
 
 int list_ambiguities(const AmbiguityOptions& options) {
-  if (!options.config.empty()) tenon::apply_config(tenon::read_config(options.config));
+  if (!options.config.empty()) tenon::config::apply(tenon::config::read(options.config));
   const Json ambiguities = tenon::describe("ambiguities");
   const int code = ambiguities.size() == 0 ? kFine : kFault;
   if (options.json) {

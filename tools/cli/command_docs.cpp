@@ -2,6 +2,7 @@
 // of the plugins that are installed.
 #include <algorithm>
 
+#include <tenon/config/config.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/training/config.hpp>
 
@@ -251,7 +252,8 @@ Json section_json(const Section& section) {
 }  // namespace
 
 int print_docs(const DocsOptions& options) {
-  if (!options.config.empty()) tenon::apply_config_lazily(training::read_config(options.config));
+  if (!options.config.empty())
+    tenon::config::apply(training::read_config(options.config), tenon::EagerPlugins::wait);
   const std::vector<Section> sections = reference();
   if (!options.json) {
     print(markdown(sections));

@@ -68,7 +68,7 @@ int open_plugin(const OpenPluginOptions&) {
   setrlimit(RLIMIT_CORE, &none);  // it is expected to crash
   catch_signals();
   try {
-    tenon::apply_config(tenon::Json::parse(read_input()));
+    tenon::apply_policy(tenon::Json::parse(read_input()));
   } catch (const tenon::Error& error) {
     print(stderr, format_text("{}\n", error.what()));
   }

@@ -2,6 +2,7 @@
 // no values.
 #include <algorithm>
 
+#include <tenon/config/config.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/training/config.hpp>
 #include <tenon/training/model_summary.hpp>
@@ -35,7 +36,7 @@ class Plan {
     if (options.frozen)
       freeze(config_, lock_file_of(path_));
     else
-      tenon::apply_config_lazily(config_);
+      tenon::config::apply(config_, tenon::EagerPlugins::wait);
     plugins_ = tenon::describe("plugins");
     plan_config_plugins();
     outline_ = training::outline(

@@ -16,7 +16,7 @@ int retry(const std::string& id) {
   for (int64_t i = 0; i < plugins.size(); ++i) {
     if (plugins[i]["id"].text() != id || plugins[i]["state"].text() != "quarantined") continue;
     const tenon::Json list = tenon::JsonArray().add(id).json();
-    tenon::apply_config(tenon::JsonObject().set("retry", list).json());
+    tenon::apply_policy(tenon::JsonObject().set("retry", list).json());
     print(format_text("plugin {} may be loaded again\n", id));
     return kFine;
   }

@@ -1,4 +1,5 @@
 // tenon predict: the outputs of a trained model for new samples.
+#include <tenon/config/config.hpp>
 #include <tenon/op.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/runtime.hpp>
@@ -95,7 +96,7 @@ int predict_outputs(const PredictOptions& options) {
     throw UsageError("no weights are given: name them by --weights, or in the config's output");
   check_output(config, options);
   if (options.frozen) freeze(config, lock_file_of(options.config));
-  tenon::apply_config(config);
+  tenon::config::apply(config);
   const Json noted = tenon::tensors_metadata(weights)["tenon.run"];
   const std::string fitted =
       noted.defined() ? Json::parse(noted.text())["fitted"].text() : std::string();

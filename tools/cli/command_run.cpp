@@ -6,6 +6,7 @@
 #include <fstream>
 #include <optional>
 
+#include <tenon/config/config.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/training/training.hpp>
@@ -288,7 +289,7 @@ Setup set_up(const Json& config, const RunOptions& options, Result& result) {
   if (options.threads == 0 && config["threads"].defined())
     tenon::set_thread_count(static_cast<int32_t>(config["threads"].integer()));
   if (options.frozen) freeze(config, lock_file_of(options.config));
-  tenon::apply_config(config);
+  tenon::config::apply(config);
   training::require_sound(config);
   if (const std::string fault = training::plot_fault(result.plot);
       !result.plot.empty() && !fault.empty())

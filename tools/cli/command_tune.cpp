@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 
+#include <tenon/config/config.hpp>
 #include <tenon/interrupt.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
@@ -61,7 +62,7 @@ void record_run(const Json& config, const TuneOptions& options, CallRecorder& re
                 StatusLine& status) {
   if (options.threads == 0 && config["threads"].defined())
     tenon::set_thread_count(static_cast<int32_t>(config["threads"].integer()));
-  tenon::apply_config(without_rules(config));
+  tenon::config::apply(without_rules(config));
   training::require_sound(config);
   tenon::seed_generator(static_cast<uint64_t>(config["seed"].integer(0)));
   training::Dataset dataset = training::load_dataset(config["data"], config["split"]);

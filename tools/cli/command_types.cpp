@@ -2,6 +2,7 @@
 #include <map>
 #include <utility>
 
+#include <tenon/config/config.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/training/files.hpp>
 
@@ -60,7 +61,7 @@ std::vector<std::string> lost_since(const std::string& file, const Json& coverag
 }  // namespace
 
 int print_coverage(const CoverageOptions& options) {
-  if (!options.config.empty()) tenon::apply_config(tenon::read_config(options.config));
+  if (!options.config.empty()) tenon::config::apply(tenon::config::read(options.config));
   const Json coverage = tenon::describe("coverage", options.type);
   const std::vector<std::string> lost = options.baseline.empty()
                                             ? std::vector<std::string>()

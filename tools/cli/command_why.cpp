@@ -1,4 +1,5 @@
 // tenon why: what would run for an op and the types of its operands, and why.
+#include <tenon/config/config.hpp>
 #include <tenon/explain.hpp>
 
 #include "commands.hpp"
@@ -38,7 +39,7 @@ std::string one_word(const std::string& word) {
 }  // namespace
 
 int explain_call(const WhyOptions& options) {
-  if (!options.config.empty()) tenon::apply_config(tenon::read_config(options.config));
+  if (!options.config.empty()) tenon::config::apply(tenon::config::read(options.config));
   std::string call = one_word(options.op);
   for (const std::string& operand : options.operands) call += format_text(" {}", one_word(operand));
   const tenon::Json why = tenon::describe("why", call);

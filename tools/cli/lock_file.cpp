@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include <tenon/config/config.hpp>
 #include <tenon/runtime.hpp>
 
 namespace cli {
@@ -14,17 +15,17 @@ std::string lock_file_of(const std::string& config_path) {
 }
 
 void apply_unlocked(const tenon::Json& config) {
-  if (!config["frozen"].defined()) return tenon::apply_config_lazily(config);
+  if (!config["frozen"].defined()) return tenon::config::apply(config, tenon::EagerPlugins::wait);
   tenon::JsonObject rest;
   for (int64_t i = 0; i < config.size(); ++i) {
     if (config.key(i) != "frozen") rest.set(config.key(i), config[i]);
   }
-  tenon::apply_config_lazily(rest.json());
+  tenon::config::apply(rest.json(), tenon::EagerPlugins::wait);
 }
 
 void freeze(const tenon::Json& config, const std::string& lock_file) {
   apply_unlocked(config);
-  tenon::apply_config(tenon::JsonObject().set("frozen", lock_file).json());
+  tenon::config::apply(tenon::JsonObject().set("frozen", lock_file).json());
 }
 
 }  // namespace cli

@@ -28,13 +28,13 @@ void trust(const std::vector<std::string>& paths) {
   tenon::JsonArray list;
   for (const std::string& path : paths)
     list.add(std::filesystem::absolute(path).lexically_normal().string());
-  tenon::apply_config(tenon::JsonObject().set("trust", list.json()).json());
+  tenon::apply_policy(tenon::JsonObject().set("trust", list.json()).json());
 }
 
 }  // namespace
 
 void apply_session(const SessionOptions& options) {
-  if (options.no_autoload) tenon::apply_config(tenon::Json::parse(R"({"autoload": false})"));
+  if (options.no_autoload) tenon::apply_policy(tenon::Json::parse(R"({"autoload": false})"));
   if (!options.trusted.empty()) trust(options.trusted);
   // The folder that is added last is searched first.
   for (auto path = options.plugin_paths.rbegin(); path != options.plugin_paths.rend(); ++path)

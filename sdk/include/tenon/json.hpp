@@ -28,7 +28,8 @@ class Json {
   static Json parse(std::string_view json) {
     tenon_json* node = nullptr;
     detail::check(service::documents().parse, json.data(), static_cast<int64_t>(json.size()),
-                  &node);
+                  static_cast<const tenon_json_reading*>(nullptr), &node,
+                  static_cast<tenon_json**>(nullptr));
     return take(node);
   }
   Json(const Json& other) noexcept : node_(other.node_) {
@@ -49,9 +50,12 @@ class Json {
   tenon_json** slot() { return &node_; }
 
   bool is_object() const { return node_ != nullptr && service::documents().is_object(node_) != 0; }
+  bool is_array() const { return is_container() && !is_object(); }
   bool is_null() const { return node_ == nullptr || value().tag == TENON_VALUE_NONE; }
   bool is_container() const { return node_ != nullptr && value().tag == TENON_VALUE_JSON; }
   bool is_text() const { return node_ != nullptr && value().tag == TENON_VALUE_STRING; }
+  bool is_bool() const { return node_ != nullptr && value().tag == TENON_VALUE_BOOL; }
+  bool is_integer() const { return node_ != nullptr && value().tag == TENON_VALUE_INT; }
   bool is_number() const {
     return node_ != nullptr && (value().tag == TENON_VALUE_INT || value().tag == TENON_VALUE_FLOAT);
   }
@@ -146,12 +150,19 @@ class JsonArray {
   Json json() const { return create(nullptr); }
 
  protected:
-  Json create(const tenon_string* keys) const {
-    std::vector<tenon_value> values(values_.size());
-    for (size_t i = 0; i < values.size(); ++i) values[i] = values_[i].value();
+  // With keys an object.
+  Json create(const std::vector<std::string>* keys) const {
+    std::vector<tenon_json_step> steps(values_.size() + 2);
+    steps.front().kind = keys == nullptr ? TENON_JSON_ARRAY : TENON_JSON_OBJECT;
+    for (size_t i = 0; i < values_.size(); ++i) {
+      if (keys != nullptr) steps[i + 1].key = detail::string_of((*keys)[i]);
+      steps[i + 1].value = values_[i].value();
+    }
+    steps.back().kind = TENON_JSON_END;
     tenon_json* node = nullptr;
-    detail::check(service::documents().create, keys, static_cast<const tenon_value*>(values.data()),
-                  static_cast<int64_t>(values.size()), &node);
+    detail::check(service::documents().build, static_cast<const tenon_json_step*>(steps.data()),
+                  static_cast<int64_t>(steps.size()), static_cast<const tenon_json*>(nullptr),
+                  &node);
     return Json::take(node);
   }
 
@@ -168,12 +179,7 @@ class JsonObject : private JsonArray {
     add(std::move(value));
     return *this;
   }
-  Json json() const {
-    // One more than there are: never null, also for an object without members.
-    std::vector<tenon_string> keys(keys_.size() + 1);
-    for (size_t i = 0; i < keys_.size(); ++i) keys[i] = detail::string_of(keys_[i]);
-    return create(keys.data());
-  }
+  Json json() const { return create(&keys_); }
 
  private:
   std::vector<std::string> keys_;

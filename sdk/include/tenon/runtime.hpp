@@ -1,4 +1,4 @@
-// The runtime for applications: plugins, configuration, listings, files.
+// The runtime for applications: plugins, policies, listings, files.
 #pragma once
 
 #include <cstdint>
@@ -47,35 +47,16 @@ inline uint64_t reload(const std::string& id_or_path) {
   return generation;
 }
 
-// Reads and checks a config file; every fault is in the one error. Runs no plugin code.
-inline Json read_config(const std::string& path) {
-  Json config;
-  detail::check(service::configs().read, path.c_str(), config.slot());
-  return config;
-}
-// Reads a config with further sections, which a JSON Schema describes: the slot
-// config_read_sections has the subset. Without one, keys that the host does not know are left to
-// the application.
-inline Json read_config(const std::string& path, const Json& sections) {
-  Json config;
-  detail::check(service::configs().read_sections, path.c_str(), sections.handle(), config.slot());
-  return config;
-}
-// JSON Schema of configs with these sections, for editors. Undefined sections: the host's keys.
-inline Json config_schema(const Json& sections = {}) {
-  Json schema;
-  detail::check(service::configs().schema, sections.handle(), schema.slot());
-  return schema;
-}
-// Applies its plugins, search paths and op preferences.
-inline void apply_config(const Json& config) {
-  detail::check(service::configs().apply, config.handle());
-}
-
-// Applies a config without running plugin code: plugins with "load": "eager" wait for their first
-// use.
-inline void apply_config_lazily(const Json& config) {
-  detail::check(service::configs().apply_lazily, config.handle());
+// What apply_policy does with plugins that a policy loads at once.
+enum class EagerPlugins : uint32_t {
+  load,
+  wait = TENON_POLICY_LAZY  // for their first use, so that no plugin code runs
+};
+// Decides about plugins and their ops: {"plugins": [{"name": "math"}], "ops": {"disable": [{"op":
+// "nn.*"}]}}. share/tenon/documents.md has the members; <tenon/config/config.hpp> reads them from a
+// file. Throws ConfigError, or PluginError, and then nothing changes. [any-thread]
+inline void apply_policy(const Json& policy, EagerPlugins eager = EagerPlugins::load) {
+  detail::check(service::plugins().policy_apply, policy.handle(), static_cast<uint32_t>(eager));
 }
 
 // Listings, from facts alone: "plugins", "ops", "op"...; share/tenon/documents.md has the kinds and

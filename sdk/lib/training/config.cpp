@@ -3,6 +3,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include <tenon/config/config.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 #include <tenon/training/config.hpp>
@@ -164,7 +165,7 @@ Json closed_definition(const Json& definition, const std::vector<ConfigChoice>& 
 
 }  // namespace
 
-Json read_config(const std::string& path) { return tenon::read_config(path, sections()); }
+Json read_config(const std::string& path) { return config::read(path, sections()); }
 
 std::vector<ConfigChoice> config_choices(const std::string& definition) {
   if (definition == "module") return declared("modules", [](const FoundOp&) { return true; });
@@ -175,7 +176,7 @@ std::vector<ConfigChoice> config_choices(const std::string& definition) {
 }
 
 Json config_schema(bool installed) {
-  Json schema = tenon::config_schema(sections());
+  Json schema = config::schema(sections());
   if (!installed) return schema;
   const Json definitions = schema["definitions"];
   JsonObject closed;

@@ -1,5 +1,4 @@
-// The sections of a config that a training reads, as a JSON Schema in the form of the host's slot
-// config_read_sections.
+// The sections of a config that a training reads, as JSON Schema for tenon::config::read.
 #pragma once
 
 #include <string_view>
@@ -49,6 +48,7 @@ inline constexpr std::string_view kSections = R"({
   },
   "definitions": {
     "data": {
+      "type": "object",
       "description": "labelled samples; further keys are arguments of the op that reads them",
       "properties": {
         "type": {"type": "string", "format": "name",
@@ -67,6 +67,7 @@ inline constexpr std::string_view kSections = R"({
                     "normalize": true}]
     },
     "split": {
+      "type": "object",
       "description": "how samples are divided",
       "properties": {
         "test": {"type": "number", "minimum": 0, "exclusiveMaximum": 1, "default": 0.2,
@@ -87,6 +88,7 @@ inline constexpr std::string_view kSections = R"({
       "additionalProperties": false
     },
     "module": {
+      "type": "object",
       "description": "a module: its type, and its attributes by name",
       "properties": {
         "type": {"type": "string", "format": "name", "description": "name of the module type"},
@@ -107,6 +109,7 @@ inline constexpr std::string_view kSections = R"({
       "shorthand": "type"
     },
     "load": {
+      "type": "object",
       "description": "a stored state",
       "properties": {
         "file": {"type": "string", "format": "input-path", "description": "a safetensors file"},
@@ -120,6 +123,7 @@ inline constexpr std::string_view kSections = R"({
       "shorthand": "file"
     },
     "input": {
+      "type": "object",
       "description": "one input of the model",
       "properties": {
         "shape": {"type": "array", "maxItems": 15, "items": {"type": "integer", "minimum": 1},
@@ -131,6 +135,7 @@ inline constexpr std::string_view kSections = R"({
       "additionalProperties": false
     },
     "loss": {
+      "type": "object",
       "description": "an op called with output and target, and its further arguments by name",
       "properties": {
         "type": {"type": "string", "format": "name",
@@ -141,6 +146,7 @@ inline constexpr std::string_view kSections = R"({
       "shorthand": "type"
     },
     "metric": {
+      "type": "object",
       "description": "an op called with all outputs and targets, and its further arguments by name",
       "properties": {
         "type": {"type": "string", "format": "name",
@@ -152,6 +158,7 @@ inline constexpr std::string_view kSections = R"({
       "shorthand": "type"
     },
     "optimizer": {
+      "type": "object",
       "description": "an op that changes a parameter by its gradient, and its keywords",
       "properties": {
         "type": {"type": "string", "format": "name",
@@ -161,37 +168,8 @@ inline constexpr std::string_view kSections = R"({
       "required": ["type"],
       "shorthand": "type"
     },
-    "schedule": {
-      "description": "an op that gives the factor of the learning rate, and its keywords",
-      "properties": {
-        "type": {"type": "string", "format": "name",
-                 "description": "the op, 'cosine' for schedule.cosine"}
-      },
-      "examples": [{"type": "warmup", "warmup_steps": 100}],
-      "required": ["type"],
-      "shorthand": "type"
-    },
-    "clip": {
-      "description": "an op that changes the gradients in place, and its keywords",
-      "properties": {
-        "type": {"type": "string", "format": "name",
-                 "description": "the op, 'norm' for optim.clip_norm_"}
-      },
-      "examples": [{"type": "norm", "maximum": 1}],
-      "required": ["type"],
-      "shorthand": "type"
-    },
-    "transform": {
-      "description": "an op that changes the inputs of a batch, and its keywords",
-      "properties": {
-        "type": {"type": "string", "format": "name",
-                 "description": "the op, 'flip' for data.random_flip"}
-      },
-      "examples": [{"type": "flip", "probability": 0.5}],
-      "required": ["type"],
-      "shorthand": "type"
-    },
     "training": {
+      "type": "object",
       "description": "how long and in which steps to train",
       "properties": {
         "epochs": {"type": "integer", "minimum": 1,
@@ -220,7 +198,73 @@ inline constexpr std::string_view kSections = R"({
                     "detect_anomaly": true}],
       "additionalProperties": false
     },
+    "schedule": {
+      "type": "object",
+      "description": "an op that gives the factor of the learning rate, and its keywords",
+      "properties": {
+        "type": {"type": "string", "format": "name",
+                 "description": "the op, 'cosine' for schedule.cosine"}
+      },
+      "examples": [{"type": "warmup", "warmup_steps": 100}],
+      "required": ["type"],
+      "shorthand": "type"
+    },
+    "clip": {
+      "type": "object",
+      "description": "an op that changes the gradients in place, and its keywords",
+      "properties": {
+        "type": {"type": "string", "format": "name",
+                 "description": "the op, 'norm' for optim.clip_norm_"}
+      },
+      "examples": [{"type": "norm", "maximum": 1}],
+      "required": ["type"],
+      "shorthand": "type"
+    },
+    "transform": {
+      "type": "object",
+      "description": "an op that changes the inputs of a batch, and its keywords",
+      "properties": {
+        "type": {"type": "string", "format": "name",
+                 "description": "the op, 'flip' for data.random_flip"}
+      },
+      "examples": [{"type": "flip", "probability": 0.5}],
+      "required": ["type"],
+      "shorthand": "type"
+    },
+    "monitor": {
+      "type": "object",
+      "description": "which epoch is the best, and when to stop",
+      "properties": {
+        "metric": {"type": "string", "default": "loss",
+                   "description": "the loss, or a metric by its name"},
+        "goal": {"type": "string", "enum": ["minimize", "maximize"],
+                 "description": "which values are better"},
+        "patience": {"type": "integer", "minimum": 0, "default": 0,
+                     "description": "epochs without improvement after which the training stops; 0: it does not"},
+        "minimum_change": {"type": "number", "minimum": 0, "default": 0.0,
+                           "description": "what is not an improvement yet"},
+        "keep_best": {"type": "boolean", "default": true,
+                      "description": "whether the weights of the best epoch are the result"}
+      },
+      "required": ["goal"],
+      "examples": [{"metric": "accuracy", "goal": "maximize", "patience": 5, "minimum_change": 0.001,
+                    "keep_best": true}],
+      "additionalProperties": false
+    },
+    "checkpoint": {
+      "type": "object",
+      "description": "how often a checkpoint is written",
+      "properties": {
+        "epochs": {"type": "integer", "minimum": 1,
+                   "description": "after so many epochs; 1 when neither is given"},
+        "minutes": {"type": "number", "exclusiveMinimum": 0,
+                    "description": "after so many minutes, within an epoch as well"}
+      },
+      "examples": [{"epochs": 5, "minutes": 10}],
+      "additionalProperties": false
+    },
     "distributed": {
+      "type": "object",
       "description": "how several processes train one model: mpirun -n 4 tenon run CONFIG",
       "properties": {
         "engine": {"type": "string", "default": "mpi",
@@ -242,37 +286,8 @@ inline constexpr std::string_view kSections = R"({
                     "deterministic": true, "parts": 12}],
       "additionalProperties": false
     },
-    "monitor": {
-      "description": "which epoch is the best, and when to stop",
-      "properties": {
-        "metric": {"type": "string", "default": "loss",
-                   "description": "the loss, or a metric by its name"},
-        "goal": {"type": "string", "enum": ["minimize", "maximize"],
-                 "description": "which values are better"},
-        "patience": {"type": "integer", "minimum": 0, "default": 0,
-                     "description": "epochs without improvement after which the training stops; 0: it does not"},
-        "minimum_change": {"type": "number", "minimum": 0, "default": 0.0,
-                           "description": "what is not an improvement yet"},
-        "keep_best": {"type": "boolean", "default": true,
-                      "description": "whether the weights of the best epoch are the result"}
-      },
-      "required": ["goal"],
-      "examples": [{"metric": "accuracy", "goal": "maximize", "patience": 5, "minimum_change": 0.001,
-                    "keep_best": true}],
-      "additionalProperties": false
-    },
-    "checkpoint": {
-      "description": "how often a checkpoint is written",
-      "properties": {
-        "epochs": {"type": "integer", "minimum": 1,
-                   "description": "after so many epochs; 1 when neither is given"},
-        "minutes": {"type": "number", "exclusiveMinimum": 0,
-                    "description": "after so many minutes, within an epoch as well"}
-      },
-      "examples": [{"epochs": 5, "minutes": 10}],
-      "additionalProperties": false
-    },
     "output": {
+      "type": "object",
       "description": "files that a run writes",
       "properties": {
         "weights": {"type": "string", "format": "output-path",

@@ -1,8 +1,4 @@
 // Reading, and looking before writing.
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <unistd.h>
 
@@ -11,61 +7,15 @@
 #include <tenon/training/files.hpp>
 
 #include "lib/base/format.hpp"
+#include "lib/base/input_file.hpp"
 
 TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-namespace {
+std::string read_file(const std::string& path, int64_t most) { return lib::read_file(path, most); }
 
-class RegularFile {
- public:
-  explicit RegularFile(const std::string& path)
-      // Without O_NONBLOCK opening a pipe would wait for its writer.
-      : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
-    if (descriptor_ < 0) fail(std::strerror(errno));
-    struct stat facts {};
-    std::string reason;
-    if (fstat(descriptor_, &facts) != 0) reason = std::strerror(errno);
-    if (reason.empty() && S_ISDIR(facts.st_mode)) reason = "it is a folder";
-    if (reason.empty() && !S_ISREG(facts.st_mode)) reason = "it is not a regular file";
-    size = facts.st_size;
-    if (reason.empty()) return;
-    close(descriptor_);
-    fail(reason);
-  }
-  ~RegularFile() { close(descriptor_); }
-  RegularFile(const RegularFile&) = delete;
-  RegularFile& operator=(const RegularFile&) = delete;
-
-  std::string read(int64_t most) const {
-    std::string text(static_cast<size_t>(std::min<int64_t>(size, most)), '\0');
-    for (size_t at = 0; at < text.size();) {
-      const ssize_t got = ::read(descriptor_, text.data() + at, text.size() - at);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) fail(std::strerror(errno));
-      if (got == 0) fail("it became shorter while it was read");
-      at += static_cast<size_t>(got);
-    }
-    return text;
-  }
-  int64_t size = 0;
-
- private:
-  [[noreturn]] void fail(const std::string& reason) const {
-    throw IOError(lib::format_text("cannot read '{}': {}", path_, reason));
-  }
-  std::string path_;
-  int descriptor_;
-};
-
-}  // namespace
-
-std::string read_file(const std::string& path, int64_t most) {
-  return RegularFile(path).read(most);
-}
-
-int64_t file_length(const std::string& path) { return RegularFile(path).size; }
+int64_t file_length(const std::string& path) { return lib::file_length(path); }
 
 std::string output_fault(const std::string& path) {
   const std::string start = lib::format_text("cannot write '{}': ", path);
@@ -96,7 +46,8 @@ std::string output_fault(const std::string& path) {
   if (exists && S_ISFIFO(facts.st_mode) && path.rfind("/dev/", 0) != 0 &&
       path.rfind("/proc/", 0) != 0)
     return lib::format_text("{}it is a named pipe; write to a file, or to /dev/stdout", start);
-  if (exists && access(path.c_str(), W_OK) != 0) return lib::format_text("{}it is read-only", start);
+  if (exists && access(path.c_str(), W_OK) != 0)
+    return lib::format_text("{}it is read-only", start);
   // A device is written to in place, a file is replaced.
   if ((!exists || S_ISREG(facts.st_mode)) && access(folder.c_str(), W_OK) != 0)
     return lib::format_text("{}the folder '{}' is read-only", start, folder);

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "core/base/error.hpp"
-#include "core/plugin/config.hpp"
 #include "core/plugin/sha256.hpp"
 #include "core/tensor/file.hpp"
 
@@ -51,7 +50,6 @@ TEST_SUITE("input_file") {
     };
     alarm(10);  // instead of hanging
     CHECK(refused([&] { const InputFile input(pipe); }));
-    CHECK(refused([&] { read_config(pipe); }));
     CHECK(refused([&] { load_tensors(pipe); }));
     CHECK(refused([&] { sha256_file(pipe); }));
     alarm(0);

@@ -42,20 +42,4 @@ TEST_SUITE("json_builder") {
     const Json tree = builder.finish();
     CHECK_THROWS_AS(builder.value(2), Error);
   }
-
-  TEST_CASE("objects of values copy trees, and refuse what a document cannot hold") {
-    const Json part = parse_json("[1, {\"x\": null}]");
-    tenon_value values[3]{};
-    values[0].tag = TENON_VALUE_JSON;
-    values[0].as.json = const_cast<tenon_json*>(part.get());
-    values[1].tag = TENON_VALUE_FLOAT;
-    values[1].as.number = 2;
-    const tenon_string keys[] = {{"a", 1}, {"b", 1}, {"b", 1}};
-    CHECK(dump(*make_object(std::span(keys, 2), std::span(values, 2))) ==
-          R"({"a":[1,{"x":null}],"b":2.0})");
-    CHECK(dump(*make_object({}, {})) == "{}");
-    CHECK_THROWS_AS(make_object(keys, values), Error);
-    values[2].tag = TENON_VALUE_TENSOR;
-    CHECK_THROWS_AS(make_array(values), Error);
-  }
 }

@@ -98,7 +98,8 @@ TEST_SUITE("tree") {
     const Json document = parse_json("{\n \"a\": [1, {\"b/c\": 2}]}", options);
     CHECK(place_of(*document) == "c.json:1:1");
     CHECK(place_of(*json_at_pointer(*document, "/a/1/b~1c")) == "c.json:2:19: /a/1/b~1c");
-    const Json made = make_array(std::vector<tenon_value>(2));
+    const Json made =
+        JsonBuilder().begin_array().value(nullptr).value(nullptr).end_array().finish();
     CHECK(place_of(*made) == "");
     CHECK(place_of(*made->at(1)) == "/1");
   }

@@ -4,8 +4,6 @@
 #include <cstdlib>
 
 #include "core/base/json.hpp"
-#include "core/plugin/config.hpp"
-#include "core/plugin/config_policy.hpp"
 #include "core/plugin/plugin_manager.hpp"
 #include "tests/core/plugin/support.hpp"
 
@@ -178,28 +176,5 @@ TEST_SUITE("approval") {
     CHECK(contains(world.refusal("plain"), "is not a signature: line 1"));
     write_file(file + ".minisig", std::string(100000, 'x'));
     CHECK(contains(world.refusal("plain"), "it has more than 16384 bytes"));
-  }
-
-  TEST_CASE("configs name keys, and refuse what is not one") {
-    const std::string key = "RWS6/tORAf9awkBJJ2KILsIwrwsmZwONKeRHi6ulsRYpM6+YAHp2VdfW";
-    const auto config = [](const std::string& text) {
-      return parse_config(R"({"schema_version": 1, "keys": [)" + text + "]}", "c.json", "/");
-    };
-    const Json read = config(R"({"key": ")" + key + R"(", "namespaces": ["acme."]})");
-    if (can_verify_signatures()) {
-      const PluginPolicy policy = policy_of(*read);
-      REQUIRE(policy.keys.size() == 1);
-      CHECK(key_id_text(policy.keys[0].key.id) == "C25AFF0191D3FEBA");
-      CHECK(policy.keys[0].namespaces == std::vector<std::string>{"acme."});
-    } else {
-      CHECK_THROWS_WITH(static_cast<void>(policy_of(*read)), doctest::Contains("libsodium"));
-    }
-    CHECK_THROWS_WITH(static_cast<void>(config(R"({"key": "x", "namespaces": ["acme."]})")),
-                      doctest::Contains("a public key of minisign"));
-    CHECK_THROWS_WITH(static_cast<void>(config(R"({"key": ")" + key + R"("})")),
-                      doctest::Contains("namespaces"));
-    CHECK_THROWS_WITH(
-        static_cast<void>(config(R"({"key": ")" + key + R"(", "namespaces": ["a b"]})")),
-        doctest::Contains("a namespace like"));
   }
 }

@@ -1,5 +1,5 @@
-// The policy of a config: each key, what its absence means, and any list of preferences against
-// what was written.
+// The document of a policy: each key, its absence, texts and kinds that are refused, and any list of
+// preferences against what was written.
 #include "core/plugin/config_policy.hpp"
 
 #include <random>
@@ -189,8 +189,77 @@ TEST_SUITE("plugin/config_policy") {
   TEST_CASE("a condition that is not a class of shapes is refused") {
     const std::string message =
         refusal(R"({"ops": {"prefer": {"mm": [{"plugin": "p", "when": {"input": "square"}}]}}})",
-                TENON_ERROR_VALUE);
-    CHECK(contains(message, "'square' is not a class of shapes"));
+                TENON_ERROR_CONFIG);
+    CHECK(contains(message,
+                   "c.json:1:62: /ops/prefer/mm/0/when/input: 'square' is not a class of "
+                   "shapes"));
+  }
+
+  TEST_CASE("a policy that a stranger wrote is refused at its first fault, by its place") {
+    struct Row {
+      const char* policy;
+      const char* message;
+    };
+    const Row rows[] = {
+        {"[]", "c.json:1:1: found an array, expected an object"},
+        {R"({"plugin": []})",
+         "c.json:1:12: /plugin: unknown key 'plugin', expected 'plugins', 'search_paths', 'ops', "
+         "'types', 'strict', 'autoload', 'frozen', 'trust', 'keys', 'quarantine' or 'retry' (did "
+         "you mean 'plugins'?)"},
+        {R"({"plugins": {}})", "c.json:1:13: /plugins: found an object, expected an array"},
+        {R"({"plugins": ["math"]})", "c.json:1:14: /plugins/0: found a string, expected an object"},
+        {R"({"plugins": [{}]})",
+         "c.json:1:14: /plugins/0: found neither 'name' nor 'path', expected one of them"},
+        {R"({"plugins": [{"name": 3}]})",
+         "c.json:1:23: /plugins/0/name: found an integer, expected a string"},
+        {R"({"plugins": [{"name": "a", "load": "now"}]})",
+         "c.json:1:36: /plugins/0/load: found the string 'now', expected 'lazy', 'eager' or "
+         "'never'"},
+        {R"({"plugins": [{"name": "a", "load": null}]})",
+         "c.json:1:36: /plugins/0/load: found null, expected a string"},
+        {R"({"plugins": [{"name": "a", "version": ">=x"}]})",
+         "c.json:1:39: /plugins/0/version: '>=x' is not a version range; write it like '>=1.2, "
+         "<2', "
+         "'1.2' or '*'"},
+        {R"({"plugins": [{"name": "a", "options": [1]}]})",
+         "c.json:1:39: /plugins/0/options: found an array, expected an object"},
+        {R"({"plugins": [{"name": "a", "require": 1}]})",
+         "c.json:1:39: /plugins/0/require: found an integer, expected a boolean"},
+        {R"({"plugins": [{"name": "a", "lod": "lazy"}]})",
+         "c.json:1:35: /plugins/0/lod: unknown key 'lod', expected 'name', 'path', 'version', "
+         "'options', 'sha256', 'load', 'require' or 'glue' (did you mean 'load'?)"},
+        {R"({"search_paths": "/a"})",
+         "c.json:1:18: /search_paths: found a string, expected an array"},
+        {R"({"search_paths": [1.5]})",
+         "c.json:1:19: /search_paths/0: found a number, expected a string"},
+        {R"({"ops": {"prefer": ["add"]}})",
+         "c.json:1:20: /ops/prefer: found an array, expected an object"},
+        {R"({"ops": {"prefer": {"add": true}}})",
+         "c.json:1:28: /ops/prefer/add: found a boolean, expected a string or an array"},
+        {R"({"ops": {"prefer": {"add": ["math"]}}})",
+         "c.json:1:29: /ops/prefer/add/0: found a string, expected an object"},
+        {R"({"ops": {"disable": ["add"]}})",
+         "c.json:1:22: /ops/disable/0: found a string, expected an object"},
+        {R"({"ops": {"duplicates": "frist"}})",
+         "c.json:1:24: /ops/duplicates: found the string 'frist', expected 'error', 'first' or "
+         "'last' (did you mean 'first'?)"},
+        {R"({"types": {"A": {"fallback": "decline", "cover": []}}})",
+         "c.json:1:50: /types/A/cover: unknown key 'cover', expected 'fallback', 'fallback_ops' or "
+         "'covers' (did you mean 'covers'?)"},
+        {R"({"types": {"A": {"fallback_ops": []}}})",
+         "c.json:1:34: /types/A/fallback_ops: found an array, expected an object"},
+        {R"({"strict": "yes"})", "c.json:1:12: /strict: found a string, expected a boolean"},
+    };
+    for (const Row& row : rows) {
+      CAPTURE(row.policy);
+      CHECK(refusal(row.policy, TENON_ERROR_CONFIG) == row.message);
+    }
+    const Json made = parse_json(R"({"strict": 1})");
+    CHECK_THROWS_WITH(
+        static_cast<void>(policy_of(*JsonBuilder().begin_array().end_array().finish())),
+        "the policy: found an array, expected an object");
+    CHECK_THROWS_WITH(static_cast<void>(policy_of(*made)),
+                      "line 1, column 12: /strict: found an integer, expected a boolean");
   }
 
   TEST_CASE("a type has one of four fallbacks, inheriting where the config is silent") {

@@ -1,5 +1,6 @@
 // Documents as plugins read and make them.
 #include <cstring>
+#include <span>
 
 #include "core/base/json.hpp"
 #include "tests/core/runtime/slot_support.hpp"
@@ -14,8 +15,8 @@ const Services& slots() { return group<add_json_slots>(); }
 Json parsed(std::string_view text) {
   tenon_json* document = nullptr;
   CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-          return slots().documents.parse(text.data(), static_cast<int64_t>(text.size()), &document,
-                                         error);
+          return slots().documents.parse(text.data(), static_cast<int64_t>(text.size()), nullptr,
+                                         &document, nullptr, error);
         }) == "");
   return Json::take(document);
 }
@@ -25,6 +26,14 @@ std::string dumped(const tenon_json* document, int32_t indent = 0) {
           return slots().documents.dump(document, indent, &text.value, error);
         }) == "");
   return text.text();
+}
+Json built(std::span<const tenon_json_step> steps, const tenon_json* source) {
+  tenon_json* document = nullptr;
+  CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
+          return slots().documents.build(steps.data(), static_cast<int64_t>(steps.size()), source,
+                                         &document, error);
+        }) == "");
+  return Json::take(document);
 }
 std::string text_of(tenon_string text) { return {text.data, static_cast<size_t>(text.length)}; }
 
@@ -52,33 +61,129 @@ TEST_SUITE("runtime/json_slots") {
     tenon_json* document = nullptr;
     const std::string text = "{\n\"a\": }";
     const std::string message = message_of_slot(TENON_ERROR_VALUE, [&](tenon_error** error) {
-      return slots().documents.parse(text.data(), static_cast<int64_t>(text.size()), &document,
-                                     error);
+      return slots().documents.parse(text.data(), static_cast<int64_t>(text.size()), nullptr,
+                                     &document, nullptr, error);
     });
     CHECK(has(message, "line 2"));
     CHECK(document == nullptr);
   }
 
-  TEST_CASE("keys make an object, no keys an array, each with copies of its values") {
+  TEST_CASE("a text of a file is read with its name, and duplicates are listed") {
+    const std::string text = "{\"a\": 1, // one\n\"a\": [2,]}";
+    tenon_json_reading reading{};
+    reading.size = sizeof(reading);
+    reading.flags = TENON_JSON_RELAXED;
+    reading.source = "c.json";
+    reading.failure = TENON_ERROR_CONFIG;
+    reading.max_bytes = 100;
+    const auto parse = [&](tenon_status status, tenon_json** document, tenon_json** duplicates) {
+      return message_of_slot(status, [&](tenon_error** error) {
+        return slots().documents.parse(text.data(), static_cast<int64_t>(text.size()), &reading,
+                                       document, duplicates, error);
+      });
+    };
+    tenon_json *document = nullptr, *duplicates = nullptr;
+    CHECK(parse(TENON_OK, &document, &duplicates) == "");
+    CHECK(dumped(document) == R"({"a":1})");
+    CHECK(dumped(duplicates) == R"([{"key":"a","pointer":"/a","line":2,"column":1,"offset":16,)"
+                                R"("first_line":1,"first_column":2}])");
+    tenon_json_position position{};
+    slots().documents.position(slots().documents.at(document, 0), &position);
+    CHECK(position.value.column == 7);
+    CHECK(position.value.offset == 6);
+    CHECK(position.key.column == 2);
+    slots().documents.release(document);
+    slots().documents.release(duplicates);
+    CHECK(has(parse(TENON_ERROR_CONFIG, &document, nullptr), "c.json:2:1: duplicate key 'a'"));
+    reading.max_bytes = 10;
+    CHECK(has(parse(TENON_ERROR_CONFIG, &document, nullptr), "at most 10 are read"));
+    reading.max_bytes = 100;
+    reading.value_bytes = int64_t{1} << 30;
+    CHECK(has(parse(TENON_ERROR_CONFIG, &document, nullptr), "split it into several"));
+  }
+
+  TEST_CASE("steps make a document, with the places of their origins") {
+    JsonOptions options;
+    options.source = "c.json";
+    const Json source = parse_json("{\"a\":\n   {\"b\": [1]}, \"c\": 2}", options);
+    const auto step = [](uint32_t kind, std::string_view key = "",
+                         const tenon_json* origin = nullptr, tenon_value value = {}) {
+      return tenon_json_step{
+          {key.data(), static_cast<int64_t>(key.size())}, value, origin, kind, 0};
+    };
+    const auto copy = [](const tenon_json& node) {
+      tenon_value value{};
+      value.tag = TENON_VALUE_JSON;
+      value.as.json = const_cast<tenon_json*>(&node);
+      return value;
+    };
+    tenon_value number{};
+    number.tag = TENON_VALUE_FLOAT;
+    number.as.number = 2;
+    const tenon_json& a = source->get("a");
+    const tenon_json_step steps[] = {step(TENON_JSON_OBJECT, "", source.get()),
+                                     step(TENON_JSON_VALUE, "x", &a, copy(a)),
+                                     step(TENON_JSON_VALUE, "y", nullptr, copy(a)),
+                                     step(TENON_JSON_ARRAY, "z", &source->get("c")),
+                                     step(TENON_JSON_VALUE, "ignored", nullptr, number),
+                                     step(TENON_JSON_VALUE),
+                                     step(TENON_JSON_END),
+                                     step(TENON_JSON_END)};
+    const Json made = built(steps, source.get());
+    CHECK(dump(*made) == R"({"x":{"b":[1]},"y":{"b":[1]},"z":[2.0,null]})");
+    CHECK(place_of(*json_at_pointer(*made, "/x/b/0")) == "c.json:2:11: /x/b/0");
+    CHECK(place_of(*json_at_pointer(*made, "/y/b/0")) == "c.json: /y/b/0");
+    CHECK(place_of(*json_at_pointer(*made, "/z")) == "c.json:2:21: /z");
+    CHECK(made->get("x").key_place().line == 1);
+    CHECK(made->get("z").key_place().column == 16);
+    CHECK(made->get("y").key_place().line == 0);
+
+    const auto refusal = [&](std::vector<tenon_json_step> list) {
+      tenon_json* document = nullptr;
+      tenon_error* error = nullptr;
+      CHECK(slots().documents.build(list.data(), static_cast<int64_t>(list.size()), nullptr,
+                                    &document, &error) != TENON_OK);
+      CHECK(document == nullptr);
+      Outcome outcome;
+      outcome.take(error);
+      return outcome.message;
+    };
+    const auto object = step(TENON_JSON_OBJECT), end = step(TENON_JSON_END);
+    CHECK(refusal({}) == "cannot make a document: finish before the end");
+    CHECK(refusal({object}) == "cannot make a document: finish before the end");
+    CHECK(refusal({object, end, end}) == "cannot make a document: an end where none belongs");
+    CHECK(refusal({object, end, object, end}) == "cannot make a document: a second root");
+    CHECK(refusal({object, step(TENON_JSON_VALUE, "a"), step(TENON_JSON_VALUE, "a"), end}) ==
+          "duplicate key 'a'");
+    CHECK(refusal({step(7)}) == "a step of a document has the kind 7, expected 0 to 3");
+    tenon_value tensor{};
+    tensor.tag = TENON_VALUE_TENSOR;
+    CHECK(has(refusal({step(TENON_JSON_VALUE, "", nullptr, tensor)}), "found a value of tag 6"));
+  }
+
+  TEST_CASE("steps make a document, with copies of their values") {
     char word[] = "text";
-    tenon_value values[2] = {};
-    values[0] = integer(3);
-    values[1].tag = TENON_VALUE_STRING;
-    values[1].length = 4;
-    values[1].as.string = word;
-    const tenon_string keys[] = {{"n", 1}, {"s", 1}};
-    tenon_json *object = nullptr, *array = nullptr;
+    tenon_json_step steps[4] = {};
+    steps[0].kind = TENON_JSON_OBJECT;
+    steps[1].key = {"n", 1};
+    steps[1].value = integer(3);
+    steps[2].key = {"s", 1};
+    steps[2].value.tag = TENON_VALUE_STRING;
+    steps[2].value.length = 4;
+    steps[2].value.as.string = word;
+    steps[3].kind = TENON_JSON_END;
+    tenon_json* object = nullptr;
     CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-            return slots().documents.create(keys, values, 2, &object, error);
-          }) == "");
-    CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-            return slots().documents.create(nullptr, values, 2, &array, error);
+            return slots().documents.build(steps, 4, nullptr, &object, error);
           }) == "");
     std::memset(word, 'x', 4);
     CHECK(dumped(object) == R"({"n":3,"s":"text"})");
-    CHECK(dumped(array) == R"([3,"text"])");
     slots().documents.release(object);
-    slots().documents.release(array);
+    CHECK(has(message_of_slot(TENON_ERROR_VALUE,
+                              [&](tenon_error** error) {
+                                return slots().documents.build(steps, 3, nullptr, &object, error);
+                              }),
+              "cannot make a document"));
   }
 
   TEST_CASE("a handle keeps its document, and a node of it does too") {

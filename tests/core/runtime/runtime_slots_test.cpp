@@ -6,6 +6,7 @@
 #include "core/base/generator.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/dispatch/modes.hpp"
+#include "core/base/json.hpp"
 #include "tests/core/runtime/slot_support.hpp"
 
 using namespace tenon::core;
@@ -118,11 +119,12 @@ TEST_SUITE("runtime/runtime_slots") {
             return slots().plugins.reload(nullptr, nullptr, error);
           }) == "the id of the plugin is null");
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().configs.apply(nullptr, error);
-          }) == "the config is null");
+            return slots().plugins.policy_apply(nullptr, 0, error);
+          }) == "the policy is null");
+    const Json policy = parse_json("{}");
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().configs.apply_lazily(nullptr, error);
-          }) == "the config is null");
+            return slots().plugins.policy_apply(policy.get(), 6, error);
+          }) == "cannot apply a policy: the flags are 6, expected 1 or 0");
   }
 
   TEST_CASE("the number of threads is that of the process, and can be changed") {

@@ -1,6 +1,7 @@
-// Configs applied to a manager of the test's own, and overrides by their keys in its table.
+// Policies applied to a manager of the test's own, and overrides by their keys in its table.
 #include "core/runtime/runtime.hpp"
 
+#include "core/plugin/config_policy.hpp"
 #include "tests/core/runtime/support.hpp"
 
 using namespace tenon::core;
@@ -41,24 +42,24 @@ TEST_SUITE("runtime/runtime") {
     CHECK(contains(world.refusal("ties.meet[TieA, TieZ]"), "'TieZ'"));
   }
 
-  TEST_CASE("a config is applied to the manager: eager plugins at once, or at their first use") {
+  TEST_CASE("a policy is applied to the manager: eager plugins at once, or at their first use") {
     World world;
     world.folder.add("plain");
     const auto state = [&] { return world.manager->list()[0].state; };
-    const Json config = parse_json(R"({"plugins": [{"name": "plain", "load": "eager"}]})");
-    apply_config_lazily(*world.manager, *config);
+    const Json policy = parse_json(R"({"plugins": [{"name": "plain", "load": "eager"}]})");
+    world.manager->apply(policy_of(*policy, true));
     CHECK(state() == PluginState::Indexed);
     CHECK(world.ops.find("plain.add_one") == nullptr);
-    apply_config(*world.manager, *config);
+    world.manager->apply(policy_of(*policy));
     CHECK(state() == PluginState::Active);
     CHECK(world.ops.find("plain.add_one") != nullptr);
   }
 
-  TEST_CASE("what a config leaves out is left out lazily too") {
+  TEST_CASE("what a policy leaves out is left out lazily too") {
     World world;
     world.folder.add("plain");
-    const Json config = parse_json(R"({"plugins": [{"name": "plain", "load": "never"}]})");
-    apply_config_lazily(*world.manager, *config);
+    const Json policy = parse_json(R"({"plugins": [{"name": "plain", "load": "never"}]})");
+    world.manager->apply(policy_of(*policy, true));
     CHECK(world.manager->list()[0].state == PluginState::Excluded);
   }
 }

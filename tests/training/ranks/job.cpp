@@ -10,6 +10,7 @@
 
 #include <sys/resource.h>
 
+#include <tenon/config/config.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/training/training.hpp>
@@ -56,7 +57,7 @@ void train(int count, char** arguments) {
   const char* trainers = std::getenv("TENON_TEST_TRAINERS");
   tenon::add_plugin_path(trainers != nullptr ? trainers : TENON_TRAINERS);
   const tenon::Json config = training::read_config(arguments[1]);
-  if (mode != "unlocked") tenon::apply_config(config);
+  if (mode != "unlocked") tenon::config::apply(config);
   tenon::seed_generator(static_cast<uint64_t>(config["seed"].integer(0)));
   training::Dataset dataset = training::load_dataset(config["data"], config["split"]);
   if (mode == "nan")

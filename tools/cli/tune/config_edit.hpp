@@ -12,7 +12,7 @@ namespace cli {
 using NewPreference = std::pair<std::string, std::vector<std::string>>;
 
 // The config with these at "ops"/"prefer": in the place of what is there for the name, or before the
-// others, which then decide nothing for it. The text is one that read_config has accepted.
+// others, which then decide nothing for it. The text is one that the reader of configs has accepted.
 std::string with_preferences(const std::string& config,
                              const std::vector<NewPreference>& preferences);
 

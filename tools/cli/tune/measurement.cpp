@@ -106,7 +106,7 @@ class Measurement {
         tenon::JsonObject().set("plugin", provider).set("when", tenon::JsonObject().json()).json();
     for (const std::string& op : prefer_[provider])
       prefer.set(op, tenon::JsonArray().add(preference).json());
-    tenon::apply_config(tenon::JsonObject()
+    tenon::apply_policy(tenon::JsonObject()
                             .set("ops", tenon::JsonObject().set("prefer", prefer.json()).json())
                             .json());
   }

@@ -3,7 +3,6 @@
 #define TENON_ABI_SERVICES_H
 
 #include "tenon/abi/service/autograd.h"
-#include "tenon/abi/service/configs.h"
 #include "tenon/abi/service/contexts.h"
 #include "tenon/abi/service/documents.h"
 #include "tenon/abi/service/files.h"
@@ -31,7 +30,6 @@
   X(threads, THREADS)     \
   X(documents, DOCUMENTS) \
   X(plugins, PLUGINS)     \
-  X(configs, CONFIGS)     \
   X(files, FILES)
 
 #endif

@@ -1,7 +1,7 @@
 // The training loop: epochs of batches, evaluation after each, and what surrounds it.
 //
 //   Json config = training::read_config("digits.json");
-//   apply_config(config);
+//   config::apply(config);
 //   seed_generator(config["seed"].integer());
 //   training::Dataset dataset = training::load_dataset(config["data"], config["split"]);
 //   Module model = create_module(config["model"]);

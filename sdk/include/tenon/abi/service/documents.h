@@ -4,7 +4,7 @@
  * slot: views of that data for people; a format other than JSON.
  *
  *   tenon_json* document = NULL;
- *   tenon_status status = tenon_documents->parse(text, length, &document, error);
+ *   tenon_status status = tenon_documents->parse(text, length, NULL, &document, NULL, error);
  *   if (status != TENON_OK) return status;
  *   const tenon_json* size = tenon_documents->find(document, "size", 4);
  *   ...
@@ -15,6 +15,7 @@
 #define TENON_ABI_SERVICE_DOCUMENTS_H
 
 #include "service.h"
+#include "tenon/abi/json.h"
 
 #define TENON_DOCUMENTS_VERSION 1
 
@@ -22,17 +23,22 @@
 typedef struct tenon_documents_service {
   tenon_service head;
 
-  /* Parses JSON; ValueError with line and column. New reference. Any thread. */
-  tenon_status(TENON_CALL* parse)(const char* json, int64_t length, tenon_json** document,
-                                  tenon_error** error);
+  /* Parses JSON; the error has line and column. `reading` may be null: strict JSON, ValueError.
+   * `duplicates` may be null: a key that an object has twice is an error. Else the first of each is
+   * kept, and the others are listed: [{"key", "pointer", "line", "column", "offset", "first_line",
+   * "first_column"}]. New references. Any thread. */
+  tenon_status(TENON_CALL* parse)(const char* json, int64_t length,
+                                  const tenon_json_reading* reading, tenon_json** document,
+                                  tenon_json** duplicates, tenon_error** error);
   /* Writes JSON, on one line when `indent` is 0, as a string. Owned. Any thread. */
   tenon_status(TENON_CALL* dump)(const tenon_json* document, int32_t indent, tenon_value* text,
                                  tenon_error** error);
-  /* Makes an object of `count` members, or an array when `keys` is null (may be null). Values are
-   * numbers, strings, none, and documents, whose nodes are copied; TypeError for others. New
-   * reference. Any thread. */
-  tenon_status(TENON_CALL* create)(const tenon_string* keys, const tenon_value* values,
-                                   int64_t count, tenon_json** document, tenon_error** error);
+  /* Makes a document of steps. `source`: the document whose file name it has; may be null.
+   * ValueError for steps that make no document, and for a key that an object has twice, TypeError
+   * for other values. New reference. Any thread. */
+  tenon_status(TENON_CALL* build)(const tenon_json_step* steps, int64_t count,
+                                  const tenon_json* source, tenon_json** document,
+                                  tenon_error** error);
   /* Adds a reference to the document of the node. Any thread. */
   void(TENON_CALL* retain)(tenon_json* document);
   /* Drops a reference; the last one destroys the document. May be null. Any thread. */
@@ -63,6 +69,8 @@ typedef struct tenon_documents_service {
    * share/tenon/documents.md has the shapes. New reference. Any thread. */
   tenon_status(TENON_CALL* describe)(const char* what, const char* name, tenon_json** document,
                                      tenon_error** error);
+  /* Place of the node in the text that was parsed. Any thread. */
+  void(TENON_CALL* position)(const tenon_json* node, tenon_json_position* position);
 } tenon_documents_service;
 
 #endif

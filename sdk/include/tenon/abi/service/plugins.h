@@ -13,6 +13,12 @@
 
 #define TENON_PLUGINS_VERSION 1
 
+/* Bits of `policy_apply`. */
+enum {
+  TENON_POLICY_LAZY =
+      1 /* no plugin code runs: plugins with "load": "eager" wait for their first use */
+};
+
 /* Choices of `unload` while something holds the plugin. */
 enum {
   TENON_UNLOAD_REFUSE = 0, /* fails, and changes nothing */
@@ -46,6 +52,12 @@ typedef struct tenon_plugins_service {
    * with each reload. Any thread. */
   tenon_status(TENON_CALL* reload)(const char* id_or_path, uint64_t* generation,
                                    tenon_error** error);
+  /* Decides about plugins and their ops by a policy, in front of earlier ones: which plugins are
+   * used, from where, and whose ops win. share/tenon/documents.md has its members; a config that was
+   * read has them all. ConfigError with the place of what is not of a policy; PluginError lists what
+   * the plugins do not have, and nothing changes. `flags`: TENON_POLICY_ bits. Any thread. */
+  tenon_status(TENON_CALL* policy_apply)(const tenon_json* policy, uint32_t flags,
+                                         tenon_error** error);
 } tenon_plugins_service;
 
 #endif

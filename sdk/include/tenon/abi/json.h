@@ -1,0 +1,61 @@
+/* JSON documents: how a text is read, where a node was in it, and the steps that make a document. */
+#ifndef TENON_ABI_JSON_H
+#define TENON_ABI_JSON_H
+
+#include <stdint.h>
+
+#include "error.h"
+#include "value.h"
+
+/* Bits of tenon_json_reading::flags. */
+enum {
+  TENON_JSON_RELAXED = 1 /* takes comments, and a comma behind the last element */
+};
+
+/* How json_parse reads a text that a person or a stranger wrote. Growable: begins with its size. */
+typedef struct tenon_json_reading {
+  uint32_t size;
+  uint32_t flags;
+  const char* source;   /* file name, for messages and places; may be null */
+  tenon_status failure; /* kind of the error for a text that is refused */
+  uint32_t reserved;    /* 0 */
+  int64_t max_bytes;    /* of the text */
+  /* Memory that the caller takes for each value. A text is refused when its document could take
+   * more than the text's size and 16 MiB with it. */
+  int64_t value_bytes;
+} tenon_json_reading;
+
+/* Line and column count from 1, columns in characters; line 0: code made it. Frozen. */
+typedef struct tenon_json_place {
+  uint32_t line;
+  uint32_t column;
+  uint32_t offset; /* bytes from the start of the text */
+} tenon_json_place;
+
+/* Where a node was in its text. Frozen. */
+typedef struct tenon_json_position {
+  tenon_json_place value;
+  tenon_json_place key; /* of a member of an object */
+} tenon_json_position;
+
+/* Kinds of steps. Frozen. */
+enum {
+  TENON_JSON_VALUE = 0,  /* one value */
+  TENON_JSON_ARRAY = 1,  /* begins an array */
+  TENON_JSON_OBJECT = 2, /* begins an object */
+  TENON_JSON_END = 3     /* ends the innermost array or object */
+};
+
+/* One step of json_build. Frozen. Borrowed for the call. */
+typedef struct tenon_json_step {
+  tenon_string key; /* of what begins here, when it is a member of an object */
+  tenon_value
+      value; /* of TENON_JSON_VALUE: a number, a string, none, or a document, which is copied */
+  /* The node whose place what begins here has; may be null. A copied document keeps its places when
+   * it has an origin, and loses them without. */
+  const tenon_json* origin;
+  uint32_t kind;
+  uint32_t reserved; /* 0 */
+} tenon_json_step;
+
+#endif
