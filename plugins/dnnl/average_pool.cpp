@@ -181,6 +181,4 @@ struct AvgPoolGrad : AvgPoolGradRules<AvgPoolGrad, Primitives> {
 };
 
 }  // namespace
-TENON_OP(AvgPool2d)
-TENON_OP(AvgPool3d)
-TENON_OP(AvgPoolGrad)
+TENON_OPS(AvgPool2d, AvgPool3d, AvgPoolGrad)

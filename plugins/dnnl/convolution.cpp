@@ -490,13 +490,5 @@ struct Conv3dWeight : Conv3dWeightDeclaration, Weight<Conv3dWeight> {
 };
 
 }  // namespace
-TENON_OP(Conv1d)
-TENON_OP(Conv1dInput)
-TENON_OP(Conv1dWeight)
-TENON_OP(Conv2d)
-TENON_OP(Conv2dTail)
-TENON_OP(Conv2dInput)
-TENON_OP(Conv2dWeight)
-TENON_OP(Conv3d)
-TENON_OP(Conv3dInput)
-TENON_OP(Conv3dWeight)
+TENON_OPS(Conv1d, Conv1dInput, Conv1dWeight, Conv2d, Conv2dTail, Conv2dInput, Conv2dWeight, Conv3d,
+          Conv3dInput, Conv3dWeight)

@@ -148,11 +148,4 @@ struct Irfft2 {
 };
 
 }  // namespace
-TENON_OP(Fftn)
-TENON_OP(Ifftn)
-TENON_OP(Rfftn)
-TENON_OP(Irfftn)
-TENON_OP(Fft2)
-TENON_OP(Ifft2)
-TENON_OP(Rfft2)
-TENON_OP(Irfft2)
+TENON_OPS(Fftn, Ifftn, Rfftn, Irfftn, Fft2, Ifft2, Rfft2, Irfft2)

@@ -101,14 +101,5 @@ struct Cosh {
 
 }  // namespace
 
-TENON_OP(Relu)
 TENON_OP(ReluBackward)
-TENON_OP(Sigmoid)
-TENON_OP(Tanh)
-TENON_OP(Sinh)
-TENON_OP(Cosh)
-TENON_IN_PLACE_OP(Relu)
-TENON_IN_PLACE_OP(Sigmoid)
-TENON_IN_PLACE_OP(Tanh)
-TENON_IN_PLACE_OP(Sinh)
-TENON_IN_PLACE_OP(Cosh)
+TENON_OPS_WITH_IN_PLACE(Relu, Sigmoid, Tanh, Sinh, Cosh)

@@ -55,7 +55,4 @@ struct Addcdiv {
 
 }  // namespace
 
-TENON_OP(Addcmul)
-TENON_OP(Addcdiv)
-TENON_IN_PLACE_OP(Addcmul)
-TENON_IN_PLACE_OP(Addcdiv)
+TENON_OPS_WITH_IN_PLACE(Addcmul, Addcdiv)

@@ -78,11 +78,4 @@ struct Div {
 
 }  // namespace
 
-TENON_OP(Add)
-TENON_OP(Sub)
-TENON_OP(Mul)
-TENON_OP(Div)
-TENON_IN_PLACE_OP(Add)
-TENON_IN_PLACE_OP(Sub)
-TENON_IN_PLACE_OP(Mul)
-TENON_IN_PLACE_OP(Div)
+TENON_OPS_WITH_IN_PLACE(Add, Sub, Mul, Div)

@@ -174,5 +174,4 @@ struct AsStridedScatter {
 
 }  // namespace
 
-TENON_OP(AsStrided)
-TENON_OP(AsStridedScatter)
+TENON_OPS(AsStrided, AsStridedScatter)

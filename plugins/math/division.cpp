@@ -110,9 +110,4 @@ struct Fmod {
 
 }  // namespace
 
-TENON_OP(FloorDivide)
-TENON_OP(Remainder)
-TENON_OP(Fmod)
-TENON_IN_PLACE_OP(FloorDivide)
-TENON_IN_PLACE_OP(Remainder)
-TENON_IN_PLACE_OP(Fmod)
+TENON_OPS_WITH_IN_PLACE(FloorDivide, Remainder, Fmod)

@@ -74,9 +74,4 @@ struct Erfinv {
 
 }  // namespace
 
-TENON_OP(Erf)
-TENON_OP(Erfc)
-TENON_OP(Erfinv)
-TENON_IN_PLACE_OP(Erf)
-TENON_IN_PLACE_OP(Erfc)
-TENON_IN_PLACE_OP(Erfinv)
+TENON_OPS_WITH_IN_PLACE(Erf, Erfc, Erfinv)

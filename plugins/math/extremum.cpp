@@ -89,7 +89,4 @@ struct Fmin {
 
 }  // namespace
 
-TENON_OP(Maximum)
-TENON_OP(Minimum)
-TENON_OP(Fmax)
-TENON_OP(Fmin)
+TENON_OPS(Maximum, Minimum, Fmax, Fmin)

@@ -63,9 +63,4 @@ struct Atanh {
 
 }  // namespace
 
-TENON_OP(Asinh)
-TENON_OP(Acosh)
-TENON_OP(Atanh)
-TENON_IN_PLACE_OP(Asinh)
-TENON_IN_PLACE_OP(Acosh)
-TENON_IN_PLACE_OP(Atanh)
+TENON_OPS_WITH_IN_PLACE(Asinh, Acosh, Atanh)

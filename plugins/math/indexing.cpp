@@ -614,14 +614,5 @@ struct OneHot {
 
 }  // namespace
 
-TENON_OP(IndexSelect)
-TENON_OP(IndexAdd)
-TENON_OP(Gather)
-TENON_OP(Scatter)
-TENON_OP(ScatterAdd)
-TENON_OP(ScatterReduce)
-TENON_OP(OneHot)
-TENON_IN_PLACE_OP(IndexAdd)
-TENON_IN_PLACE_OP(Scatter)
-TENON_IN_PLACE_OP(ScatterAdd)
-TENON_IN_PLACE_OP(ScatterReduce)
+TENON_OPS(IndexSelect, Gather, OneHot)
+TENON_OPS_WITH_IN_PLACE(IndexAdd, Scatter, ScatterAdd, ScatterReduce)

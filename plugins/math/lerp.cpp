@@ -45,5 +45,4 @@ struct Lerp {
 
 }  // namespace
 
-TENON_OP(Lerp)
-TENON_IN_PLACE_OP(Lerp)
+TENON_OPS_WITH_IN_PLACE(Lerp)

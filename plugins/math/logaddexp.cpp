@@ -110,7 +110,5 @@ struct Xlogy {
 
 }  // namespace
 
-TENON_OP(Logaddexp)
-TENON_OP(Logaddexp2)
-TENON_OP(Xlogy)
-TENON_IN_PLACE_OP(Xlogy)
+TENON_OPS(Logaddexp, Logaddexp2)
+TENON_OPS_WITH_IN_PLACE(Xlogy)

@@ -164,15 +164,4 @@ struct Hypot {
 
 }  // namespace
 
-TENON_OP(Pow)
-TENON_OP(Square)
-TENON_OP(Sqrt)
-TENON_OP(Rsqrt)
-TENON_OP(Reciprocal)
-TENON_OP(Hypot)
-TENON_IN_PLACE_OP(Pow)
-TENON_IN_PLACE_OP(Square)
-TENON_IN_PLACE_OP(Sqrt)
-TENON_IN_PLACE_OP(Rsqrt)
-TENON_IN_PLACE_OP(Reciprocal)
-TENON_IN_PLACE_OP(Hypot)
+TENON_OPS_WITH_IN_PLACE(Pow, Square, Sqrt, Rsqrt, Reciprocal, Hypot)

@@ -158,17 +158,5 @@ struct Heaviside {
 
 }  // namespace
 
-TENON_OP(Abs)
-TENON_OP(Neg)
-TENON_OP(Sign)
-TENON_OP(Sgn)
-TENON_OP(Positive)
-TENON_OP(Signbit)
-TENON_OP(Copysign)
-TENON_OP(Heaviside)
-TENON_IN_PLACE_OP(Abs)
-TENON_IN_PLACE_OP(Neg)
-TENON_IN_PLACE_OP(Sign)
-TENON_IN_PLACE_OP(Sgn)
-TENON_IN_PLACE_OP(Copysign)
-TENON_IN_PLACE_OP(Heaviside)
+TENON_OPS(Positive, Signbit)
+TENON_OPS_WITH_IN_PLACE(Abs, Neg, Sign, Sgn, Copysign, Heaviside)

@@ -231,10 +231,4 @@ struct SelectScatter {
 
 }  // namespace
 
-TENON_OP(Slice)
-TENON_OP(SliceBackward)
-TENON_OP(SliceScatter)
-TENON_OP(Narrow)
-TENON_OP(Select)
-TENON_OP(SelectBackward)
-TENON_OP(SelectScatter)
+TENON_OPS(Slice, SliceBackward, SliceScatter, Narrow, Select, SelectBackward, SelectScatter)

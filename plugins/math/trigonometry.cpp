@@ -164,19 +164,4 @@ struct Sinc {
 
 }  // namespace
 
-TENON_OP(Sin)
-TENON_OP(Cos)
-TENON_OP(Tan)
-TENON_OP(Asin)
-TENON_OP(Acos)
-TENON_OP(Atan)
-TENON_OP(Atan2)
-TENON_OP(Sinc)
-TENON_IN_PLACE_OP(Sin)
-TENON_IN_PLACE_OP(Cos)
-TENON_IN_PLACE_OP(Tan)
-TENON_IN_PLACE_OP(Asin)
-TENON_IN_PLACE_OP(Acos)
-TENON_IN_PLACE_OP(Atan)
-TENON_IN_PLACE_OP(Atan2)
-TENON_IN_PLACE_OP(Sinc)
+TENON_OPS_WITH_IN_PLACE(Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinc)

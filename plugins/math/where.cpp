@@ -48,5 +48,4 @@ struct MaskedFill {
 }  // namespace
 
 TENON_OP(Where)
-TENON_OP(MaskedFill)
-TENON_IN_PLACE_OP(MaskedFill)
+TENON_OPS_WITH_IN_PLACE(MaskedFill)

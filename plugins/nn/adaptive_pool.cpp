@@ -309,13 +309,6 @@ struct AdaptiveMaxPool3d {
 };
 
 }  // namespace
-TENON_OP(AdaptiveAvgPool1d)
-TENON_OP(AdaptiveAvgPool2d)
-TENON_OP(AdaptiveAvgPool3d)
-TENON_OP(AdaptiveAvgPoolGrad)
-TENON_OP(AdaptiveMaxPool1dWithIndices)
-TENON_OP(AdaptiveMaxPool1d)
-TENON_OP(AdaptiveMaxPool2dWithIndices)
-TENON_OP(AdaptiveMaxPool2d)
-TENON_OP(AdaptiveMaxPool3dWithIndices)
-TENON_OP(AdaptiveMaxPool3d)
+TENON_OPS(AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d, AdaptiveAvgPoolGrad,
+          AdaptiveMaxPool1dWithIndices, AdaptiveMaxPool1d, AdaptiveMaxPool2dWithIndices,
+          AdaptiveMaxPool2d, AdaptiveMaxPool3dWithIndices, AdaptiveMaxPool3d)

@@ -118,7 +118,4 @@ struct AvgPoolGrad : AvgPoolGradRules<AvgPoolGrad, Planewise> {
 };
 
 }  // namespace
-TENON_OP(AvgPool1d)
-TENON_OP(AvgPool2d)
-TENON_OP(AvgPool3d)
-TENON_OP(AvgPoolGrad)
+TENON_OPS(AvgPool1d, AvgPool2d, AvgPool3d, AvgPoolGrad)

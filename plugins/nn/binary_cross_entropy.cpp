@@ -131,5 +131,4 @@ struct BinaryCrossEntropyWithLogits {
 };
 
 }  // namespace
-TENON_OP(BinaryCrossEntropy)
-TENON_OP(BinaryCrossEntropyWithLogits)
+TENON_OPS(BinaryCrossEntropy, BinaryCrossEntropyWithLogits)

@@ -423,16 +423,5 @@ struct ConvTranspose3d : ConvTransposeRules<ConvTranspose3d> {
 };
 
 }  // namespace
-TENON_OP(Conv1d)
-TENON_OP(Conv1dInput)
-TENON_OP(Conv1dWeight)
-TENON_OP(ConvTranspose1d)
-TENON_OP(Conv2d)
-TENON_OP(Conv2dTail)
-TENON_OP(Conv2dInput)
-TENON_OP(Conv2dWeight)
-TENON_OP(ConvTranspose2d)
-TENON_OP(Conv3d)
-TENON_OP(Conv3dInput)
-TENON_OP(Conv3dWeight)
-TENON_OP(ConvTranspose3d)
+TENON_OPS(Conv1d, Conv1dInput, Conv1dWeight, ConvTranspose1d, Conv2d, Conv2dTail, Conv2dInput,
+          Conv2dWeight, ConvTranspose2d, Conv3d, Conv3dInput, Conv3dWeight, ConvTranspose3d)

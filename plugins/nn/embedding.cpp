@@ -137,5 +137,4 @@ struct EmbeddingGrad {
 };
 
 }  // namespace
-TENON_OP(Embedding)
-TENON_OP(EmbeddingGrad)
+TENON_OPS(Embedding, EmbeddingGrad)

@@ -513,10 +513,5 @@ struct MaxPoolGrad {
 };
 
 }  // namespace
-TENON_OP(MaxPool1dWithIndices)
-TENON_OP(MaxPool1d)
-TENON_OP(MaxPool2dWithIndices)
-TENON_OP(MaxPool2d)
-TENON_OP(MaxPool3dWithIndices)
-TENON_OP(MaxPool3d)
-TENON_OP(MaxPoolGrad)
+TENON_OPS(MaxPool1dWithIndices, MaxPool1d, MaxPool2dWithIndices, MaxPool2d, MaxPool3dWithIndices,
+          MaxPool3d, MaxPoolGrad)

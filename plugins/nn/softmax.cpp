@@ -179,8 +179,4 @@ struct LogSoftmaxGrad {
 };
 
 }  // namespace
-TENON_OP(Softmax)
-TENON_OP(SoftmaxGrad)
-TENON_OP(Softmin)
-TENON_OP(LogSoftmax)
-TENON_OP(LogSoftmaxGrad)
+TENON_OPS(Softmax, SoftmaxGrad, Softmin, LogSoftmax, LogSoftmaxGrad)
