@@ -2,6 +2,7 @@
 #include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
+#include "float_op.hpp"
 #include "wrapping.hpp"
 
 namespace {
@@ -27,14 +28,12 @@ struct Addcmul {
   static constexpr auto jvp = pointwise;
 };
 
-struct Addcdiv {
+struct Addcdiv : FloatOp {
   static constexpr auto schema =
       "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!)? "
       "out=None) -> Tensor";
   static constexpr auto doc =
       "input + value * tensor1 / tensor2, a true division: integers give f32.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto input, auto a, auto b, auto value) {
     return input + value * (a / b);
   };
@@ -50,7 +49,6 @@ struct Addcdiv {
     }
     return gradients;
   }
-  static constexpr auto jvp = pointwise;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
+#include "float_op.hpp"
 #include "operand.hpp"
 #include "wrapping.hpp"
 
@@ -57,13 +58,11 @@ struct Mul {
   static constexpr auto jvp = pointwise;
 };
 
-struct Div {
+struct Div : FloatOp {
   static constexpr auto schema =
       "div(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "input / other as a floating or complex number; by zero gives an infinity or NaN.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto input, auto other) { return input / other; };
   static constexpr auto saves = "other, input for other";
   static std::array<Tensor, 2> backward(ContextOf<Div>& c, const Tensor& g) {
@@ -73,7 +72,6 @@ struct Div {
                 ? -quotient * conjugate(div(c["input"_arg], c["other"_arg]))
                 : Tensor()};
   }
-  static constexpr auto jvp = pointwise;
 };
 
 }  // namespace

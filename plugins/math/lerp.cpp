@@ -2,6 +2,7 @@
 #include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
+#include "float_op.hpp"
 #include "operand.hpp"
 
 namespace {
@@ -17,13 +18,11 @@ bool is_small(std::complex<T> weight) {
   return std::norm(weight) < T{0.25};
 }
 
-struct Lerp {
+struct Lerp : FloatOp {
   static constexpr auto schema =
       "lerp(Tensor input, Tensor end, Tensor|Scalar weight, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "input + weight * (end - input); exactly end where weight is 1. Integers give f32.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto input, auto end, auto weight) {
     const auto way = end - input;
     // From the nearer end, which is then met exactly.
@@ -40,7 +39,6 @@ struct Lerp {
     }
     return gradients;
   }
-  static constexpr auto jvp = pointwise;
 };
 
 }  // namespace

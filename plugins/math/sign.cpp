@@ -7,6 +7,7 @@
 #include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
+#include "float_op.hpp"
 #include "operand.hpp"
 #include "wrapping.hpp"
 
@@ -120,13 +121,12 @@ Tensor agreement(const Argument& x, const Tensor& result, DType dtype) {
   return sign(operand_as(x, dtype)) * sign(result);
 }
 
-struct Copysign {
+struct Copysign : RealFloatOp {
   static constexpr auto schema =
       "copysign(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The absolute value of input with the sign of other, that of zeros included. The gradient of "
       "other is 0, and that of input where input is 0.";
-  static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto input, auto other) {
     return std::copysign(input, other);
   };
@@ -136,7 +136,6 @@ struct Copysign {
                                             : Tensor(),
             c.needs_input_grad("other"_arg) ? zeros_like(g) : Tensor()};
   }
-  static constexpr auto jvp = pointwise;
 };
 
 struct Heaviside {
