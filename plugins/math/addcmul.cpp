@@ -21,9 +21,10 @@ struct Addcmul {
   static constexpr auto saves = "tensor2 for tensor1, tensor1 for tensor2";
   static std::array<Tensor, 3> backward(ContextOf<Addcmul>& c, const Tensor& g) {
     const Scalar value = c["value"_arg];
-    return {c.needs_input_grad("input"_arg) ? g : Tensor(),
-            c.needs_input_grad("tensor1"_arg) ? g * conjugate(c["tensor2"_arg]) * value : Tensor(),
-            c.needs_input_grad("tensor2"_arg) ? g * conjugate(c["tensor1"_arg]) * value : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return g; },
+        "tensor1"_arg = [&] { return g * conjugate(c["tensor2"_arg]) * value; },
+        "tensor2"_arg = [&] { return g * conjugate(c["tensor1"_arg]) * value; });
   }
   static constexpr auto jvp = pointwise;
 };
@@ -40,14 +41,14 @@ struct Addcdiv : FloatOp {
   static constexpr auto saves = "tensor1 for tensor2, tensor2 for tensor1, tensor2 for tensor2";
   static std::array<Tensor, 3> backward(ContextOf<Addcdiv>& c, const Tensor& g) {
     const Scalar value = c["value"_arg];
-    std::array<Tensor, 3> gradients;
-    if (c.needs_input_grad("input"_arg)) gradients[0] = g;
-    if (c.needs_input_grad("tensor1"_arg)) gradients[1] = g * value / conjugate(c["tensor2"_arg]);
-    if (c.needs_input_grad("tensor2"_arg)) {
-      const Tensor& divisor = c["tensor2"_arg];
-      gradients[2] = -g * value / conjugate(divisor) * conjugate(div(c["tensor1"_arg], divisor));
-    }
-    return gradients;
+    return needed_gradients(
+        c, "input"_arg = [&] { return g; },
+        "tensor1"_arg = [&] { return g * value / conjugate(c["tensor2"_arg]); },
+        "tensor2"_arg =
+            [&] {
+              const Tensor& divisor = c["tensor2"_arg];
+              return -g * value / conjugate(divisor) * conjugate(div(c["tensor1"_arg], divisor));
+            });
   }
 };
 

@@ -20,8 +20,8 @@ struct Add {
     return wrapping(input) + wrapping(alpha) * wrapping(other);
   };
   static std::array<Tensor, 2> backward(ContextOf<Add>& c, const Tensor& g) {
-    return {c.needs_input_grad("input"_arg) ? g : Tensor(),
-            c.needs_input_grad("other"_arg) ? g * c["alpha"_arg] : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return g; }, "other"_arg = [&] { return g * c["alpha"_arg]; });
   }
   static constexpr auto jvp = pointwise;
 };
@@ -36,8 +36,9 @@ struct Sub {
     return wrapping(input) - wrapping(alpha) * wrapping(other);
   };
   static std::array<Tensor, 2> backward(ContextOf<Sub>& c, const Tensor& g) {
-    return {c.needs_input_grad("input"_arg) ? g : Tensor(),
-            c.needs_input_grad("other"_arg) ? g * -c["alpha"_arg].to<double>() : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return g; },
+        "other"_arg = [&] { return g * -c["alpha"_arg].to<double>(); });
   }
   static constexpr auto jvp = pointwise;
 };
@@ -52,8 +53,9 @@ struct Mul {
   };
   static constexpr auto saves = "other for input, input for other";
   static std::array<Tensor, 2> backward(ContextOf<Mul>& c, const Tensor& g) {
-    return {c.needs_input_grad("input"_arg) ? times_conjugate(g, c["other"_arg]) : Tensor(),
-            c.needs_input_grad("other"_arg) ? times_conjugate(g, c["input"_arg]) : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return times_conjugate(g, c["other"_arg]); },
+        "other"_arg = [&] { return times_conjugate(g, c["input"_arg]); });
   }
   static constexpr auto jvp = pointwise;
 };
@@ -67,10 +69,9 @@ struct Div : FloatOp {
   static constexpr auto saves = "other, input for other";
   static std::array<Tensor, 2> backward(ContextOf<Div>& c, const Tensor& g) {
     const Tensor quotient = over_conjugate(g, c["other"_arg]);
-    return {c.needs_input_grad("input"_arg) ? quotient : Tensor(),
-            c.needs_input_grad("other"_arg)
-                ? -quotient * conjugate(div(c["input"_arg], c["other"_arg]))
-                : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return quotient; },
+        "other"_arg = [&] { return -quotient * conjugate(div(c["input"_arg], c["other"_arg])); });
   }
 };
 

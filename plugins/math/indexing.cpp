@@ -174,13 +174,10 @@ struct IndexAdd {
     });
     return result;
   }
-  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(ContextOf<IndexAdd>& c,
-                                                             const Tensor& g) {
-    std::tuple<Tensor, Tensor, Tensor, Tensor> result;
-    if (c.needs_input_grad("input"_arg)) std::get<0>(result) = g;
-    if (c.needs_input_grad("source"_arg))
-      std::get<3>(result) = g.index_select(c["dim"_arg], c["index"_arg]);
-    return result;
+  static std::array<Tensor, 4> backward(ContextOf<IndexAdd>& c, const Tensor& g) {
+    return needed_gradients(
+        c, "input"_arg = [&] { return g; },
+        "source"_arg = [&] { return g.index_select(c["dim"_arg], c["index"_arg]); });
   }
   static Tensor jvp(ContextOf<IndexAdd>& c, TensorList tangents) {
     if (!tangents[3].defined()) return tangents[0];
@@ -338,23 +335,19 @@ struct Scatter {
     for (int64_t i = 0; i < strides.rank; ++i) strides[i] = 0;
     return alias_tensor(one, index.shape(), strides, 0);
   }
-  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(ContextOf<Scatter>& c,
-                                                             const Tensor& g) {
+  static std::array<Tensor, 4> backward(ContextOf<Scatter>& c, const Tensor& g) {
     const int64_t dim = c["dim"_arg];
     const Tensor& index = c["index"_arg];
-    std::tuple<Tensor, Tensor, Tensor, Tensor> result;
-    if (c.needs_input_grad("input"_arg)) std::get<0>(result) = scatter(g, dim, index, 0);
-    if (c.needs_input_grad("src"_arg)) {
-      const Tensor src = Tensor::borrow(c["src"_arg].value().as.tensor);
-      if (index.numel() == 0) {
-        std::get<3>(result) = zeros(src.shape(), g.dtype());
-      } else {
-        const Tensor read = g.gather(dim, index);
-        const Tensor part = where(writers(c["input"_arg].shape(), dim, index), read, 0);
-        std::get<3>(result) = as_source(part, src.shape());
-      }
-    }
-    return result;
+    return needed_gradients(
+        c, "input"_arg = [&] { return scatter(g, dim, index, 0); },
+        "src"_arg =
+            [&] {
+              const Tensor src = Tensor::borrow(c["src"_arg].value().as.tensor);
+              if (index.numel() == 0) return zeros(src.shape(), g.dtype());
+              const Tensor read = g.gather(dim, index);
+              const Tensor part = where(writers(c["input"_arg].shape(), dim, index), read, 0);
+              return as_source(part, src.shape());
+            });
   }
   static Tensor jvp(ContextOf<Scatter>& c, TensorList tangents) {
     const DType dtype = (tangents[0].defined() ? tangents[0] : tangents[3]).dtype();
@@ -394,20 +387,16 @@ struct ScatterAdd {
     });
     return result;
   }
-  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(ContextOf<ScatterAdd>& c,
-                                                             const Tensor& g) {
-    std::tuple<Tensor, Tensor, Tensor, Tensor> result;
-    if (c.needs_input_grad("input"_arg)) std::get<0>(result) = g;
-    if (c.needs_input_grad("src"_arg)) {
-      const IntList whole = c["src"_arg].shape();
-      // An empty index may have any shape.
-      if (c["index"_arg].numel() == 0) {
-        std::get<3>(result) = zeros(whole, g.dtype());
-        return result;
-      }
-      std::get<3>(result) = as_source(g.gather(c["dim"_arg], c["index"_arg]), whole);
-    }
-    return result;
+  static std::array<Tensor, 4> backward(ContextOf<ScatterAdd>& c, const Tensor& g) {
+    return needed_gradients(
+        c, "input"_arg = [&] { return g; },
+        "src"_arg =
+            [&] {
+              const IntList whole = c["src"_arg].shape();
+              // An empty index may have any shape.
+              if (c["index"_arg].numel() == 0) return zeros(whole, g.dtype());
+              return as_source(g.gather(c["dim"_arg], c["index"_arg]), whole);
+            });
   }
   static Tensor jvp(ContextOf<ScatterAdd>& c, TensorList tangents) {
     if (!tangents[3].defined()) return tangents[0];
@@ -550,21 +539,20 @@ struct ScatterReduce {
       }
     }
   };
-  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(ContextOf<ScatterReduce>& c,
-                                                             const Tensor& g) {
+  static std::array<Tensor, 4> backward(ContextOf<ScatterReduce>& c, const Tensor& g) {
     const Tensor &input = c["input"_arg], &index = c["index"_arg], &src = c["src"_arg];
-    if (index.numel() == 0) return {g, {}, {}, zeros(src.shape(), g.dtype())};
+    if (index.numel() == 0) return {g, Tensor(), Tensor(), zeros(src.shape(), g.dtype())};
     const int64_t dim = wrap_dimension("scatter_reduce", c["dim"_arg], input.dim());
     const Reduced reduced(input.shape(), dim, index, src);
     const Shares shares(c, reduced, g.dtype());
     const Tensor divided = shares.count.defined() ? g / shares.count : g;
-    std::tuple<Tensor, Tensor, Tensor, Tensor> result;
-    if (c.needs_input_grad("input"_arg)) std::get<0>(result) = where(shares.own, divided, 0);
-    if (c.needs_input_grad("src"_arg)) {
-      const Tensor part = where(shares.part, divided.gather(dim, index), 0);
-      std::get<3>(result) = as_source(part, src.shape());
-    }
-    return result;
+    return needed_gradients(
+        c, "input"_arg = [&] { return where(shares.own, divided, 0); },
+        "src"_arg =
+            [&] {
+              const Tensor part = where(shares.part, divided.gather(dim, index), 0);
+              return as_source(part, src.shape());
+            });
   }
   static Tensor jvp(ContextOf<ScatterReduce>& c, TensorList tangents) {
     const Tensor &input = c["input"_arg], &index = c["index"_arg], &src = c["src"_arg];

@@ -32,12 +32,13 @@ struct Lerp : FloatOp {
   static std::array<Tensor, 3> backward(ContextOf<Lerp>& c, const Tensor& g) {
     std::array<Tensor, 3> gradients;
     const Tensor weight = operand_as(c["weight"_arg], g.dtype());
-    if (c.needs_input_grad("input"_arg)) gradients[0] = g * conjugate(1 - weight);
-    if (c.needs_input_grad("end"_arg)) gradients[1] = g * conjugate(weight);
-    if (c.needs_input_grad("weight"_arg)) {
-      gradients[2] = g * conjugate(c["end"_arg].to(g.dtype()) - c["input"_arg].to(g.dtype()));
-    }
-    return gradients;
+    return needed_gradients(
+        c, "input"_arg = [&] { return g * conjugate(1 - weight); },
+        "end"_arg = [&] { return g * conjugate(weight); },
+        "weight"_arg =
+            [&] {
+              return g * conjugate(c["end"_arg].to(g.dtype()) - c["input"_arg].to(g.dtype()));
+            });
   }
 };
 

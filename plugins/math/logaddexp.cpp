@@ -21,8 +21,9 @@ Tensor share(const Tensor& a, const Tensor& b, double base) {
 template <class Op>
 std::array<Tensor, 2> divide(ContextOf<Op>& c, const Tensor& g, double base) {
   const Tensor a = operand_as(c["input"_arg], g.dtype()), b = operand_as(c["other"_arg], g.dtype());
-  return {c.needs_input_grad("input"_arg) ? g * conjugate(share(a, b, base)) : Tensor(),
-          c.needs_input_grad("other"_arg) ? g * conjugate(share(b, a, base)) : Tensor()};
+  return needed_gradients(
+      c, "input"_arg = [&] { return g * conjugate(share(a, b, base)); },
+      "other"_arg = [&] { return g * conjugate(share(b, a, base)); });
 }
 
 // The logarithm of a sum of two exponentials, to the base whose natural logarithm is `base`. Equal

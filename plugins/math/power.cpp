@@ -147,8 +147,9 @@ struct Hypot : RealFloatOp {
     const auto along = [&](const Argument& side) {
       return g * (operand_as(side, g.dtype()) / root);
     };
-    return {c.needs_input_grad("input"_arg) ? along(c["input"_arg]) : Tensor(),
-            c.needs_input_grad("other"_arg) ? along(c["other"_arg]) : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return along(c["input"_arg]); },
+        "other"_arg = [&] { return along(c["other"_arg]); });
   }
 };
 

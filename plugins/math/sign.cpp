@@ -132,9 +132,9 @@ struct Copysign : RealFloatOp {
   };
   static constexpr auto saves = "input for input, result for input";
   static std::array<Tensor, 2> backward(ContextOf<Copysign>& c, const Tensor& g) {
-    return {c.needs_input_grad("input"_arg) ? g * agreement(c["input"_arg], c.result(), g.dtype())
-                                            : Tensor(),
-            c.needs_input_grad("other"_arg) ? zeros_like(g) : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return g * agreement(c["input"_arg], c.result(), g.dtype()); },
+        "other"_arg = [&] { return zeros_like(g); });
   }
 };
 
@@ -149,8 +149,9 @@ struct Heaviside {
   };
   static constexpr auto saves = "input for values";
   static std::array<Tensor, 2> backward(ContextOf<Heaviside>& c, const Tensor& g) {
-    return {c.needs_input_grad("input"_arg) ? zeros_like(g) : Tensor(),
-            c.needs_input_grad("values"_arg) ? where(eq(c["input"_arg], 0), g, 0) : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return zeros_like(g); },
+        "values"_arg = [&] { return where(eq(c["input"_arg], 0), g, 0); });
   }
   static constexpr auto jvp = pointwise;
 };

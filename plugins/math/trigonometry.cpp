@@ -86,8 +86,8 @@ struct Atan2 : RealFloatOp {
     const Tensor y = operand_as(c["input"_arg], g.dtype()),
                  x = operand_as(c["other"_arg], g.dtype());
     const Tensor scaled = g / (square(y) + square(x));
-    return {c.needs_input_grad("input"_arg) ? scaled * x : Tensor(),
-            c.needs_input_grad("other"_arg) ? -scaled * y : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return scaled * x; }, "other"_arg = [&] { return -scaled * y; });
   }
 };
 

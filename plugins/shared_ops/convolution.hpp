@@ -239,19 +239,17 @@ inline Convolution conv(const char* op, const Tensor& input, const Tensor& weigh
 template <class Op>
 Gradients conv_backward(ContextOf<Op>& c, const Tensor& g) {
   const Settings settings(c);
-  Tensor input, weight, bias;
-  if (c.needs_input_grad("input"_arg))
-    input = settings.input(c["input"_arg].shape(), c["weight"_arg], g);
-  if (c.needs_input_grad("weight"_arg))
-    weight = settings.weight(c["input"_arg], c["weight"_arg].shape(), g);
-  if (c.needs_input_grad("bias"_arg)) {
-    std::vector<int64_t> dims;
-    for (int64_t i = 0; i < g.dim(); ++i) {
-      if (i != g.dim() - settings.dimensions() - 1) dims.push_back(i);
-    }
-    bias = g.sum(dims);
-  }
-  return {std::move(input), std::move(weight), std::move(bias), Tensor(), Tensor()};
+  return needed_gradients(
+      c, "input"_arg = [&] { return settings.input(c["input"_arg].shape(), c["weight"_arg], g); },
+      "weight"_arg = [&] { return settings.weight(c["input"_arg], c["weight"_arg].shape(), g); },
+      "bias"_arg =
+          [&] {
+            std::vector<int64_t> dims;
+            for (int64_t i = 0; i < g.dim(); ++i) {
+              if (i != g.dim() - settings.dimensions() - 1) dims.push_back(i);
+            }
+            return g.sum(dims);
+          });
 }
 template <class Op>
 Tensor conv_jvp(const char* op, ContextOf<Op>& c, TensorList t) {
@@ -288,11 +286,11 @@ inline Convolution conv_input(const char* op, IntList input_size, const Tensor& 
 template <class Op>
 Gradients conv_input_backward(ContextOf<Op>& c, const Tensor& v) {
   const Settings settings(c);
-  Tensor weight, grad_output;
-  if (c.needs_input_grad("weight"_arg))
-    weight = settings.weight(v, c["weight"_arg].shape(), c["grad_output"_arg]);
-  if (c.needs_input_grad("grad_output"_arg)) grad_output = settings.convolve(v, c["weight"_arg]);
-  return {Tensor(), std::move(weight), std::move(grad_output), Tensor(), Tensor()};
+  return needed_gradients(
+      c,
+      "weight"_arg =
+          [&] { return settings.weight(v, c["weight"_arg].shape(), c["grad_output"_arg]); },
+      "grad_output"_arg = [&] { return settings.convolve(v, c["weight"_arg]); });
 }
 
 inline Convolution conv_weight(const char* op, const Tensor& input, IntList weight_size,
@@ -307,11 +305,10 @@ inline Convolution conv_weight(const char* op, const Tensor& input, IntList weig
 template <class Op>
 Gradients conv_weight_backward(ContextOf<Op>& c, const Tensor& v) {
   const Settings settings(c);
-  Tensor input, grad_output;
-  if (c.needs_input_grad("input"_arg))
-    input = settings.input(c["input"_arg].shape(), v, c["grad_output"_arg]);
-  if (c.needs_input_grad("grad_output"_arg)) grad_output = settings.convolve(c["input"_arg], v);
-  return {std::move(input), Tensor(), std::move(grad_output), Tensor(), Tensor()};
+  return needed_gradients(
+      c,
+      "input"_arg = [&] { return settings.input(c["input"_arg].shape(), v, c["grad_output"_arg]); },
+      "grad_output"_arg = [&] { return settings.convolve(c["input"_arg], v); });
 }
 
 // Rules that the ops of one kind share, whatever their dimensions. `Op` has its own schema, name,
