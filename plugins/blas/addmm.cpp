@@ -37,5 +37,4 @@ struct Addmm : products::AddmmRules<Addmm, blas::Gemm> {
 };
 
 }  // namespace
-TENON_OP(Addmm)
-TENON_IN_PLACE_OP(Addmm)
+TENON_OPS_WITH_IN_PLACE(Addmm)

@@ -86,6 +86,4 @@ struct Vecdot {
 };
 
 }  // namespace
-TENON_OP(LinalgCross)
-TENON_OP(Cross)
-TENON_OP(Vecdot)
+TENON_OPS(LinalgCross, Cross, Vecdot)

@@ -194,5 +194,4 @@ struct Slogdet {
 };
 
 }  // namespace
-TENON_OP(Det)
-TENON_OP(Slogdet)
+TENON_OPS(Det, Slogdet)

@@ -29,11 +29,10 @@ struct Dot {
     return result;
   }
 
-  static std::tuple<Tensor, Tensor> backward(ContextOf<Dot>& c, const Tensor& g) {
-    Tensor input, other;
-    if (c.needs_input_grad("input"_arg)) input = g * conjugate(c["other"_arg]);
-    if (c.needs_input_grad("other"_arg)) other = g * conjugate(c["input"_arg]);
-    return {std::move(input), std::move(other)};
+  static std::array<Tensor, 2> backward(ContextOf<Dot>& c, const Tensor& g) {
+    return needed_gradients(
+        c, "input"_arg = [&] { return g * conjugate(c["other"_arg]); },
+        "other"_arg = [&] { return g * conjugate(c["input"_arg]); });
   }
   static constexpr auto jvp = tenon::multilinear;
 };

@@ -151,5 +151,4 @@ struct Eigvalsh {
 };
 
 }  // namespace
-TENON_OP(Eigh)
-TENON_OP(Eigvalsh)
+TENON_OPS(Eigh, Eigvalsh)

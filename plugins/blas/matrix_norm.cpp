@@ -113,5 +113,4 @@ struct Cond {
 };
 
 }  // namespace
-TENON_OP(MatrixNorm)
-TENON_OP(Cond)
+TENON_OPS(MatrixNorm, Cond)

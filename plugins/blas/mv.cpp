@@ -27,11 +27,10 @@ struct Mv {
     return result;
   }
 
-  static std::tuple<Tensor, Tensor> backward(ContextOf<Mv>& c, const Tensor& g) {
-    Tensor input, vec;
-    if (c.needs_input_grad("input"_arg)) input = g.outer(conjugate(c["vec"_arg]));
-    if (c.needs_input_grad("vec"_arg)) vec = conjugate(c["input"_arg].t()).mv(g);
-    return {std::move(input), std::move(vec)};
+  static std::array<Tensor, 2> backward(ContextOf<Mv>& c, const Tensor& g) {
+    return needed_gradients(
+        c, "input"_arg = [&] { return g.outer(conjugate(c["vec"_arg])); },
+        "vec"_arg = [&] { return conjugate(c["input"_arg].t()).mv(g); });
   }
   static constexpr auto jvp = tenon::multilinear;
 };

@@ -146,5 +146,4 @@ struct MatrixRank {
 };
 
 }  // namespace
-TENON_OP(Pinv)
-TENON_OP(MatrixRank)
+TENON_OPS(Pinv, MatrixRank)

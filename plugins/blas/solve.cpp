@@ -141,5 +141,4 @@ struct Inv {
 };
 
 }  // namespace
-TENON_OP(Solve)
-TENON_OP(Inv)
+TENON_OPS(Solve, Inv)

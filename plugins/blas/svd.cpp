@@ -263,5 +263,4 @@ struct Svdvals {
 };
 
 }  // namespace
-TENON_OP(Svd)
-TENON_OP(Svdvals)
+TENON_OPS(Svd, Svdvals)

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <set>
 
-#include <tenon/npy.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 
 #include "file.hpp"
 #include "npy_array.hpp"
+#include "npy_header.hpp"
 #include "zip.hpp"
 
 namespace data {
@@ -53,18 +53,16 @@ Tensor read_member(const File& file, const ZipMember& member) {
     Tensor array = read_npy_array(stream);
     stream.finish();
     return array;
-  } catch (const tenon::data::Fault& fault) {
-    throw tenon::data::Fault(tenon::data::quoted(member.name) + ": " + fault.what(), "",
-                             fault.truncated());
+  } catch (const Fault& fault) {
+    throw Fault(quoted_text(member.name) + ": " + fault.what(), "", fault.truncated());
   }
 }
 
 [[noreturn]] void refuse_name(std::string_view path, const std::string& name,
                               const std::vector<std::string>& present) {
   std::string list;
-  for (const std::string& each : present)
-    list += (list.empty() ? "" : ", ") + tenon::data::quoted(each);
-  throw tenon::ValueError(std::string(path) + ": no array is named " + tenon::data::quoted(name) +
+  for (const std::string& each : present) list += (list.empty() ? "" : ", ") + quoted_text(each);
+  throw tenon::ValueError(std::string(path) + ": no array is named " + quoted_text(name) +
                           tenon::suggestion(name, present) + "; the file has " +
                           (list.empty() ? "none" : list));
 }
@@ -80,7 +78,7 @@ Tensor read_npy(std::string_view path) {
   try {
     FileStream stream(file);
     return read_npy_array(stream);
-  } catch (const tenon::data::Fault& fault) {
+  } catch (const Fault& fault) {
     file.refuse(fault);
   }
 }
@@ -88,13 +86,13 @@ Tensor read_npy(std::string_view path) {
 Tensor read_npy_shape(std::string_view path) {
   const File file(path);
   try {
-    std::string head(static_cast<size_t>(std::min(file.size(), tenon::data::kNpyHead)), '\0');
+    std::string head(static_cast<size_t>(std::min(file.size(), kNpyHead)), '\0');
     file.read(head.data(), 0, static_cast<int64_t>(head.size()));
-    const tenon::data::NpyLayout layout = tenon::data::parse_npy(head, file.size());
+    const NpyLayout layout = parse_npy(head, file.size());
     return tenon::empty_tensor(
         tenon::IntList(layout.shape.data(), static_cast<int64_t>(layout.shape.size())),
         static_cast<tenon::DType>(layout.dtype));
-  } catch (const tenon::data::Fault& fault) {
+  } catch (const Fault& fault) {
     file.refuse(fault);
   }
 }
@@ -121,7 +119,7 @@ NamedArrays read_npz(std::string_view path, const std::vector<std::string>& name
                           read_member(file, *found[static_cast<size_t>(at - present.begin())]));
     }
     return arrays;
-  } catch (const tenon::data::Fault& fault) {
+  } catch (const Fault& fault) {
     file.refuse(fault);
   }
 }
@@ -151,7 +149,7 @@ NamedArrays named_arrays(const std::vector<std::string_view>& names, tenon::Tens
   for (size_t i = 0; i < names.size(); ++i) {
     if (names[i].empty()) throw tenon::ValueError("the name of a tensor is empty");
     if (!seen.insert(names[i]).second)
-      throw tenon::ValueError("two tensors have the name " + tenon::data::quoted(names[i]));
+      throw tenon::ValueError("two tensors have the name " + quoted_text(names[i]));
     arrays.emplace_back(names[i], tensors[static_cast<int64_t>(i)]);
   }
   return arrays;
@@ -168,7 +166,7 @@ void write_npz(std::string_view path, const NamedArrays& arrays, bool compress) 
     for (const auto& [name, tensor] : arrays)
       writer.add(name + std::string(kNpyEnding), npy_file(tensor));
     replace_file(path, writer.finish());
-  } catch (const tenon::data::Fault& fault) {
+  } catch (const Fault& fault) {
     throw tenon::ValueError(std::string(path) + ": " + fault.what());
   }
 }

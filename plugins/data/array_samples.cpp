@@ -3,11 +3,12 @@
 
 #include <cmath>
 
-#include <tenon/file_fault.hpp>
 #include <tenon/json.hpp>
 #include <tenon/kernel/shape.hpp>
 #include <tenon/kernel/view.hpp>
 #include <tenon/kernel/visit.hpp>
+
+#include "file_fault.hpp"
 
 namespace data {
 
@@ -21,7 +22,7 @@ namespace {
 class Place {
  public:
   explicit Place(const FileArray& file)
-      : text_(std::string(file.path) + ": " + tenon::data::quoted(file.name)) {}
+      : text_(std::string(file.path) + ": " + quoted_text(file.name)) {}
   [[noreturn]] void refuse(const std::string& what) const {
     throw tenon::ValueError(text_ + " " + what);
   }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include <tenon/decimal.hpp>
+#include "decimal.hpp"
 
 namespace data {
 
@@ -34,8 +34,7 @@ std::vector<int64_t> CategoryCodes::sort() {
   std::vector<double> numbers(values_.size());
   bool numeric = true;
   for (size_t i = 0; i < values_.size() && numeric; ++i) {
-    numeric =
-        tenon::data::read_decimal(values_[i], '.', numbers[i]) == tenon::data::Reading::number;
+    numeric = read_decimal(values_[i], '.', numbers[i]) == Reading::number;
   }
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     if (numeric && numbers[a] != numbers[b]) return numbers[a] < numbers[b];

@@ -5,12 +5,10 @@
 #include <cmath>
 #include <cstdint>
 
-#include <tenon/decimal.hpp>
-#include <tenon/file_fault.hpp>
+#include "decimal.hpp"
+#include "file_fault.hpp"
 
 namespace data {
-
-using tenon::data::Reading;
 
 namespace {
 
@@ -56,20 +54,18 @@ bool is_missing(std::string_view text) {
 bool is_infinite(std::string_view text) {
   if (!text.empty() && text[0] == '+') text.remove_prefix(1);
   const char* last = text.data() + text.size();
-  const auto word = tenon::data::decimal<double>(text.data(), last);
+  const auto word = decimal<double>(text.data(), last);
   return word.error == std::errc() && word.stop == last && std::isinf(word.value);
 }
 
 bool has_decimal_comma(std::string_view text) {
   double value = 0;
-  return text.find(',') != text.npos &&
-         tenon::data::read_decimal(text, ',', value) == Reading::number;
+  return text.find(',') != text.npos && read_decimal(text, ',', value) == Reading::number;
 }
 
 void check_utf8(std::string_view text, const std::string& place) {
   if (!is_utf8(text))
-    throw tenon::data::Fault(tenon::data::quoted(text) + " is not UTF-8: convert the file to UTF-8",
-                             place);
+    throw Fault(quoted_text(text) + " is not UTF-8: convert the file to UTF-8", place);
 }
 
 }  // namespace data

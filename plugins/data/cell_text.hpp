@@ -15,7 +15,7 @@ bool is_missing(std::string_view text);
 bool is_infinite(std::string_view text);
 // "1,5": what is a number where the comma is the decimal point.
 bool has_decimal_comma(std::string_view text);
-// Throws tenon::data::Fault, with the place, for text that is not UTF-8.
+// Throws Fault, with the place, for text that is not UTF-8.
 void check_utf8(std::string_view text, const std::string& place);
 
 }  // namespace data

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 
-#include <tenon/csv.hpp>
 #include <tenon/json.hpp>
 #include <tenon/text.hpp>
+
+#include "csv_cursor.hpp"
 
 namespace data {
 
@@ -65,7 +66,7 @@ void ColumnChoice::refuse_kind() const {
 }
 
 void ColumnChoice::refuse(const std::string& reason) const {
-  throw tenon::data::Fault(parameter_ + " " + reason);
+  throw Fault(parameter_ + " " + reason);
 }
 
 int64_t ColumnChoice::resolve(const Item& item, const std::vector<std::string>& names,
@@ -79,7 +80,7 @@ int64_t ColumnChoice::resolve(const Item& item, const std::vector<std::string>& 
   }
   const auto found = std::find(names.begin(), names.end(), *item.name);
   if (found != names.end()) return found - names.begin();
-  refuse("names the column " + tenon::data::quoted(*item.name) +
+  refuse("names the column " + quoted_text(*item.name) +
          (names.empty()
               ? ", the file has no header: give its position"
               : ", which the header does not have" + tenon::suggestion(*item.name, names)));
@@ -91,7 +92,7 @@ std::vector<int64_t> ColumnChoice::resolve(const std::vector<std::string>& names
   for (const Item& item : items_) {
     const int64_t position = resolve(item, names, columns);
     if (std::find(positions.begin(), positions.end(), position) != positions.end())
-      refuse("names " + tenon::data::column_text(names, position) + " twice");
+      refuse("names " + column_text(names, position) + " twice");
     positions.push_back(position);
   }
   return positions;

@@ -8,9 +8,6 @@
 namespace data {
 
 using tenon::Json;
-using tenon::data::CsvCursor;
-using tenon::data::Fault;
-using tenon::data::Reading;
 
 bool is_header(CsvCursor cursor) {
   bool text = false, number = false, counted = true;
@@ -18,7 +15,7 @@ bool is_header(CsvCursor cursor) {
   do {
     const std::string_view cell = cursor.take_cell().text;
     double value = 0;
-    if (tenon::data::read_decimal(cell, cursor.point(), value) == Reading::number) {
+    if (read_decimal(cell, cursor.point(), value) == Reading::number) {
       number = true;
       counted = counted && value == static_cast<double>(column);
     } else {
@@ -113,7 +110,7 @@ void plan_by_fitted(ColumnPlan& plan, const CsvRequest& request) {
       const Json entry = list[i];
       const int64_t position = find_fitted(plan, entry["column"], fitted_width, absent);
       if (position < 0 || position >= plan.width()) {
-        throw Fault("the file has no column " + tenon::data::quoted(entry["column"].text()) +
+        throw Fault("the file has no column " + quoted_text(entry["column"].text()) +
                     (use == Column::Use::input
                          ? ", which the inputs were fitted with"
                          : ", the target: pass with_targets=false where there is none"));

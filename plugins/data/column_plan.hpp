@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <tenon/csv.hpp>
-
 #include "category_codes.hpp"
+#include "csv_cursor.hpp"
 #include "csv_samples.hpp"
 
 namespace data {
@@ -36,21 +35,20 @@ struct ColumnPlan {
   std::vector<int64_t> inputs, targets;  // positions, in the order of the results
 
   int64_t width() const { return static_cast<int64_t>(columns.size()); }
-  std::string text(int64_t column) const { return tenon::data::column_text(names, column); }
+  std::string text(int64_t column) const { return column_text(names, column); }
   Column& at(int64_t column) { return columns[static_cast<size_t>(column)]; }
 
   void use(const std::vector<int64_t>& positions, Column::Use use) {
     for (const int64_t position : positions) {
       if (at(position).use != Column::Use::skipped)
-        throw tenon::data::Fault(text(position) +
-                                 " is named for two uses: inputs, targets or part");
+        throw Fault(text(position) + " is named for two uses: inputs, targets or part");
       at(position).use = use;
     }
   }
 };
 
 // Whether the row at hand names the columns: no cell of it is a number. A Fault for 0, 1, 2, ...
-bool is_header(tenon::data::CsvCursor cursor);
+bool is_header(CsvCursor cursor);
 
 // `names` are empty without a header. A Fault where the request, or what was fitted, does not fit.
 ColumnPlan plan_columns(std::vector<std::string> names, int64_t width, const CsvRequest& request);

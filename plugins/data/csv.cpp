@@ -54,7 +54,7 @@ struct Csv {
     try {
       data::CsvSamples read = data::read_csv_samples(file.text(), request);
       return {read.inputs, read.targets, read.parts, read.fitted};
-    } catch (const tenon::data::Fault& fault) {
+    } catch (const data::Fault& fault) {
       file.refuse(fault);
     }
   }

@@ -7,17 +7,13 @@
 #include <limits>
 #include <memory>
 
-#include <tenon/csv.hpp>
-
 #include "cell_text.hpp"
 #include "column_plan.hpp"
+#include "csv_cursor.hpp"
 
 namespace data {
 
 using tenon::Tensor;
-using tenon::data::CsvCursor;
-using tenon::data::Fault;
-using tenon::data::Reading;
 
 MissingRule::MissingRule(const tenon::Argument& value) {
   const tenon_value held = plain_value(value);
@@ -36,7 +32,7 @@ MissingRule::MissingRule(const tenon::Argument& value) {
     return;
   }
   throw tenon::ValueError(R"(missing must be "error", "nan", "mean" or a number)" +
-                          (text.empty() ? "" : ", got " + tenon::data::quoted(text)));
+                          (text.empty() ? "" : ", got " + quoted_text(text)));
 }
 
 namespace {
@@ -162,8 +158,8 @@ class SampleReader {
         }));
     do {
       if (column == width) {
-        tenon::data::refuse_width(plan_.names, plan_.width(), plan_.width() + cursor_.count_cells(),
-                                  cursor_.row_line());
+        refuse_width(plan_.names, plan_.width(), plan_.width() + cursor_.count_cells(),
+                     cursor_.row_line());
       }
       Sink& sink = sinks_[column];
       if (sink.kind != Kind::number || !cursor_.take_number(*place(sink)))
@@ -171,8 +167,7 @@ class SampleReader {
       ++column;
     } while (cursor_.more_cells());
     if (column != width) {
-      tenon::data::refuse_width(plan_.names, plan_.width(), static_cast<int64_t>(column),
-                                cursor_.row_line());
+      refuse_width(plan_.names, plan_.width(), static_cast<int64_t>(column), cursor_.row_line());
     }
   }
 
@@ -183,20 +178,19 @@ class SampleReader {
     Column& column = plan_.at(position);
     if (has_no_value(column, text)) return take_missing(position, column, sink, text);
     if (sink.kind == Kind::coded) return take_code(position, column, sink, text);
-    switch (tenon::data::read_decimal(text, cursor_.point(), *place(sink))) {
+    switch (read_decimal(text, cursor_.point(), *place(sink))) {
       case Reading::number:
         sink.kind = Kind::number;
         return;
       case Reading::out_of_range:
-        refuse(position, tenon::data::quoted(text) + " is beyond the range of " +
+        refuse(position, quoted_text(text) + " is beyond the range of " +
                              tenon::dtype_text(tenon::dtype_of<T>()));
       case Reading::not_a_number:
         break;
     }
     if (is_infinite(text)) {
       if (request_.check_finite)
-        refuse(position,
-               tenon::data::quoted(text) + " is not finite; say check_finite=false to read it");
+        refuse(position, quoted_text(text) + " is not finite; say check_finite=false to read it");
       const T infinity = std::numeric_limits<T>::infinity();
       *place(sink) = text[0] == '-' ? -infinity : infinity;
       sink.kind = Kind::number;
@@ -215,16 +209,16 @@ class SampleReader {
   // Text in a column without a category so far.
   void take_text(int64_t position, Column& column, Sink& sink, std::string_view text) {
     if (has_decimal_comma(text)) {
-      refuse(position, tenon::data::quoted(text) +
+      refuse(position, quoted_text(text) +
                            " is not a number; if its comma is the decimal point, pass " +
                            "decimal=','");
     }
     const std::string header =
         rows_ == 0 && !header_ ? "; if the first row names the columns, pass header=true" : "";
     if (sink.kind == Kind::number)
-      refuse(position, tenon::data::quoted(text) + " is not a number" + header);
+      refuse(position, quoted_text(text) + " is not a number" + header);
     if (!column.may_code) {
-      refuse(position, tenon::data::quoted(text) +
+      refuse(position, quoted_text(text) +
                            " is not a number: name the column in categories to code " +
                            "its values, or in drop to leave it out" + header);
     }
@@ -236,10 +230,9 @@ class SampleReader {
 
   void take_code(int64_t position, Column& column, Sink& sink, std::string_view text) {
     T number = 0;
-    if (!column.named_category &&
-        (tenon::data::read_decimal(text, cursor_.point(), number) == Reading::number ||
-         has_decimal_comma(text))) {
-      refuse(position, tenon::data::quoted(text) +
+    if (!column.named_category && (read_decimal(text, cursor_.point(), number) == Reading::number ||
+                                   has_decimal_comma(text))) {
+      refuse(position, quoted_text(text) +
                            " is a number, where text was read before: name the column " +
                            "in categories to code all its values");
     }
@@ -248,8 +241,8 @@ class SampleReader {
     const size_t known = codes.values().size();
     const int64_t code = codes.code(text);
     if (code < 0)
-      refuse(position, tenon::data::quoted(text) +
-                           " is not one of the fitted values: " + list(codes.values()));
+      refuse(position,
+             quoted_text(text) + " is not one of the fitted values: " + list(codes.values()));
     if (codes.values().size() > known) take_room(position, codes, text);
     constexpr int64_t most = int64_t{1} << std::numeric_limits<T>::digits;
     if (code >= most)
@@ -269,7 +262,7 @@ class SampleReader {
 
   void take_missing(int64_t position, Column& column, Sink& sink, std::string_view text) {
     const std::string what =
-        text.empty() ? "the cell is empty" : tenon::data::quoted(text) + " is not a number";
+        text.empty() ? "the cell is empty" : quoted_text(text) + " is not a number";
     if (column.use == Column::Use::target) refuse(position, what + ": every row needs its target");
     const MissingRule& rule = request_.missing;
     if (rule.kind == MissingRule::Kind::error) {
@@ -298,7 +291,7 @@ class SampleReader {
       parts_->values()[rows_] = part;
       return;
     }
-    refuse(position, tenon::data::quoted(text) + " is not a part; train, validation and test are");
+    refuse(position, quoted_text(text) + " is not a part; train, validation and test are");
   }
 
   [[noreturn]] void refuse(int64_t position, const std::string& what) const {
@@ -308,7 +301,7 @@ class SampleReader {
     constexpr size_t most = 8;
     std::string text;
     for (size_t i = 0; i < std::min(values.size(), most); ++i)
-      text += (i == 0 ? "" : ", ") + tenon::data::quoted(values[i]);
+      text += (i == 0 ? "" : ", ") + quoted_text(values[i]);
     return text + (values.size() > most ? ", ..." : "");
   }
 
@@ -404,18 +397,18 @@ class SampleReader {
 
 CsvSamples read_csv_samples(Bytes text, const CsvRequest& request) {
   const char delimiter =
-      request.delimiter != 0 ? request.delimiter : tenon::data::find_delimiter(text, request.point);
+      request.delimiter != 0 ? request.delimiter : find_delimiter(text, request.point);
   CsvCursor cursor(text, delimiter, request.point);
   if (!cursor.next_row()) throw Fault("the file is empty, expected rows");
   const bool header = request.header ? *request.header : is_header(cursor);
   std::vector<std::string> names;
   if (header) {
-    names = tenon::data::read_header(cursor);
+    names = read_header(cursor);
     for (const std::string& name : names) check_utf8(name, "1");
     if (!cursor.next_row()) throw Fault("no row is below the header");
   }
   const auto width = header ? static_cast<int64_t>(names.size()) : CsvCursor(cursor).count_cells();
-  tenon::data::check_columns(width, cursor.row_line());
+  check_columns(width, cursor.row_line());
   ColumnPlan plan = plan_columns(std::move(names), width, request);
   const auto read = [&](auto zero) {
     return SampleReader<decltype(zero)>(std::move(text), std::move(cursor), std::move(plan),

@@ -9,11 +9,11 @@
 
 #include <sys/stat.h>
 
-#include <tenon/file_fault.hpp>
 #include <tenon/plugin.hpp>
 
 #include "byte_source.hpp"
 #include "bytes.hpp"
+#include "file_fault.hpp"
 #include "gunzip.hpp"
 
 namespace data {
@@ -53,7 +53,7 @@ class File : public ByteSource {
     }
   }
 
-  // The whole file, decompressed where it is gzipped. Throws tenon::data::Fault for broken data.
+  // The whole file, decompressed where it is gzipped. Throws Fault for broken data.
   Bytes text() const {
     Bytes bytes(size_);
     read(bytes.data(), 0, size_);
@@ -64,7 +64,7 @@ class File : public ByteSource {
     throw tenon::IOError("cannot read '" + path_ + "': " + reason);
   }
   // digits.csv:17: 64 columns where 65 were read before
-  [[noreturn]] void refuse(const tenon::data::Fault& fault) const {
+  [[noreturn]] void refuse(const Fault& fault) const {
     const std::string text =
         path_ + (fault.where().empty() ? "" : ":" + fault.where()) + ": " + fault.what();
     if (fault.truncated()) throw tenon::IOError(text);

@@ -28,18 +28,18 @@ Bytes gunzip(std::string_view bytes, int64_t most) {
     taken += in - stream.avail_in;
     written += out - stream.avail_out;
     if (written > most) {
-      throw tenon::data::Fault("it unpacks to more than " + std::to_string(most) +
-                               " bytes: unpack it with gunzip, and read that file");
+      throw Fault("it unpacks to more than " + std::to_string(most) +
+                  " bytes: unpack it with gunzip, and read that file");
     }
     if (ended) {
       // Another member may follow; zeros may, as tapes have them.
       while (taken < size && bytes[static_cast<size_t>(taken)] == '\0') ++taken;
       if (taken == size) break;
       if (!is_gzip(bytes.substr(static_cast<size_t>(taken))))
-        throw tenon::data::Fault("other data follows the compressed data");
+        throw Fault("other data follows the compressed data");
       inflateReset(&stream);
     } else if (taken == size && stream.avail_out != 0) {
-      throw tenon::data::Fault("the file ends in its compressed data", "", true);
+      throw Fault("the file ends in its compressed data", "", true);
     }
   }
   result.resize(written);

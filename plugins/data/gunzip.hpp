@@ -15,7 +15,7 @@ inline bool is_gzip(std::string_view bytes) { return bytes.substr(0, 2) == "\x1f
 inline constexpr int64_t kMostUnpacked = int64_t{4} << 30;
 
 // All members of a gzip file, one after the other; checksums are compared. Throws
-// tenon::data::Fault, also for contents of more than `most` bytes.
+// Fault, also for contents of more than `most` bytes.
 Bytes gunzip(std::string_view bytes, int64_t most = kMostUnpacked);
 
 }  // namespace data

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <set>
 
-#include <tenon/csv.hpp>
 #include <tenon/text.hpp>
 
 #include "cell_text.hpp"
+#include "csv_cursor.hpp"
 #include "file.hpp"
 
 namespace data {
@@ -46,8 +46,8 @@ int64_t class_number(const std::vector<std::string>& classes, const std::string&
                      const std::string& place) {
   const auto found = std::find(classes.begin(), classes.end(), name);
   if (found != classes.end()) return found - classes.begin();
-  throw tenon::ValueError(place + ": " + tenon::data::quoted(name) +
-                          " is not one of the fitted classes" + tenon::suggestion(name, classes));
+  throw tenon::ValueError(place + ": " + quoted_text(name) + " is not one of the fitted classes" +
+                          tenon::suggestion(name, classes));
 }
 
 tenon::Tensor no_targets(const ImageList& list) {
@@ -93,7 +93,7 @@ struct Row {
 };
 
 std::vector<Row> rows_of(const File& file, const std::string& text, bool with_targets) {
-  tenon::data::CsvCursor cursor(text, tenon::data::find_delimiter(text, '.'), '.');
+  CsvCursor cursor(text, find_delimiter(text, '.'), '.');
   const fs::path folder = fs::path(file.path()).parent_path();
   std::vector<Row> rows;
   bool first = true;
@@ -110,18 +110,16 @@ std::vector<Row> rows_of(const File& file, const std::string& text, bool with_ta
     if (header) continue;
     const std::string line = std::to_string(cursor.row_line());
     if (cells > 2 || (with_targets && cells != 2))
-      throw tenon::data::Fault("the row has " + std::to_string(cells) +
-                                   " cells, expected the name of an image and its target",
-                               line);
-    if (!is_png(name))
-      throw tenon::data::Fault(tenon::data::quoted(name) + " is not a .png file", line);
+      throw Fault("the row has " + std::to_string(cells) +
+                      " cells, expected the name of an image and its target",
+                  line);
+    if (!is_png(name)) throw Fault(quoted_text(name) + " is not a .png file", line);
     check_utf8(target, line);
     if (with_targets && target.empty())
-      throw tenon::data::Fault(
-          "the cell beside " + tenon::data::quoted(name) + " is empty, expected a target", line);
+      throw Fault("the cell beside " + quoted_text(name) + " is empty, expected a target", line);
     rows.push_back({folder / name, target, file.path() + ":" + line});
   }
-  if (rows.empty()) throw tenon::data::Fault("the list is empty, expected at least one image");
+  if (rows.empty()) throw Fault("the list is empty, expected at least one image");
   return rows;
 }
 
@@ -132,8 +130,8 @@ void take_targets(const std::vector<Row>& rows, const std::vector<std::string>& 
   bool whole = true;
   for (const Row& row : rows) {
     float number = 0;
-    if (!classes.empty() || tenon::data::read_decimal(std::string_view(row.target), '.', number) !=
-                                tenon::data::Reading::number)
+    if (!classes.empty() ||
+        read_decimal(std::string_view(row.target), '.', number) != Reading::number)
       break;
     whole = whole && number >= 0 && number == static_cast<float>(static_cast<int64_t>(number));
     numbers.push_back(number);
@@ -168,7 +166,7 @@ ImageList list_table(const std::string& path, bool with_targets,
     else
       list.targets = no_targets(list);
     return list;
-  } catch (const tenon::data::Fault& fault) {
+  } catch (const Fault& fault) {
     file.refuse(fault);
   }
 }

@@ -7,7 +7,7 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-#include <tenon/file_fault.hpp>
+#include "file_fault.hpp"
 
 namespace data {
 
@@ -31,8 +31,8 @@ class Inflater : public z_stream {
     if (status == Z_STREAM_END) return true;
     if (status == Z_MEM_ERROR) throw std::bad_alloc();
     if (status != Z_OK && status != Z_BUF_ERROR)
-      throw tenon::data::Fault("the compressed data is broken: " +
-                               std::string(msg != nullptr ? msg : "it needs a dictionary"));
+      throw Fault("the compressed data is broken: " +
+                  std::string(msg != nullptr ? msg : "it needs a dictionary"));
     return false;
   }
 };

@@ -75,7 +75,4 @@ struct WriteSafetensors {
 };
 
 }  // namespace
-TENON_OP(ReadNpz)
-TENON_OP(WriteNpz)
-TENON_OP(ReadSafetensors)
-TENON_OP(WriteSafetensors)
+TENON_OPS(ReadNpz, WriteNpz, ReadSafetensors, WriteSafetensors)

@@ -52,5 +52,4 @@ struct Safetensors : Reader<data::read_safetensors> {
 };
 
 }  // namespace
-TENON_OP(Npz)
-TENON_OP(Safetensors)
+TENON_OPS(Npz, Safetensors)

@@ -137,6 +137,4 @@ struct Denormalize {
 };
 
 }  // namespace
-TENON_OP(FitNormalize)
-TENON_OP(Normalize)
-TENON_OP(Denormalize)
+TENON_OPS(FitNormalize, Normalize, Denormalize)

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include <tenon/npy.hpp>
+#include "npy_header.hpp"
 
 namespace data {
 
@@ -12,8 +12,8 @@ using tenon::Tensor;
 
 namespace {
 
-const tenon::data::NpyType& type_of(tenon::DType dtype) {
-  if (const auto* type = tenon::data::find_npy_type(static_cast<tenon_dtype>(dtype))) return *type;
+const NpyType& type_of(tenon::DType dtype) {
+  if (const auto* type = find_npy_type(static_cast<tenon_dtype>(dtype))) return *type;
   throw tenon::TypeError(std::string(".npy files have no ") + dtype_text(dtype) +
                          "; convert the tensor to f32 with to(), or write a safetensors file");
 }
@@ -31,10 +31,10 @@ Tensor row_major(const Tensor& stored, const std::vector<int64_t>& shape) {
 }  // namespace
 
 Tensor read_npy_array(ByteStream& stream) {
-  std::string head(static_cast<size_t>(std::min(stream.size(), tenon::data::kNpyHead)), '\0');
+  std::string head(static_cast<size_t>(std::min(stream.size(), kNpyHead)), '\0');
   const auto head_size = static_cast<int64_t>(head.size());
   stream.read(head.data(), head_size);
-  const tenon::data::NpyLayout layout = tenon::data::parse_npy(head, stream.size());
+  const NpyLayout layout = parse_npy(head, stream.size());
 
   const auto rank = static_cast<int64_t>(layout.shape.size());
   std::vector<int64_t> stored = layout.shape;
@@ -53,8 +53,7 @@ Tensor read_npy_array(ByteStream& stream) {
 
 std::string npy_file(const Tensor& input) {
   const Tensor whole = tenon::contiguous_as(input, input.dtype());
-  std::string file =
-      tenon::data::npy_header(type_of(input.dtype()), input.shape().data(), input.dim());
+  std::string file = npy_header(type_of(input.dtype()), input.shape().data(), input.dim());
   if (whole.numel() > 0) {
     file.append(static_cast<const char*>(whole.view_record().data),
                 static_cast<size_t>(whole.numel() * tenon::element_size(whole.dtype())));

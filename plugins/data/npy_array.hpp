@@ -16,7 +16,7 @@ class ByteStream {
   virtual void read(char* to, int64_t count) = 0;
 };
 
-// The stream as one array. Throws tenon::data::Fault.
+// The stream as one array. Throws Fault.
 tenon::Tensor read_npy_array(ByteStream& stream);
 
 // A tensor as a .npy file has it. TypeError for a dtype that the format does not have.

@@ -129,6 +129,4 @@ struct RandomNoise {
 };
 
 }  // namespace
-TENON_OP(RandomFlip)
-TENON_OP(RandomCrop)
-TENON_OP(RandomNoise)
+TENON_OPS(RandomFlip, RandomCrop, RandomNoise)

@@ -1,6 +1,6 @@
 // data.read_csv: a table of numbers from a text file.
-#include <tenon/csv.hpp>
 
+#include "csv_cursor.hpp"
 #include "file.hpp"
 
 namespace {
@@ -25,7 +25,7 @@ struct ReadCsv {
     }
     const data::File file(path);
     try {
-      tenon::data::CsvTable table = tenon::data::parse_csv(file.text(), delimiter[0], header);
+      data::CsvTable table = data::parse_csv(file.text(), delimiter[0], header);
       const std::array<int64_t, 2> shape = {table.rows, table.columns},
                                    strides = {table.columns, 1};
       float* values = table.values.get();
@@ -34,7 +34,7 @@ struct ReadCsv {
                              tenon::IntList(strides.data(), 2), tenon::f32, values, std::free);
       table.values.release();
       return result;
-    } catch (const tenon::data::Fault& fault) {
+    } catch (const data::Fault& fault) {
       file.refuse(fault);
     }
   }

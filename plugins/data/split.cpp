@@ -199,6 +199,4 @@ struct SplitByParts {
 };
 
 }  // namespace
-TENON_OP(SplitByFraction)
-TENON_OP(StratifiedSplit)
-TENON_OP(SplitByParts)
+TENON_OPS(SplitByFraction, StratifiedSplit, SplitByParts)

@@ -23,7 +23,7 @@ struct ZipMember {
 
 // The members in the order of the file. Before one is read, every fact about it is checked: that all
 // bytes are in the file, that no two members share any, that no deflated member claims to hold more
-// than deflate can make of its bytes. Throws tenon::data::Fault.
+// than deflate can make of its bytes. Throws Fault.
 std::vector<ZipMember> read_zip(const ByteSource& source);
 
 // The contents of a member, from its beginning on.
@@ -31,7 +31,7 @@ class ZipContents {
  public:
   // Both are borrowed.
   ZipContents(const ByteSource& source, const ZipMember& member);
-  // The next `count` bytes. Throws tenon::data::Fault where the member has fewer.
+  // The next `count` bytes. Throws Fault where the member has fewer.
   void read(char* to, int64_t count);
   // After the last byte: that there are no more and that the checksum holds.
   void finish();
@@ -50,7 +50,7 @@ class ZipContents {
   uint32_t checksum_ = 0;
 };
 
-// A zip file with stored or deflated members. Throws tenon::data::Fault for what is beyond 4 GiB.
+// A zip file with stored or deflated members. Throws Fault for what is beyond 4 GiB.
 class ZipWriter {
  public:
   explicit ZipWriter(bool deflate) : deflate_(deflate) {}

@@ -158,11 +158,11 @@ struct Average : AvgPoolRules<Op, Primitives> {
 
 // Samples are large enough that f32 ones are taken; `tenon check` compares these with f64 ones, of the
 // next provider.
-struct AvgPool2d : AvgPool2dDeclaration, Average<AvgPool2d> {
+struct AvgPool2d : AvgPoolDeclaration<2>, Average<AvgPool2d> {
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 17, 12, 12]}, "kernel_size": 3, "stride": 2, "padding": 1, "count_include_pad": false, "check": {"fast_mode": true}}])";
 };
-struct AvgPool3d : AvgPool3dDeclaration, Average<AvgPool3d> {
+struct AvgPool3d : AvgPoolDeclaration<3>, Average<AvgPool3d> {
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 16, 8, 8, 8]}, "kernel_size": 2, "check": {"fast_mode": true}}])";
 };
@@ -181,6 +181,4 @@ struct AvgPoolGrad : AvgPoolGradRules<AvgPoolGrad, Primitives> {
 };
 
 }  // namespace
-TENON_OP(AvgPool2d)
-TENON_OP(AvgPool3d)
-TENON_OP(AvgPoolGrad)
+TENON_OPS(AvgPool2d, AvgPool3d, AvgPoolGrad)

@@ -437,21 +437,26 @@ struct Weight : ConvWeightRules<Op, Primitives> {
 
 // Samples are large enough that f32 ones are taken; `tenon check` compares these with f64 ones, of the
 // next provider.
-struct Conv1d : Conv1dDeclaration, Forward<Conv1d> {
-  static constexpr auto samples =
-      R"([{"input": {"shape": [2, 16, 60]}, "weight": {"shape": [16, 16, 5]}, "bias": {"shape": [16]}, "check": {"fast_mode": true}}])";
+template <int d>
+struct Conv : ConvDeclaration<d>, Forward<Conv<d>> {
+  static constexpr auto samples = family_choice<d>(
+      R"([{"input": {"shape": [2, 16, 60]}, "weight": {"shape": [16, 16, 5]}, "bias": {"shape": [16]}, "check": {"fast_mode": true}}])",
+      R"([{"input": {"shape": [2, 8, 14, 14]}, "weight": {"shape": [8, 8, 3, 3]}, "bias": {"shape": [8]}, "check": {"fast_mode": true}}])",
+      R"([{"input": {"shape": [2, 8, 6, 6, 6]}, "weight": {"shape": [8, 8, 3, 3, 3]}, "bias": {"shape": [8]}, "check": {"fast_mode": true}}])");
 };
-struct Conv1dInput : Conv1dInputDeclaration, Input<Conv1dInput> {
-  static constexpr auto samples =
-      R"([{"input_size": [2, 16, 60], "weight": {"shape": [16, 16, 5]}, "grad_output": {"shape": [2, 16, 56]}, "check": {"fast_mode": true}}])";
+template <int d>
+struct ConvInput : ConvInputDeclaration<d>, Input<ConvInput<d>> {
+  static constexpr auto samples = family_choice<d>(
+      R"([{"input_size": [2, 16, 60], "weight": {"shape": [16, 16, 5]}, "grad_output": {"shape": [2, 16, 56]}, "check": {"fast_mode": true}}])",
+      R"([{"input_size": [2, 8, 14, 14], "weight": {"shape": [8, 8, 3, 3]}, "grad_output": {"shape": [2, 8, 12, 12]}, "check": {"fast_mode": true}}])",
+      R"([{"input_size": [2, 8, 6, 6, 6], "weight": {"shape": [8, 8, 3, 3, 3]}, "grad_output": {"shape": [2, 8, 4, 4, 4]}, "check": {"fast_mode": true}}])");
 };
-struct Conv1dWeight : Conv1dWeightDeclaration, Weight<Conv1dWeight> {
-  static constexpr auto samples =
-      R"([{"input": {"shape": [2, 16, 60]}, "weight_size": [16, 16, 5], "grad_output": {"shape": [2, 16, 56]}, "check": {"fast_mode": true}}])";
-};
-struct Conv2d : Conv2dDeclaration, Forward<Conv2d> {
-  static constexpr auto samples =
-      R"([{"input": {"shape": [2, 8, 14, 14]}, "weight": {"shape": [8, 8, 3, 3]}, "bias": {"shape": [8]}, "check": {"fast_mode": true}}])";
+template <int d>
+struct ConvWeight : ConvWeightDeclaration<d>, Weight<ConvWeight<d>> {
+  static constexpr auto samples = family_choice<d>(
+      R"([{"input": {"shape": [2, 16, 60]}, "weight_size": [16, 16, 5], "grad_output": {"shape": [2, 16, 56]}, "check": {"fast_mode": true}}])",
+      R"([{"input": {"shape": [2, 8, 14, 14]}, "weight_size": [8, 8, 3, 3], "grad_output": {"shape": [2, 8, 12, 12]}, "check": {"fast_mode": true}}])",
+      R"([{"input": {"shape": [2, 8, 6, 6, 7]}, "weight_size": [8, 8, 2, 2, 2], "grad_output": {"shape": [2, 8, 5, 5, 6]}, "check": {"fast_mode": true}}])");
 };
 struct Conv2dTail : ConvTailRules<Conv2dTail, Primitives> {
   static constexpr auto samples =
@@ -468,35 +473,9 @@ struct Conv2dTail : ConvTailRules<Conv2dTail, Primitives> {
     return onednn::declined_convolution(k, Task::output);
   }
 };
-struct Conv2dInput : Conv2dInputDeclaration, Input<Conv2dInput> {
-  static constexpr auto samples =
-      R"([{"input_size": [2, 8, 14, 14], "weight": {"shape": [8, 8, 3, 3]}, "grad_output": {"shape": [2, 8, 12, 12]}, "check": {"fast_mode": true}}])";
-};
-struct Conv2dWeight : Conv2dWeightDeclaration, Weight<Conv2dWeight> {
-  static constexpr auto samples =
-      R"([{"input": {"shape": [2, 8, 14, 14]}, "weight_size": [8, 8, 3, 3], "grad_output": {"shape": [2, 8, 12, 12]}, "check": {"fast_mode": true}}])";
-};
-struct Conv3d : Conv3dDeclaration, Forward<Conv3d> {
-  static constexpr auto samples =
-      R"([{"input": {"shape": [2, 8, 6, 6, 6]}, "weight": {"shape": [8, 8, 3, 3, 3]}, "bias": {"shape": [8]}, "check": {"fast_mode": true}}])";
-};
-struct Conv3dInput : Conv3dInputDeclaration, Input<Conv3dInput> {
-  static constexpr auto samples =
-      R"([{"input_size": [2, 8, 6, 6, 6], "weight": {"shape": [8, 8, 3, 3, 3]}, "grad_output": {"shape": [2, 8, 4, 4, 4]}, "check": {"fast_mode": true}}])";
-};
-struct Conv3dWeight : Conv3dWeightDeclaration, Weight<Conv3dWeight> {
-  static constexpr auto samples =
-      R"([{"input": {"shape": [2, 8, 6, 6, 7]}, "weight_size": [8, 8, 2, 2, 2], "grad_output": {"shape": [2, 8, 5, 5, 6]}, "check": {"fast_mode": true}}])";
-};
 
 }  // namespace
-TENON_OP(Conv1d)
-TENON_OP(Conv1dInput)
-TENON_OP(Conv1dWeight)
-TENON_OP(Conv2d)
 TENON_OP(Conv2dTail)
-TENON_OP(Conv2dInput)
-TENON_OP(Conv2dWeight)
-TENON_OP(Conv3d)
-TENON_OP(Conv3dInput)
-TENON_OP(Conv3dWeight)
+TENON_OPS_1D_TO_3D(Conv)
+TENON_OPS_1D_TO_3D(ConvInput)
+TENON_OPS_1D_TO_3D(ConvWeight)

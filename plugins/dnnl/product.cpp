@@ -75,6 +75,4 @@ struct Addmm : AddmmRules<Addmm, Gemm> {
 };
 
 }  // namespace
-TENON_OP(Mm)
-TENON_OP(Bmm)
-TENON_OP(Addmm)
+TENON_OPS(Mm, Bmm, Addmm)

@@ -399,5 +399,4 @@ struct Gru : nn::GruDeclaration {
 };
 
 }  // namespace
-TENON_OP(Lstm)
-TENON_OP(Gru)
+TENON_OPS(Lstm, Gru)

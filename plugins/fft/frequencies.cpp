@@ -49,5 +49,4 @@ struct Rfftfreq {
 };
 
 }  // namespace
-TENON_OP(Fftfreq)
-TENON_OP(Rfftfreq)
+TENON_OPS(Fftfreq, Rfftfreq)

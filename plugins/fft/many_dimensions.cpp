@@ -1,11 +1,15 @@
 // Transforms along several dimensions: fftn, ifftn, rfftn and irfftn, and fft2, ifft2, rfft2 and irfft2,
 // which have the last two for their default.
+#include <type_traits>
+
+#include "shared_ops/op_family.hpp"
 #include "transform.hpp"
 
 namespace {
 
 using namespace tenon;
 using ::fft::Extent;
+using shared_ops::family_text;
 using Sizes = std::optional<IntList>;
 using Norm = std::optional<std::string_view>;
 
@@ -41,118 +45,96 @@ Tensor invert_real(const char* op, const Tensor& input, Sizes s, Sizes dim, Norm
   return tenon::fft::c2r(resized(::fft::as_complex(input), extent), extent.dims, points, scale);
 }
 
-struct Fftn {
-  static constexpr auto schema =
-      "fft.fftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None, *, Tensor(a!)? "
-      "out=None) -> Tensor";
-  static constexpr auto doc =
-      "The discrete Fourier transform along dimensions: `dim`, or the last ones that s has sizes "
-      "for, "
-      "or all. Each is cut to its size in s, or followed by zeros; -1 keeps the input's. norm as "
-      "for "
-      "fft(), with the product of the sizes.";
-  static constexpr auto samples =
-      R"([{"input": {"shape": [2, 3], "dtype": "c128"}},
-          {"input": {"shape": [2, 3, 2]}, "s": [3, 2], "dim": [0, 1], "norm": "ortho"}])";
+// Ops come in two forms: 1 takes any dimensions, 2 has the last two for its default.
+template <int form>
+using DimOf = std::conditional_t<form == 1, Sizes, IntList>;
+
+template <int form>
+struct Fft {
+  static constexpr auto name = family_text<form>("fft.fft{n|2}");
+  static constexpr auto schema = family_text<form>(
+      "fft.fft{n|2}(Tensor input, int[]? s=None, int[]{?|} dim={None|[-2, -1]}, str? norm=None, *, "
+      "Tensor(a!)? out=None) -> Tensor");
+  static constexpr auto doc = family_text<form>(
+      "{The discrete Fourier transform along dimensions: `dim`, or the last ones that s has sizes "
+      "for, or all. Each is cut to its size in s, or followed by zeros; -1 keeps the input's. norm "
+      "as for fft(), with the product of the sizes.|"
+      "fftn() along the last two dimensions, or those of dim.}");
+  static constexpr auto samples = form == 1
+                                      ? R"([{"input": {"shape": [2, 3], "dtype": "c128"}},
+          {"input": {"shape": [2, 3, 2]}, "s": [3, 2], "dim": [0, 1], "norm": "ortho"}])"
+                                      : R"([{"input": {"shape": [2, 2, 3], "dtype": "c128"}}])";
   static constexpr bool composite = true;
-  static Tensor forward(const Tensor& input, Sizes s, Sizes dim, Norm norm) {
-    return transform("fft.fftn", input, s, dim, norm, true);
-  }
-};
-struct Ifftn {
-  static constexpr auto schema =
-      "fft.ifftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None, *, Tensor(a!)? "
-      "out=None) -> Tensor";
-  static constexpr auto doc = "The inverse of fftn(); arguments as there.";
-  static constexpr auto samples = R"([{"input": {"shape": [2, 3], "dtype": "c128"}},
-                                      {"input": {"shape": [2, 3, 2]}, "s": [3, -1]}])";
-  static constexpr bool composite = true;
-  static Tensor forward(const Tensor& input, Sizes s, Sizes dim, Norm norm) {
-    return transform("fft.ifftn", input, s, dim, norm, false);
-  }
-};
-struct Rfftn {
-  static constexpr auto schema =
-      "fft.rfftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None, *, Tensor(a!)? "
-      "out=None) -> Tensor";
-  static constexpr auto doc =
-      "fftn() of real numbers without the redundant half: n / 2 + 1 points along the last of the "
-      "dimensions.";
-  static constexpr auto samples =
-      R"([{"input": {"shape": [2, 3]}}, {"input": {"shape": [4, 3, 2]}, "dim": [2, 0]}])";
-  static constexpr bool composite = true;
-  static Tensor forward(const Tensor& input, Sizes s, Sizes dim, Norm norm) {
-    return transform_real("fft.rfftn", "fft.fftn", input, s, dim, norm);
-  }
-};
-struct Irfftn {
-  static constexpr auto schema =
-      "fft.irfftn(Tensor input, int[]? s=None, int[]? dim=None, str? norm=None, *, Tensor(a!)? "
-      "out=None) -> Tensor";
-  static constexpr auto doc =
-      "The inverse of rfftn(). The last size of s is that of the result: 2 (m - 1) of m points "
-      "when "
-      "it is left out.";
-  static constexpr auto samples =
-      R"([{"input": {"shape": [2, 3], "dtype": "c128"}},
-          {"input": {"shape": [3, 2, 2], "dtype": "c128"}, "s": [2, 5], "dim": [1, 0]}])";
-  static constexpr bool composite = true;
-  static Tensor forward(const Tensor& input, Sizes s, Sizes dim, Norm norm) {
-    return invert_real("fft.irfftn", input, s, dim, norm);
+  static Tensor forward(const Tensor& input, Sizes s, DimOf<form> dim, Norm norm) {
+    return transform(name, input, s, dim, norm, true);
   }
 };
 
-struct Fft2 {
-  static constexpr auto schema =
-      "fft.fft2(Tensor input, int[]? s=None, int[] dim=[-2, -1], str? norm=None, *, Tensor(a!)? "
-      "out=None) -> Tensor";
-  static constexpr auto doc = "fftn() along the last two dimensions, or those of dim.";
-  static constexpr auto samples = R"([{"input": {"shape": [2, 2, 3], "dtype": "c128"}}])";
+template <int form>
+struct Ifft {
+  static constexpr auto name = family_text<form>("fft.ifft{n|2}");
+  static constexpr auto schema = family_text<form>(
+      "fft.ifft{n|2}(Tensor input, int[]? s=None, int[]{?|} dim={None|[-2, -1]}, str? norm=None, "
+      "*, Tensor(a!)? out=None) -> Tensor");
+  static constexpr auto doc = family_text<form>(
+      "{The inverse of fftn(); arguments as there.|"
+      "ifftn() along the last two dimensions, or those of dim.}");
+  static constexpr auto samples = form == 1
+                                      ? R"([{"input": {"shape": [2, 3], "dtype": "c128"}},
+                                      {"input": {"shape": [2, 3, 2]}, "s": [3, -1]}])"
+                                      : R"([{"input": {"shape": [2, 2, 3], "dtype": "c128"}}])";
   static constexpr bool composite = true;
-  static Tensor forward(const Tensor& input, Sizes s, IntList dim, Norm norm) {
-    return transform("fft.fft2", input, s, dim, norm, true);
+  static Tensor forward(const Tensor& input, Sizes s, DimOf<form> dim, Norm norm) {
+    return transform(name, input, s, dim, norm, false);
   }
 };
-struct Ifft2 {
-  static constexpr auto schema =
-      "fft.ifft2(Tensor input, int[]? s=None, int[] dim=[-2, -1], str? norm=None, *, Tensor(a!)? "
-      "out=None) -> Tensor";
-  static constexpr auto doc = "ifftn() along the last two dimensions, or those of dim.";
-  static constexpr auto samples = R"([{"input": {"shape": [2, 2, 3], "dtype": "c128"}}])";
+
+template <int form>
+struct Rfft {
+  static constexpr auto name = family_text<form>("fft.rfft{n|2}");
+  static constexpr auto schema = family_text<form>(
+      "fft.rfft{n|2}(Tensor input, int[]? s=None, int[]{?|} dim={None|[-2, -1]}, str? norm=None, "
+      "*, Tensor(a!)? out=None) -> Tensor");
+  static constexpr auto doc = family_text<form>(
+      "{fftn() of real numbers without the redundant half: n / 2 + 1 points along the last of the "
+      "dimensions.|rfftn() along the last two dimensions, or those of dim.}");
+  static constexpr auto samples =
+      form == 1
+          ? R"([{"input": {"shape": [2, 3]}}, {"input": {"shape": [4, 3, 2]}, "dim": [2, 0]}])"
+          : R"([{"input": {"shape": [2, 2, 3]}}])";
   static constexpr bool composite = true;
-  static Tensor forward(const Tensor& input, Sizes s, IntList dim, Norm norm) {
-    return transform("fft.ifft2", input, s, dim, norm, false);
+  static Tensor forward(const Tensor& input, Sizes s, DimOf<form> dim, Norm norm) {
+    return transform_real(name, Fft<form>::name, input, s, dim, norm);
   }
 };
-struct Rfft2 {
-  static constexpr auto schema =
-      "fft.rfft2(Tensor input, int[]? s=None, int[] dim=[-2, -1], str? norm=None, *, Tensor(a!)? "
-      "out=None) -> Tensor";
-  static constexpr auto doc = "rfftn() along the last two dimensions, or those of dim.";
-  static constexpr auto samples = R"([{"input": {"shape": [2, 2, 3]}}])";
+
+template <int form>
+struct Irfft {
+  static constexpr auto name = family_text<form>("fft.irfft{n|2}");
+  static constexpr auto schema = family_text<form>(
+      "fft.irfft{n|2}(Tensor input, int[]? s=None, int[]{?|} dim={None|[-2, -1]}, str? norm=None, "
+      "*, Tensor(a!)? out=None) -> Tensor");
+  static constexpr auto doc = family_text<form>(
+      "{The inverse of rfftn(). The last size of s is that of the result: 2 (m - 1) of m points "
+      "when it is left out.|irfftn() along the last two dimensions, or those of dim.}");
+  static constexpr auto samples = form == 1
+                                      ? R"([{"input": {"shape": [2, 3], "dtype": "c128"}},
+          {"input": {"shape": [3, 2, 2], "dtype": "c128"}, "s": [2, 5], "dim": [1, 0]}])"
+                                      : R"([{"input": {"shape": [2, 2, 3], "dtype": "c128"}}])";
   static constexpr bool composite = true;
-  static Tensor forward(const Tensor& input, Sizes s, IntList dim, Norm norm) {
-    return transform_real("fft.rfft2", "fft.fft2", input, s, dim, norm);
+  static Tensor forward(const Tensor& input, Sizes s, DimOf<form> dim, Norm norm) {
+    return invert_real(name, input, s, dim, norm);
   }
 };
-struct Irfft2 {
-  static constexpr auto schema =
-      "fft.irfft2(Tensor input, int[]? s=None, int[] dim=[-2, -1], str? norm=None, *, Tensor(a!)? "
-      "out=None) -> Tensor";
-  static constexpr auto doc = "irfftn() along the last two dimensions, or those of dim.";
-  static constexpr auto samples = R"([{"input": {"shape": [2, 2, 3], "dtype": "c128"}}])";
-  static constexpr bool composite = true;
-  static Tensor forward(const Tensor& input, Sizes s, IntList dim, Norm norm) {
-    return invert_real("fft.irfft2", input, s, dim, norm);
-  }
-};
+
+using Fftn = Fft<1>;
+using Fft2 = Fft<2>;
+using Ifftn = Ifft<1>;
+using Ifft2 = Ifft<2>;
+using Rfftn = Rfft<1>;
+using Rfft2 = Rfft<2>;
+using Irfftn = Irfft<1>;
+using Irfft2 = Irfft<2>;
 
 }  // namespace
-TENON_OP(Fftn)
-TENON_OP(Ifftn)
-TENON_OP(Rfftn)
-TENON_OP(Irfftn)
-TENON_OP(Fft2)
-TENON_OP(Ifft2)
-TENON_OP(Rfft2)
-TENON_OP(Irfft2)
+TENON_OPS(Fftn, Fft2, Ifftn, Ifft2, Rfftn, Rfft2, Irfftn, Irfft2)

@@ -104,7 +104,4 @@ struct Irfft {
 };
 
 }  // namespace
-TENON_OP(Fft)
-TENON_OP(Ifft)
-TENON_OP(Rfft)
-TENON_OP(Irfft)
+TENON_OPS(Fft, Ifft, Rfft, Irfft)

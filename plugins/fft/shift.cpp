@@ -45,5 +45,4 @@ struct Ifftshift {
 };
 
 }  // namespace
-TENON_OP(Fftshift)
-TENON_OP(Ifftshift)
+TENON_OPS(Fftshift, Ifftshift)

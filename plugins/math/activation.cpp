@@ -4,6 +4,8 @@
 #include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
+#include "float_op.hpp"
+
 namespace {
 
 using namespace tenon;
@@ -46,69 +48,48 @@ std::complex<T> logistic(std::complex<T> x) {
   return (x.real() < 0 ? decay : std::complex<T>(1)) / (T{1} + decay);
 }
 
-struct Sigmoid {
+struct Sigmoid : FloatOp {
   static constexpr auto schema = "sigmoid(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "1 / (1 + exp(-input)).";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return logistic(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) {
     const Tensor y = c.result();
     return g * conjugate(y) * conjugate(1 - y);
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Tanh {
+struct Tanh : FloatOp {
   static constexpr auto schema = "tanh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The hyperbolic tangent.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::tanh(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) {
     return g * conjugate(1 - square(c.result()));
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Sinh {
+struct Sinh : FloatOp {
   static constexpr auto schema = "sinh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The hyperbolic sine.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::sinh(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Sinh>& c, const Tensor& g) {
     return g * conjugate(cosh(c["input"_arg]));
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Cosh {
+struct Cosh : FloatOp {
   static constexpr auto schema = "cosh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The hyperbolic cosine.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::cosh(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Cosh>& c, const Tensor& g) {
     return g * conjugate(sinh(c["input"_arg]));
   }
-  static constexpr auto jvp = pointwise;
 };
 
 }  // namespace
 
-TENON_OP(Relu)
 TENON_OP(ReluBackward)
-TENON_OP(Sigmoid)
-TENON_OP(Tanh)
-TENON_OP(Sinh)
-TENON_OP(Cosh)
-TENON_IN_PLACE_OP(Relu)
-TENON_IN_PLACE_OP(Sigmoid)
-TENON_IN_PLACE_OP(Tanh)
-TENON_IN_PLACE_OP(Sinh)
-TENON_IN_PLACE_OP(Cosh)
+TENON_OPS_WITH_IN_PLACE(Relu, Sigmoid, Tanh, Sinh, Cosh)

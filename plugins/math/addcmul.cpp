@@ -2,6 +2,7 @@
 #include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
+#include "float_op.hpp"
 #include "wrapping.hpp"
 
 namespace {
@@ -20,42 +21,37 @@ struct Addcmul {
   static constexpr auto saves = "tensor2 for tensor1, tensor1 for tensor2";
   static std::array<Tensor, 3> backward(ContextOf<Addcmul>& c, const Tensor& g) {
     const Scalar value = c["value"_arg];
-    return {c.needs_input_grad("input"_arg) ? g : Tensor(),
-            c.needs_input_grad("tensor1"_arg) ? g * conjugate(c["tensor2"_arg]) * value : Tensor(),
-            c.needs_input_grad("tensor2"_arg) ? g * conjugate(c["tensor1"_arg]) * value : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return g; },
+        "tensor1"_arg = [&] { return g * conjugate(c["tensor2"_arg]) * value; },
+        "tensor2"_arg = [&] { return g * conjugate(c["tensor1"_arg]) * value; });
   }
   static constexpr auto jvp = pointwise;
 };
 
-struct Addcdiv {
+struct Addcdiv : FloatOp {
   static constexpr auto schema =
       "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!)? "
       "out=None) -> Tensor";
   static constexpr auto doc =
       "input + value * tensor1 / tensor2, a true division: integers give f32.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto input, auto a, auto b, auto value) {
     return input + value * (a / b);
   };
   static constexpr auto saves = "tensor1 for tensor2, tensor2 for tensor1, tensor2 for tensor2";
   static std::array<Tensor, 3> backward(ContextOf<Addcdiv>& c, const Tensor& g) {
     const Scalar value = c["value"_arg];
-    std::array<Tensor, 3> gradients;
-    if (c.needs_input_grad("input"_arg)) gradients[0] = g;
-    if (c.needs_input_grad("tensor1"_arg)) gradients[1] = g * value / conjugate(c["tensor2"_arg]);
-    if (c.needs_input_grad("tensor2"_arg)) {
-      const Tensor& divisor = c["tensor2"_arg];
-      gradients[2] = -g * value / conjugate(divisor) * conjugate(div(c["tensor1"_arg], divisor));
-    }
-    return gradients;
+    return needed_gradients(
+        c, "input"_arg = [&] { return g; },
+        "tensor1"_arg = [&] { return g * value / conjugate(c["tensor2"_arg]); },
+        "tensor2"_arg =
+            [&] {
+              const Tensor& divisor = c["tensor2"_arg];
+              return -g * value / conjugate(divisor) * conjugate(div(c["tensor1"_arg], divisor));
+            });
   }
-  static constexpr auto jvp = pointwise;
 };
 
 }  // namespace
 
-TENON_OP(Addcmul)
-TENON_OP(Addcdiv)
-TENON_IN_PLACE_OP(Addcmul)
-TENON_IN_PLACE_OP(Addcdiv)
+TENON_OPS_WITH_IN_PLACE(Addcmul, Addcdiv)

@@ -293,9 +293,5 @@ struct TakeAlongDim {
 
 }  // namespace
 
-TENON_OP(Nonzero)
-TENON_OP(Index)
-TENON_OP(IndexPut)
-TENON_OP(MaskedSelect)
-TENON_OP(TakeAlongDim)
-TENON_IN_PLACE_OP(IndexPut)
+TENON_OPS(Nonzero, Index, MaskedSelect, TakeAlongDim)
+TENON_OPS_WITH_IN_PLACE(IndexPut)

@@ -97,6 +97,4 @@ struct Aminmax {
 
 }  // namespace
 
-TENON_OP(Amax)
-TENON_OP(Amin)
-TENON_OP(Aminmax)
+TENON_OPS(Amax, Amin, Aminmax)

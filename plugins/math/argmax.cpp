@@ -246,7 +246,4 @@ struct Argmin {
 
 }  // namespace
 
-TENON_OP(Max)
-TENON_OP(Min)
-TENON_OP(Argmax)
-TENON_OP(Argmin)
+TENON_OPS(Max, Min, Argmax, Argmin)

@@ -2,6 +2,7 @@
 #include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
+#include "float_op.hpp"
 #include "operand.hpp"
 #include "wrapping.hpp"
 
@@ -19,8 +20,8 @@ struct Add {
     return wrapping(input) + wrapping(alpha) * wrapping(other);
   };
   static std::array<Tensor, 2> backward(ContextOf<Add>& c, const Tensor& g) {
-    return {c.needs_input_grad("input"_arg) ? g : Tensor(),
-            c.needs_input_grad("other"_arg) ? g * c["alpha"_arg] : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return g; }, "other"_arg = [&] { return g * c["alpha"_arg]; });
   }
   static constexpr auto jvp = pointwise;
 };
@@ -35,8 +36,9 @@ struct Sub {
     return wrapping(input) - wrapping(alpha) * wrapping(other);
   };
   static std::array<Tensor, 2> backward(ContextOf<Sub>& c, const Tensor& g) {
-    return {c.needs_input_grad("input"_arg) ? g : Tensor(),
-            c.needs_input_grad("other"_arg) ? g * -c["alpha"_arg].to<double>() : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return g; },
+        "other"_arg = [&] { return g * -c["alpha"_arg].to<double>(); });
   }
   static constexpr auto jvp = pointwise;
 };
@@ -51,38 +53,28 @@ struct Mul {
   };
   static constexpr auto saves = "other for input, input for other";
   static std::array<Tensor, 2> backward(ContextOf<Mul>& c, const Tensor& g) {
-    return {c.needs_input_grad("input"_arg) ? times_conjugate(g, c["other"_arg]) : Tensor(),
-            c.needs_input_grad("other"_arg) ? times_conjugate(g, c["input"_arg]) : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return times_conjugate(g, c["other"_arg]); },
+        "other"_arg = [&] { return times_conjugate(g, c["input"_arg]); });
   }
   static constexpr auto jvp = pointwise;
 };
 
-struct Div {
+struct Div : FloatOp {
   static constexpr auto schema =
       "div(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "input / other as a floating or complex number; by zero gives an infinity or NaN.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto input, auto other) { return input / other; };
   static constexpr auto saves = "other, input for other";
   static std::array<Tensor, 2> backward(ContextOf<Div>& c, const Tensor& g) {
     const Tensor quotient = over_conjugate(g, c["other"_arg]);
-    return {c.needs_input_grad("input"_arg) ? quotient : Tensor(),
-            c.needs_input_grad("other"_arg)
-                ? -quotient * conjugate(div(c["input"_arg], c["other"_arg]))
-                : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return quotient; },
+        "other"_arg = [&] { return -quotient * conjugate(div(c["input"_arg], c["other"_arg])); });
   }
-  static constexpr auto jvp = pointwise;
 };
 
 }  // namespace
 
-TENON_OP(Add)
-TENON_OP(Sub)
-TENON_OP(Mul)
-TENON_OP(Div)
-TENON_IN_PLACE_OP(Add)
-TENON_IN_PLACE_OP(Sub)
-TENON_IN_PLACE_OP(Mul)
-TENON_IN_PLACE_OP(Div)
+TENON_OPS_WITH_IN_PLACE(Add, Sub, Mul, Div)

@@ -130,19 +130,19 @@ struct AsStridedScatter {
     c.stash(Layout{Shape(input.shape()), Shape(input.strides()), input.is_contiguous()});
     return write(input, src, size, stride, storage_offset);
   }
-  static std::tuple<Tensor, Tensor> backward(ContextOf<AsStridedScatter>& c, const Tensor& g) {
+  static std::array<Tensor, 2> backward(ContextOf<AsStridedScatter>& c, const Tensor& g) {
     const Layout& layout = c.stash<Layout>();
     const auto size = c["size"_arg], stride = c["stride"_arg];
     const auto offset = c["storage_offset"_arg];
     const Tensor like_input = lay_out(g, layout);
-    std::tuple<Tensor, Tensor> result;
-    if (c.needs_input_grad("input"_arg)) {
-      std::get<0>(result) =
-          as_strided_scatter(like_input, expanded_zeros(size, g.dtype()), size, stride, offset);
-    }
-    if (c.needs_input_grad("src"_arg))
-      std::get<1>(result) = like_input.as_strided(size, stride, offset);
-    return result;
+    return needed_gradients(
+        c,
+        "input"_arg =
+            [&] {
+              const Tensor nothing = expanded_zeros(size, g.dtype());
+              return as_strided_scatter(like_input, nothing, size, stride, offset);
+            },
+        "src"_arg = [&] { return like_input.as_strided(size, stride, offset); });
   }
   static Tensor jvp(ContextOf<AsStridedScatter>& c, TensorList tangents) {
     if (!is_differentiable(c.result().dtype())) return {};
@@ -174,5 +174,4 @@ struct AsStridedScatter {
 
 }  // namespace
 
-TENON_OP(AsStrided)
-TENON_OP(AsStridedScatter)
+TENON_OPS(AsStrided, AsStridedScatter)

@@ -66,5 +66,4 @@ struct Clamp {
 
 }  // namespace
 
-TENON_OP(Clamp)
-TENON_IN_PLACE_OP(Clamp)
+TENON_OPS_WITH_IN_PLACE(Clamp)

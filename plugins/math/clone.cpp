@@ -57,6 +57,4 @@ struct To {
 
 }  // namespace
 
-TENON_OP(Clone)
-TENON_OP(Contiguous)
-TENON_OP(To)
+TENON_OPS(Clone, Contiguous, To)

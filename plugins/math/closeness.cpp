@@ -58,6 +58,4 @@ struct Equal {
 
 }  // namespace
 
-TENON_OP(Isclose)
-TENON_OP(Allclose)
-TENON_OP(Equal)
+TENON_OPS(Isclose, Allclose, Equal)

@@ -95,18 +95,5 @@ struct Isfinite : Comparison {
 
 }  // namespace
 
-TENON_OP(Eq)
-TENON_OP(Ne)
-TENON_OP(Lt)
-TENON_OP(Le)
-TENON_OP(Gt)
-TENON_OP(Ge)
-TENON_OP(Isnan)
-TENON_OP(Isinf)
-TENON_OP(Isfinite)
-TENON_IN_PLACE_OP(Eq)
-TENON_IN_PLACE_OP(Ne)
-TENON_IN_PLACE_OP(Lt)
-TENON_IN_PLACE_OP(Le)
-TENON_IN_PLACE_OP(Gt)
-TENON_IN_PLACE_OP(Ge)
+TENON_OPS(Isnan, Isinf, Isfinite)
+TENON_OPS_WITH_IN_PLACE(Eq, Ne, Lt, Le, Gt, Ge)

@@ -200,13 +200,5 @@ struct Polar {
 
 }  // namespace
 
-TENON_OP(Real)
-TENON_OP(Imag)
-TENON_OP(ViewAsReal)
-TENON_OP(ViewAsComplex)
-TENON_OP(ConjPhysical)
-TENON_OP(Conj)
-TENON_OP(Angle)
-TENON_OP(Complex)
-TENON_OP(Polar)
-TENON_IN_PLACE_OP(ConjPhysical)
+TENON_OPS(Real, Imag, ViewAsReal, ViewAsComplex, Conj, Angle, Complex, Polar)
+TENON_OPS_WITH_IN_PLACE(ConjPhysical)

@@ -125,5 +125,4 @@ struct Stack {
 
 }  // namespace
 
-TENON_OP(Cat)
-TENON_OP(Stack)
+TENON_OPS(Cat, Stack)

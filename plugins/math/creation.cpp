@@ -126,11 +126,4 @@ struct Eye {
 
 }  // namespace
 
-TENON_OP(Empty)
-TENON_OP(Zeros)
-TENON_OP(Ones)
-TENON_OP(Full)
-TENON_OP(ZerosLike)
-TENON_OP(OnesLike)
-TENON_OP(FullLike)
-TENON_OP(Eye)
+TENON_OPS(Empty, Zeros, Ones, Full, ZerosLike, OnesLike, FullLike, Eye)

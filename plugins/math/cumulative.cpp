@@ -370,10 +370,5 @@ struct Cummin {
 
 }  // namespace
 
-TENON_OP(Cumsum)
-TENON_OP(Cumprod)
-TENON_OP(Logcumsumexp)
-TENON_OP(Cummax)
-TENON_OP(Cummin)
-TENON_IN_PLACE_OP(Cumsum)
-TENON_IN_PLACE_OP(Cumprod)
+TENON_OPS(Logcumsumexp, Cummax, Cummin)
+TENON_OPS_WITH_IN_PLACE(Cumsum, Cumprod)

@@ -117,6 +117,4 @@ struct Diag {
 
 }  // namespace
 
-TENON_OP(Diagonal)
-TENON_OP(DiagonalBackward)
-TENON_OP(Diag)
+TENON_OPS(Diagonal, DiagonalBackward, Diag)

@@ -84,5 +84,4 @@ struct Trapezoid {
 
 }  // namespace
 
-TENON_OP(Diff)
-TENON_OP(Trapezoid)
+TENON_OPS(Diff, Trapezoid)

@@ -55,8 +55,9 @@ struct FloorDivide {
     return floor_quotient(input, other);
   };
   static std::array<Tensor, 2> backward(ContextOf<FloorDivide>& c, const Tensor& g) {
-    return {c.needs_input_grad("input"_arg) ? zeros_like(g) : Tensor(),
-            c.needs_input_grad("other"_arg) ? zeros_like(g) : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return zeros_like(g); },
+        "other"_arg = [&] { return zeros_like(g); });
   }
   static constexpr auto jvp = pointwise;
 };
@@ -70,9 +71,9 @@ struct Remainder {
   static constexpr auto element = [](auto input, auto other) { return remainder_of(input, other); };
   static constexpr auto saves = "input for other, other";
   static std::array<Tensor, 2> backward(ContextOf<Remainder>& c, const Tensor& g) {
-    return {c.needs_input_grad("input"_arg) ? g : Tensor(),
-            c.needs_input_grad("other"_arg) ? -g * floor_divide(c["input"_arg], c["other"_arg])
-                                            : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return g; },
+        "other"_arg = [&] { return -g * floor_divide(c["input"_arg], c["other"_arg]); });
   }
   static constexpr auto jvp = pointwise;
 };
@@ -110,9 +111,4 @@ struct Fmod {
 
 }  // namespace
 
-TENON_OP(FloorDivide)
-TENON_OP(Remainder)
-TENON_OP(Fmod)
-TENON_IN_PLACE_OP(FloorDivide)
-TENON_IN_PLACE_OP(Remainder)
-TENON_IN_PLACE_OP(Fmod)
+TENON_OPS_WITH_IN_PLACE(FloorDivide, Remainder, Fmod)

@@ -4,6 +4,8 @@
 
 #include <tenon/plugin.hpp>
 
+#include "float_op.hpp"
+
 namespace {
 
 using namespace tenon;
@@ -32,35 +34,30 @@ TENON_INLINE double inverse_of(double y) {
   return y == 1 ? std::numeric_limits<double>::infinity() : x;
 }
 
-struct Erf {
+struct Erf : RealFloatOp {
   static constexpr auto schema = "erf(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The error function.";
-  static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return kernel::erf(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Erf>& c, const Tensor& g) {
     return g * exp(-square(c["input"_arg])) * two_over_root_pi;
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Erfc {
+struct Erfc : RealFloatOp {
   static constexpr auto schema = "erfc(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "1 - erf(input), accurate where erf is nearly 1.";
-  static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return kernel::erfc(static_cast<double>(x)); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Erfc>& c, const Tensor& g) {
     return g * exp(-square(c["input"_arg])) * -two_over_root_pi;
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Erfinv {
+struct Erfinv : RealFloatOp {
   static constexpr auto schema = "erfinv(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The number whose error function is input; infinite for -1 and 1, NaN beyond them.";
-  static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) {
     const auto y = static_cast<double>(x);
     return std::copysign(inverse_of(std::fabs(y)), y);
@@ -69,14 +66,8 @@ struct Erfinv {
   static Tensor backward(Context& c, const Tensor& g) {
     return g * exp(square(c.result())) * (1 / two_over_root_pi);
   }
-  static constexpr auto jvp = pointwise;
 };
 
 }  // namespace
 
-TENON_OP(Erf)
-TENON_OP(Erfc)
-TENON_OP(Erfinv)
-TENON_IN_PLACE_OP(Erf)
-TENON_IN_PLACE_OP(Erfc)
-TENON_IN_PLACE_OP(Erfinv)
+TENON_OPS_WITH_IN_PLACE(Erf, Erfc, Erfinv)

@@ -65,5 +65,4 @@ struct ExpandAs {
 
 }  // namespace
 
-TENON_OP(Expand)
-TENON_OP(ExpandAs)
+TENON_OPS(Expand, ExpandAs)

@@ -2,113 +2,81 @@
 #include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
+#include "float_op.hpp"
+
 namespace {
 
 using namespace tenon;
 
 constexpr double ln2 = 0.693147180559945309417, ln10 = 2.30258509299404568402;
 
-struct Exp {
+struct Exp : FloatOp {
   static constexpr auto schema = "exp(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "e to the power of input.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::exp(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) { return g * conjugate(c.result()); }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Exp2 {
+struct Exp2 : FloatOp {
   static constexpr auto schema = "exp2(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "2 to the power of input.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::exp2(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) { return g * conjugate(c.result()) * ln2; }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Expm1 {
+struct Expm1 : FloatOp {
   static constexpr auto schema = "expm1(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "exp(input) - 1, accurate near 0.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::expm1(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) { return g * conjugate(c.result() + 1); }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Log {
+struct Log : FloatOp {
   static constexpr auto schema = "log(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The natural logarithm; -inf for 0, NaN for negative numbers. Of complex numbers the one "
       "whose "
       "imaginary part is in [-pi, pi].";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::log(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Log>& c, const Tensor& g) {
     return g / conjugate(c["input"_arg]);
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Log2 {
+struct Log2 : FloatOp {
   static constexpr auto schema = "log2(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The logarithm to base 2.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::log2(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Log2>& c, const Tensor& g) {
     return g / conjugate(c["input"_arg] * ln2);
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Log10 {
+struct Log10 : FloatOp {
   static constexpr auto schema = "log10(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The logarithm to base 10.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::log10(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Log10>& c, const Tensor& g) {
     return g / conjugate(c["input"_arg] * ln10);
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Log1p {
+struct Log1p : FloatOp {
   static constexpr auto schema = "log1p(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "log(1 + input), accurate near 0.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::log1p(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Log1p>& c, const Tensor& g) {
     return g / conjugate(c["input"_arg] + 1);
   }
-  static constexpr auto jvp = pointwise;
 };
 
 }  // namespace
 
-TENON_OP(Exp)
-TENON_OP(Exp2)
-TENON_OP(Expm1)
-TENON_OP(Log)
-TENON_OP(Log2)
-TENON_OP(Log10)
-TENON_OP(Log1p)
-TENON_IN_PLACE_OP(Exp)
-TENON_IN_PLACE_OP(Exp2)
-TENON_IN_PLACE_OP(Expm1)
-TENON_IN_PLACE_OP(Log)
-TENON_IN_PLACE_OP(Log2)
-TENON_IN_PLACE_OP(Log10)
-TENON_IN_PLACE_OP(Log1p)
+TENON_OPS_WITH_IN_PLACE(Exp, Exp2, Expm1, Log, Log2, Log10, Log1p)

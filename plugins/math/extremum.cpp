@@ -15,8 +15,9 @@ Tensor share_ties(const Argument& a, const Argument& b, const Tensor& g) {
 // As PyTorch has it: where both are equal, or both NaN, the gradient is that of input alone.
 template <class Op>
 std::array<Tensor, 2> choose(ContextOf<Op>& c, const Tensor& g, const Tensor& first) {
-  return {c.needs_input_grad("input"_arg) ? where(first, g, 0) : Tensor(),
-          c.needs_input_grad("other"_arg) ? where(first, 0, g) : Tensor()};
+  return needed_gradients(
+      c, "input"_arg = [&] { return where(first, g, 0); },
+      "other"_arg = [&] { return where(first, 0, g); });
 }
 
 struct Maximum {
@@ -30,8 +31,9 @@ struct Maximum {
   static std::array<Tensor, 2> backward(ContextOf<Maximum>& c, const Tensor& g) {
     const Argument a = c["input"_arg], b = c["other"_arg];
     const Tensor shared = share_ties(a, b, g);
-    return {c.needs_input_grad("input"_arg) ? masked_fill(shared, lt(a, b), 0) : Tensor(),
-            c.needs_input_grad("other"_arg) ? masked_fill(shared, gt(a, b), 0) : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return masked_fill(shared, lt(a, b), 0); },
+        "other"_arg = [&] { return masked_fill(shared, gt(a, b), 0); });
   }
   static constexpr auto jvp = pointwise;
 };
@@ -47,8 +49,9 @@ struct Minimum {
   static std::array<Tensor, 2> backward(ContextOf<Minimum>& c, const Tensor& g) {
     const Argument a = c["input"_arg], b = c["other"_arg];
     const Tensor shared = share_ties(a, b, g);
-    return {c.needs_input_grad("input"_arg) ? masked_fill(shared, gt(a, b), 0) : Tensor(),
-            c.needs_input_grad("other"_arg) ? masked_fill(shared, lt(a, b), 0) : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return masked_fill(shared, gt(a, b), 0); },
+        "other"_arg = [&] { return masked_fill(shared, lt(a, b), 0); });
   }
   static constexpr auto jvp = pointwise;
 };
@@ -89,7 +92,4 @@ struct Fmin {
 
 }  // namespace
 
-TENON_OP(Maximum)
-TENON_OP(Minimum)
-TENON_OP(Fmax)
-TENON_OP(Fmin)
+TENON_OPS(Maximum, Minimum, Fmax, Fmin)

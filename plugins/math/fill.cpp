@@ -46,6 +46,4 @@ struct Copy_ {
 
 }  // namespace
 
-TENON_OP(Fill_)
-TENON_OP(Zero_)
-TENON_OP(Copy_)
+TENON_OPS(Fill_, Zero_, Copy_)

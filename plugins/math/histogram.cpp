@@ -108,5 +108,4 @@ struct Histc {
 
 }  // namespace
 
-TENON_OP(Bincount)
-TENON_OP(Histc)
+TENON_OPS(Bincount, Histc)

@@ -3,6 +3,8 @@
 #include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
+#include "float_op.hpp"
+
 namespace {
 
 using namespace tenon;
@@ -16,25 +18,20 @@ std::complex<double> wide(std::complex<T> x) {
   return static_cast<std::complex<double>>(x);
 }
 
-struct Asinh {
+struct Asinh : FloatOp {
   static constexpr auto schema = "asinh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The number whose hyperbolic sine is input.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::asinh(wide(x)); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Asinh>& c, const Tensor& g) {
     return g * conjugate(rsqrt(square(c["input"_arg]) + 1));
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Acosh {
+struct Acosh : FloatOp {
   static constexpr auto schema = "acosh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The number of [0, inf] whose hyperbolic cosine is input; NaN below 1.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::acosh(wide(x)); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Acosh>& c, const Tensor& g) {
@@ -43,29 +40,20 @@ struct Acosh {
     if (is_complex(x.dtype())) return g * conjugate(rsqrt(x - 1) * rsqrt(x + 1));
     return g * rsqrt((x - 1) * (x + 1));  // near 1 the square of x would lose digits
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Atanh {
+struct Atanh : FloatOp {
   static constexpr auto schema = "atanh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The number whose hyperbolic tangent is input; infinite for -1 and 1, NaN beyond them.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::atanh(wide(x)); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Atanh>& c, const Tensor& g) {
     const Tensor& x = c["input"_arg];
     return g / conjugate((1 - x) * (1 + x));
   }
-  static constexpr auto jvp = pointwise;
 };
 
 }  // namespace
 
-TENON_OP(Asinh)
-TENON_OP(Acosh)
-TENON_OP(Atanh)
-TENON_IN_PLACE_OP(Asinh)
-TENON_IN_PLACE_OP(Acosh)
-TENON_IN_PLACE_OP(Atanh)
+TENON_OPS_WITH_IN_PLACE(Asinh, Acosh, Atanh)

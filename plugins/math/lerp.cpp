@@ -2,6 +2,7 @@
 #include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
+#include "float_op.hpp"
 #include "operand.hpp"
 
 namespace {
@@ -17,13 +18,11 @@ bool is_small(std::complex<T> weight) {
   return std::norm(weight) < T{0.25};
 }
 
-struct Lerp {
+struct Lerp : FloatOp {
   static constexpr auto schema =
       "lerp(Tensor input, Tensor end, Tensor|Scalar weight, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "input + weight * (end - input); exactly end where weight is 1. Integers give f32.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto input, auto end, auto weight) {
     const auto way = end - input;
     // From the nearer end, which is then met exactly.
@@ -33,17 +32,16 @@ struct Lerp {
   static std::array<Tensor, 3> backward(ContextOf<Lerp>& c, const Tensor& g) {
     std::array<Tensor, 3> gradients;
     const Tensor weight = operand_as(c["weight"_arg], g.dtype());
-    if (c.needs_input_grad("input"_arg)) gradients[0] = g * conjugate(1 - weight);
-    if (c.needs_input_grad("end"_arg)) gradients[1] = g * conjugate(weight);
-    if (c.needs_input_grad("weight"_arg)) {
-      gradients[2] = g * conjugate(c["end"_arg].to(g.dtype()) - c["input"_arg].to(g.dtype()));
-    }
-    return gradients;
+    return needed_gradients(
+        c, "input"_arg = [&] { return g * conjugate(1 - weight); },
+        "end"_arg = [&] { return g * conjugate(weight); },
+        "weight"_arg =
+            [&] {
+              return g * conjugate(c["end"_arg].to(g.dtype()) - c["input"_arg].to(g.dtype()));
+            });
   }
-  static constexpr auto jvp = pointwise;
 };
 
 }  // namespace
 
-TENON_OP(Lerp)
-TENON_IN_PLACE_OP(Lerp)
+TENON_OPS_WITH_IN_PLACE(Lerp)

@@ -4,6 +4,7 @@
 #include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
+#include "float_op.hpp"
 #include "operand.hpp"
 
 namespace {
@@ -20,8 +21,9 @@ Tensor share(const Tensor& a, const Tensor& b, double base) {
 template <class Op>
 std::array<Tensor, 2> divide(ContextOf<Op>& c, const Tensor& g, double base) {
   const Tensor a = operand_as(c["input"_arg], g.dtype()), b = operand_as(c["other"_arg], g.dtype());
-  return {c.needs_input_grad("input"_arg) ? g * conjugate(share(a, b, base)) : Tensor(),
-          c.needs_input_grad("other"_arg) ? g * conjugate(share(b, a, base)) : Tensor()};
+  return needed_gradients(
+      c, "input"_arg = [&] { return g * conjugate(share(a, b, base)); },
+      "other"_arg = [&] { return g * conjugate(share(b, a, base)); });
 }
 
 // The logarithm of a sum of two exponentials, to the base whose natural logarithm is `base`. Equal
@@ -54,41 +56,34 @@ std::complex<T> log2_sum(std::complex<T> x, std::complex<T> y) {
   return log_sum(x, y, ln2);
 }
 
-struct Logaddexp {
+struct Logaddexp : FloatOp {
   static constexpr auto schema =
       "logaddexp(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "log(exp(input) + exp(other)), without overflow. Integers give f32.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x, auto y) { return log_sum(x, y); };
   static constexpr auto saves = "input, other";
   static std::array<Tensor, 2> backward(ContextOf<Logaddexp>& c, const Tensor& g) {
     return divide(c, g, 1);
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Logaddexp2 {
+struct Logaddexp2 : FloatOp {
   static constexpr auto schema =
       "logaddexp2(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The logarithm to base 2 of 2^input + 2^other, without overflow. Integers give f32.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x, auto y) { return log2_sum(x, y); };
   static constexpr auto saves = "input, other";
   static std::array<Tensor, 2> backward(ContextOf<Logaddexp2>& c, const Tensor& g) {
     return divide(c, g, ln2);
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Xlogy {
+struct Xlogy : RealFloatOp {
   static constexpr auto schema =
       "xlogy(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "input * log(other); 0 where input is 0, unless other is NaN. Integers give f32.";
-  static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x, auto y) {
     const auto a = static_cast<double>(x), b = static_cast<double>(y);
     return b != b ? b : a == 0 ? 0 : a * kernel::log(b);
@@ -105,12 +100,9 @@ struct Xlogy {
     if (c.needs_input_grad("other"_arg)) gradients[1] = g * x / y;
     return gradients;
   }
-  static constexpr auto jvp = pointwise;
 };
 
 }  // namespace
 
-TENON_OP(Logaddexp)
-TENON_OP(Logaddexp2)
-TENON_OP(Xlogy)
-TENON_IN_PLACE_OP(Xlogy)
+TENON_OPS(Logaddexp, Logaddexp2)
+TENON_OPS_WITH_IN_PLACE(Xlogy)

@@ -91,19 +91,5 @@ struct BitwiseNot : Bitwise {
 
 }  // namespace
 
-TENON_OP(LogicalAnd)
-TENON_OP(LogicalOr)
-TENON_OP(LogicalXor)
-TENON_OP(LogicalNot)
-TENON_OP(BitwiseAnd)
-TENON_OP(BitwiseOr)
-TENON_OP(BitwiseXor)
-TENON_OP(BitwiseNot)
-TENON_IN_PLACE_OP(LogicalAnd)
-TENON_IN_PLACE_OP(LogicalOr)
-TENON_IN_PLACE_OP(LogicalXor)
-TENON_IN_PLACE_OP(LogicalNot)
-TENON_IN_PLACE_OP(BitwiseAnd)
-TENON_IN_PLACE_OP(BitwiseOr)
-TENON_IN_PLACE_OP(BitwiseXor)
-TENON_IN_PLACE_OP(BitwiseNot)
+TENON_OPS_WITH_IN_PLACE(LogicalAnd, LogicalOr, LogicalXor, LogicalNot, BitwiseAnd, BitwiseOr,
+                        BitwiseXor, BitwiseNot)

@@ -80,5 +80,4 @@ struct Meshgrid {
 
 }  // namespace
 
-TENON_OP(Movedim)
-TENON_OP(Meshgrid)
+TENON_OPS(Movedim, Meshgrid)

@@ -50,5 +50,4 @@ struct NanToNum {
 
 }  // namespace
 
-TENON_OP(NanToNum)
-TENON_IN_PLACE_OP(NanToNum)
+TENON_OPS_WITH_IN_PLACE(NanToNum)

@@ -45,5 +45,4 @@ struct Nanmean {
 
 }  // namespace
 
-TENON_OP(Nansum)
-TENON_OP(Nanmean)
+TENON_OPS(Nansum, Nanmean)

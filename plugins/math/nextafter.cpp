@@ -72,5 +72,4 @@ struct Nextafter {
 
 }  // namespace
 
-TENON_OP(Nextafter)
-TENON_IN_PLACE_OP(Nextafter)
+TENON_OPS_WITH_IN_PLACE(Nextafter)

@@ -169,5 +169,4 @@ struct Norm {
 
 }  // namespace
 
-TENON_OP(VectorNorm)
-TENON_OP(Norm)
+TENON_OPS(VectorNorm, Norm)

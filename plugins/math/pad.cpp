@@ -162,5 +162,4 @@ struct Pad {
 
 }  // namespace
 
-TENON_OP(ConstantPadNd)
-TENON_OP(Pad)
+TENON_OPS(ConstantPadNd, Pad)

@@ -6,6 +6,7 @@
 #include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
+#include "float_op.hpp"
 #include "operand.hpp"
 #include "wrapping.hpp"
 
@@ -91,55 +92,45 @@ struct Square {
   static constexpr auto jvp = pointwise;
 };
 
-struct Sqrt {
+struct Sqrt : FloatOp {
   static constexpr auto schema = "sqrt(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The square root; NaN for negative numbers. Of complex numbers the one whose real part is "
       "not "
       "negative.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return std::sqrt(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) { return g / (conjugate(c.result()) * 2); }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Rsqrt {
+struct Rsqrt : FloatOp {
   static constexpr auto schema = "rsqrt(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "1 / sqrt(input).";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return decltype(x)(1) / std::sqrt(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) {
     const Tensor root = conjugate(c.result());
     return g * root * root * root * -0.5;
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Reciprocal {
+struct Reciprocal : FloatOp {
   static constexpr auto schema = "reciprocal(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "1 / input.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return decltype(x)(1) / x; };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) {
     const Tensor inverse = conjugate(c.result());
     return -g * inverse * inverse;
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Hypot {
+struct Hypot : RealFloatOp {
   static constexpr auto schema =
       "hypot(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The square root of input^2 + other^2, without overflow on the way; infinite when either is. "
       "Where both are 0 the gradient is NaN.";
-  static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x, auto y) {
     if constexpr (std::is_same_v<decltype(x), float>) {
       const auto wide_x = static_cast<double>(x), wide_y = static_cast<double>(y);
@@ -156,23 +147,12 @@ struct Hypot {
     const auto along = [&](const Argument& side) {
       return g * (operand_as(side, g.dtype()) / root);
     };
-    return {c.needs_input_grad("input"_arg) ? along(c["input"_arg]) : Tensor(),
-            c.needs_input_grad("other"_arg) ? along(c["other"_arg]) : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return along(c["input"_arg]); },
+        "other"_arg = [&] { return along(c["other"_arg]); });
   }
-  static constexpr auto jvp = pointwise;
 };
 
 }  // namespace
 
-TENON_OP(Pow)
-TENON_OP(Square)
-TENON_OP(Sqrt)
-TENON_OP(Rsqrt)
-TENON_OP(Reciprocal)
-TENON_OP(Hypot)
-TENON_IN_PLACE_OP(Pow)
-TENON_IN_PLACE_OP(Square)
-TENON_IN_PLACE_OP(Sqrt)
-TENON_IN_PLACE_OP(Rsqrt)
-TENON_IN_PLACE_OP(Reciprocal)
-TENON_IN_PLACE_OP(Hypot)
+TENON_OPS_WITH_IN_PLACE(Pow, Square, Sqrt, Rsqrt, Reciprocal, Hypot)

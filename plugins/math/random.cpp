@@ -201,9 +201,4 @@ struct Randperm {
 
 }  // namespace
 
-TENON_OP(Uniform_)
-TENON_OP(Normal_)
-TENON_OP(Rand)
-TENON_OP(Randn)
-TENON_OP(Randint)
-TENON_OP(Randperm)
+TENON_OPS(Uniform_, Normal_, Rand, Randn, Randint, Randperm)

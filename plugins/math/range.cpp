@@ -100,5 +100,4 @@ struct Linspace {
 
 }  // namespace
 
-TENON_OP(Arange)
-TENON_OP(Linspace)
+TENON_OPS(Arange, Linspace)

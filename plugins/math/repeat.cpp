@@ -174,6 +174,4 @@ struct RepeatInterleave {
 
 }  // namespace
 
-TENON_OP(Repeat)
-TENON_OP(Tile)
-TENON_OP(RepeatInterleave)
+TENON_OPS(Repeat, Tile, RepeatInterleave)

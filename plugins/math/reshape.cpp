@@ -175,6 +175,4 @@ struct Flatten {
 
 }  // namespace
 
-TENON_OP(Reshape)
-TENON_OP(View)
-TENON_OP(Flatten)
+TENON_OPS(Reshape, View, Flatten)

@@ -106,5 +106,4 @@ struct Rot90 {
 
 }  // namespace
 
-TENON_OP(Roll)
-TENON_OP(Rot90)
+TENON_OPS(Roll, Rot90)

@@ -73,13 +73,4 @@ struct Frac {
 
 }  // namespace
 
-TENON_OP(Floor)
-TENON_OP(Ceil)
-TENON_OP(Round)
-TENON_OP(Trunc)
-TENON_OP(Frac)
-TENON_IN_PLACE_OP(Floor)
-TENON_IN_PLACE_OP(Ceil)
-TENON_IN_PLACE_OP(Round)
-TENON_IN_PLACE_OP(Trunc)
-TENON_IN_PLACE_OP(Frac)
+TENON_OPS_WITH_IN_PLACE(Floor, Ceil, Round, Trunc, Frac)

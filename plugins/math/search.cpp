@@ -167,5 +167,4 @@ struct Bucketize {
 
 }  // namespace
 
-TENON_OP(Searchsorted)
-TENON_OP(Bucketize)
+TENON_OPS(Searchsorted, Bucketize)

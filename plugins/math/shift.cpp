@@ -45,7 +45,4 @@ struct BitwiseRightShift : Shift {
 
 }  // namespace
 
-TENON_OP(BitwiseLeftShift)
-TENON_OP(BitwiseRightShift)
-TENON_IN_PLACE_OP(BitwiseLeftShift)
-TENON_IN_PLACE_OP(BitwiseRightShift)
+TENON_OPS_WITH_IN_PLACE(BitwiseLeftShift, BitwiseRightShift)

@@ -7,6 +7,7 @@
 #include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
+#include "float_op.hpp"
 #include "operand.hpp"
 #include "wrapping.hpp"
 
@@ -120,23 +121,21 @@ Tensor agreement(const Argument& x, const Tensor& result, DType dtype) {
   return sign(operand_as(x, dtype)) * sign(result);
 }
 
-struct Copysign {
+struct Copysign : RealFloatOp {
   static constexpr auto schema =
       "copysign(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The absolute value of input with the sign of other, that of zeros included. The gradient of "
       "other is 0, and that of input where input is 0.";
-  static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto input, auto other) {
     return std::copysign(input, other);
   };
   static constexpr auto saves = "input for input, result for input";
   static std::array<Tensor, 2> backward(ContextOf<Copysign>& c, const Tensor& g) {
-    return {c.needs_input_grad("input"_arg) ? g * agreement(c["input"_arg], c.result(), g.dtype())
-                                            : Tensor(),
-            c.needs_input_grad("other"_arg) ? zeros_like(g) : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return g * agreement(c["input"_arg], c.result(), g.dtype()); },
+        "other"_arg = [&] { return zeros_like(g); });
   }
-  static constexpr auto jvp = pointwise;
 };
 
 struct Heaviside {
@@ -150,25 +149,14 @@ struct Heaviside {
   };
   static constexpr auto saves = "input for values";
   static std::array<Tensor, 2> backward(ContextOf<Heaviside>& c, const Tensor& g) {
-    return {c.needs_input_grad("input"_arg) ? zeros_like(g) : Tensor(),
-            c.needs_input_grad("values"_arg) ? where(eq(c["input"_arg], 0), g, 0) : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return zeros_like(g); },
+        "values"_arg = [&] { return where(eq(c["input"_arg], 0), g, 0); });
   }
   static constexpr auto jvp = pointwise;
 };
 
 }  // namespace
 
-TENON_OP(Abs)
-TENON_OP(Neg)
-TENON_OP(Sign)
-TENON_OP(Sgn)
-TENON_OP(Positive)
-TENON_OP(Signbit)
-TENON_OP(Copysign)
-TENON_OP(Heaviside)
-TENON_IN_PLACE_OP(Abs)
-TENON_IN_PLACE_OP(Neg)
-TENON_IN_PLACE_OP(Sign)
-TENON_IN_PLACE_OP(Sgn)
-TENON_IN_PLACE_OP(Copysign)
-TENON_IN_PLACE_OP(Heaviside)
+TENON_OPS(Positive, Signbit)
+TENON_OPS_WITH_IN_PLACE(Abs, Neg, Sign, Sgn, Copysign, Heaviside)

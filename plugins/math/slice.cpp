@@ -144,16 +144,16 @@ struct SliceScatter {
     write_part("slice_scatter", slice_view("slice_scatter", result, dim, start, end, step), src);
     return result;
   }
-  static std::tuple<Tensor, Tensor> backward(ContextOf<SliceScatter>& c, const Tensor& g) {
+  static std::array<Tensor, 2> backward(ContextOf<SliceScatter>& c, const Tensor& g) {
     const auto dim = c["dim"_arg], step = c["step"_arg];
-    std::tuple<Tensor, Tensor> result;
-    if (c.needs_input_grad("input"_arg)) {
-      const Tensor nothing = expanded_zeros(c["src"_arg].shape(), g.dtype());
-      std::get<0>(result) = slice_scatter(g, nothing, dim, c["start"_arg], c["end"_arg], step);
-    }
-    if (c.needs_input_grad("src"_arg))
-      std::get<1>(result) = slice(g, dim, c["start"_arg], c["end"_arg], step);
-    return result;
+    return needed_gradients(
+        c,
+        "input"_arg =
+            [&] {
+              const Tensor nothing = expanded_zeros(c["src"_arg].shape(), g.dtype());
+              return slice_scatter(g, nothing, dim, c["start"_arg], c["end"_arg], step);
+            },
+        "src"_arg = [&] { return slice(g, dim, c["start"_arg], c["end"_arg], step); });
   }
 };
 
@@ -217,24 +217,19 @@ struct SelectScatter {
     write_part("select_scatter", select_view("select_scatter", result, dim, index), src);
     return result;
   }
-  static std::tuple<Tensor, Tensor> backward(ContextOf<SelectScatter>& c, const Tensor& g) {
+  static std::array<Tensor, 2> backward(ContextOf<SelectScatter>& c, const Tensor& g) {
     const auto dim = c["dim"_arg], index = c["index"_arg];
-    std::tuple<Tensor, Tensor> result;
-    if (c.needs_input_grad("input"_arg)) {
-      std::get<0>(result) =
-          select_scatter(g, expanded_zeros(c["src"_arg].shape(), g.dtype()), dim, index);
-    }
-    if (c.needs_input_grad("src"_arg)) std::get<1>(result) = g.select(dim, index);
-    return result;
+    return needed_gradients(
+        c,
+        "input"_arg =
+            [&] {
+              const Tensor nothing = expanded_zeros(c["src"_arg].shape(), g.dtype());
+              return select_scatter(g, nothing, dim, index);
+            },
+        "src"_arg = [&] { return g.select(dim, index); });
   }
 };
 
 }  // namespace
 
-TENON_OP(Slice)
-TENON_OP(SliceBackward)
-TENON_OP(SliceScatter)
-TENON_OP(Narrow)
-TENON_OP(Select)
-TENON_OP(SelectBackward)
-TENON_OP(SelectScatter)
+TENON_OPS(Slice, SliceBackward, SliceScatter, Narrow, Select, SelectBackward, SelectScatter)

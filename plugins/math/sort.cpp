@@ -373,7 +373,4 @@ struct Median {
 
 }  // namespace
 
-TENON_OP(Sort)
-TENON_OP(Argsort)
-TENON_OP(Topk)
-TENON_OP(Median)
+TENON_OPS(Sort, Argsort, Topk, Median)

@@ -121,6 +121,4 @@ struct Unbind {
 
 }  // namespace
 
-TENON_OP(Split)
-TENON_OP(Chunk)
-TENON_OP(Unbind)
+TENON_OPS(Split, Chunk, Unbind)

@@ -53,5 +53,4 @@ struct Unsqueeze {
 
 }  // namespace
 
-TENON_OP(Squeeze)
-TENON_OP(Unsqueeze)
+TENON_OPS(Squeeze, Unsqueeze)

@@ -174,6 +174,4 @@ struct SumToSize {
 
 }  // namespace
 
-TENON_OP(Sum)
-TENON_OP(Mean)
-TENON_OP(SumToSize)
+TENON_OPS(Sum, Mean, SumToSize)

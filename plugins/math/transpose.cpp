@@ -73,6 +73,4 @@ struct Permute {
 
 }  // namespace
 
-TENON_OP(Transpose)
-TENON_OP(T)
-TENON_OP(Permute)
+TENON_OPS(Transpose, T, Permute)

@@ -67,7 +67,4 @@ struct Triu {
 
 }  // namespace
 
-TENON_OP(Tril)
-TENON_OP(Triu)
-TENON_IN_PLACE_OP(Tril)
-TENON_IN_PLACE_OP(Triu)
+TENON_OPS_WITH_IN_PLACE(Tril, Triu)

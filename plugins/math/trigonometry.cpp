@@ -4,110 +4,91 @@
 #include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
+#include "float_op.hpp"
 #include "operand.hpp"
 
 namespace {
 
 using namespace tenon;
 
-struct Sin {
+struct Sin : FloatOp {
   static constexpr auto schema = "sin(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The sine.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::sin(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Sin>& c, const Tensor& g) {
     return g * conjugate(cos(c["input"_arg]));
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Cos {
+struct Cos : FloatOp {
   static constexpr auto schema = "cos(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The cosine.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::cos(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Cos>& c, const Tensor& g) {
     return -g * conjugate(sin(c["input"_arg]));
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Tan {
+struct Tan : FloatOp {
   static constexpr auto schema = "tan(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The tangent.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::tan(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) {
     return g * conjugate(square(c.result()) + 1);
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Asin {
+struct Asin : FloatOp {
   static constexpr auto schema = "asin(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The angle in [-pi/2, pi/2] whose sine is input; NaN outside of [-1, 1], where complex "
       "numbers "
       "have one.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::asin(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Asin>& c, const Tensor& g) {
     return g * conjugate(rsqrt(1 - square(c["input"_arg])));
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Acos {
+struct Acos : FloatOp {
   static constexpr auto schema = "acos(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The angle in [0, pi] whose cosine is input; NaN outside of [-1, 1], where complex numbers "
       "have one.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::acos(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Acos>& c, const Tensor& g) {
     return -g * conjugate(rsqrt(1 - square(c["input"_arg])));
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Atan {
+struct Atan : FloatOp {
   static constexpr auto schema = "atan(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The angle in [-pi/2, pi/2] whose tangent is input.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::atan(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Atan>& c, const Tensor& g) {
     return g / conjugate(square(c["input"_arg]) + 1);
   }
-  static constexpr auto jvp = pointwise;
 };
 
-struct Atan2 {
+struct Atan2 : RealFloatOp {
   static constexpr auto schema =
       "atan2(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The angle in [-pi, pi] of the point (other, input).";
-  static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto y, auto x) { return kernel::atan2(y, x); };
   static constexpr auto saves = "input, other";
   static std::array<Tensor, 2> backward(ContextOf<Atan2>& c, const Tensor& g) {
     const Tensor y = operand_as(c["input"_arg], g.dtype()),
                  x = operand_as(c["other"_arg], g.dtype());
     const Tensor scaled = g / (square(y) + square(x));
-    return {c.needs_input_grad("input"_arg) ? scaled * x : Tensor(),
-            c.needs_input_grad("other"_arg) ? -scaled * y : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return scaled * x; }, "other"_arg = [&] { return -scaled * y; });
   }
-  static constexpr auto jvp = pointwise;
 };
 
 constexpr double pi = 3.14159265358979323846;
@@ -147,36 +128,18 @@ std::complex<T> sinc_of(std::complex<T> given) {
   return static_cast<std::complex<T>>(value);
 }
 
-struct Sinc {
+struct Sinc : FloatOp {
   static constexpr auto schema = "sinc(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "sin(pi * input) / (pi * input), 1 for 0; exactly 0 for other whole numbers, NaN for "
       "infinities.";
-  static constexpr auto promotion = promote_float;
-  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return sinc_of(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Sinc>& c, const Tensor& g) {
     return g * conjugate(sinc_slope(c["input"_arg]));
   }
-  static constexpr auto jvp = pointwise;
 };
 
 }  // namespace
 
-TENON_OP(Sin)
-TENON_OP(Cos)
-TENON_OP(Tan)
-TENON_OP(Asin)
-TENON_OP(Acos)
-TENON_OP(Atan)
-TENON_OP(Atan2)
-TENON_OP(Sinc)
-TENON_IN_PLACE_OP(Sin)
-TENON_IN_PLACE_OP(Cos)
-TENON_IN_PLACE_OP(Tan)
-TENON_IN_PLACE_OP(Asin)
-TENON_IN_PLACE_OP(Acos)
-TENON_IN_PLACE_OP(Atan)
-TENON_IN_PLACE_OP(Atan2)
-TENON_IN_PLACE_OP(Sinc)
+TENON_OPS_WITH_IN_PLACE(Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinc)

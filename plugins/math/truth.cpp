@@ -132,6 +132,4 @@ struct CountNonzero {
 
 }  // namespace
 
-TENON_OP(All)
-TENON_OP(Any)
-TENON_OP(CountNonzero)
+TENON_OPS(All, Any, CountNonzero)

@@ -204,5 +204,4 @@ struct Std {
 
 }  // namespace
 
-TENON_OP(Var)
-TENON_OP(Std)
+TENON_OPS(Var, Std)

@@ -18,8 +18,9 @@ struct Where {
   };
   static constexpr auto saves = "condition";
   static std::array<Tensor, 3> backward(ContextOf<Where>& c, const Tensor& g) {
-    return {Tensor(), c.needs_input_grad("input"_arg) ? where(c["condition"_arg], g, 0) : Tensor(),
-            c.needs_input_grad("other"_arg) ? where(c["condition"_arg], 0, g) : Tensor()};
+    return needed_gradients(
+        c, "input"_arg = [&] { return where(c["condition"_arg], g, 0); },
+        "other"_arg = [&] { return where(c["condition"_arg], 0, g); });
   }
   static constexpr auto jvp = pointwise;
 };
@@ -48,5 +49,4 @@ struct MaskedFill {
 }  // namespace
 
 TENON_OP(Where)
-TENON_OP(MaskedFill)
-TENON_IN_PLACE_OP(MaskedFill)
+TENON_OPS_WITH_IN_PLACE(MaskedFill)

@@ -205,9 +205,4 @@ struct F1 {
 };
 
 }  // namespace
-TENON_OP(Accuracy)
-TENON_OP(TopK)
-TENON_OP(ConfusionMatrix)
-TENON_OP(Precision)
-TENON_OP(Recall)
-TENON_OP(F1)
+TENON_OPS(Accuracy, TopK, ConfusionMatrix, Precision, Recall, F1)

@@ -75,6 +75,4 @@ struct R2Score {
 };
 
 }  // namespace
-TENON_OP(MeanAbsoluteError)
-TENON_OP(RootMeanSquaredError)
-TENON_OP(R2Score)
+TENON_OPS(MeanAbsoluteError, RootMeanSquaredError, R2Score)

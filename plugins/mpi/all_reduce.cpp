@@ -116,5 +116,4 @@ struct AllReduceInPlace {
 };
 
 }  // namespace
-TENON_OP(AllReduce)
-TENON_OP(AllReduceInPlace)
+TENON_OPS(AllReduce, AllReduceInPlace)

@@ -59,5 +59,4 @@ struct BroadcastInPlace {
 };
 
 }  // namespace
-TENON_OP(Broadcast)
-TENON_OP(BroadcastInPlace)
+TENON_OPS(Broadcast, BroadcastInPlace)

@@ -88,7 +88,4 @@ struct Overlap {
 };
 
 }  // namespace
-TENON_OP(BeginAllReduce)
-TENON_OP(BeginReduceScatter)
-TENON_OP(Wait)
-TENON_OP(Overlap)
+TENON_OPS(BeginAllReduce, BeginReduceScatter, Wait, Overlap)

@@ -46,6 +46,4 @@ struct Configure {
 };
 
 }  // namespace
-TENON_OP(Rank)
-TENON_OP(Size)
-TENON_OP(Configure)
+TENON_OPS(Rank, Size, Configure)

@@ -257,20 +257,5 @@ struct Softsign {
 };
 
 }  // namespace
-TENON_OP(Gelu)
-TENON_OP(GeluErf)
-TENON_OP(GeluGrad)
-TENON_OP(Silu)
-TENON_OP(SiluGrad)
-TENON_OP(Softplus)
-TENON_OP(LeakyRelu)
-TENON_OP(Elu)
-TENON_OP(Celu)
-TENON_OP(Selu)
-TENON_OP(Logsigmoid)
-TENON_OP(Mish)
-TENON_OP(Softsign)
-TENON_IN_PLACE_OP(LeakyRelu)
-TENON_IN_PLACE_OP(Elu)
-TENON_IN_PLACE_OP(Celu)
-TENON_IN_PLACE_OP(Selu)
+TENON_OPS(Gelu, GeluErf, GeluGrad, Silu, SiluGrad, Softplus, Logsigmoid, Mish, Softsign)
+TENON_OPS_WITH_IN_PLACE(LeakyRelu, Elu, Celu, Selu)

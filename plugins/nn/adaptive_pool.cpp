@@ -87,45 +87,20 @@ Tensor average(const char* op, const Tensor& input, IntList output_size) {
   return result;
 }
 
-struct AdaptiveAvgPool1d {
-  static constexpr auto schema =
-      "nn.functional.adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor";
-  static constexpr auto doc = "The means of output_size windows that cover the last dimension.";
+template <int d>
+struct AdaptiveAvgPool {
+  static constexpr auto name = family_text<d>("adaptive_avg_pool{d}d");
+  static constexpr auto schema = family_text<d>(
+      "nn.functional.adaptive_avg_pool{d}d(Tensor input, int[{d}] output_size) -> Tensor");
+  static constexpr auto doc = family_text<d>(
+      "The means of {output_size|a grid of|a grid of} windows that cover the last "
+      "{dimension|two dimensions|three dimensions}.");
   static constexpr auto saves = "shape(input)";
   static Tensor forward(const Tensor& input, IntList output_size) {
-    return average("adaptive_avg_pool1d", input, output_size);
+    return average(name, input, output_size);
   }
-  static Tensor backward(ContextOf<AdaptiveAvgPool1d>& c, const Tensor& g) {
-    return tenon::nn::grad::adaptive_avg_pool(g, c["input"_arg].shape(), 1);
-  }
-  static constexpr auto jvp = tenon::JvpKind::linear;
-};
-
-struct AdaptiveAvgPool2d {
-  static constexpr auto schema =
-      "nn.functional.adaptive_avg_pool2d(Tensor input, int[2] output_size) -> Tensor";
-  static constexpr auto doc = "The means of a grid of windows that cover the last two dimensions.";
-  static constexpr auto saves = "shape(input)";
-  static Tensor forward(const Tensor& input, IntList output_size) {
-    return average("adaptive_avg_pool2d", input, output_size);
-  }
-  static Tensor backward(ContextOf<AdaptiveAvgPool2d>& c, const Tensor& g) {
-    return tenon::nn::grad::adaptive_avg_pool(g, c["input"_arg].shape(), 2);
-  }
-  static constexpr auto jvp = tenon::JvpKind::linear;
-};
-
-struct AdaptiveAvgPool3d {
-  static constexpr auto schema =
-      "nn.functional.adaptive_avg_pool3d(Tensor input, int[3] output_size) -> Tensor";
-  static constexpr auto doc =
-      "The means of a grid of windows that cover the last three dimensions.";
-  static constexpr auto saves = "shape(input)";
-  static Tensor forward(const Tensor& input, IntList output_size) {
-    return average("adaptive_avg_pool3d", input, output_size);
-  }
-  static Tensor backward(ContextOf<AdaptiveAvgPool3d>& c, const Tensor& g) {
-    return tenon::nn::grad::adaptive_avg_pool(g, c["input"_arg].shape(), 3);
+  static Tensor backward(ContextOf<AdaptiveAvgPool>& c, const Tensor& g) {
+    return tenon::nn::grad::adaptive_avg_pool(g, c["input"_arg].shape(), d);
   }
   static constexpr auto jvp = tenon::JvpKind::linear;
 };
@@ -225,97 +200,44 @@ std::tuple<Tensor, Tensor> largest(const char* op, const Tensor& input, IntList 
   return {std::move(values), std::move(indices)};
 }
 
-// Rules of adaptive_max_pool_with_indices for any number of dimensions; `Op` has its own schema,
-// name, dimensions and document.
-template <class Op>
-struct AdaptiveMaxPoolRules {
+template <int d>
+struct AdaptiveMaxPoolWithIndices {
+  static constexpr auto name = family_text<d>("adaptive_max_pool{d}d");
+  static constexpr auto schema = family_text<d>(
+      "nn.functional.adaptive_max_pool{d}d_with_indices(Tensor input, int[{d}] output_size) -> "
+      "(Tensor, Tensor indices)");
+  static constexpr auto doc = family_text<d>(
+      "The largest elements of {output_size|a grid of|a grid of} windows that cover the last "
+      "{dimension|two dimensions|three dimensions}, and their positions in {it|a plane|a volume}.");
   static constexpr auto saves = "shape(input), result1";
   static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList output_size) {
-    return largest(Op::name, input, output_size);
+    return largest(name, input, output_size);
   }
-  static Tensor backward(ContextOf<Op>& c, const Tensor& g, const Tensor&) {
-    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(),
-                                     Op::dimensions);
+  static Tensor backward(ContextOf<AdaptiveMaxPoolWithIndices>& c, const Tensor& g, const Tensor&) {
+    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), d);
   }
-  static std::tuple<Tensor, Tensor> jvp(ContextOf<Op>& c, TensorList t) {
-    return {pick(t[0], c["indices"_result], Op::dimensions), Tensor()};
+  static std::tuple<Tensor, Tensor> jvp(ContextOf<AdaptiveMaxPoolWithIndices>& c, TensorList t) {
+    return {pick(t[0], c["indices"_result], d), Tensor()};
   }
 };
 
-struct AdaptiveMaxPool1dWithIndices : AdaptiveMaxPoolRules<AdaptiveMaxPool1dWithIndices> {
-  static constexpr auto name = "adaptive_max_pool1d";
-  static constexpr int64_t dimensions = 1;
-  static constexpr auto schema =
-      "nn.functional.adaptive_max_pool1d_with_indices(Tensor input, int[1] output_size) -> "
-      "(Tensor, Tensor indices)";
-  static constexpr auto doc =
-      "The largest elements of output_size windows that cover the last dimension, "
-      "and their positions in it.";
-};
-
-struct AdaptiveMaxPool1d {
-  static constexpr auto schema =
-      "nn.functional.adaptive_max_pool1d(Tensor input, int[1] output_size) -> Tensor";
-  static constexpr auto doc =
-      "The largest elements of output_size windows that cover the last dimension.";
+template <int d>
+struct AdaptiveMaxPool {
+  static constexpr auto schema = family_text<d>(
+      "nn.functional.adaptive_max_pool{d}d(Tensor input, int[{d}] output_size) -> Tensor");
+  static constexpr auto doc = family_text<d>(
+      "The largest elements of {output_size|a grid of|a grid of} windows that cover the last "
+      "{dimension|two dimensions|three dimensions}.");
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input, IntList output_size) {
-    return std::get<0>(tenon::nn::functional::adaptive_max_pool1d_with_indices(input, output_size));
-  }
-};
-
-struct AdaptiveMaxPool2dWithIndices : AdaptiveMaxPoolRules<AdaptiveMaxPool2dWithIndices> {
-  static constexpr auto name = "adaptive_max_pool2d";
-  static constexpr int64_t dimensions = 2;
-  static constexpr auto schema =
-      "nn.functional.adaptive_max_pool2d_with_indices(Tensor input, int[2] output_size) -> "
-      "(Tensor, Tensor indices)";
-  static constexpr auto doc =
-      "The largest elements of a grid of windows that cover the last two dimensions, "
-      "and their positions in a plane.";
-};
-
-struct AdaptiveMaxPool2d {
-  static constexpr auto schema =
-      "nn.functional.adaptive_max_pool2d(Tensor input, int[2] output_size) -> Tensor";
-  static constexpr auto doc =
-      "The largest elements of a grid of windows that cover the last two dimensions.";
-  static constexpr bool composite = true;
-  static Tensor forward(const Tensor& input, IntList output_size) {
-    return std::get<0>(tenon::nn::functional::adaptive_max_pool2d_with_indices(input, output_size));
-  }
-};
-
-struct AdaptiveMaxPool3dWithIndices : AdaptiveMaxPoolRules<AdaptiveMaxPool3dWithIndices> {
-  static constexpr auto name = "adaptive_max_pool3d";
-  static constexpr int64_t dimensions = 3;
-  static constexpr auto schema =
-      "nn.functional.adaptive_max_pool3d_with_indices(Tensor input, int[3] output_size) -> "
-      "(Tensor, Tensor indices)";
-  static constexpr auto doc =
-      "The largest elements of a grid of windows that cover the last three dimensions, "
-      "and their positions in a volume.";
-};
-
-struct AdaptiveMaxPool3d {
-  static constexpr auto schema =
-      "nn.functional.adaptive_max_pool3d(Tensor input, int[3] output_size) -> Tensor";
-  static constexpr auto doc =
-      "The largest elements of a grid of windows that cover the last three dimensions.";
-  static constexpr bool composite = true;
-  static Tensor forward(const Tensor& input, IntList output_size) {
-    return std::get<0>(tenon::nn::functional::adaptive_max_pool3d_with_indices(input, output_size));
+    static const tenon::Op with_indices(
+        family_text<d>("nn.functional.adaptive_max_pool{d}d_with_indices"));
+    return std::get<0>(with_indices.call<std::tuple<Tensor, Tensor>>(input, output_size));
   }
 };
 
 }  // namespace
-TENON_OP(AdaptiveAvgPool1d)
-TENON_OP(AdaptiveAvgPool2d)
-TENON_OP(AdaptiveAvgPool3d)
 TENON_OP(AdaptiveAvgPoolGrad)
-TENON_OP(AdaptiveMaxPool1dWithIndices)
-TENON_OP(AdaptiveMaxPool1d)
-TENON_OP(AdaptiveMaxPool2dWithIndices)
-TENON_OP(AdaptiveMaxPool2d)
-TENON_OP(AdaptiveMaxPool3dWithIndices)
-TENON_OP(AdaptiveMaxPool3d)
+TENON_OPS_1D_TO_3D(AdaptiveAvgPool)
+TENON_OPS_1D_TO_3D(AdaptiveMaxPoolWithIndices)
+TENON_OPS_1D_TO_3D(AdaptiveMaxPool)

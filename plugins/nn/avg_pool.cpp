@@ -104,9 +104,8 @@ struct Planewise {
   }
 };
 
-struct AvgPool1d : AvgPool1dDeclaration, AvgPoolRules<AvgPool1d, Planewise> {};
-struct AvgPool2d : AvgPool2dDeclaration, AvgPoolRules<AvgPool2d, Planewise> {};
-struct AvgPool3d : AvgPool3dDeclaration, AvgPoolRules<AvgPool3d, Planewise> {};
+template <int d>
+struct AvgPool : AvgPoolDeclaration<d>, AvgPoolRules<AvgPool<d>, Planewise> {};
 struct AvgPoolGrad : AvgPoolGradRules<AvgPoolGrad, Planewise> {
   static constexpr auto samples =
       R"([{"grad_output": {"shape": [2, 2]}, "input_size": [2, 5], "kernel_size": [2],
@@ -118,7 +117,5 @@ struct AvgPoolGrad : AvgPoolGradRules<AvgPoolGrad, Planewise> {
 };
 
 }  // namespace
-TENON_OP(AvgPool1d)
-TENON_OP(AvgPool2d)
-TENON_OP(AvgPool3d)
+TENON_OPS_1D_TO_3D(AvgPool)
 TENON_OP(AvgPoolGrad)

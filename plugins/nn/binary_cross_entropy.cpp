@@ -81,17 +81,14 @@ struct BinaryCrossEntropy {
     check_probabilities(input);
     return reduce(weighted(loss_of(input, target), weight), how);
   }
-  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<BinaryCrossEntropy>& c,
-                                                     const Tensor& g) {
+  static std::array<Tensor, 3> backward(ContextOf<BinaryCrossEntropy>& c, const Tensor& g) {
     const Tensor &p = c["input"_arg], &t = c["target"_arg], &weight = c["weight"_arg];
     const bool mean = c["reduction"_arg] == "mean";
     const Tensor share = mean ? g / static_cast<double>(p.numel()) : g;
-    Tensor input, target, for_weight;
-    if (c.needs_input_grad("input"_arg)) input = weighted(share * slope_of(p, t), weight);
-    if (c.needs_input_grad("target"_arg)) target = weighted(share * target_slope_of(p), weight);
-    if (c.needs_input_grad("weight"_arg))
-      for_weight = (share * loss_of(p, t)).sum_to_size(weight.shape());
-    return {std::move(input), std::move(target), std::move(for_weight)};
+    return needed_gradients(
+        c, "input"_arg = [&] { return weighted(share * slope_of(p, t), weight); },
+        "target"_arg = [&] { return weighted(share * target_slope_of(p), weight); },
+        "weight"_arg = [&] { return (share * loss_of(p, t)).sum_to_size(weight.shape()); });
   }
   static Tensor jvp(ContextOf<BinaryCrossEntropy>& c, TensorList tangents) {
     const Tensor &p = c["input"_arg], &t = c["target"_arg], &weight = c["weight"_arg];
@@ -131,5 +128,4 @@ struct BinaryCrossEntropyWithLogits {
 };
 
 }  // namespace
-TENON_OP(BinaryCrossEntropy)
-TENON_OP(BinaryCrossEntropyWithLogits)
+TENON_OPS(BinaryCrossEntropy, BinaryCrossEntropyWithLogits)

@@ -227,6 +227,4 @@ struct InstanceNorm {
 };
 
 }  // namespace
-TENON_OP(BatchNorm)
-TENON_OP(GroupNorm)
-TENON_OP(InstanceNorm)
+TENON_OPS(BatchNorm, GroupNorm, InstanceNorm)

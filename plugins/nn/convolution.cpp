@@ -348,21 +348,20 @@ Tensor conv_transpose(const char* op, const Tensor& input, const Tensor& weight,
   return bias.defined() ? spread + along_features(bias, dimensions) : spread;
 }
 
-template <class Op>
-struct ConvTransposeRules {
-  static constexpr bool composite = true;
-  static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        IntList stride, IntList padding, IntList output_padding, int64_t groups,
-                        IntList dilation) {
-    return conv_transpose(Op::name, input, weight, bias, stride, padding, output_padding, groups,
-                          dilation);
-  }
+template <int d>
+struct ConvSamples {
+  static constexpr auto samples = family_choice<d>(
+      R"([{"input": {"shape": [2, 2, 4]}, "weight": {"shape": [3, 2, 2]}, "bias": {"shape": [3]}},
+          {"input": {"shape": [2, 5]}, "weight": {"shape": [2, 1, 2]}, "stride": 2, "padding": 1, "dilation": 2, "groups": 2}])",
+      nullptr,
+      R"([{"input": {"shape": [1, 2, 2, 3, 3]}, "weight": {"shape": [2, 2, 2, 2, 2]}, "bias": {"shape": [2]}},
+          {"input": {"shape": [2, 2, 2, 3]}, "weight": {"shape": [2, 1, 1, 2, 2]}, "stride": [1, 2, 1], "padding": [0, 1, 0], "groups": 2}])");
 };
+template <>
+struct ConvSamples<2> {};
 
-struct Conv1d : Conv1dDeclaration, ConvRules<Conv1d, Unfolding> {};
-struct Conv1dInput : Conv1dInputDeclaration, ConvInputRules<Conv1dInput, Unfolding> {};
-struct Conv1dWeight : Conv1dWeightDeclaration, ConvWeightRules<Conv1dWeight, Unfolding> {};
-struct Conv2d : Conv2dDeclaration, ConvRules<Conv2d, Unfolding> {};
+template <int d>
+struct Conv : ConvDeclaration<d>, ConvRules<Conv<d>, Unfolding>, ConvSamples<d> {};
 struct Conv2dTail : ConvTailRules<Conv2dTail, Unfolding> {
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 2, 4, 3]}, "weight": {"shape": [3, 2, 2, 2]}, "bias": {"shape": [3]},
@@ -372,67 +371,59 @@ struct Conv2dTail : ConvTailRules<Conv2dTail, Unfolding> {
           {"input": {"shape": [2, 4, 4]}, "weight": {"shape": [2, 1, 2, 2]}, "stride": 2, "padding": 1, "groups": 2,
            "bias": {"shape": [2]}, "addend": {"shape": [2, 3, 3]}, "relu": true}])";
 };
-struct Conv2dInput : Conv2dInputDeclaration, ConvInputRules<Conv2dInput, Unfolding> {};
-struct Conv2dWeight : Conv2dWeightDeclaration, ConvWeightRules<Conv2dWeight, Unfolding> {};
-struct Conv3d : Conv3dDeclaration, ConvRules<Conv3d, Unfolding> {};
-struct Conv3dInput : Conv3dInputDeclaration, ConvInputRules<Conv3dInput, Unfolding> {};
-struct Conv3dWeight : Conv3dWeightDeclaration, ConvWeightRules<Conv3dWeight, Unfolding> {};
+template <int d>
+struct ConvInput : ConvInputDeclaration<d>, ConvInputRules<ConvInput<d>, Unfolding> {
+  static constexpr auto samples = family_choice<d>(
+      R"([{"input_size": [1, 2, 4], "weight": {"shape": [3, 2, 3]}, "grad_output": {"shape": [1, 3, 2]}},
+          {"input_size": [2, 4], "weight": {"shape": [2, 1, 2]}, "stride": 2, "padding": 1, "groups": 2,
+           "grad_output": {"shape": [2, 3]}}])",
+      R"([{"input_size": [1, 2, 4, 4], "weight": {"shape": [3, 2, 3, 3]},
+           "grad_output": {"shape": [1, 3, 2, 2]}},
+          {"input_size": [2, 4, 4], "weight": {"shape": [2, 1, 2, 2]}, "stride": 2, "padding": 1, "groups": 2,
+           "grad_output": {"shape": [2, 3, 3]}}])",
+      R"([{"input_size": [1, 2, 2, 3, 3], "weight": {"shape": [2, 2, 2, 2, 2]}, "grad_output": {"shape": [1, 2, 1, 2, 2]}}])");
+};
+template <int d>
+struct ConvWeight : ConvWeightDeclaration<d>, ConvWeightRules<ConvWeight<d>, Unfolding> {
+  static constexpr auto samples = family_choice<d>(
+      R"([{"input": {"shape": [2, 2, 4]}, "weight_size": [3, 2, 2], "grad_output": {"shape": [2, 3, 3]}}])",
+      R"([{"input": {"shape": [2, 2, 4, 3]}, "weight_size": [3, 2, 2, 1],
+           "grad_output": {"shape": [2, 3, 3, 3]}},
+          {"input": {"shape": [2, 4, 4]}, "weight_size": [2, 1, 2, 2], "stride": 2, "padding": 1, "groups": 2,
+           "grad_output": {"shape": [2, 3, 3]}}])",
+      R"([{"input": {"shape": [1, 2, 2, 3, 3]}, "weight_size": [2, 2, 2, 2, 2], "grad_output": {"shape": [1, 2, 1, 2, 2]}}])");
+};
 
-struct ConvTranspose1d : ConvTransposeRules<ConvTranspose1d> {
-  static constexpr auto name = "conv_transpose1d";
-  static constexpr auto schema =
-      "nn.functional.conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] "
-      "stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) "
-      "-> Tensor";
-  static constexpr auto samples =
+template <int d>
+struct ConvTranspose {
+  static constexpr auto name = family_text<d>("conv_transpose{d}d");
+  static constexpr auto schema = family_text<d>(
+      "nn.functional.conv_transpose{d}d(Tensor input, Tensor weight, Tensor? bias=None, int[{d}] "
+      "stride=1, int[{d}] padding=0, int[{d}] output_padding=0, int groups=1, int[{d}] dilation=1) "
+      "-> Tensor");
+  static constexpr auto samples = family_choice<d>(
       R"([{"input": {"shape": [1, 2, 3]}, "weight": {"shape": [2, 2, 2]}, "bias": {"shape": [2]}, "stride": 2, "output_padding": 1},
-          {"input": {"shape": [2, 3]}, "weight": {"shape": [2, 1, 3]}, "padding": 1, "groups": 2}])";
-  static constexpr auto doc =
-      "The transpose of conv1d as a map of its input: each element of rows [N, C, W] or [C, W] is "
-      "spread "
-      "over the output by the kernels of weight, [C, features / groups, ...].";
-};
-
-struct ConvTranspose2d : ConvTransposeRules<ConvTranspose2d> {
-  static constexpr auto name = "conv_transpose2d";
-  static constexpr auto schema =
-      "nn.functional.conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] "
-      "stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) "
-      "-> Tensor";
-  static constexpr auto samples =
+          {"input": {"shape": [2, 3]}, "weight": {"shape": [2, 1, 3]}, "padding": 1, "groups": 2}])",
       R"([{"input": {"shape": [1, 2, 2, 3]}, "weight": {"shape": [2, 2, 2, 2]}, "bias": {"shape": [2]}, "stride": [2, 1], "output_padding": [1, 0]},
-          {"input": {"shape": [2, 2, 2]}, "weight": {"shape": [2, 1, 2, 2]}, "padding": 1, "groups": 2, "dilation": 2}])";
-  static constexpr auto doc =
-      "The transpose of conv2d as a map of its input: each element of images [N, C, H, W] or [C, "
-      "H, W] is spread "
-      "over the output by the kernels of weight, [C, features / groups, ...].";
-};
-
-struct ConvTranspose3d : ConvTransposeRules<ConvTranspose3d> {
-  static constexpr auto name = "conv_transpose3d";
-  static constexpr auto schema =
-      "nn.functional.conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] "
-      "stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) "
-      "-> Tensor";
-  static constexpr auto samples =
-      R"([{"input": {"shape": [1, 2, 1, 2, 2]}, "weight": {"shape": [2, 1, 2, 2, 1]}, "bias": {"shape": [1]}, "stride": [1, 2, 1]}])";
-  static constexpr auto doc =
-      "The transpose of conv3d as a map of its input: each element of volumes [N, C, D, H, W] or "
-      "[C, D, H, W] is spread "
-      "over the output by the kernels of weight, [C, features / groups, ...].";
+          {"input": {"shape": [2, 2, 2]}, "weight": {"shape": [2, 1, 2, 2]}, "padding": 1, "groups": 2, "dilation": 2}])",
+      R"([{"input": {"shape": [1, 2, 1, 2, 2]}, "weight": {"shape": [2, 1, 2, 2, 1]}, "bias": {"shape": [1]}, "stride": [1, 2, 1]}])");
+  static constexpr auto doc = family_text<d>(
+      "The transpose of conv{d}d as a map of its input: each element of "
+      "{rows [N, C, W] or [C, W]|images [N, C, H, W] or [C, H, W]|"
+      "volumes [N, C, D, H, W] or [C, D, H, W]} is spread over the output by the kernels of "
+      "weight, [C, features / groups, ...].");
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        IntList stride, IntList padding, IntList output_padding, int64_t groups,
+                        IntList dilation) {
+    return conv_transpose(name, input, weight, bias, stride, padding, output_padding, groups,
+                          dilation);
+  }
 };
 
 }  // namespace
-TENON_OP(Conv1d)
-TENON_OP(Conv1dInput)
-TENON_OP(Conv1dWeight)
-TENON_OP(ConvTranspose1d)
-TENON_OP(Conv2d)
 TENON_OP(Conv2dTail)
-TENON_OP(Conv2dInput)
-TENON_OP(Conv2dWeight)
-TENON_OP(ConvTranspose2d)
-TENON_OP(Conv3d)
-TENON_OP(Conv3dInput)
-TENON_OP(Conv3dWeight)
-TENON_OP(ConvTranspose3d)
+TENON_OPS_1D_TO_3D(Conv)
+TENON_OPS_1D_TO_3D(ConvInput)
+TENON_OPS_1D_TO_3D(ConvWeight)
+TENON_OPS_1D_TO_3D(ConvTranspose)

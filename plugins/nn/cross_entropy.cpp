@@ -349,5 +349,4 @@ struct CrossEntropyGrad {
 };
 
 }  // namespace
-TENON_OP(CrossEntropy)
-TENON_OP(CrossEntropyGrad)
+TENON_OPS(CrossEntropy, CrossEntropyGrad)

@@ -161,7 +161,4 @@ struct Cdist {
 };
 
 }  // namespace
-TENON_OP(CosineSimilarity)
-TENON_OP(Normalize)
-TENON_OP(PairwiseDistance)
-TENON_OP(Cdist)
+TENON_OPS(CosineSimilarity, Normalize, PairwiseDistance, Cdist)

@@ -69,13 +69,12 @@ struct Embedding {
     });
     return result;
   }
-  static std::tuple<Tensor, Tensor> backward(ContextOf<Embedding>& c, const Tensor& g) {
-    Tensor weight;
-    if (c.needs_input_grad("weight"_arg)) {
-      weight = tenon::nn::grad::embedding(g, c["input"_arg], c["weight"_arg].size(0),
-                                          tenon::Argument(c["padding_idx"_arg]));
-    }
-    return {Tensor(), std::move(weight)};
+  static std::array<Tensor, 2> backward(ContextOf<Embedding>& c, const Tensor& g) {
+    return needed_gradients(
+        c, "weight"_arg = [&] {
+          return tenon::nn::grad::embedding(g, c["input"_arg], c["weight"_arg].size(0),
+                                            tenon::Argument(c["padding_idx"_arg]));
+        });
   }
   static Tensor jvp(ContextOf<Embedding>& c, TensorList t) {
     return tenon::nn::functional::embedding(c["input"_arg], t[1]);
@@ -137,5 +136,4 @@ struct EmbeddingGrad {
 };
 
 }  // namespace
-TENON_OP(Embedding)
-TENON_OP(EmbeddingGrad)
+TENON_OPS(Embedding, EmbeddingGrad)

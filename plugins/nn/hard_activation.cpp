@@ -83,8 +83,5 @@ struct Hardswish {
 };
 
 }  // namespace
-TENON_OP(Hardtanh)
-TENON_OP(Relu6)
-TENON_OP(Hardsigmoid)
-TENON_OP(Hardswish)
-TENON_IN_PLACE_OP(Hardtanh)
+TENON_OPS(Relu6, Hardsigmoid, Hardswish)
+TENON_OPS_WITH_IN_PLACE(Hardtanh)

@@ -281,17 +281,5 @@ struct CalculateGain {
 };
 
 }  // namespace
-TENON_OP(Uniform)
-TENON_OP(Normal)
-TENON_OP(TruncatedNormal)
-TENON_OP(Constant)
-TENON_OP(Ones)
-TENON_OP(Zeros)
-TENON_OP(Eye)
-TENON_OP(Dirac)
-TENON_OP(XavierUniform)
-TENON_OP(XavierNormal)
-TENON_OP(KaimingUniform)
-TENON_OP(KaimingNormal)
-TENON_OP(Orthogonal)
-TENON_OP(CalculateGain)
+TENON_OPS(Uniform, Normal, TruncatedNormal, Constant, Ones, Zeros, Eye, Dirac, XavierUniform,
+          XavierNormal, KaimingUniform, KaimingNormal, Orthogonal, CalculateGain)

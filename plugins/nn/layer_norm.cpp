@@ -401,5 +401,4 @@ struct LayerNormGrad {
 };
 
 }  // namespace
-TENON_OP(LayerNorm)
-TENON_OP(LayerNormGrad)
+TENON_OPS(LayerNorm, LayerNormGrad)

@@ -84,7 +84,4 @@ struct SmoothL1Loss {
 };
 
 }  // namespace
-TENON_OP(MseLoss)
-TENON_OP(L1Loss)
-TENON_OP(HuberLoss)
-TENON_OP(SmoothL1Loss)
+TENON_OPS(MseLoss, L1Loss, HuberLoss, SmoothL1Loss)

@@ -130,8 +130,5 @@ struct TripletMarginLoss {
 };
 
 }  // namespace
-TENON_OP(CosineEmbeddingLoss)
-TENON_OP(MarginRankingLoss)
-TENON_OP(HingeEmbeddingLoss)
-TENON_OP(SoftMarginLoss)
-TENON_OP(TripletMarginLoss)
+TENON_OPS(CosineEmbeddingLoss, MarginRankingLoss, HingeEmbeddingLoss, SoftMarginLoss,
+          TripletMarginLoss)

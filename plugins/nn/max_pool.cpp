@@ -326,119 +326,61 @@ Tensor largest_values(const char* op, const Tensor& input, IntList kernel_size,
   return values;
 }
 
-// Rules of max_pool_with_indices for any number of dimensions; `Op` has its own schema, name,
-// dimensions and document.
-template <class Op>
-struct MaxPoolRules {
+template <int d>
+struct MaxPoolWithIndices {
+  static constexpr auto name = family_text<d>("max_pool{d}d");
+  static constexpr auto schema = family_text<d>(
+      "nn.functional.max_pool{d}d_with_indices(Tensor input, int[{d}] kernel_size, int[{d}]? "
+      "stride=None, int[{d}] padding=0, int[{d}] dilation=1, bool ceil_mode=False) -> (Tensor, "
+      "Tensor indices)");
+  static constexpr auto doc = family_text<d>(
+      "The largest element of each window, and its position in its {row|plane of height * width "
+      "elements|volume of depth * height * width elements}; -inf and -1 for a window wholly in the "
+      "padding.");
   static constexpr auto saves = "shape(input), result1";
   static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList kernel_size,
                                             std::optional<IntList> stride, IntList padding,
                                             IntList dilation, bool ceil_mode) {
-    return largest(Op::name, input, kernel_size, stride, padding, dilation, ceil_mode);
+    return largest(name, input, kernel_size, stride, padding, dilation, ceil_mode);
   }
-  static Tensor backward(ContextOf<Op>& c, const Tensor& g, const Tensor&) {
-    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(),
-                                     Op::dimensions);
+  static Tensor backward(ContextOf<MaxPoolWithIndices>& c, const Tensor& g, const Tensor&) {
+    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), d);
   }
-  static std::tuple<Tensor, Tensor> jvp(ContextOf<Op>& c, TensorList t) {
-    return {pick(t[0], c["indices"_result], Op::dimensions), Tensor()};
+  static std::tuple<Tensor, Tensor> jvp(ContextOf<MaxPoolWithIndices>& c, TensorList t) {
+    return {pick(t[0], c["indices"_result], d), Tensor()};
   }
 };
 
-// Rules of max_pool for any number of dimensions: positions are noted where a gradient needs them.
-template <class Op>
-struct MaxPoolValueRules {
+// Positions are noted where a gradient needs them.
+template <int d>
+struct MaxPool {
+  static constexpr auto name = family_text<d>("max_pool{d}d");
+  static constexpr auto schema = family_text<d>(
+      "nn.functional.max_pool{d}d(Tensor input, int[{d}] kernel_size, int[{d}]? stride=None, "
+      "int[{d}] padding=0, int[{d}] dilation=1, bool ceil_mode=False) -> Tensor");
+  static constexpr auto doc =
+      "The largest element of each window; stride is kernel_size unless given.";
   static constexpr auto saves = "shape(input)";
   static Tensor forward(Context& c, const Tensor& input, IntList kernel_size,
                         std::optional<IntList> stride, IntList padding, IntList dilation,
                         bool ceil_mode) {
     c.save_for_forward({input});
-    if (!c.needs_input_grad(0)) {
-      return largest_values(Op::name, input, kernel_size, stride, padding, dilation, ceil_mode);
-    }
+    if (!c.needs_input_grad(0))
+      return largest_values(name, input, kernel_size, stride, padding, dilation, ceil_mode);
     auto [values, indices] =
-        largest(Op::name, input, kernel_size, stride, padding, dilation, ceil_mode);
+        largest(name, input, kernel_size, stride, padding, dilation, ceil_mode);
     c.mark_non_differentiable({indices});
     c.save_for_backward({indices});
     return values;
   }
-  static Tensor backward(ContextOf<Op>& c, const Tensor& g) {
-    return tenon::nn::grad::max_pool(g, c.saved(0), c["input"_arg].shape(), Op::dimensions);
+  static Tensor backward(ContextOf<MaxPool>& c, const Tensor& g) {
+    return tenon::nn::grad::max_pool(g, c.saved(0), c["input"_arg].shape(), d);
   }
-  static Tensor jvp(ContextOf<Op>& c, TensorList t) {
-    const auto [values, indices] =
-        largest(Op::name, c.saved(0), c["kernel_size"_arg], c["stride"_arg], c["padding"_arg],
-                c["dilation"_arg], c["ceil_mode"_arg]);
-    return pick(t[0], indices, Op::dimensions);
+  static Tensor jvp(ContextOf<MaxPool>& c, TensorList t) {
+    const auto [values, indices] = largest(name, c.saved(0), c["kernel_size"_arg], c["stride"_arg],
+                                           c["padding"_arg], c["dilation"_arg], c["ceil_mode"_arg]);
+    return pick(t[0], indices, d);
   }
-};
-
-struct MaxPool1dWithIndices : MaxPoolRules<MaxPool1dWithIndices> {
-  static constexpr auto name = "max_pool1d";
-  static constexpr int64_t dimensions = 1;
-  static constexpr auto schema =
-      "nn.functional.max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1]? "
-      "stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, "
-      "Tensor indices)";
-  static constexpr auto doc =
-      "The largest element of each window, and its position in its row; "
-      "-inf and -1 for a window wholly in the padding.";
-};
-
-struct MaxPool1d : MaxPoolValueRules<MaxPool1d> {
-  static constexpr auto name = "max_pool1d";
-  static constexpr int64_t dimensions = 1;
-  static constexpr auto schema =
-      "nn.functional.max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, "
-      "int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor";
-  static constexpr auto doc =
-      "The largest element of each window; stride is kernel_size unless given.";
-};
-
-struct MaxPool2dWithIndices : MaxPoolRules<MaxPool2dWithIndices> {
-  static constexpr auto name = "max_pool2d";
-  static constexpr int64_t dimensions = 2;
-  static constexpr auto schema =
-      "nn.functional.max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2]? "
-      "stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, "
-      "Tensor indices)";
-  static constexpr auto doc =
-      "The largest element of each window, and its position in its plane of height * width "
-      "elements; "
-      "-inf and -1 for a window wholly in the padding.";
-};
-
-struct MaxPool2d : MaxPoolValueRules<MaxPool2d> {
-  static constexpr auto name = "max_pool2d";
-  static constexpr int64_t dimensions = 2;
-  static constexpr auto schema =
-      "nn.functional.max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, "
-      "int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor";
-  static constexpr auto doc =
-      "The largest element of each window; stride is kernel_size unless given.";
-};
-
-struct MaxPool3dWithIndices : MaxPoolRules<MaxPool3dWithIndices> {
-  static constexpr auto name = "max_pool3d";
-  static constexpr int64_t dimensions = 3;
-  static constexpr auto schema =
-      "nn.functional.max_pool3d_with_indices(Tensor input, int[3] kernel_size, int[3]? "
-      "stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, "
-      "Tensor indices)";
-  static constexpr auto doc =
-      "The largest element of each window, and its position in its volume of depth * height * "
-      "width elements; "
-      "-inf and -1 for a window wholly in the padding.";
-};
-
-struct MaxPool3d : MaxPoolValueRules<MaxPool3d> {
-  static constexpr auto name = "max_pool3d";
-  static constexpr int64_t dimensions = 3;
-  static constexpr auto schema =
-      "nn.functional.max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, "
-      "int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor";
-  static constexpr auto doc =
-      "The largest element of each window; stride is kernel_size unless given.";
 };
 
 // The gradient of every pool of maxima: each goes back to where its element was.
@@ -513,10 +455,6 @@ struct MaxPoolGrad {
 };
 
 }  // namespace
-TENON_OP(MaxPool1dWithIndices)
-TENON_OP(MaxPool1d)
-TENON_OP(MaxPool2dWithIndices)
-TENON_OP(MaxPool2d)
-TENON_OP(MaxPool3dWithIndices)
-TENON_OP(MaxPool3d)
 TENON_OP(MaxPoolGrad)
+TENON_OPS_1D_TO_3D(MaxPoolWithIndices)
+TENON_OPS_1D_TO_3D(MaxPool)

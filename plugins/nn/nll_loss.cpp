@@ -162,6 +162,4 @@ struct NllLossGrad {
 };
 
 }  // namespace
-TENON_OP(NllLoss)
-TENON_OP(SmoothedNllLoss)
-TENON_OP(NllLossGrad)
+TENON_OPS(NllLoss, SmoothedNllLoss, NllLossGrad)

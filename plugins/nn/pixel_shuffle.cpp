@@ -78,5 +78,4 @@ struct PixelUnshuffle {
 };
 
 }  // namespace
-TENON_OP(PixelShuffle)
-TENON_OP(PixelUnshuffle)
+TENON_OPS(PixelShuffle, PixelUnshuffle)

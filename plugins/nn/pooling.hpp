@@ -4,9 +4,12 @@
 #include <algorithm>
 
 #include "common.hpp"
+#include "shared_ops/op_family.hpp"
 #include "shared_ops/windows.hpp"
 
 namespace nn {
+
+using shared_ops::family_text;
 
 // The positions of a kernel that are inside of the input for any of the windows that begin
 // between `first` and `last`: a kernel may be much larger than its input.

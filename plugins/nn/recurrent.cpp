@@ -49,5 +49,4 @@ struct Gru : GruDeclaration {
 };
 
 }  // namespace
-TENON_OP(Lstm)
-TENON_OP(Gru)
+TENON_OPS(Lstm, Gru)

@@ -73,8 +73,5 @@ struct Threshold {
 };
 
 }  // namespace
-TENON_OP(Hardshrink)
-TENON_OP(Softshrink)
-TENON_OP(Tanhshrink)
-TENON_OP(Threshold)
-TENON_IN_PLACE_OP(Threshold)
+TENON_OPS(Hardshrink, Softshrink, Tanhshrink)
+TENON_OPS_WITH_IN_PLACE(Threshold)

@@ -159,13 +159,12 @@ struct LogSoftmaxGrad {
       return gradient;
     return grad_output - result.exp() * grad_output.sum(dim, true);
   }
-  static std::tuple<Tensor, Tensor> backward(ContextOf<LogSoftmaxGrad>& c, const Tensor& v) {
+  static std::array<Tensor, 2> backward(ContextOf<LogSoftmaxGrad>& c, const Tensor& v) {
     const auto dim = c["dim"_arg];
     const Tensor p = c["output"_arg].exp();
-    Tensor grad_output, result;
-    if (c.needs_input_grad("grad_output"_arg)) grad_output = v - (p * v).sum(dim, true);
-    if (c.needs_input_grad("output"_arg)) result = -(p * c["grad_output"_arg].sum(dim, true) * v);
-    return {std::move(grad_output), std::move(result)};
+    return needed_gradients(
+        c, "grad_output"_arg = [&] { return v - (p * v).sum(dim, true); },
+        "output"_arg = [&] { return -(p * c["grad_output"_arg].sum(dim, true) * v); });
   }
   static Tensor jvp(ContextOf<LogSoftmaxGrad>& c, TensorList t) {
     const auto dim = c["dim"_arg];
@@ -179,8 +178,4 @@ struct LogSoftmaxGrad {
 };
 
 }  // namespace
-TENON_OP(Softmax)
-TENON_OP(SoftmaxGrad)
-TENON_OP(Softmin)
-TENON_OP(LogSoftmax)
-TENON_OP(LogSoftmaxGrad)
+TENON_OPS(Softmax, SoftmaxGrad, Softmin, LogSoftmax, LogSoftmaxGrad)

@@ -159,5 +159,4 @@ struct Fold {
 };
 
 }  // namespace
-TENON_OP(Unfold)
-TENON_OP(Fold)
+TENON_OPS(Unfold, Fold)

@@ -97,5 +97,4 @@ struct AdagradSteps {
 };
 
 }  // namespace
-TENON_OP(AdagradStep)
-TENON_OP(AdagradSteps)
+TENON_OPS(AdagradStep, AdagradSteps)

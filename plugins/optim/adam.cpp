@@ -167,7 +167,4 @@ struct AdamWSteps {
 };
 
 }  // namespace
-TENON_OP(AdamStep)
-TENON_OP(AdamSteps)
-TENON_OP(AdamWStep)
-TENON_OP(AdamWSteps)
+TENON_OPS(AdamStep, AdamSteps, AdamWStep, AdamWSteps)

@@ -87,5 +87,4 @@ struct ClipValue {
 };
 
 }  // namespace
-TENON_OP(ClipNorm)
-TENON_OP(ClipValue)
+TENON_OPS(ClipNorm, ClipValue)

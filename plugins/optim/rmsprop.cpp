@@ -139,5 +139,4 @@ struct RmspropSteps {
 };
 
 }  // namespace
-TENON_OP(RmspropStep)
-TENON_OP(RmspropSteps)
+TENON_OPS(RmspropStep, RmspropSteps)

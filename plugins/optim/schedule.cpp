@@ -106,9 +106,4 @@ struct Warmup {
 };
 
 }  // namespace
-TENON_OP(Constant)
-TENON_OP(Cosine)
-TENON_OP(Linear)
-TENON_OP(Step)
-TENON_OP(OneCycle)
-TENON_OP(Warmup)
+TENON_OPS(Constant, Cosine, Linear, Step, OneCycle, Warmup)

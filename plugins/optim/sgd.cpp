@@ -128,5 +128,4 @@ struct SgdSteps {
 };
 
 }  // namespace
-TENON_OP(SgdStep)
-TENON_OP(SgdSteps)
+TENON_OPS(SgdStep, SgdSteps)

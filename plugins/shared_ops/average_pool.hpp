@@ -5,10 +5,12 @@
 #include <optional>
 #include <string>
 
+#include "shared_ops/op_family.hpp"
 #include "shared_ops/windows.hpp"
 
 namespace nn {
 
+using shared_ops::family_text;
 using tenon::ContextOf;
 using namespace tenon::literals;
 
@@ -60,42 +62,20 @@ struct AvgPoolRules {
   static constexpr auto jvp = tenon::JvpKind::linear;
 };
 
-struct AvgPool1dDeclaration {
-  static constexpr auto name = "avg_pool1d";
-  static constexpr auto schema =
-      "nn.functional.avg_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, "
-      "int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? "
-      "divisor_override=None) -> Tensor";
-  static constexpr auto doc =
-      "The mean of each window over the last dimension; stride is kernel_size unless given. With "
-      "ceil_mode a window may reach beyond the end; count_include_pad counts padding as zeros. "
-      "divisor_override takes the place of the number of elements that a sum is divided by.";
-};
-
-struct AvgPool2dDeclaration {
-  static constexpr auto name = "avg_pool2d";
-  static constexpr auto schema =
-      "nn.functional.avg_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, "
-      "int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? "
-      "divisor_override=None) -> Tensor";
-  static constexpr auto doc =
-      "The mean of each window over the last two dimensions; stride is kernel_size unless given. "
-      "With "
-      "ceil_mode a window may reach beyond the end; count_include_pad counts padding as zeros. "
-      "divisor_override takes the place of the number of elements that a sum is divided by.";
-};
-
-struct AvgPool3dDeclaration {
-  static constexpr auto name = "avg_pool3d";
-  static constexpr auto schema =
-      "nn.functional.avg_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, "
-      "int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? "
-      "divisor_override=None) -> Tensor";
-  static constexpr auto doc =
-      "The mean of each window over the last three dimensions; stride is kernel_size unless given. "
-      "With "
-      "ceil_mode a window may reach beyond the end; count_include_pad counts padding as zeros. "
-      "divisor_override takes the place of the number of elements that a sum is divided by.";
+template <int d>
+struct AvgPoolDeclaration {
+  static constexpr auto name = family_text<d>("avg_pool{d}d");
+  static constexpr auto schema = family_text<d>(
+      "nn.functional.avg_pool{d}d(Tensor input, int[{d}] kernel_size, int[{d}]? stride=None, "
+      "int[{d}] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? "
+      "divisor_override=None) -> Tensor");
+  static constexpr auto doc = family_text<d>(
+      "The mean of each window over the last {dimension|two dimensions|three dimensions}; stride "
+      "is "
+      "kernel_size unless given. With ceil_mode a window may reach beyond the end; "
+      "count_include_pad counts padding as zeros. divisor_override takes the place of the number "
+      "of "
+      "elements that a sum is divided by.");
 };
 
 template <class Op, class Kernels>

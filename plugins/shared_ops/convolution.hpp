@@ -12,6 +12,7 @@
 #include <tenon/plugin.hpp>
 
 #include "shared_ops/convolution_ops.hpp"
+#include "shared_ops/op_family.hpp"
 #include "shared_ops/padding.hpp"
 #include "shared_ops/patches.hpp"
 
@@ -24,6 +25,7 @@ using namespace tenon::literals;
 namespace kernel = tenon::kernel;
 using kernel::check_floating, kernel::check_same_dtype;
 using kernel::Shape, kernel::shape_text;
+using shared_ops::family_choice, shared_ops::family_text;
 
 // The sizes of a convolution, the same for all three ops. As many spatial dimensions as `strides` has
 // numbers; always three here, those in front being of size 1.
@@ -239,19 +241,17 @@ inline Convolution conv(const char* op, const Tensor& input, const Tensor& weigh
 template <class Op>
 Gradients conv_backward(ContextOf<Op>& c, const Tensor& g) {
   const Settings settings(c);
-  Tensor input, weight, bias;
-  if (c.needs_input_grad("input"_arg))
-    input = settings.input(c["input"_arg].shape(), c["weight"_arg], g);
-  if (c.needs_input_grad("weight"_arg))
-    weight = settings.weight(c["input"_arg], c["weight"_arg].shape(), g);
-  if (c.needs_input_grad("bias"_arg)) {
-    std::vector<int64_t> dims;
-    for (int64_t i = 0; i < g.dim(); ++i) {
-      if (i != g.dim() - settings.dimensions() - 1) dims.push_back(i);
-    }
-    bias = g.sum(dims);
-  }
-  return {std::move(input), std::move(weight), std::move(bias), Tensor(), Tensor()};
+  return needed_gradients(
+      c, "input"_arg = [&] { return settings.input(c["input"_arg].shape(), c["weight"_arg], g); },
+      "weight"_arg = [&] { return settings.weight(c["input"_arg], c["weight"_arg].shape(), g); },
+      "bias"_arg =
+          [&] {
+            std::vector<int64_t> dims;
+            for (int64_t i = 0; i < g.dim(); ++i) {
+              if (i != g.dim() - settings.dimensions() - 1) dims.push_back(i);
+            }
+            return g.sum(dims);
+          });
 }
 template <class Op>
 Tensor conv_jvp(const char* op, ContextOf<Op>& c, TensorList t) {
@@ -288,11 +288,11 @@ inline Convolution conv_input(const char* op, IntList input_size, const Tensor& 
 template <class Op>
 Gradients conv_input_backward(ContextOf<Op>& c, const Tensor& v) {
   const Settings settings(c);
-  Tensor weight, grad_output;
-  if (c.needs_input_grad("weight"_arg))
-    weight = settings.weight(v, c["weight"_arg].shape(), c["grad_output"_arg]);
-  if (c.needs_input_grad("grad_output"_arg)) grad_output = settings.convolve(v, c["weight"_arg]);
-  return {Tensor(), std::move(weight), std::move(grad_output), Tensor(), Tensor()};
+  return needed_gradients(
+      c,
+      "weight"_arg =
+          [&] { return settings.weight(v, c["weight"_arg].shape(), c["grad_output"_arg]); },
+      "grad_output"_arg = [&] { return settings.convolve(v, c["weight"_arg]); });
 }
 
 inline Convolution conv_weight(const char* op, const Tensor& input, IntList weight_size,
@@ -307,11 +307,10 @@ inline Convolution conv_weight(const char* op, const Tensor& input, IntList weig
 template <class Op>
 Gradients conv_weight_backward(ContextOf<Op>& c, const Tensor& v) {
   const Settings settings(c);
-  Tensor input, grad_output;
-  if (c.needs_input_grad("input"_arg))
-    input = settings.input(c["input"_arg].shape(), v, c["grad_output"_arg]);
-  if (c.needs_input_grad("grad_output"_arg)) grad_output = settings.convolve(c["input"_arg], v);
-  return {std::move(input), Tensor(), std::move(grad_output), Tensor(), Tensor()};
+  return needed_gradients(
+      c,
+      "input"_arg = [&] { return settings.input(c["input"_arg].shape(), v, c["grad_output"_arg]); },
+      "grad_output"_arg = [&] { return settings.convolve(c["input"_arg], v); });
 }
 
 // Rules that the ops of one kind share, whatever their dimensions. `Op` has its own schema, name,
@@ -383,111 +382,39 @@ struct ConvWeightRules {
   static constexpr auto jvp = tenon::multilinear;
 };
 
-// ---- declarations: what every provider of an op says of it ----
+// ---- declarations: schemas and documents that every provider of an op shares ----
 
-struct Conv1dDeclaration {
-  static constexpr auto name = "conv1d";
-  static constexpr auto schema =
-      "nn.functional.conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, "
-      "any padding=0, int[1] dilation=1, int groups=1) -> Tensor";
-  static constexpr auto samples =
-      R"([{"input": {"shape": [2, 2, 4]}, "weight": {"shape": [3, 2, 2]}, "bias": {"shape": [3]}},
-          {"input": {"shape": [2, 5]}, "weight": {"shape": [2, 1, 2]}, "stride": 2, "padding": 1, "dilation": 2, "groups": 2}])";
+template <int d>
+struct ConvDeclaration {
+  static constexpr auto name = family_text<d>("conv{d}d");
+  static constexpr auto schema = family_text<d>(
+      "nn.functional.conv{d}d(Tensor input, Tensor weight, Tensor? bias=None, int[{d}] stride=1, "
+      "any padding=0, int[{d}] dilation=1, int groups=1) -> Tensor");
+  static constexpr auto doc = family_text<d>(
+      "The cross-correlation of {rows [N, C, W] or [C, W]|images [N, C, H, W] or [C, H, W]|"
+      "volumes [N, C, D, H, W] or [C, D, H, W]} with a set of kernels."
+      "{ padding is a number, or 'valid', none, or 'same', which keeps W and needs a stride of 1.|"
+      " padding is one number or two, or 'valid', none, or 'same', which keeps H and W and needs a "
+      "stride of 1.|}");
+};
+
+template <int d>
+struct ConvInputDeclaration {
+  static constexpr auto name = family_text<d>("conv{d}d_input");
+  static constexpr auto schema = family_text<d>(
+      "nn.functional.conv{d}d_input(int[] input_size, Tensor weight, Tensor grad_output, "
+      "int[{d}] stride=1, any padding=0, int[{d}] dilation=1, int groups=1) -> Tensor");
+  static constexpr auto doc = family_text<d>("The gradient of conv{d}d with respect to its input.");
+};
+
+template <int d>
+struct ConvWeightDeclaration {
+  static constexpr auto name = family_text<d>("conv{d}d_weight");
+  static constexpr auto schema = family_text<d>(
+      "nn.functional.conv{d}d_weight(Tensor input, int[] weight_size, Tensor grad_output, "
+      "int[{d}] stride=1, any padding=0, int[{d}] dilation=1, int groups=1) -> Tensor");
   static constexpr auto doc =
-      "The cross-correlation of rows [N, C, W] or [C, W] with a set of kernels. padding is a "
-      "number, "
-      "or 'valid', none, or 'same', which keeps W and needs a stride of 1.";
-};
-
-struct Conv1dInputDeclaration {
-  static constexpr auto name = "conv1d_input";
-  static constexpr auto schema =
-      "nn.functional.conv1d_input(int[] input_size, Tensor weight, Tensor grad_output, "
-      "int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1) -> Tensor";
-  static constexpr auto samples =
-      R"([{"input_size": [1, 2, 4], "weight": {"shape": [3, 2, 3]}, "grad_output": {"shape": [1, 3, 2]}},
-          {"input_size": [2, 4], "weight": {"shape": [2, 1, 2]}, "stride": 2, "padding": 1, "groups": 2,
-           "grad_output": {"shape": [2, 3]}}])";
-  static constexpr auto doc = "The gradient of conv1d with respect to its input.";
-};
-
-struct Conv1dWeightDeclaration {
-  static constexpr auto name = "conv1d_weight";
-  static constexpr auto schema =
-      "nn.functional.conv1d_weight(Tensor input, int[] weight_size, Tensor grad_output, "
-      "int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1) -> Tensor";
-  static constexpr auto samples =
-      R"([{"input": {"shape": [2, 2, 4]}, "weight_size": [3, 2, 2], "grad_output": {"shape": [2, 3, 3]}}])";
-  static constexpr auto doc = "The gradient of conv1d with respect to its weight.";
-};
-
-struct Conv2dDeclaration {
-  static constexpr auto name = "conv2d";
-  static constexpr auto schema =
-      "nn.functional.conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, "
-      "any padding=0, int[2] dilation=1, int groups=1) -> Tensor";
-  static constexpr auto doc =
-      "The cross-correlation of images [N, C, H, W] or [C, H, W] with a set of kernels. padding is "
-      "one number or two, or 'valid', none, or 'same', which keeps H and W and needs a stride of "
-      "1.";
-};
-
-struct Conv2dInputDeclaration {
-  static constexpr auto name = "conv2d_input";
-  static constexpr auto schema =
-      "nn.functional.conv2d_input(int[] input_size, Tensor weight, Tensor grad_output, "
-      "int[2] stride=1, any padding=0, int[2] dilation=1, int groups=1) -> Tensor";
-  static constexpr auto samples =
-      R"([{"input_size": [1, 2, 4, 4], "weight": {"shape": [3, 2, 3, 3]},
-           "grad_output": {"shape": [1, 3, 2, 2]}},
-          {"input_size": [2, 4, 4], "weight": {"shape": [2, 1, 2, 2]}, "stride": 2, "padding": 1, "groups": 2,
-           "grad_output": {"shape": [2, 3, 3]}}])";
-  static constexpr auto doc = "The gradient of conv2d with respect to its input.";
-};
-
-struct Conv2dWeightDeclaration {
-  static constexpr auto name = "conv2d_weight";
-  static constexpr auto schema =
-      "nn.functional.conv2d_weight(Tensor input, int[] weight_size, Tensor grad_output, "
-      "int[2] stride=1, any padding=0, int[2] dilation=1, int groups=1) -> Tensor";
-  static constexpr auto samples =
-      R"([{"input": {"shape": [2, 2, 4, 3]}, "weight_size": [3, 2, 2, 1],
-           "grad_output": {"shape": [2, 3, 3, 3]}},
-          {"input": {"shape": [2, 4, 4]}, "weight_size": [2, 1, 2, 2], "stride": 2, "padding": 1, "groups": 2,
-           "grad_output": {"shape": [2, 3, 3]}}])";
-  static constexpr auto doc = "The gradient of conv2d with respect to its weight.";
-};
-
-struct Conv3dDeclaration {
-  static constexpr auto name = "conv3d";
-  static constexpr auto schema =
-      "nn.functional.conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, "
-      "any padding=0, int[3] dilation=1, int groups=1) -> Tensor";
-  static constexpr auto samples =
-      R"([{"input": {"shape": [1, 2, 2, 3, 3]}, "weight": {"shape": [2, 2, 2, 2, 2]}, "bias": {"shape": [2]}},
-          {"input": {"shape": [2, 2, 2, 3]}, "weight": {"shape": [2, 1, 1, 2, 2]}, "stride": [1, 2, 1], "padding": [0, 1, 0], "groups": 2}])";
-  static constexpr auto doc =
-      "The cross-correlation of volumes [N, C, D, H, W] or [C, D, H, W] with a set of kernels.";
-};
-
-struct Conv3dInputDeclaration {
-  static constexpr auto name = "conv3d_input";
-  static constexpr auto schema =
-      "nn.functional.conv3d_input(int[] input_size, Tensor weight, Tensor grad_output, "
-      "int[3] stride=1, any padding=0, int[3] dilation=1, int groups=1) -> Tensor";
-  static constexpr auto samples =
-      R"([{"input_size": [1, 2, 2, 3, 3], "weight": {"shape": [2, 2, 2, 2, 2]}, "grad_output": {"shape": [1, 2, 1, 2, 2]}}])";
-  static constexpr auto doc = "The gradient of conv3d with respect to its input.";
-};
-
-struct Conv3dWeightDeclaration {
-  static constexpr auto name = "conv3d_weight";
-  static constexpr auto schema =
-      "nn.functional.conv3d_weight(Tensor input, int[] weight_size, Tensor grad_output, "
-      "int[3] stride=1, any padding=0, int[3] dilation=1, int groups=1) -> Tensor";
-  static constexpr auto samples =
-      R"([{"input": {"shape": [1, 2, 2, 3, 3]}, "weight_size": [2, 2, 2, 2, 2], "grad_output": {"shape": [1, 2, 1, 2, 2]}}])";
-  static constexpr auto doc = "The gradient of conv3d with respect to its weight.";
+      family_text<d>("The gradient of conv{d}d with respect to its weight.");
 };
 
 }  // namespace nn

@@ -79,11 +79,10 @@ struct MmRules : MmDeclaration {
     return result;
   }
 
-  static std::tuple<Tensor, Tensor> backward(ContextOf<Op>& c, const Tensor& g) {
-    Tensor input, mat2;
-    if (c.needs_input_grad("input"_arg)) input = g.mm(conjugate(c["mat2"_arg].t()));
-    if (c.needs_input_grad("mat2"_arg)) mat2 = conjugate(c["input"_arg].t()).mm(g);
-    return {std::move(input), std::move(mat2)};
+  static std::array<Tensor, 2> backward(ContextOf<Op>& c, const Tensor& g) {
+    return needed_gradients(
+        c, "input"_arg = [&] { return g.mm(conjugate(c["mat2"_arg].t())); },
+        "mat2"_arg = [&] { return conjugate(c["input"_arg].t()).mm(g); });
   }
   static constexpr auto jvp = tenon::multilinear;
 };
@@ -119,11 +118,10 @@ struct BmmRules : BmmDeclaration {
     return result;
   }
 
-  static std::tuple<Tensor, Tensor> backward(ContextOf<Op>& c, const Tensor& g) {
-    Tensor input, mat2;
-    if (c.needs_input_grad("input"_arg)) input = g.bmm(conjugate(c["mat2"_arg].transpose(1, 2)));
-    if (c.needs_input_grad("mat2"_arg)) mat2 = conjugate(c["input"_arg].transpose(1, 2)).bmm(g);
-    return {std::move(input), std::move(mat2)};
+  static std::array<Tensor, 2> backward(ContextOf<Op>& c, const Tensor& g) {
+    return needed_gradients(
+        c, "input"_arg = [&] { return g.bmm(conjugate(c["mat2"_arg].transpose(1, 2))); },
+        "mat2"_arg = [&] { return conjugate(c["input"_arg].transpose(1, 2)).bmm(g); });
   }
   static constexpr auto jvp = tenon::multilinear;
 };
@@ -194,13 +192,12 @@ struct AddmmRules : AddmmDeclaration {
     return result;
   }
 
-  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Op>& c, const Tensor& g) {
+  static std::array<Tensor, 3> backward(ContextOf<Op>& c, const Tensor& g) {
     const auto beta = c["beta"_arg], alpha = c["alpha"_arg];
-    Tensor input, mat1, mat2;
-    if (c.needs_input_grad("input"_arg)) input = scaled(g, beta);
-    if (c.needs_input_grad("mat1"_arg)) mat1 = scaled(g.mm(conjugate(c["mat2"_arg].t())), alpha);
-    if (c.needs_input_grad("mat2"_arg)) mat2 = scaled(conjugate(c["mat1"_arg].t()).mm(g), alpha);
-    return {std::move(input), std::move(mat1), std::move(mat2)};
+    return needed_gradients(
+        c, "input"_arg = [&] { return scaled(g, beta); },
+        "mat1"_arg = [&] { return scaled(g.mm(conjugate(c["mat2"_arg].t())), alpha); },
+        "mat2"_arg = [&] { return scaled(conjugate(c["mat1"_arg].t()).mm(g), alpha); });
   }
 
   static Tensor jvp(ContextOf<Op>& c, TensorList tangents) {

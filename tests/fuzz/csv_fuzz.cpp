@@ -5,23 +5,23 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "tenon/csv.hpp"
+#include "plugins/data/csv_cursor.hpp"
 
 // The parsers call nothing of it.
 extern "C" const tenon_host* tenon_host_get() { return nullptr; }
 
 namespace {
 
-using tenon::data::CsvCell;
-using tenon::data::CsvCursor;
-using tenon::data::Reading;
+using data::CsvCell;
+using data::CsvCursor;
+using data::Reading;
 
 void require(bool holds) {
   if (!holds) std::abort();
 }
 
 void read_table(std::string_view text, char delimiter, bool header) {
-  const tenon::data::CsvTable table = tenon::data::parse_csv(text, delimiter, header);
+  const data::CsvTable table = data::parse_csv(text, delimiter, header);
   require(table.rows > 0 && table.columns > 0);
   require(!header || static_cast<int64_t>(table.names.size()) == table.columns);
   // Every value was written: the sanitizer sees reads beyond them.
@@ -44,7 +44,7 @@ void read_cells(std::string_view text, char delimiter, char point) {
       T value = 0, same = 0;
       const bool taken = quick.take_number(value);
       const CsvCell cell = slow.take_cell();
-      const Reading reading = tenon::data::read_decimal(cell.text, point, same);
+      const Reading reading = data::read_decimal(cell.text, point, same);
       if (taken) {
         require(reading == Reading::number && !cell.quoted);
         require(value == same && std::signbit(value) == std::signbit(same));
@@ -69,11 +69,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   constexpr char delimiters[] = {',', ';', '\t', ' ', '|'};
   const char point = (bytes[1] & 2) != 0 && bytes[0] % sizeof(delimiters) != 0 ? ',' : '.';
   char delimiter = delimiters[bytes[0] % sizeof(delimiters)];
-  if ((bytes[1] & 4) != 0) delimiter = tenon::data::find_delimiter(text, point);
+  if ((bytes[1] & 4) != 0) delimiter = data::find_delimiter(text, point);
   const auto printable = [&](auto&& read) {
     try {
       read();
-    } catch (const tenon::data::Fault& fault) {
+    } catch (const data::Fault& fault) {
       for (const char c : std::string_view(fault.what())) require(c >= ' ' && c < 0x7f);
     }
   };

@@ -81,7 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     } else {
       read_members(text);
     }
-  } catch (const tenon::data::Fault& fault) {
+  } catch (const data::Fault& fault) {
     for (const char c : std::string_view(fault.what())) require(c >= ' ' && c < 0x7f);
   }
   return 0;

@@ -211,6 +211,29 @@ TEST_SUITE("sdk/arguments") {
     }
   }
 
+  TEST_CASE("needed_gradients builds what backward asks for, in the order of the schema") {
+    for (int mask = 1; mask < 16; ++mask) {
+      CAPTURE(mask);
+      const bool third = (mask & 8) != 0;
+      std::vector<Tensor> inputs;
+      std::string expected;
+      for (int i = 0; i < 3; ++i) {
+        const bool needed = (mask >> i & 1) != 0 && (i < 2 || third);
+        inputs.push_back(needed ? leaf({2}) : row({2}));
+        if (needed) expected += "xyz"[i];
+      }
+      const Tensor result =
+          arguments("blend").call<Tensor>(inputs[0], 3, inputs[1], third ? inputs[2] : Tensor());
+      if (expected.empty()) continue;
+      result.sum().backward();
+      CHECK(written() == expected);
+      for (size_t i = 0; i < 3; ++i) {
+        if (!inputs[i].requires_grad()) continue;
+        CHECK(numbers(inputs[i].grad()) == Numbers{static_cast<double>(i + 2)});
+      }
+    }
+  }
+
   TEST_CASE("results by name") {
     const Tensor x = leaf({4});
     const auto [lower, count, upper] =

@@ -22,11 +22,22 @@ struct NameText {
   static constexpr std::string_view text{characters_with_end, sizeof...(characters)};
 };
 
+template <class Build, char... name>
+struct NamedGradient {
+  const Build& build;
+};
+
 }  // namespace detail
 
 // Names as types: of a parameter or attribute ("dim"_arg), and of a result ("indices"_result).
 template <char... characters>
-struct ArgumentName : detail::NameText<characters...> {};
+struct ArgumentName : detail::NameText<characters...> {
+  // A gradient and its input, for needed_gradients(): "input"_arg = [&] { return g * 2; }
+  template <class Build>
+  constexpr detail::NamedGradient<Build, characters...> operator=(const Build& build) const {
+    return {build};
+  }
+};
 template <char... characters>
 struct ResultName : detail::NameText<characters...> {};
 

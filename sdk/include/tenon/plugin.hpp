@@ -17,6 +17,8 @@
 #include "tenon/in_place.hpp"
 #include "tenon/json.hpp"
 #include "tenon/module_definition.hpp"
+#include "tenon/needed_gradients.hpp"
+#include "tenon/op_list.hpp"
 #include "tenon/ops.hpp"
 #include "tenon/override_entry.hpp"
 #include "tenon/parallel.hpp"

@@ -4,9 +4,8 @@
 #include <fstream>
 #include <limits>
 
-#include <tenon/csv.hpp>
-
 #include "../compare.hpp"
+#include "plugins/data/csv_cursor.hpp"
 
 using namespace compare;
 

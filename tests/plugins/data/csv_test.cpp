@@ -8,9 +8,8 @@
 
 #include <sys/stat.h>
 
-#include <tenon/csv.hpp>
-
 #include "../compare.hpp"
+#include "plugins/data/csv_cursor.hpp"
 
 using namespace compare;
 using tenon::data::read_csv;
@@ -105,7 +104,7 @@ TEST_SUITE("data") {
   }
 
   TEST_CASE("quick_decimal and read_decimal round as strtof and strtod do") {
-    using tenon::data::Reading;
+    using data::Reading;
     const tenon::Draws draws{11, 0};
     int64_t drawn = 0;
     const auto below = [&](uint64_t n) { return draws.bits(drawn++) % n; };
@@ -113,15 +112,15 @@ TEST_SUITE("data") {
     const auto compare_to = [&](const std::string& text, auto expected) {
       using T = decltype(expected);
       T value = -1;
-      const std::string padded = text + std::string(tenon::data::kQuickDecimal, ',');
-      const char* stop = tenon::data::quick_decimal(padded.data(), '.', value);
+      const std::string padded = text + std::string(data::kQuickDecimal, ',');
+      const char* stop = data::quick_decimal(padded.data(), '.', value);
       if (stop != nullptr) {
         ++quick;
         if (value != expected || std::signbit(value) != std::signbit(expected) ||
             stop != padded.data() + text.size())
           ++wrong;
       }
-      const Reading reading = tenon::data::read_decimal(text, '.', value);
+      const Reading reading = data::read_decimal(text, '.', value);
       const bool right = std::isinf(expected) ? reading == Reading::out_of_range
                                               : reading == Reading::number && value == expected;
       if (!right) ++wrong;
@@ -170,8 +169,8 @@ TEST_SUITE("data") {
   }
 
   TEST_CASE("the header's names are read as the rows behind it are found") {
-    using tenon::data::parse_csv;
-    using tenon::data::parse_csv_header;
+    using data::parse_csv;
+    using data::parse_csv_header;
     using Names = std::vector<std::string>;
     const std::string text = "\xef\xbb\xbf\"a\nb\", c ,\"d, \"\"e\"\"\",\"\"\r\n1,2,3,4\r\n";
     CHECK(parse_csv_header(text) == Names{"a\nb", "c", "d, \"e\"", ""});
@@ -179,8 +178,8 @@ TEST_SUITE("data") {
     CHECK(parse_csv(text, ',', true).rows == 1);
     CHECK(parse_csv("1;2\n", ';').names.empty());
     CHECK(parse_csv_header("a;b,c", ';') == Names{"a", "b,c"});
-    CHECK_THROWS_AS(parse_csv_header(""), tenon::data::Fault);
-    CHECK_THROWS_AS(parse_csv_header("\"a\nb"), tenon::data::Fault);
+    CHECK_THROWS_AS(parse_csv_header(""), data::Fault);
+    CHECK_THROWS_AS(parse_csv_header("\"a\nb"), data::Fault);
   }
 
   TEST_CASE("a header may have 65536 names, and rows without names any number of cells") {

@@ -6,8 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include <tenon/file_fault.hpp>
-
+#include "plugins/data/file_fault.hpp"
 #include "tests/support/memory_growth.hpp"
 
 namespace {
@@ -32,7 +31,7 @@ std::string gzipped(const std::string& text) {
 std::string unpacked(const std::string& packed, int64_t most) {
   try {
     return std::string(std::string_view(data::gunzip(packed, most)));
-  } catch (const tenon::data::Fault& fault) {
+  } catch (const data::Fault& fault) {
     return fault.what();
   }
 }

@@ -8,10 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tenon/abi/dtype.h"
-#include "tenon/file_fault.hpp"
+#include <tenon/abi/dtype.h>
 
-TENON_NAMESPACE_BEGIN
+#include "file_fault.hpp"
 
 namespace data {
 
@@ -109,9 +108,9 @@ class NpyParser {
                    : key == "fortran_order" ? seen_order_
                                             : seen_shape_;
       if (key != "descr" && key != "fortran_order" && key != "shape") {
-        throw Fault("the header has an unknown key " + quoted(key));
+        throw Fault("the header has an unknown key " + quoted_text(key));
       }
-      if (seen) throw Fault("the header has " + quoted(key) + " twice");
+      if (seen) throw Fault("the header has " + quoted_text(key) + " twice");
       seen = true;
       if (key == "descr") {
         descr();
@@ -140,8 +139,8 @@ class NpyParser {
     for (const NpyType& info : kNpyTypes) {
       if (info.text != type) continue;
       if (text[0] == '>' && info.bytes > 1) {
-        throw Fault("big-endian data (" + quoted(text) + ") is not read: save it with dtype '<" +
-                    std::string(type) + "'");
+        throw Fault("big-endian data (" + quoted_text(text) +
+                    ") is not read: save it with dtype '<" + std::string(type) + "'");
       }
       layout_.dtype = info.dtype;
       layout_.element_bytes = info.bytes;
@@ -150,7 +149,7 @@ class NpyParser {
     if (type == "O" || (!type.empty() && type[0] == 'O')) {
       throw Fault("arrays of Python objects are not read: save numbers");
     }
-    throw Fault("dtype " + quoted(type) + " is not read; " + types_text() + " are");
+    throw Fault("dtype " + quoted_text(type) + " is not read; " + types_text() + " are");
   }
 
   static std::string types_text() {
@@ -257,7 +256,8 @@ class NpyParser {
   }
   [[noreturn]] void unexpected(const std::string& expected) const {
     throw Fault("the header is broken at byte " + std::to_string(at_) + ": expected " + expected +
-                ", found " + (at_ >= text_.size() ? "its end" : quoted(text_.substr(at_, 12))));
+                ", found " +
+                (at_ >= text_.size() ? "its end" : quoted_text(text_.substr(at_, 12))));
   }
 
   std::string_view head_, text_;
@@ -290,5 +290,3 @@ inline std::string npy_header(const NpyType& info, const int64_t* shape, int64_t
 }
 
 }  // namespace data
-
-TENON_NAMESPACE_END

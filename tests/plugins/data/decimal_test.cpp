@@ -1,3 +1,5 @@
+#include "plugins/data/decimal.hpp"
+
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -5,11 +7,9 @@
 
 #include <doctest/doctest.h>
 
-#include <tenon/decimal.hpp>
-
 namespace {
 
-using tenon::data::Decimal;
+using data::Decimal;
 
 // Digits, signs and words as files have them, right and wrong.
 std::string random_text(std::mt19937& random) {
@@ -35,17 +35,17 @@ bool same(const Decimal<T>& a, const Decimal<T>& b) {
 
 }  // namespace
 
-TEST_SUITE("sdk/decimal") {
+TEST_SUITE("plugins/data/decimal") {
   TEST_CASE("both ways to read a number agree on random texts") {
     std::mt19937 random(20);
     for (int i = 0; i < 20000; ++i) {
       const std::string text = random_text(random);
       CAPTURE(text);
       const char* end = text.data() + text.size();
-      REQUIRE(same(tenon::data::decimal<double>(text.data(), end),
-                   tenon::data::decimal_by_strtod<double>(text.data(), end)));
-      REQUIRE(same(tenon::data::decimal<float>(text.data(), end),
-                   tenon::data::decimal_by_strtod<float>(text.data(), end)));
+      REQUIRE(same(data::decimal<double>(text.data(), end),
+                   data::decimal_by_strtod<double>(text.data(), end)));
+      REQUIRE(same(data::decimal<float>(text.data(), end),
+                   data::decimal_by_strtod<float>(text.data(), end)));
     }
   }
 }

@@ -13,10 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tenon/decimal.hpp"
-#include "tenon/file_fault.hpp"
-
-TENON_NAMESPACE_BEGIN
+#include "decimal.hpp"
+#include "file_fault.hpp"
 
 namespace data {
 
@@ -51,7 +49,7 @@ class CsvCursor {
     const auto digit = [](char c) { return c >= '0' && c <= '9'; };
     if (std::string_view("\"\n\r.+-").find(delimiter) != std::string_view::npos ||
         digit(delimiter) || delimiter == point) {
-      throw Fault("the delimiter " + quoted(std::string_view(&delimiter, 1)) +
+      throw Fault("the delimiter " + quoted_text(std::string_view(&delimiter, 1)) +
                   " cannot separate numbers");
     }
     const auto begins = [&](std::string_view mark) { return text.substr(0, mark.size()) == mark; };
@@ -226,9 +224,9 @@ class CsvCursor {
     while (at_ != end_ && is_space(*at_)) ++at_;
     if (end_ - at_ >= 2 && at_[0] == '\r' && at_[1] == '\n') ++at_;
     if (at_ == end_ || *at_ == delimiter_ || *at_ == '\n') return;
-    throw Fault(
-        "text follows the closing quote of " + quoted(text) + ": write a quote within quotes twice",
-        place());
+    throw Fault("text follows the closing quote of " + quoted_text(text) +
+                    ": write a quote within quotes twice",
+                place());
   }
   void count_lines(const char* first, const char* last) {
     for (; first != last; ++first) {
@@ -313,7 +311,7 @@ inline std::vector<std::string> read_header(CsvCursor& cursor) {
     const size_t column = names.size() - 1;
     const auto [earlier, fresh] = seen.emplace(name, column);
     if (!fresh && !name.empty()) {
-      throw Fault("the header has the name " + data::quoted(name) + " twice, for column " +
+      throw Fault("the header has the name " + quoted_text(name) + " twice, for column " +
                       std::to_string(earlier->second) + " and column " + std::to_string(column) +
                       ": rename one",
                   cursor.place());
@@ -326,7 +324,7 @@ inline std::vector<std::string> read_header(CsvCursor& cursor) {
 inline std::string column_text(const std::vector<std::string>& names, int64_t column) {
   const auto i = static_cast<size_t>(column);
   const bool named = i < names.size() && !names[i].empty();
-  return "column " + (named ? data::quoted(names[i]) : std::to_string(column));
+  return "column " + (named ? quoted_text(names[i]) : std::to_string(column));
 }
 
 // Refuses a row of another width than the header or the rows before it. `count`: cells that it has.
@@ -399,9 +397,10 @@ class CsvNumbers {
     if (reading == Reading::not_a_number && not_finite(cell.text, value)) return value;
     std::string message = column_text(table_.names, column) + ": ";
     if (reading == Reading::out_of_range) {
-      message += quoted(cell.text) + " is beyond the range of f32";
+      message += quoted_text(cell.text) + " is beyond the range of f32";
     } else {
-      message += cell.text.empty() ? "the cell is empty" : quoted(cell.text) + " is not a number";
+      message +=
+          cell.text.empty() ? "the cell is empty" : quoted_text(cell.text) + " is not a number";
       if (table_.rows == 0 && !header_)
         message += "; if the first row names the columns, pass header=true";
     }
@@ -430,5 +429,3 @@ inline std::vector<std::string> parse_csv_header(std::string_view text, char del
 }
 
 }  // namespace data
-
-TENON_NAMESPACE_END

@@ -14,10 +14,6 @@
 #include <system_error>
 #include <type_traits>
 
-#include "tenon/host.hpp"
-
-TENON_NAMESPACE_BEGIN
-
 namespace data {
 
 template <class T>
@@ -103,10 +99,13 @@ struct Digits {
   static constexpr int64_t most = 18;
 };
 
-// The common numbers, at several times the speed: a sign, up to 18 digits with a point among them,
-// a small exponent. At least kQuickDecimal characters must be readable. Returns the first character
-// behind the number, or null where `decimal` must decide: the text is another one, or rounding it
-// takes more than two roundings of f64 can show.
+// The common numbers: a sign, up to 18 digits with a point among them, a small exponent. At least
+// kQuickDecimal characters must be readable. Returns the first character behind the number, or null
+// where `decimal` must decide: the text is another one, or rounding it takes more than two roundings
+// of f64 can show.
+//
+// By hand, for speed: fast_float 3.9 takes 1.2 to 1.4 times as long for pixels, "%.4f" and f64 of
+// "%.9g", 2.0 times for f32 of "%.9g", and 0.6 times for f64 of 17 digits (GCC 12, -O3, best of 60).
 template <class T>
 const char* quick_decimal(const char* first, char point, T& value) {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "f32 or f64");
@@ -195,5 +194,3 @@ Reading read_decimal(std::string_view text, char point, T& value) {
 }
 
 }  // namespace data
-
-TENON_NAMESPACE_END

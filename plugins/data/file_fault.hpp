@@ -1,14 +1,10 @@
-// Faults in the contents of a file, as the parsers of csv.hpp and npy.hpp report it.
+// Faults in the contents of a file, as the parsers of csv_cursor.hpp and npy_header.hpp report it.
 #pragma once
 
 #include <exception>
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include "tenon/host.hpp"
-
-TENON_NAMESPACE_BEGIN
 
 namespace data {
 
@@ -28,7 +24,7 @@ class Fault : public std::exception {
 };
 
 // Text from a file as a message may quote it: short, and without control characters.
-inline std::string quoted(std::string_view text) {
+inline std::string quoted_text(std::string_view text) {
   constexpr size_t longest = 32;
   std::string result = "'";
   for (const char c : text.substr(0, longest)) {
@@ -39,5 +35,3 @@ inline std::string quoted(std::string_view text) {
 }
 
 }  // namespace data
-
-TENON_NAMESPACE_END
