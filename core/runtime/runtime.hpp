@@ -18,7 +18,7 @@ const tenon_host& host_table() noexcept;
 Tables process_tables();
 PluginManager& plugin_manager();
 
-// What listings read: the process's, or a test's.
+// What documents are made of: the process's, or a test's.
 struct Runtime {
   Tables tables;
   PluginManager& manager;
@@ -36,15 +36,5 @@ void refresh_active_rules(std::string_view op);
 void apply_config(PluginManager& manager, const tenon_json& config);
 // The same, but eager plugins wait for their first use: runs no plugin code.
 void apply_config_lazily(PluginManager& manager, const tenon_json& config);
-
-// Listings from facts: sdk/share/tenon/documents.md has the shapes.
-Json describe(const Runtime& runtime, std::string_view what, std::string_view name);
-// What plugin_unload reports, and "plugin" of its generations that are still there.
-Json retired_document(const RetiredPlugin& retired);
-// Full names of the ops that a tensor type may override, of those that the manager's plugins declare.
-std::vector<std::string> overridable_ops(const Runtime& runtime);
-// "(input, other, *, alpha=1, out=None)" of an op by full name, or by its last part when that is
-// unique.
-std::string describe_signature(const Runtime& runtime, std::string_view name);
 
 }  // namespace tenon::core

@@ -252,8 +252,8 @@ SLOT(json_size, 72);
 SLOT(json_at, 73);
 SLOT(json_find, 74);
 SLOT(json_key, 75);
-SLOT(describe, 76);
-SLOT(op_signature, 77);
+SLOT(document, 76);
+SLOT(facts_read, 77);
 SLOT(plugin_path_add, 78);
 SLOT(plugin_load, 79);
 SLOT(config_read, 80);
@@ -374,7 +374,15 @@ SLOT(interrupt_word, 194);
 SLOT(interrupt_check, 195);
 SLOT(interrupts_set, 196);
 SLOT(tensor_storage_number, 197);
-SIZE(tenon_host, 16 + 8 * 198);
+SLOT(providers, 198);
+SLOT(schema_parse, 199);
+SLOT(op_schema, 200);
+SLOT(op_explain_types, 201);
+SLOT(memory_in_use, 202);
+SIZE(tenon_host, 16 + 8 * 203);
+
+SIZE(tenon_operand_type, 8);
+SIZE(tenon_written_argument, 72);
 
 /* ---- codes that are written into files and plugins ---- */
 

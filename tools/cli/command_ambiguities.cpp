@@ -1,4 +1,5 @@
 // tenon ambiguities: overrides between which nothing decides, and the one that would.
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
@@ -13,7 +14,7 @@ using tenon::Json;
 
 int list_ambiguities(const AmbiguityOptions& options) {
   if (!options.config.empty()) tenon::apply_config(tenon::read_config(options.config));
-  const Json ambiguities = tenon::describe("ambiguities");
+  const Json ambiguities = tenon::listing::ambiguities();
   const int code = ambiguities.size() == 0 ? kFine : kFault;
   if (options.json) {
     print_json(ambiguities);

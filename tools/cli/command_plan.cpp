@@ -2,6 +2,7 @@
 // no values.
 #include <algorithm>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/training/config.hpp>
 #include <tenon/training/model_summary.hpp>
@@ -36,7 +37,7 @@ class Plan {
       freeze(config_, lock_file_of(path_));
     else
       tenon::apply_config_lazily(config_);
-    plugins_ = tenon::describe("plugins");
+    plugins_ = tenon::listing::plugins();
     plan_config_plugins();
     outline_ = training::outline(
         config_, options.shapes ? training::DataFiles::read : training::DataFiles::skip);

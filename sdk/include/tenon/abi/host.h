@@ -35,6 +35,36 @@
 
 #define TENON_HOST_MAGIC 0x6f6e6574u /* "teno" */
 
+/* Raw documents of the runtime; share/tenon/documents.md has their shapes. */
+enum {
+  TENON_DOCUMENT_RUNTIME = 0,       /* version, instructions, and the folders that are searched */
+  TENON_DOCUMENT_PLUGINS = 1,       /* plugin files that were found, and their states */
+  TENON_DOCUMENT_FACTS = 2,         /* these with all that they declare */
+  TENON_DOCUMENT_REGISTRATIONS = 3, /* tensor types and overrides in the tables */
+  TENON_DOCUMENT_LIVE = 4,          /* recorded calls that are alive, where they are tracked */
+  TENON_DOCUMENT_LOCK = 5           /* the content of a lock file */
+};
+
+/* Kinds of items that several plugins may provide. */
+enum { TENON_ITEM_OP = 0, TENON_ITEM_MODULE = 1, TENON_ITEM_TYPE = 2 };
+
+/* An operand that is known by its type alone. */
+typedef struct tenon_operand_type {
+  uint32_t type;     /* an id of type_find */
+  tenon_dtype dtype; /* TENON_DTYPE_NONE: not given */
+} tenon_operand_type;
+
+/* An argument of a call that op_explain_types explains. */
+typedef struct tenon_written_argument {
+  tenon_string keyword;               /* empty: by position */
+  tenon_string text;                  /* as the caller writes it; the explanation repeats it */
+  int32_t assumed;                    /* 1: the caller left it out */
+  int32_t list;                       /* 1: the operands are a list */
+  const tenon_operand_type* operands; /* null: `value` is the argument */
+  int64_t operand_count;
+  tenon_value value;
+} tenon_written_argument;
+
 /* What plugin_unload does while something holds the plugin. */
 enum {
   TENON_UNLOAD_REFUSE = 0, /* fails, and changes nothing */
@@ -323,16 +353,15 @@ typedef struct tenon_host {
    * Any thread. */
   tenon_string(TENON_CALL* json_key)(const tenon_json* document, int64_t index);
 
-  /* ---- listings and configuration ---- */
+  /* ---- documents and configuration ---- */
 
-  /* A listing as a document. `what` is "runtime", "plugins", "plugin", "declarations", "ops", "op",
-   * "overridable", "ignored", "modules", "module", "types", "type", "coverage", "ambiguities",
-   * "why" or "live"; `name` chooses or filters, and may be null. share/tenon/documents.md has
-   * the shapes. New reference. Any thread. */
-  tenon_status(TENON_CALL* describe)(const char* what, const char* name, tenon_json** document,
-                                     tenon_error** error);
-  /* Parameters of an op, "(input, other, *, alpha=1, out=None)", as a string. Owned. Any thread. */
-  tenon_status(TENON_CALL* op_signature)(const char* name, tenon_value* text, tenon_error** error);
+  /* A raw document, a TENON_DOCUMENT_: data without views, from which listings are made. Loads
+   * nothing. New reference. Any thread. */
+  tenon_status(TENON_CALL* document)(uint32_t which, tenon_json** document, tenon_error** error);
+  /* The facts of a plugin file, as in TENON_DOCUMENT_FACTS, and "unmap": {"possible", "reasons"},
+   * whether the code could be unmapped. The file need not be in a folder that is searched.
+   * PluginError says what is wrong with it. New reference. Any thread. */
+  tenon_status(TENON_CALL* facts_read)(const char* path, tenon_json** facts, tenon_error** error);
   /* Puts a folder in front of those that are searched for plugins. Any thread. */
   tenon_status(TENON_CALL* plugin_path_add)(const char* folder, tenon_error** error);
   /* Loads a plugin now; nothing happens when it is loaded already. Any thread. */
@@ -552,7 +581,7 @@ typedef struct tenon_host {
   int32_t(TENON_CALL* anomaly_mode_set)(int32_t level);
   /* The level. Calling thread only. */
   int32_t(TENON_CALL* anomaly_mode)(void);
-  /* Counts nodes by provider from now on, for describe("live"). A setting of the process.
+  /* Counts nodes by provider from now on, for TENON_DOCUMENT_LIVE. A setting of the process.
    * Any thread. */
   int32_t(TENON_CALL* live_tracking_set)(int32_t enabled);
 
@@ -864,6 +893,28 @@ typedef struct tenon_host {
    * tensor is null or without data. A write through a pointer, outside of an op, changes neither.
    * Any thread. */
   uint32_t(TENON_CALL* tensor_storage_number)(const tenon_tensor* tensor);
+
+  /* The plugins that declare an op, module type or tensor type (`kind`, a TENON_ITEM_) of a full name,
+   * as an array of {"plugin", "standing", "used", "reason"?, "may_decline"?, "declined"?}; empty where
+   * none does. Loads nothing. New reference. Any thread. */
+  tenon_status(TENON_CALL* providers)(uint32_t kind, const char* name, tenon_json** providers,
+                                      tenon_error** error);
+  /* A schema, parsed: {"name", "signature", "method", "parameters", "returns_tuple", "returns"};
+   * share/tenon/documents.md has the shape. ValueError with a caret under the fault. New reference.
+   * Any thread. */
+  tenon_status(TENON_CALL* schema_parse)(const char* schema, int64_t length, tenon_json** parsed,
+                                         tenon_error** error);
+  /* The op's schema; empty once its plugin is unloaded. A string. Owned. Any thread. */
+  tenon_status(TENON_CALL* op_schema)(const tenon_op* op, tenon_value* schema, tenon_error** error);
+  /* op_explain of a call whose operands are known by their types alone: shapes, gradients and the
+   * choice between providers are not part of the answer. Positional arguments come first, assumed
+   * ones last. New reference. Calling thread only. */
+  tenon_status(TENON_CALL* op_explain_types)(const tenon_op* op,
+                                             const tenon_written_argument* arguments, int64_t count,
+                                             tenon_json** document, tenon_error** error);
+  /* Bytes of the host's allocator: of blocks up to 4 KiB that are in use, where free ones that other
+   * threads keep count as well; and of large blocks that are kept for reuse. Any thread. */
+  void(TENON_CALL* memory_in_use)(int64_t* small_in_use, int64_t* large_kept);
 
   /* New slots go here. Those of minor 1 are named through a macro, so that code below that target
    * does not compile when it uses one, while the layout stays the same:
