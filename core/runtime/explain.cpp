@@ -3,7 +3,6 @@
 #include "core/runtime/explain.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <list>
 #include <optional>
 
@@ -635,177 +634,51 @@ class Explanation {
 
 // ---- calls by types ----
 
-// Makes values that have the types, and nothing else, from words.
-class ByTypes {
+// The arguments of a call whose operands are known by their types: objects without anything in them, which
+// explanations do not read.
+class TypedArguments {
  public:
-  ByTypes(const TypeTable& types, std::string_view text) : types_(types) {
-    split(text);
-    if (words_.empty())
-      throw Error(TENON_ERROR_ARGUMENT,
-                  "to explain a call takes an op and the types of its operands");
+  TypedArguments(const TypeTable& types, std::span<const tenon_written_argument> arguments)
+      : types_(types) {
     written_.by_types = true;
+    for (const tenon_written_argument& argument : arguments) add(argument);
   }
-  const std::string& op() const { return words_[0]; }
-
-  const Written& written(const Schema& schema) {
-    std::vector<size_t> operands;
-    for (size_t i = 0; i < static_cast<size_t>(schema.positional_count); ++i) {
-      if (is_operand(schema.parameters[i])) operands.push_back(i);
-    }
-    std::vector<bool> given(schema.parameters.size());
-    size_t next = 0;
-    for (size_t w = 1; w < words_.size(); ++w) {
-      const std::string& word = words_[w];
-      const size_t equals = word.find('=');
-      if (equals != std::string::npos && equals > 0) {
-        const std::string name = word.substr(0, equals);
-        const int64_t found = schema.find(name);
-        if (found >= 0) given[static_cast<size_t>(found)] = true;
-        put_keyword(name, word.substr(equals + 1),
-                    found < 0 ? nullptr : &schema.parameters[static_cast<size_t>(found)]);
-        continue;
-      }
-      // By position as long as only operands are in front, and where there are too many, which
-      // binding reports. Otherwise by name.
-      const bool by_position = next >= operands.size() || operands[next] == next;
-      const size_t index = next < operands.size() ? operands[next] : next;
-      ++next;
-      if (index < given.size()) given[index] = true;
-      const Parameter* parameter = index < given.size() ? &schema.parameters[index] : nullptr;
-      if (by_position) {
-        written_.positional.push_back(value_of(word, parameter));
-        written_.words.push_back(word);
-      } else {
-        put_keyword(parameter->name, word, parameter);
-      }
-    }
-    written_.assumed_from = written_.keywords.size();
-    for (size_t i = 0; i < given.size(); ++i) {
-      const Parameter& parameter = schema.parameters[i];
-      if (!given[i] && !parameter.has_default && !is_operand(parameter))
-        put_keyword(parameter.name, type_text(parameter.type), &parameter);
-    }
-    return written_;
-  }
+  const Written& written() const { return written_; }
 
  private:
-  // At blanks that are not in single quotes; a backslash takes away the meaning of what follows.
-  void split(std::string_view text) {
-    bool inside = false, open = false;
-    for (size_t i = 0; i < text.size(); ++i) {
-      const char letter = text[i];
-      if (letter == ' ' && !inside) {
-        open = false;
-        continue;
-      }
-      if (!std::exchange(open, true)) words_.emplace_back();
-      if (letter == '\\' && i + 1 < text.size())
-        words_.back() += text[++i];
-      else
-        words_.back() += letter;
-      if (letter == '\'') inside = !inside;
+  static std::string text_of(const tenon_string& text) {
+    return {text.data, static_cast<size_t>(text.length)};
+  }
+  void add(const tenon_written_argument& argument) {
+    if (argument.keyword.length == 0) {
+      written_.positional.push_back(value_of(argument));
+      written_.words.push_back(text_of(argument.text));
+      return;
     }
+    if (argument.assumed != 0)
+      written_.assumed_from = std::min(written_.assumed_from, written_.keywords.size());
+    written_.keywords.push_back(argument.keyword);
+    written_.keyword_values.push_back(value_of(argument));
+    written_.keyword_words.push_back(text_of(argument.text));
   }
 
-  static bool is_operand(const Parameter& parameter) {
-    return parameter.type.kind == TypeKind::tensor ||
-           parameter.type.kind == TypeKind::tensor_or_scalar ||
-           parameter.type.kind == TypeKind::any;
-  }
-
-  void put_keyword(const std::string& name, const std::string& word, const Parameter* parameter) {
-    const std::string& kept = texts_.emplace_back(name);
-    written_.keywords.push_back({kept.data(), static_cast<int64_t>(kept.size())});
-    written_.keyword_values.push_back(value_of(word, parameter));
-    written_.keyword_words.push_back(word);
-  }
-
-  tenon_value text_value(std::string_view text) {
-    const std::string& kept = texts_.emplace_back(text);
-    tenon_value value{};
-    value.tag = TENON_VALUE_STRING;
-    value.length = static_cast<uint32_t>(kept.size());
-    value.as.string = kept.data();
-    return value;
-  }
-
-  template <class Number>
-  static bool reads(const std::string& word, Number& number) {
-    const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), number);
-    return fault == std::errc() && end == word.data() + word.size();
-  }
-
-  tenon_value value_of(const std::string& word, const Parameter* parameter) {
-    int64_t integer = 0;
-    double number = 0;
-    if (reads(word, integer)) return int_value(integer);
-    if (reads(word, number)) return float_value(number);
-    if (word == "None") return tenon_value{};
-    if (word == "True" || word == "False") return bool_value(word == "True");
-    if (word.size() >= 2 && word.front() == '\'' && word.back() == '\'')
-      return text_value(std::string_view(word).substr(1, word.size() - 2));
-    if (word.size() >= 2 && word.front() == '[' && word.back() == ']')
-      return list_value(word.substr(1, word.size() - 2));
-    if (word.find(',') != std::string::npos) return list_value(word);
-    // Kinds as a schema names them, and assumed values.
-    if (word == "Scalar" || word == "Number" || word == "int") return int_value(1);
-    if (word == "float") return float_value(1);
-    if (word == "bool") return bool_value(false);
-    if (parameter != nullptr) {
-      const TypeKind kind = parameter->type.kind;
-      if (word == type_text(parameter->type) && kind != TypeKind::tensor)
-        return assumed(*parameter);
-      if (kind == TypeKind::string || kind == TypeKind::dtype) return text_value(word);
-    }
-    return tensor_value(tensor_of(word));
-  }
-
-  tenon_value assumed(const Parameter& parameter) {
-    const SchemaType& type = parameter.type;
-    if (type.list && type.length == 0) {
-      tenon_value value{};
-      value.tag = list_tag(type);
-      return value;
-    }
-    switch (type.kind) {
-      case TypeKind::floating:
-        return float_value(1);
-      case TypeKind::boolean:
-        return bool_value(false);
-      case TypeKind::string:
-        return text_value("");
-      case TypeKind::dtype:
-        return text_value(dtype_text(TENON_F32));
-      default:
-        return int_value(1);
-    }
-  }
-
-  tenon_value list_value(const std::string& words) {
+  tenon_value value_of(const tenon_written_argument& argument) {
+    if (argument.operands == nullptr) return argument.value;
+    if (argument.list == 0) return tensor_value(operand(*argument.operands));
     std::vector<Tensor*>& list = lists_.emplace_back();
-    for (size_t i = 0; i < words.size();) {
-      const size_t end = std::min(words.find(',', i), words.size());
-      list.push_back(tensor_of(words.substr(i, end - i)));
-      i = end + 1;
-    }
+    for (int64_t i = 0; i < argument.operand_count; ++i)
+      list.push_back(operand(argument.operands[i]));
     tenon_value value{};
     value.tag = TENON_VALUE_TENSOR_LIST;
     value.length = static_cast<uint32_t>(list.size());
     value.as.tensors = list.data();
     return value;
   }
-
-  // An object of the type without anything in it: explanations do not read it.
-  Tensor* tensor_of(const std::string& word) {
-    const size_t colon = word.find(':');
-    const TensorType& type = types_.require(word.substr(0, colon));
-    tenon_dtype dtype = TENON_F32;
-    if (colon != std::string::npos) {
-      dtype = dtype_find(std::string_view(word).substr(colon + 1));
-      if (dtype == TENON_DTYPE_NONE)
-        throw Error(TENON_ERROR_VALUE, "unknown dtype in {}, as in Tensor:f32", quote(word));
-      written_.with_dtypes = true;
-    }
+  Tensor* operand(const tenon_operand_type& given) {
+    const TensorType& type = types_.checked(given.type);
+    const bool has_dtype = given.dtype != TENON_DTYPE_NONE;
+    written_.with_dtypes = written_.with_dtypes || has_dtype;
+    const auto dtype = has_dtype ? given.dtype : tenon_dtype{TENON_F32};
     const int64_t shape[] = {1};
     if (!type.is_tensor) return owned_.emplace_back(make_dataless(dtype, shape, type.id)).get();
     TensorRef tensor = make_empty(dtype, shape);
@@ -814,9 +687,7 @@ class ByTypes {
   }
 
   const TypeTable& types_;
-  std::vector<std::string> words_;
   Written written_;
-  std::list<std::string> texts_;
   std::list<std::vector<Tensor*>> lists_;
   std::vector<TensorRef> owned_;
 };
@@ -843,11 +714,10 @@ Json explain_call(const tenon_op* op, std::span<const tenon_value> positional,
   return Explanation(process_runtime(), implementation, written).make();
 }
 
-Json explain_call(const Runtime& runtime, std::string_view call) {
-  ByTypes types(runtime.tables.types, call);
-  const Implementation& implementation =
-      require_implementation(runtime.tables.ops.require(types.op()));
-  return Explanation(runtime, implementation, types.written(implementation.schema)).make();
+Json explain_call(const Runtime& runtime, const tenon_op* op,
+                  std::span<const tenon_written_argument> arguments) {
+  const TypedArguments typed(runtime.tables.types, arguments);
+  return Explanation(runtime, require_implementation(op), typed.written()).make();
 }
 
 }  // namespace tenon::core

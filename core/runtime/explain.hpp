@@ -2,11 +2,10 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 
 #include "core/base/json.hpp"
 #include "core/dispatch/op.hpp"
-#include "tenon/abi/value.h"
+#include "tenon/abi/host.h"
 
 namespace tenon::core {
 
@@ -18,9 +17,8 @@ Json explain_call(const tenon_op* op, std::span<const tenon_value> positional,
                   std::span<const tenon_string> keywords,
                   std::span<const tenon_value> keyword_values);
 
-// Explains a call that is written by types: "add ScalarTensor Tensor:f64 alpha=Scalar". A type for
-// each operand in order, then by name; lists as A,B, Scalar for a number, other values as they are:
-// dim=0, reduction='sum'. What is required and left out is assumed.
-Json explain_call(const Runtime& runtime, std::string_view call);
+// The same of a call whose operands are known by their types: the slot op_explain_types.
+Json explain_call(const Runtime& runtime, const tenon_op* op,
+                  std::span<const tenon_written_argument> arguments);
 
 }  // namespace tenon::core

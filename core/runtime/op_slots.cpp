@@ -98,6 +98,14 @@ tenon_status op_explain(const tenon_op* op, const tenon_value* arguments, int64_
                     .give();
   });
 }
+tenon_status op_explain_types(const tenon_op* op, const tenon_written_argument* arguments,
+                              int64_t count, tenon_json** document, tenon_error** error) {
+  return guarded(error, [&] {
+    plugin_manager();
+    const OuterCall running;
+    *document = explain_call(process_runtime(), op, {arguments, static_cast<size_t>(count)}).give();
+  });
+}
 tenon_status op_call_keywords(const tenon_op* op, const tenon_value* arguments, int64_t count,
                               const tenon_string* keywords, const tenon_value* keyword_values,
                               int64_t keyword_count, tenon_value* results, tenon_error** error) {
@@ -114,6 +122,15 @@ int32_t op_returns_tuple(const tenon_op* op) {
   const OuterCall running;
   const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
   return implementation != nullptr && implementation->schema.returns_tuple ? 1 : 0;
+}
+
+tenon_status op_schema(const tenon_op* op, tenon_value* schema, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(op, "the op");
+    const OuterCall running;
+    const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
+    *schema = make_string(implementation == nullptr ? "" : implementation->schema.text);
+  });
 }
 
 tenon_status op_parameter(const tenon_op* op, const char* name, int64_t length, int64_t* index,
@@ -188,6 +205,8 @@ void add_op_slots(Services& services) {
   services.ops.bind_attributes = op_bind_attributes;
   services.ops.bind = op_bind;
   services.ops.explain = op_explain;
+  services.ops.explain_types = op_explain_types;
+  services.ops.schema = op_schema;
   services.types.override_find = override_find;
   services.types.override_provider = override_provider;
   services.types.override_call = override_call;

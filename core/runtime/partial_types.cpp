@@ -6,6 +6,7 @@
 
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
+#include "core/runtime/documents.hpp"
 
 namespace tenon::core {
 
@@ -47,7 +48,7 @@ std::vector<std::string> partial_type_warnings(const RegistrationRequest& items,
   }
   std::vector<std::string> warnings;
   if (types.empty()) return warnings;
-  const std::vector<std::string> ops = overridable_ops(runtime);
+  const std::vector<std::string> ops = overridable_ops(runtime.manager);
   const std::vector<PluginListing> plugins = runtime.manager.list();
   for (const TensorType* type : types) {
     const auto handled = handled_ops(*type, table, plugins);

@@ -18,7 +18,7 @@ const tenon_host& host_table() noexcept;
 Tables process_tables();
 PluginManager& plugin_manager();
 
-// The runtime that listings read: the process's, or a test's.
+// The runtime that documents are made of: the process's, or a test's.
 struct Runtime {
   Tables tables;
   PluginManager& manager;
@@ -32,14 +32,5 @@ const Override& find_override(TypeTable& types, std::string_view key, std::strin
 // refresh_active_rules of the process's tables.
 void refresh_active_rules(std::string_view op);
 
-// Listings from facts: sdk/share/tenon/documents.md has the shapes.
-Json describe(const Runtime& runtime, std::string_view what, std::string_view name);
-// The report of plugin_unload, and "plugin" of its generations that are still there.
-Json retired_document(const RetiredPlugin& retired);
-// Full names of the ops that a tensor type may override, of those that the manager's plugins declare.
-std::vector<std::string> overridable_ops(const Runtime& runtime);
-// "(input, other, *, alpha=1, out=None)" of an op by full name, or by its last part when that is
-// unique.
-std::string describe_signature(const Runtime& runtime, std::string_view name);
 
 }  // namespace tenon::core

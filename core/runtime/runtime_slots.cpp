@@ -1,9 +1,12 @@
 // The host's slots on the runtime: threads, random numbers, log, words in messages, listings, policies.
 #include <optional>
 
+#include "core/autograd/leak_tracking.hpp"
+#include "core/base/allocator.hpp"
 #include "core/base/generator.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/base/log.hpp"
+#include "core/base/memory_use.hpp"
 #include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/elementwise.hpp"
@@ -11,6 +14,8 @@
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/plugin/config_policy.hpp"
+#include "core/plugin/plugin_lock.hpp"
+#include "core/runtime/documents.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 
@@ -80,19 +85,62 @@ tenon_status text_printable(const char* bytes, int64_t length, tenon_value* text
   });
 }
 
-tenon_status describe_slot(const char* what, const char* name, tenon_json** document,
-                           tenon_error** error) {
+tenon_status document_slot(uint32_t which, tenon_json** document, tenon_error** error) {
   return guarded(error, [&] {
     plugin_manager().retired();  // lets go what can go, which within a call nothing can
     const OuterCall running;     // reads implementations
-    *document = describe(process_runtime(), what, name == nullptr ? "" : name).give();
+    const auto make = [&]() -> Json {
+      switch (which) {
+        case TENON_DOCUMENT_RUNTIME:
+          return runtime_document(plugin_manager());
+        case TENON_DOCUMENT_PLUGINS:
+          return plugins_document(plugin_manager());
+        case TENON_DOCUMENT_FACTS:
+          return facts_document(plugin_manager());
+        case TENON_DOCUMENT_REGISTRATIONS:
+          return registrations_document(process_runtime());
+        case TENON_DOCUMENT_LIVE:
+          return describe_live();
+        case TENON_DOCUMENT_LOCK:
+          return lock_document(plugin_manager().lock());
+        default:
+          throw Error(TENON_ERROR_ARGUMENT,
+                      "document {} is unknown; expected {} to {} (TENON_DOCUMENT_...)", which,
+                      TENON_DOCUMENT_RUNTIME, TENON_DOCUMENT_LOCK);
+      }
+    };
+    *document = make().give();
   });
 }
-tenon_status op_signature(const char* name, tenon_value* text, tenon_error** error) {
+tenon_status facts_read(const char* path, tenon_json** facts, tenon_error** error) {
   return guarded(error, [&] {
+    require_not_null(path, "the path of the plugin");
     const OuterCall running;
-    *text = make_string(describe_signature(process_runtime(), name));
+    *facts = facts_document(std::string(path)).give();
   });
+}
+tenon_status providers_slot(uint32_t kind, const char* name, tenon_json** providers,
+                            tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(name, "the name");
+    if (kind >= kItemKinds)
+      throw Error(TENON_ERROR_ARGUMENT,
+                  "items of kind {} are unknown; expected {} to {} "
+                  "(TENON_ITEM_...)",
+                  kind, TENON_ITEM_OP, TENON_ITEM_TYPE);
+    const OuterCall running;
+    *providers = providers_document(process_runtime(), static_cast<ItemKind>(kind), name).give();
+  });
+}
+tenon_status schema_parse(const char* schema, int64_t length, tenon_json** parsed,
+                          tenon_error** error) {
+  return guarded(error, [&] {
+    *parsed = schema_document({schema, static_cast<size_t>(length)}).give();
+  });
+}
+void memory_in_use(int64_t* small_in_use, int64_t* large_kept) {
+  *small_in_use = small_bytes_in_use();
+  *large_kept = cached_bytes();
 }
 tenon_status plugin_path_add(const char* folder, tenon_error** error) {
   return guarded(error, [&] { plugin_manager().add_search_path(folder); });
@@ -141,8 +189,11 @@ void add_runtime_slots(Services& services) {
   services.threads.generator_seed = generator_seed;
   services.threads.generator_state_set = generator_state_set;
   services.threads.log = log_slot;
-  services.documents.describe = describe_slot;
-  services.ops.signature = op_signature;
+  services.documents.document = document_slot;
+  services.documents.facts_read = facts_read;
+  services.documents.providers = providers_slot;
+  services.documents.schema_parse = schema_parse;
+  services.values.memory_in_use = memory_in_use;
   services.plugins.path_add = plugin_path_add;
   services.plugins.load = plugin_load;
   services.plugins.unload = plugin_unload;

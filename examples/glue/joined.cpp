@@ -23,6 +23,6 @@ int main() {
   tenon::add_plugin_path(GLUE_FOLDER);
   tenon::config::apply(tenon::config::read(CONFIG));
   std::puts(tenon::text_of(mul(scalar, metadata)).c_str());
-  const tenon::Json answer = tenon::describe("why", "mul ScalarTensor MetadataTensor")["answer"];
+  const tenon::Json answer = tenon::explain(mul, scalar, metadata)["answer"];
   std::printf("%s, plugin %s\n", answer["what"].text().c_str(), answer["provider"].text().c_str());
 }

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "program.hpp"
@@ -198,7 +199,7 @@ TEST_SUITE("check against") {
   }
 
   TEST_CASE("dnnl agrees with nn and blas") {
-    if (!contains(tenon::describe("plugins").dump(), "\"id\":\"dnnl\"")) return;  // optional
+    if (!contains(tenon::listing::plugins().dump(), "\"id\":\"dnnl\"")) return;  // optional
     const Outcome outcome = run_program("check dnnl --against nn,blas --json --timeout 600");
     CHECK_MESSAGE(outcome.code == 0, outcome.out);
     const Json report = outcome.json(), items = report["items"];

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "program.hpp"
@@ -326,7 +327,7 @@ TEST_SUITE("check") {
   }
 
   TEST_CASE("declarations are read from a file without opening it, samples and all") {
-    const Json declared = tenon::describe("declarations", kBroken + "broken_calls.so");
+    const Json declared = tenon::listing::declarations(kBroken + "broken_calls.so");
     CHECK(declared["id"].text() == "broken_calls");
     Json found;
     for (int64_t i = 0; i < declared["ops"].size(); ++i) {
@@ -340,8 +341,8 @@ TEST_SUITE("check") {
     CHECK(
         found["parameters"][0].dump() ==
         R"json({"name":"input","type":"Tensor(a!)","alias":"a","mutates":true,"keyword_only":false})json");
-    CHECK(tenon::describe("plugins").dump().find("broken_calls") == std::string::npos);
-    CHECK_THROWS_AS(tenon::describe("declarations", "/nowhere/x.so"), tenon::PluginError);
+    CHECK(tenon::listing::plugins().dump().find("broken_calls") == std::string::npos);
+    CHECK_THROWS_AS(tenon::listing::declarations("/nowhere/x.so"), tenon::PluginError);
   }
 
   TEST_CASE("a read of what was not saved is to be declared, not to be fixed in the backward") {
@@ -461,7 +462,7 @@ TEST_SUITE("check") {
   }
 
   TEST_CASE("definitions of static libraries that a plugin links are its own") {
-    const Json ops = tenon::describe("declarations", TENON_FIXTURES "/archive/archive.so")["ops"];
+    const Json ops = tenon::listing::declarations(TENON_FIXTURES "/archive/archive.so")["ops"];
     REQUIRE(ops.size() == 2);
     std::set<std::string> names;
     for (int64_t i = 0; i < ops.size(); ++i) names.insert(ops[i]["name"].text());

@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/tenon.hpp>
 
 namespace compare {
@@ -83,7 +84,7 @@ inline void check_values(const Tensor& found, const std::vector<int64_t>& shape,
 inline std::set<std::string> unchecked_formulas(const std::string& plugin,
                                                 const std::set<std::string>& checked) {
   std::set<std::string> missing;
-  const tenon::Json ops = tenon::describe("ops");
+  const tenon::Json ops = tenon::listing::ops();
   for (int64_t i = 0; i < ops.size(); ++i) {
     const std::string name = ops[i]["name"].text();
     if (ops[i]["provider"].text() == plugin && ops[i]["differentiable"].text() == "formula" &&

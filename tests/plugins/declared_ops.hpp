@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <tenon/gradcheck_numbers.hpp>
+#include <tenon/listing/listing.hpp>
 #include <tenon/tenon.hpp>
 
 namespace declared {
@@ -34,7 +35,7 @@ inline std::vector<Declared> declared_ops(const std::vector<std::string>& plugin
                                                                                      "nn"}) {
   std::vector<Declared> ops;
   for (const std::string& plugin : plugins) {
-    const Json list = tenon::describe("declarations", plugin)["ops"];
+    const Json list = tenon::listing::declarations(plugin)["ops"];
     for (int64_t i = 0; i < list.size(); ++i) {
       Declared& op = ops.emplace_back();
       op.name = list[i]["name"].text();

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/tenon.hpp>
 
 #include "tests/reload/build.hpp"
@@ -51,6 +52,6 @@ inline bool has(const std::string& text, const std::string& part) {
 }
 
 // Generations whose code is still there.
-inline int64_t retired() { return tenon::describe("plugin", "generation")["retired"].size(); }
+inline int64_t retired() { return tenon::listing::plugin("generation")["retired"].size(); }
 
 }  // namespace generation

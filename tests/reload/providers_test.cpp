@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/tenon.hpp>
 
 using tenon::Op, tenon::Tensor;
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr const char* kPlugins[] = {"ranked_small", "ranked_flat", "ranked_general"};
 
 std::string state(const std::string& plugin) {
-  const tenon::Json plugins = tenon::describe("plugins");
+  const tenon::Json plugins = tenon::listing::plugins();
   for (int64_t i = 0; i < plugins.size(); ++i) {
     if (plugins[i]["id"].text() == plugin) return plugins[i]["state"].text();
   }
@@ -170,7 +171,7 @@ TEST_SUITE("providers") {
 
   TEST_CASE("traces, listings and explanations say who declined, and why") {
     const Installed plugins({"ranked_small", "ranked_general"});
-    const tenon::Json before = tenon::describe("op", "ranked.who")["providers"];
+    const tenon::Json before = tenon::listing::op("ranked.who")["providers"];
     CHECK(before[0]["plugin"].text() == "ranked_general");
     CHECK(before[0]["standing"].text() == "next");
     CHECK(has(before[0]["reason"].text(), "runs what 'ranked_small' ("));
@@ -184,7 +185,7 @@ TEST_SUITE("providers") {
               "call ranked.who(Tensor f32[5])\n"
               "  declined: more than 4 elements (plugin ranked_small)\n"
               "  kernel ranked.who (plugin ranked_general)\n"));
-    CHECK(tenon::describe("op", "ranked.who")["providers"][1]["declined"].text() ==
+    CHECK(tenon::listing::op("ranked.who")["providers"][1]["declined"].text() ==
           "more than 4 elements");
     const tenon::Json why = explain(Op("ranked.who"), x);
     CHECK(why["provider"].text() == "ranked_small");
@@ -318,6 +319,6 @@ TEST_SUITE("providers") {
     tenon::load_plugin("ranked_small");
     tenon::load_plugin("ranked_general");
     CHECK(who(ones({4})) == "ranked_general");
-    CHECK(tenon::describe("op", "ranked.who")["providers"][1]["standing"].text() == "outranked");
+    CHECK(tenon::listing::op("ranked.who")["providers"][1]["standing"].text() == "outranked");
   }
 }

@@ -1,4 +1,6 @@
 // New code takes the place of old code, which what it has recorded keeps.
+#include <tenon/listing/listing.hpp>
+
 #include "tests/reload/generation.hpp"
 
 using namespace generation;
@@ -16,7 +18,7 @@ TEST_SUITE("reload") {
     install("3");
     CHECK(tenon::reload("generation") == generation + 1);
     CHECK(number.call<int64_t>() == 3);
-    CHECK(tenon::describe("plugin", "generation")["generation"].integer() ==
+    CHECK(tenon::listing::plugin("generation")["generation"].integer() ==
           static_cast<int64_t>(generation + 1));
   }
 
@@ -27,7 +29,7 @@ TEST_SUITE("reload") {
     Tensor before = scale.call<Tensor>(x).sum();
     start("3");
     Tensor after = scale.call<Tensor>(x).sum();
-    const tenon::Json retired = tenon::describe("plugin", "generation")["retired"];
+    const tenon::Json retired = tenon::listing::plugin("generation")["retired"];
     REQUIRE(retired.size() == 1);
     CHECK(retired[0]["state"].text() == "draining");
     CHECK(retired[0]["holders"]["node of a graph"].integer() == 1);
@@ -70,7 +72,7 @@ TEST_SUITE("reload") {
     CHECK(number.call<int64_t>() == 1);
     CHECK(generation::number() == 1);
     CHECK(count.call<int64_t>() == counted + 1);
-    CHECK(tenon::describe("plugin", "generation")["state"].text() == "active");
+    CHECK(tenon::listing::plugin("generation")["state"].text() == "active");
     CHECK(retired() == 0);  // the refused code is gone
     start("2");
     CHECK(number.call<int64_t>() == 2);
@@ -86,7 +88,7 @@ TEST_SUITE("reload") {
     CHECK(has(error, "one and one are three"));
     CHECK(number.call<int64_t>() == 1);
     CHECK(count.call<int64_t>() == counted + 1);
-    CHECK(tenon::describe("plugin", "generation")["state"].text() == "active");
+    CHECK(tenon::listing::plugin("generation")["state"].text() == "active");
     CHECK(retired() == 0);  // the refused code is gone
     start("2");
     CHECK(number.call<int64_t>() == 2);
@@ -115,7 +117,7 @@ TEST_SUITE("reload") {
     start("1");
     const Tensor x = tensor({1.0}).requires_grad_();
     const Tensor held = Op("generation.scale").call<Tensor>(x);
-    const std::string path = tenon::describe("plugin", "generation")["path"].text();
+    const std::string path = tenon::listing::plugin("generation")["path"].text();
     tenon::unload("generation", tenon::Unload::force);
     // Its record goes with the file, its code stays mapped for the graph.
     std::filesystem::remove(path);
@@ -130,7 +132,7 @@ TEST_SUITE("reload") {
 
   TEST_CASE("a damaged file is refused, and the old code continues") {
     start("1");
-    const std::string path = tenon::describe("plugin", "generation")["path"].text();
+    const std::string path = tenon::listing::plugin("generation")["path"].text();
     std::filesystem::resize_file(path, 512);
     CHECK(error_of([] { tenon::reload("generation"); }) != "no PluginError");
     CHECK(number() == 1);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tenon/autograd.hpp>
+#include <tenon/listing/listing.hpp>
 
 #include "tests/reload/generation.hpp"
 
@@ -40,7 +41,7 @@ TEST_SUITE("unload") {
               "stale handle: op 'generation.number' is provided by plugin 'generation', "
               "which was unloaded"));
     CHECK(has(error_of([] { tenon::unload("generation"); }), "it is not loaded"));
-    CHECK(tenon::describe("plugin", "generation")["reason"].text() == "it was unloaded");
+    CHECK(tenon::listing::plugin("generation")["reason"].text() == "it was unloaded");
     tenon::load_plugin("generation");
     CHECK(number.call<int64_t>() == 1);
   }
@@ -105,7 +106,7 @@ TEST_SUITE("unload") {
            };
          }},
     };
-    const auto still_there = [] { return tenon::describe("plugin", "leaving")["retired"].size(); };
+    const auto still_there = [] { return tenon::listing::plugin("leaving")["retired"].size(); };
     for (const auto& one : kinds) {
       const auto& kind = one.first;
       const auto& hold = one.second;
@@ -114,7 +115,7 @@ TEST_SUITE("unload") {
       load();
       const Op stale("leaving.memory");
       std::function<void()> use_and_release = hold();
-      CHECK(tenon::describe("plugin", "leaving")["holders"][kind].integer() == 1);
+      CHECK(tenon::listing::plugin("leaving")["holders"][kind].integer() == 1);
       CHECK(has(error_of([] { tenon::unload("leaving"); }),
                 std::string("it is held by 1 x ") + kind));
       const tenon::Json report = tenon::unload("leaving", Unload::force);
@@ -157,7 +158,7 @@ TEST_SUITE("unload") {
 
   TEST_CASE("what cannot be unmapped says why") {
     tenon::load_plugin("math");
-    const tenon::Json math = tenon::describe("plugin", "math");
+    const tenon::Json math = tenon::listing::plugin("math");
     CHECK(math["unmap"]["possible"].as_bool());
     CHECK(math["unmap"]["reasons"].size() == 0);
   }

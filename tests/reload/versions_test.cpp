@@ -1,4 +1,6 @@
 // Two versions of one plugin in one process, as a config names them.
+#include <tenon/listing/listing.hpp>
+
 #include "tests/reload/generation.hpp"
 
 using generation::error_of, generation::has;
@@ -20,13 +22,13 @@ TEST_SUITE("versions") {
     CHECK(Module::create("versions.Block")(tensor({1.0})).text() == "tensor([2.])");
     for (const char* id : {"versions", "versions@1.0.0"}) {
       CAPTURE(id);
-      CHECK(tenon::describe("plugin", id)["state"].text() == "active");
-      CHECK(tenon::describe("plugin", id)["generation"].integer() == 1);
+      CHECK(tenon::listing::plugin(id)["state"].text() == "active");
+      CHECK(tenon::listing::plugin(id)["generation"].integer() == 1);
     }
     // They come and go apart.
     CHECK(tenon::reload("versions@1.0.0") == 2);
     CHECK(Op("versions.old").call<int64_t>() == 1);
-    CHECK(tenon::describe("plugin", "versions")["generation"].integer() == 1);
+    CHECK(tenon::listing::plugin("versions")["generation"].integer() == 1);
     y = Tensor();
     CHECK(tenon::unload("versions@1.0.0")["id"].text() == "versions@1.0.0");
     CHECK(Op("versions.number").call<int64_t>() == 2);

@@ -1,6 +1,7 @@
 // Modules, overrides and tensor types of a plugin that is unloaded, and of one that builds on it.
 #include <functional>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/override_entry.hpp>
 
 #include "tests/reload/generation.hpp"
@@ -39,7 +40,7 @@ TEST_SUITE("withdrawal") {
     CHECK(block(x).text() == "tensor([3., 6.])");
     CHECK(has(error_of([&] { make(); }), "it was unloaded; load it again by its name"));
     block = Module();
-    CHECK(tenon::describe("plugin", "leaving")["retired"].size() == 0);
+    CHECK(tenon::listing::plugin("leaving")["retired"].size() == 0);
     tenon::load_plugin("leaving");
     CHECK(make()(x).text() == "tensor([3., 6.])");
     CHECK(tenon::unload("leaving", Unload::wait)["state"].text() == "unmapped");
@@ -73,7 +74,7 @@ TEST_SUITE("withdrawal") {
     const Tensor before = make();
     const auto last = [](const tenon::Json& reasons) { return reasons[reasons.size() - 1].text(); };
     const std::string stays = "it has tensor types, which stay as long as the process";
-    const tenon::Json verdict = tenon::describe("plugin", "types")["unmap"];
+    const tenon::Json verdict = tenon::listing::plugin("types")["unmap"];
     CHECK_FALSE(verdict["possible"].as_bool());
     CHECK(last(verdict["reasons"]) == stays);
     const tenon::Json report = tenon::unload("types", Unload::wait, 1000);

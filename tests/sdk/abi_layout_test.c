@@ -211,7 +211,8 @@ SLOT(values, release, 12);
 SLOT(values, text, 13);
 SLOT(values, suggestion, 14);
 SLOT(values, printable, 15);
-SLOTS(values, 16);
+SLOT(values, memory_in_use, 16);
+SLOTS(values, 17);
 
 SLOT(tensors, empty, 0);
 SLOT(tensors, wrap, 1);
@@ -241,9 +242,10 @@ SLOT(ops, bind_attributes, 6);
 SLOT(ops, result_count, 7);
 SLOT(ops, returns_tuple, 8);
 SLOT(ops, parameter, 9);
-SLOT(ops, signature, 10);
+SLOT(ops, schema, 10);
 SLOT(ops, explain, 11);
-SLOTS(ops, 12);
+SLOT(ops, explain_types, 12);
+SLOTS(ops, 13);
 
 SLOT(contexts, arguments, 0);
 SLOT(contexts, argument, 1);
@@ -395,9 +397,12 @@ SLOT(documents, at, 8);
 SLOT(documents, find, 9);
 SLOT(documents, key, 10);
 SLOT(documents, place, 11);
-SLOT(documents, describe, 12);
-SLOT(documents, position, 13);
-SLOTS(documents, 14);
+SLOT(documents, document, 12);
+SLOT(documents, facts_read, 13);
+SLOT(documents, providers, 14);
+SLOT(documents, schema_parse, 15);
+SLOT(documents, position, 16);
+SLOTS(documents, 17);
 
 SLOT(plugins, path_add, 0);
 SLOT(plugins, load, 1);

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/mode.hpp>
 
 #include "tests/sdk/functions.hpp"
@@ -82,7 +83,7 @@ TEST_SUITE("sdk/bad_types") {
     for (const BadPlugin& bad : bad_plugins) {
       CAPTURE(bad.name);
       const std::string name = bad.name;
-      const std::string before = describe("type", "ScalarTensor").dump();
+      const std::string before = listing::type("ScalarTensor").dump();
       for (int attempt = 0; attempt < 2; ++attempt) {
         const Refusal refused =
             refusal([&] { load_plugin(TENON_FIXTURES "/bad_types/" + name + ".so"); });
@@ -91,7 +92,7 @@ TEST_SUITE("sdk/bad_types") {
       }
       CHECK_FALSE(knows_type(name + "_good"));
       CHECK(refusal([&] { Op(name + ".op"); }).kind != TENON_OK);
-      CHECK(describe("type", "ScalarTensor").dump() == before);
+      CHECK(listing::type("ScalarTensor").dump() == before);
       check_table_answers();
     }
   }

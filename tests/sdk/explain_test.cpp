@@ -1,6 +1,8 @@
 // Listings about types: what there is, what they cover, and why a call goes where it goes.
 #include <algorithm>
 
+#include <tenon/listing/listing.hpp>
+#include <tenon/listing/why.hpp>
 #include <tenon/mode.hpp>
 
 #include "tests/sdk/functions.hpp"
@@ -16,7 +18,7 @@ const bool found = (add_plugin_path(TENON_FIXTURES "/types"), true);
 TEST_SUITE("sdk/explain") {
   TEST_CASE("types are listed from facts") {
     REQUIRE(found);
-    const Json types = describe("types");
+    const Json types = listing::types();
     bool seen_one = false;
     for (int64_t i = 0; i < types.size(); ++i) {
       if (types[i]["name"].text() != "SS2") continue;
@@ -25,37 +27,37 @@ TEST_SUITE("sdk/explain") {
       CHECK(types[i]["provider"].text() == "types");
     }
     CHECK(seen_one);
-    CHECK(describe("type", "ScalarTensor")["overrides_in_force"].size() == 2);
-    CHECK(has(refusal([] { describe("type", "ScalarTenso"); }).text, "'ScalarTensor'"));
+    CHECK(listing::type("ScalarTensor")["overrides_in_force"].size() == 2);
+    CHECK(has(refusal([] { listing::type("ScalarTenso"); }).text, "'ScalarTensor'"));
   }
 
   TEST_CASE("F-132 F-305 the coverage of a type adds up to all overridable ops") {
-    const Json coverage = describe("coverage", "ScalarTensor");
+    const Json coverage = listing::coverage("ScalarTensor");
     const Json counts = coverage["counts"];
     CHECK(counts["handled"].integer() == 2);
     CHECK(counts["missing"].integer() + 2 == coverage["ops"].size());
-    CHECK(describe("coverage", "Converting")["counts"]["missing"].integer() == 0);
-    CHECK(describe("coverage", "SS2")["counts"]["inherited"].integer() == coverage["ops"].size());
+    CHECK(listing::coverage("Converting")["counts"]["missing"].integer() == 0);
+    CHECK(listing::coverage("SS2")["counts"]["inherited"].integer() == coverage["ops"].size());
   }
 
   TEST_CASE("F-300 why prints what is asked in which order and what would run") {
-    const Json added = describe("why", "add ScalarTensor Tensor");
+    const Json added = listing::why("add", {"ScalarTensor", "Tensor"});
     CHECK(added["answer"]["what"].text() == "override add[ScalarTensor]");
     CHECK(added["answer"]["provider"].text() == "types");
     CHECK(added["order"][0].text() == "ScalarTensor");
-    CHECK(describe("why", "add Tensor Tensor")["answer"]["what"].text() == "kernel");
-    CHECK(describe("why", "add S2 SS2")["order"][0].text() == "SS2");
-    CHECK(describe("why", "mul Converting Scalar")["answer"]["what"].text() ==
+    CHECK(listing::why("add", {"Tensor", "Tensor"})["answer"]["what"].text() == "kernel");
+    CHECK(listing::why("add", {"S2", "SS2"})["order"][0].text() == "SS2");
+    CHECK(listing::why("mul", {"Converting", "Scalar"})["answer"]["what"].text() ==
           "fallback to_tensor of Converting");
   }
 
   TEST_CASE("F-302 why returns the error of a call without an implementation") {
-    CHECK(describe("why", "mul ScalarTensor ScalarTensor")["error"].text() ==
+    CHECK(listing::why("mul", {"ScalarTensor", "ScalarTensor"})["error"].text() ==
           "no implementation found for 'tenon.mul' on types that implement tenon_function: "
           "[ScalarTensor]");
-    CHECK(describe("why", "mean Bare")["error"].text() ==
+    CHECK(listing::why("mean", {"Bare"})["error"].text() ==
           "mean(): argument 'input' (position 1) must be Tensor, not Bare");
-    const Json apart = describe("why", "add S2 S3");
+    const Json apart = listing::why("add", {"S2", "S3"});
     CHECK(apart["steps"][0]["reason"].text() ==
           "its default handler declines: S3 is not in its line of descent");
   }
@@ -166,18 +168,19 @@ TEST_SUITE("sdk/explain") {
   TEST_CASE("F-305 what coverage says of a type is what would answer") {
     const std::pair<const char*, int> ops[] = {{"add", 2}, {"div", 2},  {"mm", 2},  {"mul", 2},
                                                {"neg", 1}, {"mean", 1}, {"cat", 1}, {"tx.foo", 2}};
-    const Json types = describe("types");
+    const Json types = listing::types();
     for (int64_t t = 0; t < types.size(); ++t) {
       const std::string type = types[t]["name"].text();
-      const Json covered = describe("coverage", type)["ops"];
+      const Json covered = listing::coverage(type)["ops"];
       for (const auto& [op, operands] : ops) {
-        std::string call = op, by;
-        for (int i = 0; i < operands; ++i) call += " " + type;
-        CAPTURE(call);
+        std::string by;
+        CAPTURE(type);
+        CAPTURE(op);
         for (int64_t i = 0; i < covered.size(); ++i) {
           if (covered[i]["name"].text() == op) by = covered[i]["by"].text();
         }
-        CHECK(describe("why", call)["answer"]["what"].text() == by);
+        const std::vector<std::string> same(static_cast<size_t>(operands), type);
+        CHECK(listing::why(op, same)["answer"]["what"].text() == by);
       }
     }
   }

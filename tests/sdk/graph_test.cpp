@@ -9,7 +9,7 @@ namespace {
 using namespace functions;
 
 int64_t live(const std::string& provider) {
-  const Json list = describe("live");
+  const Json list = document(Document::live);
   for (int64_t i = 0; i < list.size(); ++i) {
     if (list[i]["provider"].text() == provider) return list[i]["nodes"].integer();
   }

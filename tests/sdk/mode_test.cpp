@@ -3,6 +3,7 @@
 #include <memory>
 #include <thread>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/mode.hpp>
 
 #include "tests/sdk/functions.hpp"
@@ -156,8 +157,8 @@ TEST_SUITE("sdk/mode") {
               "modes.Plain cannot be entered as a mode: its type defines no tenon_function"));
     const Refusal called = refusal([&] { made("modes.Log")(ones({1})); });
     CHECK(has(called.text, "modes.Log is a mode: enter it by a ModeScope"));
-    CHECK(describe("module", "modes.Log")["mode"].as_bool());
-    CHECK_FALSE(describe("module", "modes.Plain")["mode"].as_bool());
+    CHECK(listing::module("modes.Log")["mode"].as_bool());
+    CHECK_FALSE(listing::module("modes.Plain")["mode"].as_bool());
   }
 
   TEST_CASE("an exception ends the scope like any other") {

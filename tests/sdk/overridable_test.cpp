@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/mode.hpp>
 
 #include "tests/sdk/functions.hpp"
@@ -82,7 +83,7 @@ TEST_SUITE("sdk/overridable") {
       CHECK(!reason.empty());
     }
     std::set<std::string> all;
-    const Json ops = describe("ops");
+    const Json ops = listing::ops();
     for (int64_t i = 0; i < ops.size(); ++i) all.insert(ops[i]["name"].text());
     CHECK(listed == all);
     CHECK(all.size() > 150);
@@ -101,7 +102,7 @@ TEST_SUITE("sdk/overridable") {
     const auto overrides = get_testing_overrides();
     size_t called = 0;
     for (const char* plugin : shipped) {
-      const Json ops = describe("declarations", plugin)["ops"];
+      const Json ops = listing::declarations(plugin)["ops"];
       for (int64_t i = 0; i < ops.size(); ++i) {
         const auto found = overrides.find(ops[i]["name"].text());
         if (found == overrides.end()) continue;

@@ -1,5 +1,7 @@
 // Calls with operands of other types than Tensor: who is asked, in which order, and what comes of
 // it.
+#include <tenon/listing/listing.hpp>
+
 #include "tests/sdk/functions.hpp"
 
 using namespace functions;
@@ -290,7 +292,7 @@ TEST_SUITE("sdk/override") {
   }
 
   TEST_CASE("F-116 F-123 an override is listed under its op, with what its signature lacks") {
-    const Json listed = describe("type", "ScalarTensor")["overrides_in_force"];
+    const Json listed = listing::type("ScalarTensor")["overrides_in_force"];
     REQUIRE(listed.size() >= 1);
     CHECK(listed[0]["op"].text() == "add");
     CHECK(listed[0]["provider"].text() == "types");

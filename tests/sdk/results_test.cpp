@@ -2,6 +2,7 @@
 #include <limits>
 
 #include <tenon/gradcheck.hpp>
+#include <tenon/listing/listing.hpp>
 
 #include "tests/sdk/functions.hpp"
 
@@ -136,7 +137,7 @@ TEST_SUITE("sdk/results") {
     CHECK(has(refusal([&] { bare.call<std::tuple<Tensor>>(2, row({3})); }).text,
               "has 1 result, and is called for a tuple of 1 result"));
     CHECK(numbers(single(2, row({3})).tensor()) == Numbers{6});
-    CHECK(describe("op", "results.single")["schema"].text() ==
+    CHECK(listing::op("results.single")["schema"].text() ==
           "results.single(int n, Tensor x) -> (Tensor y)");
   }
 

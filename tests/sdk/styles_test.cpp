@@ -1,5 +1,6 @@
 // Functions in every form: instances, set-up, residuals; configured ops; what listings say of them.
 #include <tenon/gradcheck.hpp>
+#include <tenon/listing/listing.hpp>
 
 #include "tests/sdk/functions.hpp"
 
@@ -7,9 +8,7 @@ namespace {
 
 using namespace functions;
 
-std::string member(const std::string& op, const char* key) {
-  return describe("op", op)[key].text();
-}
+std::string member(const std::string& op, const char* key) { return listing::op(op)[key].text(); }
 
 }  // namespace
 
@@ -133,7 +132,7 @@ TEST_SUITE("sdk/styles") {
   TEST_CASE("F-026 listings say which form and rules a Function has") {
     styles("seen");
     const auto rules = [](const char* op) {
-      const Json list = describe("op", op)["rules"];
+      const Json list = listing::op(op)["rules"];
       std::string text;
       for (int64_t i = 0; i < list.size(); ++i) text += (i == 0 ? "" : " ") + list[i].text();
       return text;

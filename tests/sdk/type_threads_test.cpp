@@ -8,6 +8,7 @@
 #include <iterator>
 #include <thread>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/mode.hpp>
 #include <tenon/trace.hpp>
 
@@ -103,7 +104,7 @@ TEST_SUITE("sdk/type_threads") {
               neg(late);
             }
             fine &= count.calls().at("neg") == 1;
-            if (round % 8 == t) fine &= describe("coverage", "ScalarTensor").size() > 0;
+            if (round % 8 == t) fine &= listing::coverage("ScalarTensor").size() > 0;
           }
           if (fine) ++right;
         } catch (const std::exception& error) {

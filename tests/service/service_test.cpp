@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/service.hpp>
 #include <tenon/tenon.hpp>
 
@@ -54,7 +55,7 @@ std::string error_of(Body&& body) {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
 std::string state_of(const char* plugin) {
-  return tenon::describe("plugin", plugin)["state"].text();
+  return tenon::listing::plugin(plugin)["state"].text();
 }
 void unload_if_active(const char* plugin) {
   folder();
@@ -131,7 +132,7 @@ TEST_SUITE("service") {
     CHECK(held->value() == value);
     CHECK(&*counter() != &*held);
     held = counter();
-    CHECK(tenon::describe("plugin", "counter")["retired"].size() == 0);
+    CHECK(tenon::listing::plugin("counter")["retired"].size() == 0);
     tenon::load_plugin("plain_user");
   }
 
@@ -145,7 +146,7 @@ TEST_SUITE("service") {
     CHECK(count_of_user() == 1);
     tenon::reload("plain_user");
     CHECK(count_of_user() == 5);
-    CHECK(tenon::describe("plugin", "counter")["retired"].size() == 0);
+    CHECK(tenon::listing::plugin("counter")["retired"].size() == 0);
   }
 
   TEST_CASE("files that need what is not there are refused before they are opened") {

@@ -24,6 +24,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/tenon.hpp>
 
 namespace {
@@ -129,8 +130,8 @@ int run_among(const std::string& what, const std::string& bench, const std::stri
   if (what == "typed_call") {
     return print_time_of_each([&] { const tenon::Tensor sum = tenon::add(one, one); });
   }
-  tenon::describe("ops");
-  return print_time([] { return tenon::describe("coverage", "BenchScalarTensor").size() > 0; });
+  tenon::listing::ops();
+  return print_time([] { return tenon::listing::coverage("BenchScalarTensor").size() > 0; });
 }
 
 int run(const std::string& what, const std::string& path, const std::string& crowd) {
@@ -146,9 +147,9 @@ int run(const std::string& what, const std::string& path, const std::string& cro
   }
   if (what == "find" || what == "typed_call" || what == "coverage")
     return run_among(what, path, crowd);
-  if (what == "list") return print_time([] { return tenon::describe("ops").size() > 0; });
+  if (what == "list") return print_time([] { return tenon::listing::ops().size() > 0; });
   if (what == "load") {
-    tenon::describe("plugins");
+    tenon::listing::plugins();
     return print_time([&] {
       tenon::load_plugin(path);
       return true;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 
@@ -30,7 +31,7 @@ std::vector<std::string> other_providers(const Json& declarations) {
   std::set<std::string> names;
   for (int64_t i = 0; i < declarations["ops"].size(); ++i)
     names.insert(declarations["ops"][i]["name"].text());
-  const Json all = tenon::describe("ops");
+  const Json all = tenon::listing::ops();
   for (int64_t i = 0; i < all.size(); ++i) {
     if (names.count(all[i]["name"].text()) > 0) ids.insert(all[i]["provider"].text());
   }
@@ -49,7 +50,7 @@ std::vector<std::string> other_providers(const Json& declarations) {
 
 Json declarations_of(const std::string& provider, const Json& plugin) {
   try {
-    return tenon::describe("declarations", provider);
+    return tenon::listing::declarations(provider);
   } catch (const tenon::Error& error) {
     refuse(error.what(), plugin);
   }

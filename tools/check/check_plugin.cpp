@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "against.hpp"
@@ -201,7 +202,7 @@ int check_plugin(const CheckOptions& options) {
   const bool compares = !options.against.empty();
   if (compares && options.in_process)
     throw UsageError("--against: two providers need a process each; omit --in-process");
-  const Json declarations = tenon::describe("declarations", options.plugin);
+  const Json declarations = tenon::listing::declarations(options.plugin);
   std::vector<CheckTarget> targets;
   if (compares) {
     for (SharedOp& op : shared_ops(declarations, options.item, options.against))

@@ -94,7 +94,8 @@ struct Use {
 };
 Use used_bytes() {
   tenon::service::values().release_cached_memory(-1);
-  const int64_t small = tenon::describe("memory")["small_in_use"].integer();
+  int64_t small = 0, kept = 0;
+  tenon::service::values().memory_in_use(&small, &kept);
   // The counter of the address and thread sanitizers, where one is in the process: their allocator
   // has no figures for mallinfo2, and keeps what was freed, so that mapped memory grows.
   static const auto sanitizer_bytes = reinterpret_cast<size_t (*)()>(

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/type.hpp>
 
@@ -177,8 +178,8 @@ class Search {
 Objects find_objects(const std::string& type, uint64_t seed,
                      const std::function<void(const Sample&)>& trying,
                      const std::vector<std::vector<int64_t>>& bases) {
-  const std::string provider = tenon::describe("type", type)["provider"].text();
-  return Search(type, seed, trying, bases).run(tenon::describe("declarations", provider));
+  const std::string provider = tenon::listing::type(type)["provider"].text();
+  return Search(type, seed, trying, bases).run(tenon::listing::declarations(provider));
 }
 
 }  // namespace cli

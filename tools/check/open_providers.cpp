@@ -1,6 +1,7 @@
 // The process of one side of a comparison: its plugins provide the ops, whatever ranks others.
 #include <map>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "against.hpp"
@@ -25,10 +26,10 @@ void prefer_others(const Json& declarations, std::map<std::string, std::string>&
 }  // namespace
 
 void require_provider(const std::string& op, const std::string& plugin) {
-  const Json providers = tenon::describe("op", op)["providers"];
+  const Json providers = tenon::providers(tenon::ItemKind::op, op);
   std::string above;
   for (int64_t i = 0; i < providers.size(); ++i) {
-    if (providers[i]["standing"].text() != "chosen") continue;
+    if (!providers[i]["used"].as_bool()) continue;
     if (providers[i]["plugin"].text() == plugin) return;
     above = format_text(
         " but '{}'{}", providers[i]["plugin"].text(),
@@ -46,7 +47,7 @@ bool open_providers(const WorkerOptions& options, const std::vector<SharedOp>& s
   tenon::JsonArray plugins;
   std::map<std::string, std::string> preferred;
   const auto add = [&](const std::string& plugin) {
-    const Json declarations = tenon::describe("declarations", plugin);
+    const Json declarations = tenon::listing::declarations(plugin);
     plugins.add(tenon::JsonObject()
                     .set("name", declarations["id"].text())
                     .set("path", declarations["path"].text())

@@ -1,6 +1,7 @@
 // Checks of one override, stage by stage.
 #include <algorithm>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "format.hpp"
@@ -15,7 +16,7 @@ OverrideCheck::OverrideCheck(const std::string& key_of, const CheckSettings& set
                              CheckListener& listener_of)
     : ItemCheck(settings_of, listener_of), key(key_of) {
   const size_t open = key.find('[');
-  op = checked_op(tenon::describe("op", key.substr(0, open)));
+  op = checked_op(tenon::listing::op(key.substr(0, open)));
   for (size_t at = open + 1; at < key.size();) {
     const size_t end = std::min(key.find(", ", at), key.size() - 1);
     types.push_back(key.substr(at, end - at));

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 
@@ -239,7 +240,7 @@ SampleStep read_call(const std::string& place, const Json& document, int depth) 
   SampleStep step;
   Json op;
   try {
-    op = tenon::describe("op", document["op"].text());
+    op = tenon::listing::op(document["op"].text());
   } catch (const tenon::Error& error) {
     refuse_sample(format_text("{}/op", place), error.what());
   }

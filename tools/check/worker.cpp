@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
@@ -137,9 +138,9 @@ void start_threads() {
 // The ops that the plugin declares and other plugins provide, too.
 std::vector<std::string> also_provided(const std::string& plugin) {
   std::map<std::string, int> providers;
-  const tenon::Json all = tenon::describe("ops");
+  const tenon::Json all = tenon::listing::ops();
   for (int64_t i = 0; i < all.size(); ++i) ++providers[all[i]["name"].text()];
-  const tenon::Json declared = tenon::describe("declarations", plugin);
+  const tenon::Json declared = tenon::listing::declarations(plugin);
   std::vector<std::string> names;
   for (int64_t i = 0; i < declared["ops"].size(); ++i) {
     const std::string name = declared["ops"][i]["name"].text();
@@ -150,7 +151,7 @@ std::vector<std::string> also_provided(const std::string& plugin) {
 
 // Another plugin may rank above it elsewhere: here it provides all that it declares.
 void prefer_plugin(const std::string& plugin) {
-  const std::string id = tenon::describe("declarations", plugin)["id"].text();
+  const std::string id = tenon::listing::declarations(plugin)["id"].text();
   const std::vector<std::string> names = also_provided(plugin);
   tenon::JsonObject prefer;
   for (const std::string& name : names) prefer.set(name, id);
@@ -194,9 +195,9 @@ std::string holders_of(const Json& report) {
 // The host loads the next provider of what an unloaded plugin provided: code of others, whose faults are
 // not those of this plugin.
 void disable_others(const std::string& plugin) {
-  const std::string id = tenon::describe("declarations", plugin)["id"].text();
+  const std::string id = tenon::listing::declarations(plugin)["id"].text();
   const std::vector<std::string> names = also_provided(plugin);
-  const Json all = tenon::describe("ops");
+  const Json all = tenon::listing::ops();
   for (int64_t i = 0; i < all.size(); ++i) {
     const std::string name = all[i]["name"].text(), provider = all[i]["provider"].text();
     if (provider == id || std::find(names.begin(), names.end(), name) == names.end()) continue;
@@ -237,7 +238,7 @@ void unload_plugin(const WorkerOptions& options, Speaker& speaker) {
 namespace {
 
 void compare_here(const WorkerOptions& options, Speaker& speaker) {
-  const Json declarations = tenon::describe("declarations", options.plugin);
+  const Json declarations = tenon::listing::declarations(options.plugin);
   const std::vector<SharedOp> shared = shared_ops(declarations, options.item, options.against);
   // Each op has one provider, also those that are not looked at.
   if (!open_providers(options, shared_ops(declarations, "", options.against), speaker)) return;
@@ -270,7 +271,7 @@ void check_targets_here(const WorkerOptions& options,
   }
   find_output(options, "open", speaker);
   const std::vector<CheckTarget> targets =
-      check_targets(tenon::describe("declarations", options.plugin), options.item);
+      check_targets(tenon::listing::declarations(options.plugin), options.item);
   const CheckSettings settings{options.seed, options.options, options.folder};
   for (auto i = static_cast<size_t>(options.first); i < targets.size(); ++i) {
     const auto index = static_cast<int64_t>(i);

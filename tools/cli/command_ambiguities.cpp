@@ -1,5 +1,6 @@
 // tenon ambiguities: overrides between which nothing decides, and the one that would.
 #include <tenon/config/config.hpp>
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
@@ -14,7 +15,7 @@ using tenon::Json;
 
 int list_ambiguities(const AmbiguityOptions& options) {
   if (!options.config.empty()) tenon::config::apply(tenon::config::read(options.config));
-  const Json ambiguities = tenon::describe("ambiguities");
+  const Json ambiguities = tenon::listing::ambiguities();
   const int code = ambiguities.size() == 0 ? kFine : kFault;
   if (options.json) {
     print_json(ambiguities);

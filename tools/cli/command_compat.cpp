@@ -1,5 +1,5 @@
 // tenon compat: what callers of one build of a plugin would notice of another.
-#include <tenon/runtime.hpp>
+#include <tenon/listing/compatibility.hpp>
 
 #include "commands.hpp"
 #include "format.hpp"
@@ -20,8 +20,7 @@ std::string plugin_text(const Json& plugin) {
 }  // namespace
 
 int compare_plugins(const CompatOptions& options) {
-  const Json pair = tenon::JsonArray().add(options.before).add(options.now).json();
-  const Json found = tenon::describe("compatibility", pair.dump());
+  const Json found = tenon::listing::compatibility(options.before, options.now);
   const bool breaks = found["breaks"].as_bool();
   const int code = breaks ? kFault : kFine;
   if (options.json) {

@@ -1,4 +1,5 @@
 // tenon ignored: the ops that cannot be overridden, each with its reason.
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
@@ -8,7 +9,7 @@
 namespace cli {
 
 int list_ignored(const ListOptions& options) {
-  const tenon::Json ops = tenon::describe("ignored");
+  const tenon::Json ops = tenon::listing::ignored();
   if (options.json) {
     print_json(ops);
     return kFine;

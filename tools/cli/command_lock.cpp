@@ -54,7 +54,7 @@ int lock_config(const LockOptions& options) {
   if (const std::string fault = fault_of(config, options, file); !fault.empty())
     throw tenon::IOError(fault);
   apply_unlocked(config);
-  const Json lock = tenon::describe("lock");
+  const Json lock = tenon::document(tenon::Document::lock);
   tenon::write_file(file, lock.dump(2) + "\n");
   int64_t libraries = 0;
   for (int64_t i = 0; i < lock["plugins"].size(); ++i)

@@ -1,4 +1,5 @@
 // tenon modules: every module type that a config can build a model of.
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
@@ -8,7 +9,7 @@
 namespace cli {
 
 int list_modules(const ListOptions& options) {
-  const tenon::Json modules = tenon::describe("modules");
+  const tenon::Json modules = tenon::listing::modules();
   if (options.json) {
     print_json(modules);
     return kFine;

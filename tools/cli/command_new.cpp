@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include <tenon/abi/version.h>
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
@@ -36,7 +37,7 @@ void check_name(const std::string& name) {
     if (name == taken)
       throw UsageError(format_text("'{}' cannot name a plugin: the name is reserved", name));
   }
-  const tenon::Json plugins = tenon::describe("plugins");
+  const tenon::Json plugins = tenon::listing::plugins();
   for (int64_t i = 0; i < plugins.size(); ++i) {
     if (plugins[i]["id"].text() == name) {
       throw UsageError(format_text("there is a plugin '{}' already, {}; choose another name", name,

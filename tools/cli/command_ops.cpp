@@ -1,6 +1,7 @@
 // tenon ops: every op that a plugin declares, or those of one namespace.
 #include <algorithm>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 
@@ -14,10 +15,10 @@
 namespace cli {
 
 int list_ops(const ListOptions& options) {
-  const tenon::Json ops = tenon::describe("ops", options.name);
+  const tenon::Json ops = tenon::listing::ops(options.name);
   if (ops.size() == 0 && !options.name.empty()) {
     std::vector<std::string> known;
-    const tenon::Json all = tenon::describe("ops");
+    const tenon::Json all = tenon::listing::ops();
     for (int64_t i = 0; i < all.size(); ++i) {
       const std::string name = all[i]["namespace"].text();
       if (!name.empty() && std::find(known.begin(), known.end(), name) == known.end()) {

@@ -1,6 +1,7 @@
 // tenon overridable: the ops that tensor types and modes can override, namespace by namespace.
 #include <algorithm>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
@@ -36,7 +37,7 @@ int64_t shown(const tenon::Json& names, const ListOptions& options) {
 }  // namespace
 
 int list_overridable(const ListOptions& options) {
-  const tenon::Json namespaces = tenon::describe("overridable", options.name);
+  const tenon::Json namespaces = tenon::listing::overridable(options.name);
   if (options.json) {
     tenon::JsonArray list;
     for (int64_t i = 0; i < namespaces.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <tenon/config/config.hpp>
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/training/config.hpp>
 #include <tenon/training/model_summary.hpp>
@@ -37,7 +38,7 @@ class Plan {
       freeze(config_, lock_file_of(path_));
     else
       tenon::config::apply(config_, tenon::EagerPlugins::wait);
-    plugins_ = tenon::describe("plugins");
+    plugins_ = tenon::listing::plugins();
     plan_config_plugins();
     outline_ = training::outline(
         config_, options.shapes ? training::DataFiles::read : training::DataFiles::skip);

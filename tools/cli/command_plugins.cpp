@@ -1,4 +1,5 @@
 // tenon plugins: every plugin that was found, and why some are refused.
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
@@ -12,7 +13,7 @@ namespace cli {
 namespace {
 
 int retry(const std::string& id) {
-  const tenon::Json plugins = tenon::describe("plugins");
+  const tenon::Json plugins = tenon::listing::plugins();
   for (int64_t i = 0; i < plugins.size(); ++i) {
     if (plugins[i]["id"].text() != id || plugins[i]["state"].text() != "quarantined") continue;
     const tenon::Json list = tenon::JsonArray().add(id).json();
@@ -29,7 +30,7 @@ int list_plugins(const PluginsOptions& options) {
   if (!options.retry.empty()) {
     return retry(options.retry);
   }
-  const tenon::Json plugins = tenon::describe("plugins");
+  const tenon::Json plugins = tenon::listing::plugins();
   bool refused = false;
   std::string reasons;
   Table table({{"PLUGIN"},
@@ -61,7 +62,7 @@ int list_plugins(const PluginsOptions& options) {
     print_json(plugins);
   } else if (table.empty()) {
     print("no plugins were found; these folders were searched:\n");
-    const tenon::Json folders = tenon::describe("runtime")["folders"];
+    const tenon::Json folders = tenon::listing::runtime()["folders"];
     for (int64_t i = 0; i < folders.size(); ++i)
       print(format_text("  {}\n", folders[i]["path"].text()));
   } else {

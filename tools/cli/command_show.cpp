@@ -1,6 +1,7 @@
 // tenon show: whatever bears a name, op, plugin, module or tensor type, in full.
 #include <filesystem>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 
@@ -14,6 +15,7 @@ namespace cli {
 
 namespace {
 
+namespace listing = tenon::listing;
 using tenon::Json;
 
 struct Named {
@@ -23,19 +25,25 @@ struct Named {
 
 std::vector<Named> everything() {
   std::vector<Named> list;
-  const auto collect = [&](const std::string& kind, const char* listing, const char* key) {
-    const Json document = tenon::describe(listing);
+  const auto collect = [&](const std::string& kind, const Json& document, const char* key) {
     for (int64_t i = 0; i < document.size(); ++i) {
       const std::string name = document[i][key].text();
       const bool again = !list.empty() && list.back().name == name && list.back().kind == kind;
       if (!name.empty() && !again) list.push_back({kind, name});
     }
   };
-  collect("op", "ops", "name");
-  collect("plugin", "plugins", "id");
-  collect("module", "modules", "name");
-  collect("type", "types", "name");
+  collect("op", listing::ops(), "name");
+  collect("plugin", listing::plugins(), "id");
+  collect("module", listing::modules(), "name");
+  collect("type", listing::types(), "name");
   return list;
+}
+
+Json listed(const Named& item) {
+  return item.kind == "op"       ? listing::op(item.name)
+         : item.kind == "plugin" ? listing::plugin(item.name)
+         : item.kind == "module" ? listing::module(item.name)
+                                 : listing::type(item.name);
 }
 
 // Entries whose name `matches`, in the order of the list.
@@ -76,7 +84,7 @@ Json shown(const std::string& kind, const Json& document) {
 // ".so". False when there is none.
 bool show_refused(const ListOptions& options) {
   const std::filesystem::path asked(options.name);
-  const Json plugins = tenon::describe("plugins");
+  const Json plugins = tenon::listing::plugins();
   tenon::JsonArray list;
   int64_t count = 0;
   for (int64_t i = 0; i < plugins.size(); ++i) {
@@ -106,7 +114,7 @@ int show_name(const ListOptions& options) {
     if (show_refused(options)) return kFault;
     // A file that is in no folder of plugins: the error says why it is refused, if it is.
     if (options.name.find('/') != std::string::npos && std::filesystem::exists(options.name)) {
-      const Json declared = tenon::describe("declarations", options.name);
+      const Json declared = tenon::listing::declarations(options.name);
       throw tenon::ValueError(
           format_text("plugin '{}' of this file is in no folder that is searched: give its folder "
                       "to --plugin-path",
@@ -121,7 +129,7 @@ int show_name(const ListOptions& options) {
   tenon::JsonArray list;
   for (size_t i = 0; i < found.size(); ++i) {
     const std::string& kind = found[i].kind;
-    const Json document = tenon::describe(kind, found[i].name);
+    const Json document = listed(found[i]);
     if (options.json) {
       list.add(shown(kind, document));
       continue;

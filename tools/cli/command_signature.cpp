@@ -1,4 +1,5 @@
 // tenon signature: how an op is called.
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
@@ -8,9 +9,9 @@
 namespace cli {
 
 int print_signature(const ListOptions& options) {
-  const std::string signature = tenon::signature(options.name);
+  const std::string signature = tenon::listing::signature(options.name);
   if (options.json) {
-    const tenon::Json op = tenon::describe("op", options.name);
+    const tenon::Json op = tenon::listing::op(options.name);
     print_json(tenon::JsonObject()
                    .set("name", op["name"])
                    .set("signature", signature)

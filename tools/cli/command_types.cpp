@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <tenon/config/config.hpp>
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/training/files.hpp>
 
@@ -18,7 +19,7 @@ namespace cli {
 using tenon::Json;
 
 int list_types(const ListOptions& options) {
-  const Json types = tenon::describe("types");
+  const Json types = tenon::listing::types();
   if (options.json) {
     print_json(types);
     return kFine;
@@ -62,7 +63,7 @@ std::vector<std::string> lost_since(const std::string& file, const Json& coverag
 
 int print_coverage(const CoverageOptions& options) {
   if (!options.config.empty()) tenon::config::apply(tenon::config::read(options.config));
-  const Json coverage = tenon::describe("coverage", options.type);
+  const Json coverage = tenon::listing::coverage(options.type);
   const std::vector<std::string> lost = options.baseline.empty()
                                             ? std::vector<std::string>()
                                             : lost_since(options.baseline, coverage);

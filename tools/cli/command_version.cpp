@@ -1,5 +1,6 @@
 // tenon version: of the program, the runtime and the boundary, and how the runtime is set up.
 #include <tenon/abi/version.h>
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
@@ -10,7 +11,7 @@
 namespace cli {
 
 int print_version(const ListOptions& options) {
-  const tenon::Json runtime = tenon::describe("runtime");
+  const tenon::Json runtime = tenon::listing::runtime();
   if (options.json) {
     print_json(runtime);
     return kFine;

@@ -1,6 +1,9 @@
 // tenon why: what would run for an op and the types of its operands, and why.
 #include <tenon/config/config.hpp>
+#include <algorithm>
+
 #include <tenon/explain.hpp>
+#include <tenon/listing/why.hpp>
 
 #include "commands.hpp"
 #include "format.hpp"
@@ -26,23 +29,14 @@ std::string painted(const std::string& text) {
   return result;
 }
 
-// A word that `describe` reads as one, whatever is in it. Without letters it is an empty text.
-std::string one_word(const std::string& word) {
-  std::string out = word.empty() ? "''" : "";
-  for (const char letter : word) {
-    if (letter == ' ' || letter == '\\' || letter == '\'') out += '\\';
-    out += letter;
-  }
-  return out;
-}
-
 }  // namespace
 
 int explain_call(const WhyOptions& options) {
   if (!options.config.empty()) tenon::config::apply(tenon::config::read(options.config));
-  std::string call = one_word(options.op);
-  for (const std::string& operand : options.operands) call += format_text(" {}", one_word(operand));
-  const tenon::Json why = tenon::describe("why", call);
+  // An empty word is an empty text.
+  std::vector<std::string> operands = options.operands;
+  std::replace(operands.begin(), operands.end(), std::string(), std::string("''"));
+  const tenon::Json why = tenon::listing::why(options.op, operands);
   if (options.json)
     print_json(why);
   else

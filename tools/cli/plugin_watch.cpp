@@ -11,6 +11,7 @@
 
 #include <sys/stat.h>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "text.hpp"
@@ -48,7 +49,7 @@ class WatchedFiles {
  public:
   // Also of plugins that are not loaded yet: what changes between the load and a later look is seen.
   void find() {
-    const tenon::Json plugins = tenon::describe("plugins");
+    const tenon::Json plugins = tenon::listing::plugins();
     for (int64_t i = 0; i < plugins.size(); ++i) {
       const std::string id = plugins[i]["id"].text(), path = plugins[i]["path"].text();
       const bool active = plugins[i]["state"].text() == "active";

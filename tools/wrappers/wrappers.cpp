@@ -199,7 +199,7 @@ std::set<std::string, std::less<>> shipped_ops(const std::string& plugin) {
   if (std::find(kShipped.begin(), kShipped.end(), plugin) != kShipped.end()) return names;
   for (const char* shipped : kShipped) {
     try {
-      const Json ops = tenon::describe("declarations", shipped)["ops"];
+      const Json ops = tenon::plugin_facts(shipped)["ops"];
       for (int64_t i = 0; i < ops.size(); ++i) names.insert(ops[i]["name"].text());
     } catch (const tenon::Error&) {
       continue;  // not installed
@@ -224,8 +224,9 @@ Function read_op(const Json& op, const std::set<std::string, std::less<>>& all) 
     rest.remove_prefix(dot + 1);
   }
   function.name = identifier(std::string(rest));
-  function.method = op["method"].as_bool();
-  const Json parameters = op["parameters"];
+  const Json schema = tenon::parse_schema(op["schema"].text());
+  function.method = schema["method"].as_bool();
+  const Json parameters = schema["parameters"];
   for (int64_t i = 0; i < parameters.size(); ++i) {
     const std::string type = without_alias(parameters[i]["type"].text());
     const Json given = parameters[i]["default"];
@@ -237,14 +238,14 @@ Function read_op(const Json& op, const std::set<std::string, std::less<>>& all) 
                                    type_of(kParameterTypes, type, "const Argument&"),
                                    given.defined() ? default_of(type, given.text()) : ""});
   }
-  const Json returns = op["returns"];
+  const Json returns = schema["returns"];
   std::string results;
   for (int64_t i = 0; i < returns.size(); ++i)
     results += (i == 0 ? "" : ", ") +
                type_of(kResultTypes, without_alias(returns[i]["type"].text()), "Value");
-  function.result = returns.size() == 0             ? "void"
-                    : op["returns_tuple"].as_bool() ? "std::tuple<" + results + ">"
-                                                    : results;
+  function.result = returns.size() == 0                 ? "void"
+                    : schema["returns_tuple"].as_bool() ? "std::tuple<" + results + ">"
+                                                        : results;
   return function;
 }
 
@@ -344,7 +345,7 @@ std::vector<Function> read_ops(const Json& declared) {
 }  // namespace
 
 Files write(const std::string& plugin, bool methods) {
-  const Json declared = tenon::describe("declarations", plugin);
+  const Json declared = tenon::plugin_facts(plugin);
   const std::string title = "the ops of plugin " + declared["id"].text() + " " +
                             declared["version"].text() +
                             ", generated from its facts by `tenon wrappers`: do not edit.\n"

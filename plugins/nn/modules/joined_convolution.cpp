@@ -23,10 +23,9 @@ struct Provider {
     return plugin == other.plugin && standing == other.standing && reason == other.reason;
   }
 };
-std::vector<Provider> providers_of(const char* kind, const char* name) {
+std::vector<Provider> providers_of(tenon::ItemKind kind, const char* name) {
   std::vector<Provider> asked;
-  const tenon::Json providers =
-      tenon::describe("providers", std::string(kind) + ' ' + name)["providers"];
+  const tenon::Json providers = tenon::providers(kind, name);
   for (int64_t i = 0; i < providers.size(); ++i) {
     const tenon::Json provider = providers[i], reason = provider["reason"];
     const std::string standing = provider["standing"].text();
@@ -37,7 +36,7 @@ std::vector<Provider> providers_of(const char* kind, const char* name) {
   return asked;
 }
 // Whether no other plugin is asked.
-bool runs_by(const char* kind, const char* name, const char* plugin) {
+bool runs_by(tenon::ItemKind kind, const char* name, const char* plugin) {
   const std::vector<Provider> asked = providers_of(kind, name);
   return asked.size() == 1 && asked[0].plugin == plugin;
 }
@@ -128,16 +127,16 @@ bool is_of_type(const Module& module, const char* type) {
 
 bool joined_by_same_plugins() {
   for (const char* type : {"Conv2d", "BatchNorm2d", "ReLU", "MaxPool2d"}) {
-    if (!runs_by("module", type, "nn")) return false;
+    if (!runs_by(tenon::ItemKind::module, type, "nn")) return false;
   }
   for (const char* op : {"nn.functional.batch_norm", "nn.functional.max_pool2d"}) {
-    if (!runs_by("op", op, "nn")) return false;
+    if (!runs_by(tenon::ItemKind::op, op, "nn")) return false;
   }
   for (const char* op : {"relu", "relu_", "add", "add_"}) {
-    if (!runs_by("op", op, "math")) return false;
+    if (!runs_by(tenon::ItemKind::op, op, "math")) return false;
   }
-  return providers_of("op", "nn.functional.conv2d") ==
-         providers_of("op", "nn.functional.conv2d_tail");
+  return providers_of(tenon::ItemKind::op, "nn.functional.conv2d") ==
+         providers_of(tenon::ItemKind::op, "nn.functional.conv2d_tail");
 }
 
 bool may_join() { return !tenon::GradMode::enabled() && tenon::service::modes().count() == 0; }

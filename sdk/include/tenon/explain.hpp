@@ -21,7 +21,7 @@ TENON_NAMESPACE_BEGIN
 // How the arguments bind, which candidates are asked, what runs and from which plugin, the kernel's
 // dtypes, and what autograd would record: for the modes and settings of this thread, now. A call
 // that would fail is explained by its error. share/tenon/documents.md has the shape. By types
-// alone: describe("why", "add ScalarTensor Tensor").
+// alone: tenon::listing::why.
 template <class... Arguments>
 Json explain(const Op& op, const Arguments&... arguments) {
   const detail::WrittenArguments written(arguments...);

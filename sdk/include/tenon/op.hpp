@@ -148,6 +148,12 @@ class Op {
   explicit Op(std::string_view name) { find(name); }
   explicit Op(const tenon_op* handle) : op_(handle), result_count_(detail::result_count(handle)) {}
   std::string name() const { return service::ops().name(handle()); }
+  // "relu(Tensor input) -> Tensor"; empty once its plugin is unloaded.
+  std::string schema() const {
+    Value text;
+    detail::check(service::ops().schema, handle(), text.slot());
+    return text.text();
+  }
   const tenon_op* handle() const {
     const tenon_op* op = __atomic_load_n(&op_, __ATOMIC_ACQUIRE);
     return __builtin_expect(op == nullptr, 0) ? find_later() : op;

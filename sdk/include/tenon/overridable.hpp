@@ -62,23 +62,56 @@ inline bool type_dispatches(const Keyword& keyword) { return type_dispatches(key
 
 // ---- lists ----
 
+namespace detail {
+
+// Whether the declarations of a plugin count: it is neither refused nor hidden by another of its id.
+inline bool is_usable(const Json& plugin) {
+  const std::string state = plugin["state"].text();
+  return state != "failed" && state != "quarantined" && state != "shadowed";
+}
+// By full name, the facts of each op that usable plugins declare: of the plugin that is used, where
+// several declare it. Ops whose schema cannot be parsed are left out.
+inline std::map<std::string, Json> declared_ops() {
+  std::map<std::string, Json> ops;
+  const Json plugins = document(Document::facts);
+  for (int64_t i = 0; i < plugins.size(); ++i) {
+    const Json plugin = plugins[i], list = plugin["facts"]["ops"];
+    for (int64_t k = 0; is_usable(plugin) && k < list.size(); ++k) {
+      const Json op = list[k];
+      if (op["fault"].defined()) continue;
+      const auto [known, added] = ops.emplace(op["name"].text(), op);
+      if (!added && provider_of(known->first) == plugin["id"].text()) known->second = op;
+    }
+  }
+  return ops;
+}
+// Why an op, by its facts, cannot be overridden; empty when it can.
+inline std::string ignored_reason(const Json& op) {
+  if ((op["flags"].integer() & TENON_OP_NOT_OVERRIDABLE) != 0)
+    return op["not_overridable"].text("its plugin declares it so");
+  return op["operands"].as_bool() ? ""
+                                  : "it has no tensor operands whose type could be dispatched on";
+}
+
+}  // namespace detail
+
 // By namespace, "" for the root, the names of the ops that can be overridden, both in order.
 inline std::map<std::string, std::vector<std::string>> get_overridable_functions() {
   std::map<std::string, std::vector<std::string>> functions;
-  const Json listing = describe("overridable");
-  for (int64_t i = 0; i < listing.size(); ++i) {
-    std::vector<std::string>& names = functions[listing[i]["namespace"].text()];
-    for (int64_t k = 0; k < listing[i]["ops"].size(); ++k)
-      names.push_back(listing[i]["ops"][k].text());
+  for (const auto& [name, op] : detail::declared_ops()) {
+    if (!detail::ignored_reason(op).empty()) continue;
+    const size_t dot = name.rfind('.');
+    functions[dot == std::string::npos ? "" : name.substr(0, dot)].push_back(name.substr(dot + 1));
   }
   return functions;
 }
 // By full name, those that cannot be, and why.
 inline std::map<std::string, std::string> get_ignored_functions() {
   std::map<std::string, std::string> functions;
-  const Json listing = describe("ignored");
-  for (int64_t i = 0; i < listing.size(); ++i)
-    functions.emplace(listing[i]["name"].text(), listing[i]["reason"].text());
+  for (const auto& [name, op] : detail::declared_ops()) {
+    if (std::string reason = detail::ignored_reason(op); !reason.empty())
+      functions.emplace(name, std::move(reason));
+  }
   return functions;
 }
 
@@ -88,7 +121,7 @@ inline std::map<std::string, std::string> get_ignored_functions() {
 inline std::string resolve_name(const Op& op) { return op.name(); }
 // Whether it is a method of Tensor too, as x.add(y).
 inline bool is_tensor_method_or_property(const Op& op) {
-  return describe("op", op.name())["method"].as_bool();
+  return parse_schema(op.schema())["method"].as_bool();
 }
 
 // ---- testing overrides ----
@@ -123,13 +156,10 @@ class TestingOverride {
 };
 // By full name, one for each op that can be overridden.
 inline std::map<std::string, TestingOverride> get_testing_overrides() {
-  const std::map<std::string, std::string> ignored = get_ignored_functions();
   std::map<std::string, TestingOverride> overrides;
-  const Json ops = describe("ops");
-  for (int64_t i = 0; i < ops.size(); ++i) {
-    const std::string name = ops[i]["name"].text();
-    if (ignored.count(name) == 0)
-      overrides.emplace(name, TestingOverride(name, ops[i]["signature"].text()));
+  for (const auto& [name, op] : detail::declared_ops()) {
+    if (detail::ignored_reason(op).empty())
+      overrides.emplace(name, TestingOverride(name, op["signature"].text()));
   }
   return overrides;
 }

@@ -1,13 +1,15 @@
-// The runtime for applications: plugins, policies, listings, files.
+// The runtime for applications: plugins, policies, raw documents, files.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tenon/json.hpp"
 #include "tenon/module.hpp"
+#include "tenon/text.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -59,22 +61,106 @@ inline void apply_policy(const Json& policy, EagerPlugins eager = EagerPlugins::
   detail::check(service::plugins().policy_apply, policy.handle(), static_cast<uint32_t>(eager));
 }
 
-// Listings, from facts alone: "plugins", "ops", "op"...; share/tenon/documents.md has the kinds and
-// their shapes.
-inline Json describe(const std::string& what, const std::string& name = "") {
-  Json document;
-  detail::check(service::documents().describe, what.c_str(), name.c_str(), document.slot());
-  return document;
+// ---- raw documents, from which tenon::listing makes listings ----
+//
+// share/tenon/documents.md has their shapes. Nothing is loaded for them.
+
+enum class Document : uint32_t {
+  runtime = TENON_DOCUMENT_RUNTIME,
+  plugins = TENON_DOCUMENT_PLUGINS,
+  facts = TENON_DOCUMENT_FACTS,
+  registrations = TENON_DOCUMENT_REGISTRATIONS,
+  live = TENON_DOCUMENT_LIVE,
+  lock = TENON_DOCUMENT_LOCK
+};
+inline Json document(Document which) {
+  Json content;
+  detail::check(service::documents().document, static_cast<uint32_t>(which), content.slot());
+  return content;
 }
-// Counts recorded calls by provider while they are alive, from now on: describe("live"). Returns
+// The facts of a plugin file, which need not be in a folder that is searched.
+inline Json read_facts(const std::string& path) {
+  Json facts;
+  detail::check(service::documents().facts_read, path.c_str(), facts.slot());
+  return facts;
+}
+
+namespace detail {
+
+// The place of the one name that `name` means: itself, or what ends in it after a dot. ValueError when
+// there is none, or several. `what` they name, for the message.
+inline size_t find_name(const std::vector<std::string>& names, const std::string& name,
+                        const std::string& what) {
+  size_t found = names.size();
+  std::vector<std::string> matches;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& full = names[i];
+    if (full == name) return i;
+    const size_t rest = full.size() - name.size();
+    if (full.size() <= name.size() || full[rest - 1] != '.' ||
+        full.compare(rest, name.npos, name) != 0)
+      continue;
+    if (found == names.size()) found = i;
+    if (matches.empty() || matches.back() != full) matches.push_back(full);
+  }
+  const std::string quoted = "'" + printable(name) + "'";
+  if (matches.empty())
+    throw ValueError("no " + what + " is named " + quoted + suggestion(name, names));
+  if (matches.size() == 1) return found;
+  std::string list;
+  for (size_t i = 0; i < matches.size(); ++i)
+    list += (i == 0 ? "'" : i + 1 < matches.size() ? "', '" : "' or '") + matches[i];
+  throw ValueError(what + " " + quoted + " is ambiguous: it may be " + list + "'");
+}
+
+}  // namespace detail
+
+// The facts of a plugin by its id, or by its file: a text with a '/' or one that ends in ".so".
+inline Json plugin_facts(const std::string& id_or_path) {
+  const size_t size = id_or_path.size();
+  const bool file = id_or_path.find('/') != std::string::npos ||
+                    (size > 3 && id_or_path.compare(size - 3, 3, ".so") == 0);
+  if (file) return read_facts(id_or_path);
+  const Json plugins = document(Document::facts);
+  std::vector<std::string> ids;
+  for (int64_t i = 0; i < plugins.size(); ++i) ids.push_back(plugins[i]["id"].text());
+  const Json plugin = plugins[static_cast<int64_t>(detail::find_name(ids, id_or_path, "plugin"))];
+  if (!plugin["facts"].defined()) throw PluginError(plugin["reason"].text());
+  return plugin["facts"];
+}
+// A schema, parsed; ValueError with a caret under the fault.
+inline Json parse_schema(std::string_view schema) {
+  Json parsed;
+  detail::check(service::documents().schema_parse, schema.data(),
+                static_cast<int64_t>(schema.size()), parsed.slot());
+  return parsed;
+}
+
+enum class ItemKind : uint32_t {
+  op = TENON_ITEM_OP,
+  module = TENON_ITEM_MODULE,
+  type = TENON_ITEM_TYPE
+};
+// The plugins that declare an item of a full name, with their standing.
+inline Json providers(ItemKind kind, const std::string& name) {
+  Json list;
+  detail::check(service::documents().providers, static_cast<uint32_t>(kind), name.c_str(),
+                list.slot());
+  return list;
+}
+// The plugin that runs calls of an op, or would once it is loaded; empty where none may.
+inline std::string provider_of(const std::string& op) {
+  const Json list = providers(ItemKind::op, op);
+  for (int64_t i = 0; i < list.size(); ++i) {
+    if (list[i]["used"].as_bool()) return list[i]["plugin"].text();
+  }
+  return {};
+}
+
+// Counts recorded calls by provider while they are alive, from now on: Document::live. Returns
 // whether it was on. With TENON_LIVE in the environment it is on from the start, and what is alive
 // when the program ends is printed.
 inline bool track_live(bool enabled) { return service::graph().tracking_set(enabled ? 1 : 0) != 0; }
-inline std::string signature(const std::string& op) {
-  Value text;
-  detail::check(service::ops().signature, op.c_str(), text.slot());
-  return text.text();
-}
 
 // A module from its document: {"type": "Sequential", "layers": [...]}.
 inline Module create_module(const Json& document) {

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include <tenon/config/config.hpp>
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 #include <tenon/training/config.hpp>
@@ -107,15 +108,15 @@ const Offer kOffers[] = {
 std::vector<ConfigChoice> declared(const char* kind,
                                    const std::function<bool(const FoundOp&)>& fits) {
   std::unordered_map<std::string, std::string> docs;
-  const Json listings = describe(kind);
+  const Json listings = std::string_view(kind) == "ops" ? listing::ops() : listing::modules();
   for (int64_t i = 0; i < listings.size(); ++i)
     docs.emplace(listings[i]["name"].text(), listings[i]["doc"].text());
   std::vector<ConfigChoice> choices;
-  const Json plugins = describe("plugins");
+  const Json plugins = listing::plugins();
   for (int64_t i = 0; i < plugins.size(); ++i) {
     const std::string state = plugins[i]["state"].text();
     if (state != "indexed" && state != "active") continue;
-    const Json items = describe("declarations", plugins[i]["path"].text())[kind];
+    const Json items = listing::declarations(plugins[i]["path"].text())[kind];
     for (int64_t k = 0; k < items.size(); ++k) {
       const std::string name = items[k]["name"].text();
       FoundOp item{name, items[k], declared_types(items[k]["parameters"])};

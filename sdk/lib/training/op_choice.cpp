@@ -1,6 +1,7 @@
 // Ops that a config names: looked up by role, checked against their schemas, called by name.
 #include <algorithm>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 #include <tenon/training/op_choice.hpp>
@@ -73,7 +74,7 @@ std::vector<std::string> candidates(const OpRole& role, const std::string& name)
 }
 
 [[noreturn]] void throw_unknown(const OpRole& role, const std::string& name, const Json& node) {
-  const Json ops = describe("ops");
+  const Json ops = listing::ops();
   std::vector<std::string> names, full;
   for (int64_t i = 0; i < ops.size(); ++i) {
     full.push_back(ops[i]["name"].text());
@@ -97,7 +98,7 @@ bool FoundOp::has(const std::string& parameter) const {
 
 std::optional<FoundOp> find_op(const std::string& name) {
   try {
-    FoundOp found{name, describe("op", name), {}};
+    FoundOp found{name, listing::op(name), {}};
     if (found.listing["name"].text() != name) return std::nullopt;
     found.parameters = declared_types(found.listing["parameters"]);
     return found;

@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 #include <tenon/training/config.hpp>
@@ -58,7 +59,7 @@ class Outliner {
     for (int64_t i = 0; i < providers.size(); ++i) {
       const std::string standing = providers[i]["standing"].text();
       const std::string id = providers[i]["plugin"].text();
-      if (standing == "chosen") {
+      if (providers[i]["used"].as_bool()) {
         if (plugin != nullptr) *plugin = id;
         use_plugin(id, purpose);
         return true;
@@ -75,7 +76,8 @@ class Outliner {
   // The listing of an op or module of this full name; undefined, with a fault, where there is none.
   Json find_item(const char* kind, const std::string& name, const Json& node) {
     try {
-      Json item = describe(kind, name);
+      const bool is_op = std::string_view(kind) == "op";
+      Json item = is_op ? listing::op(name) : listing::module(name);
       if (item["name"].text() == name) return item;
       fault(node,
             lib::format_text("'{}' must be given by its full name, '{}'", name, item["name"].text()));

@@ -30,14 +30,7 @@ std::string plot_fault(const std::string& path) {
     if (has_ending(path, ".svg") || path.compare(0, 5, "/dev/") == 0) return "";
     return lib::format_text("cannot write '{}': the file name must end in .svg or .png", path);
   }
-  try {
-    const Json providers = describe("op", op)["providers"];
-    for (int64_t i = 0; i < providers.size(); ++i) {
-      if (providers[i]["standing"].text() == "chosen") return "";
-    }
-  } catch (const Error&) {
-    // No plugin has it.
-  }
+  if (!provider_of(op).empty()) return "";
   return lib::format_text(
       "cannot write '{}': no plugin provides '{}'; install librsvg2-dev and build Tenon again, or "
       "let the name end in .svg",

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include <tenon/autograd.hpp>
+#include <tenon/listing/listing.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
@@ -120,7 +121,7 @@ void Trainer::agree() {
   if (ranks_.alone()) return;
   const Draws draws = generator_state();
   std::string plugins;
-  const Json list = describe("plugins");
+  const Json list = listing::plugins();
   for (int64_t i = 0; i < list.size(); ++i) {
     if (list[i]["state"].text() == "active")
       plugins += lib::format_text("{} {}\n", list[i]["id"].text(), list[i]["version"].text());

@@ -139,8 +139,32 @@ TEST_SUITE("runtime/explain") {
     CHECK(call->get("nearest").size() == 0);
   }
 
-  TEST_CASE("a call by types takes an op first") {
-    CHECK(has(refusal([] { explain_call(process_runtime(), "  "); }, TENON_ERROR_ARGUMENT),
-              "takes an op and the types of its operands"));
+  TEST_CASE("a call by types repeats how it is written, and reads no operand") {
+    const tenon_operand_type handled{types().find("ExplainHandler")->id, TENON_DTYPE_NONE};
+    tenon_written_argument x{}, by{};
+    x.text = {"Handler", 7};
+    x.operands = &handled;
+    x.operand_count = 1;
+    by.keyword = {"by", 2};
+    by.text = {"3", 1};
+    by.assumed = 1;
+    by.value = integer(3);
+    const tenon_written_argument arguments[] = {x, by};
+    runs = 0;
+    const Json call = explain_call(process_runtime(), op("explain.scale"), arguments);
+    CHECK(runs == 0);
+    const auto listed = call->get("arguments").children();
+    CHECK(text(listed[0], "value") == "Handler");
+    CHECK(text(listed[1], "given") == "assumed");
+    CHECK(text(listed[1], "value") == "3");
+    CHECK(text(call->get("answer"), "what") == "handler of ExplainHandler");
+  }
+
+  TEST_CASE("a call by types of an unknown id is refused") {
+    const tenon_operand_type unknown{UINT32_MAX, TENON_DTYPE_NONE};
+    tenon_written_argument x{};
+    x.operands = &unknown;
+    x.operand_count = 1;
+    CHECK_THROWS_AS(explain_call(process_runtime(), op("explain.scale"), std::span(&x, 1)), Error);
   }
 }

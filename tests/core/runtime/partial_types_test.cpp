@@ -1,6 +1,7 @@
 // Types that leave most ops without an answer.
 #include "core/runtime/partial_types.hpp"
 
+#include "core/runtime/documents.hpp"
 #include "tests/core/runtime/support.hpp"
 
 using namespace tenon::core;
@@ -34,7 +35,7 @@ TEST_SUITE("runtime/partial_types") {
   TEST_CASE("ops are counted that other plugins declare, and those with an override of a file") {
     World world;
     world.folder.add("plain");
-    const size_t all = overridable_ops(world.runtime()).size();
+    const size_t all = overridable_ops(*world.manager).size();
     REQUIRE(all > 0);
     // Overrides count by the facts of files; this one's plugin has none.
     CHECK(contains(warned(world), "type Part handles 0 of " + std::to_string(all) +

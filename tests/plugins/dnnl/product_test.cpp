@@ -1,4 +1,6 @@
 // Matrix products by oneDNN against f64 ones of blas, of random sizes and layouts; what they decline.
+#include <tenon/listing/listing.hpp>
+
 #include "against_f64.hpp"
 
 using namespace dnnl_tests;
@@ -66,7 +68,7 @@ TEST_SUITE("dnnl/product") {
 
   TEST_CASE(
       "both providers declare the same of products, but for who they are and what they decline") {
-    const tenon::Json ops = tenon::describe("ops");
+    const tenon::Json ops = tenon::listing::ops();
     const auto declared = [&](const std::string& plugin, const std::string& name) {
       std::string text;
       for (int64_t i = 0; i < ops.size(); ++i) {

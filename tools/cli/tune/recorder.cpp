@@ -5,6 +5,7 @@
 #include <bit>
 #include <memory>
 
+#include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 
 #include "format.hpp"
@@ -111,7 +112,7 @@ std::string key_of(const tenon::Call& call) {
 }
 
 TunedOp described(const std::string& name) {
-  const Json op = tenon::describe("op", name);
+  const Json op = tenon::listing::op(name);
   TunedOp tuned;
   for (int64_t i = 0; i < op["providers"].size(); ++i) {
     const std::string standing = op["providers"][i]["standing"].text();

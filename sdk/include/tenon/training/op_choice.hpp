@@ -46,7 +46,7 @@ const OpRole& transform_role();
 // (...) -> (Tensor inputs, Tensor targets, ...): dataset.hpp; "csv" is short for "data.csv".
 const OpRole& reader_role();
 
-// The listing of the op that a section means, describe("op"), and its parameters. Runs no plugin
+// The listing of the op that a section means, listing::op, and its parameters. Runs no plugin
 // code. `name` is what the section's "type" says, or what is derived where it says nothing; `node`
 // is its place. ConfigError, with a suggestion, when no plugin provides such an op.
 struct FoundOp {

@@ -19,6 +19,19 @@
 
 #define TENON_DOCUMENTS_VERSION 1
 
+/* Raw documents of the runtime; share/tenon/documents.md has their shapes. */
+enum {
+  TENON_DOCUMENT_RUNTIME = 0,       /* version, instructions, and the folders that are searched */
+  TENON_DOCUMENT_PLUGINS = 1,       /* plugin files that were found, and their states */
+  TENON_DOCUMENT_FACTS = 2,         /* these with all that they declare */
+  TENON_DOCUMENT_REGISTRATIONS = 3, /* tensor types and overrides in the tables */
+  TENON_DOCUMENT_LIVE = 4,          /* recorded calls that are alive, where they are tracked */
+  TENON_DOCUMENT_LOCK = 5           /* the content of a lock file */
+};
+
+/* Kinds of items that several plugins may provide. */
+enum { TENON_ITEM_OP = 0, TENON_ITEM_MODULE = 1, TENON_ITEM_TYPE = 2 };
+
 /* Named "tenon.documents". */
 typedef struct tenon_documents_service {
   tenon_service head;
@@ -63,12 +76,23 @@ typedef struct tenon_documents_service {
    * the JSON pointer alone; empty for a root that was made by code. A string. Owned. Any thread. */
   tenon_status(TENON_CALL* place)(const tenon_json* document, tenon_value* text,
                                   tenon_error** error);
-  /* A listing as a document. `what` is "runtime", "plugins", "plugin", "declarations", "ops",
-   * "op", "overridable", "ignored", "modules", "module", "types", "type", "coverage",
-   * "ambiguities", "why" or "live"; `name` chooses or filters, and may be null.
-   * share/tenon/documents.md has the shapes. New reference. Any thread. */
-  tenon_status(TENON_CALL* describe)(const char* what, const char* name, tenon_json** document,
-                                     tenon_error** error);
+  /* A raw document, a TENON_DOCUMENT_: data without views, from which listings are made. Loads
+   * nothing. New reference. Any thread. */
+  tenon_status(TENON_CALL* document)(uint32_t which, tenon_json** document, tenon_error** error);
+  /* The facts of a plugin file, as in TENON_DOCUMENT_FACTS, and "unmap": {"possible", "reasons"},
+   * whether the code could be unmapped. The file need not be in a folder that is searched.
+   * PluginError says what is wrong with it. New reference. Any thread. */
+  tenon_status(TENON_CALL* facts_read)(const char* path, tenon_json** facts, tenon_error** error);
+  /* The plugins that declare an op, module type or tensor type (`kind`, a TENON_ITEM_) of a full
+   * name, as an array of {"plugin", "standing", "used", "reason"?, "may_decline"?, "declined"?};
+   * empty where none does. Loads nothing. New reference. Any thread. */
+  tenon_status(TENON_CALL* providers)(uint32_t kind, const char* name, tenon_json** providers,
+                                      tenon_error** error);
+  /* A schema, parsed: {"name", "signature", "method", "parameters", "returns_tuple", "returns"};
+   * share/tenon/documents.md has the shape. ValueError with a caret under the fault. New reference.
+   * Any thread. */
+  tenon_status(TENON_CALL* schema_parse)(const char* schema, int64_t length, tenon_json** parsed,
+                                         tenon_error** error);
   /* Place of the node in the text that was parsed. Any thread. */
   void(TENON_CALL* position)(const tenon_json* node, tenon_json_position* position);
 } tenon_documents_service;

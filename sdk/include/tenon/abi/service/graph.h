@@ -76,7 +76,7 @@ typedef struct tenon_graph_service {
   int64_t(TENON_CALL* backward_id)(void);
   /* 1 when the backward that runs on this thread reaches the hook's node. Calling thread only. */
   int32_t(TENON_CALL* backward_reaches)(const tenon_hook* hook);
-  /* Counts nodes by provider from now on, for describe("live"). A setting of the process. Any
+  /* Counts nodes by provider from now on, for TENON_DOCUMENT_LIVE. A setting of the process. Any
    * thread. */
   int32_t(TENON_CALL* tracking_set)(int32_t enabled);
 } tenon_graph_service;

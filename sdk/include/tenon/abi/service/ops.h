@@ -17,6 +17,23 @@
 
 #define TENON_OPS_VERSION 1
 
+/* An operand that is known by its type alone. */
+typedef struct tenon_operand_type {
+  uint32_t type;     /* an id, see find of types.h */
+  tenon_dtype dtype; /* TENON_DTYPE_NONE: not given */
+} tenon_operand_type;
+
+/* An argument of a call that `explain_types` explains. */
+typedef struct tenon_written_argument {
+  tenon_string keyword;               /* empty: by position */
+  tenon_string text;                  /* as the caller writes it; the explanation repeats it */
+  int32_t assumed;                    /* 1: the caller left it out */
+  int32_t list;                       /* 1: the operands are a list */
+  const tenon_operand_type* operands; /* null: `value` is the argument */
+  int64_t operand_count;
+  tenon_value value;
+} tenon_written_argument;
+
 /* Named "tenon.ops". */
 typedef struct tenon_ops_service {
   tenon_service head;
@@ -62,8 +79,8 @@ typedef struct tenon_ops_service {
    * is. Any thread. */
   tenon_status(TENON_CALL* parameter)(const tenon_op* op, const char* name, int64_t length,
                                       int64_t* index, tenon_error** error);
-  /* Parameters of an op, "(input, other, *, alpha=1, out=None)", as a string. Owned. Any thread. */
-  tenon_status(TENON_CALL* signature)(const char* name, tenon_value* text, tenon_error** error);
+  /* The op's schema; empty once its plugin is unloaded. A string. Owned. Any thread. */
+  tenon_status(TENON_CALL* schema)(const tenon_op* op, tenon_value* schema, tenon_error** error);
   /* Explanation of call_keywords: each step that it would take now, and why, as a document; calls
    * nothing. A call that would fail is explained by its error. share/tenon/documents.md has the
    * shape. New reference. Calling thread only: modes and settings of this thread are part of the
@@ -72,6 +89,12 @@ typedef struct tenon_ops_service {
                                     const tenon_string* keywords, const tenon_value* keyword_values,
                                     int64_t keyword_count, tenon_json** document,
                                     tenon_error** error);
+  /* `explain` of a call whose operands are known by their types alone: shapes, gradients and the
+   * choice between providers are not part of the answer. Positional arguments come first, assumed
+   * ones last. New reference. Calling thread only. */
+  tenon_status(TENON_CALL* explain_types)(const tenon_op* op,
+                                          const tenon_written_argument* arguments, int64_t count,
+                                          tenon_json** document, tenon_error** error);
 } tenon_ops_service;
 
 #endif

@@ -68,6 +68,9 @@ typedef struct tenon_values_service {
    * breaks and tabs stay. A string. Owned. Any thread. */
   tenon_status(TENON_CALL* printable)(const char* bytes, int64_t length, tenon_value* text,
                                       tenon_error** error);
+  /* Bytes of the host's allocator: of blocks up to 4 KiB that are in use, where free ones that other
+   * threads keep count as well; and of large blocks that are kept for reuse. Any thread. */
+  void(TENON_CALL* memory_in_use)(int64_t* small_in_use, int64_t* large_kept);
 } tenon_values_service;
 
 #endif

@@ -1,0 +1,53 @@
+// Listings of plugins, ops, modules and types, made from the runtime's raw documents:
+//
+//   const tenon::Json ops = tenon::listing::ops("nn.functional");
+//   tenon::listing::op("add")["signature"].text()      "(input, other, *, alpha=1, out=None)"
+//
+// share/tenon/documents.md has the shapes. Lists have a stable order: by name, then by plugin. A name may
+// be the last part of a full one where that is unique; ValueError, with a suggestion, where it is not.
+// Nothing is loaded, but where a function says so. Any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tenon/json.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace listing {
+
+// Versions, instructions, threads, and the folders that are searched for plugins.
+Json runtime();
+
+Json plugins();
+// One plugin in full, with what holds its code and which of its generations are still there.
+Json plugin(const std::string& id);
+// All that one plugin declares, with parsed schemas. A file need not be in a folder that is searched.
+Json declarations(const std::string& id_or_path);
+
+// Ops of a namespace, or of all.
+Json ops(const std::string& name_space = "");
+Json op(const std::string& name);
+std::string signature(const std::string& op);
+// Names of the ops that types can override, by namespace; or those of one.
+Json overridable(const std::string& name_space = "");
+// Ops that cannot be overridden, each with its reason.
+Json ignored();
+
+Json modules();
+Json module(const std::string& name);
+
+Json types();
+// One type, with the overrides that are active for it. Loads its plugin.
+Json type(const std::string& name);
+// How each op is handled for operands that are all of the type, of all overridable ones or those that the
+// config says the type covers: by one of its overrides; by its handler, which is asked and may decline;
+// by an ancestor or the default handler; by its fallback; not at all. Loads the type's plugin.
+Json coverage(const std::string& type);
+// Overrides between which nothing decides for operands of some types. Loads the plugins of all types.
+Json ambiguities();
+
+}  // namespace listing
+
+TENON_NAMESPACE_END

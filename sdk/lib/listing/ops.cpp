@@ -1,0 +1,145 @@
+// Listings of ops, from facts.
+#include <map>
+
+#include <tenon/listing/listing.hpp>
+#include <tenon/text.hpp>
+
+#include "inventory.hpp"
+#include "lib/base/format.hpp"
+#include "lib/base/text.hpp"
+#include "op_facts.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace listing {
+
+namespace {
+
+// How the op is written: "op" where forward sees no context, else "context", "setup" or "residual";
+// "instance" in front where attributes configure one.
+std::string form_text(int64_t flags) {
+  const bool instance = (flags & TENON_OP_INSTANCE) != 0;
+  const std::string form = (flags & TENON_OP_SETUP) != 0      ? "setup"
+                           : (flags & TENON_OP_RESIDUAL) != 0 ? "residual"
+                           : instance                         ? ""
+                           : (flags & TENON_OP_FUNCTION) != 0 ? "context"
+                                                              : "op";
+  return !instance ? form : form.empty() ? "instance" : "instance " + form;
+}
+
+Json rules_of(const Json& op) {
+  JsonArray rules;
+  rules.add("forward");
+  if ((op["flags"].integer() & TENON_OP_SETUP) != 0) rules.add("setup_context");
+  if (op["differentiable"].text() == "formula") rules.add("backward");
+  if (op["jvp"].text() != "none") rules.add("jvp");
+  return rules.json();
+}
+
+void put_op(JsonObject& document, const Declared& op) {
+  const Json& facts = op.facts;
+  const Json normalized = facts["normalized"];
+  document.set("name", facts["name"])
+      .set("namespace", namespace_of(op.name))
+      .set("signature", facts["signature"])
+      .set("schema", normalized.defined() ? normalized : facts["schema"])
+      .set("provider", op.plugin);
+  put_members(document, facts, {"differentiable", "jvp"});
+  document.set("double_backward", double_backward(facts))
+      .set("form", form_text(facts["flags"].integer()));
+  put_members(document, facts, {"method", "doc"});
+  document.set("rules", rules_of(facts));
+}
+
+// Names of the ops that can be overridden, by namespace.
+std::map<std::string, std::vector<std::string>> overridable_names() {
+  std::map<std::string, std::vector<std::string>> namespaces;
+  for (const Declared& op : Inventory().provided_ops()) {
+    if (!detail::ignored_reason(op.facts).empty()) continue;
+    const std::string name_space = namespace_of(op.name);
+    namespaces[name_space].push_back(
+        op.name.substr(name_space.empty() ? 0 : name_space.size() + 1));
+  }
+  return namespaces;
+}
+
+}  // namespace
+
+std::string double_backward(const Json& op) {
+  const int64_t flags = op["flags"].integer();
+  if (op["differentiable"].text() == "none") return "none";
+  if ((flags & TENON_OP_ONCE_DIFFERENTIABLE) != 0) return "once";
+  const bool declared = (flags & TENON_OP_TWICE_DIFFERENTIABLE) != 0;
+  return declared || (flags & TENON_OP_FUNCTION) == 0 ? "yes" : "unknown";
+}
+
+Json ops(const std::string& name_space) {
+  JsonArray list;
+  for (const Declared& op : Inventory().all("ops")) {
+    if (!name_space.empty() && namespace_of(op.name) != name_space) continue;
+    JsonObject document;
+    put_op(document, op);
+    list.add(document.json());
+  }
+  return list.json();
+}
+
+Json op(const std::string& name) {
+  const std::vector<Declared> list = Inventory().provided_ops();
+  const Declared& op = find_one(list, name, "op");
+  const Json providers = tenon::providers(ItemKind::op, op.name);
+  std::string standing = "failed";
+  for (int64_t i = 0; i < providers.size(); ++i) {
+    if (providers[i]["plugin"].text() == op.plugin) standing = providers[i]["standing"].text();
+  }
+  const std::string reason = detail::ignored_reason(op.facts);
+  JsonObject document;
+  put_op(document, op);
+  document.set("standing", standing).set("overridable", reason.empty());
+  if (!reason.empty()) document.set("reason", reason);
+  document.set("providers", providers);
+  put_members(document, parse_schema(op.facts["schema"].text()),
+              {"parameters", "returns_tuple", "returns"});
+  return document.json();
+}
+
+std::string signature(const std::string& op) {
+  const std::vector<Declared> list = Inventory().provided_ops();
+  return find_one(list, op, "op").facts["signature"].text();
+}
+
+Json overridable(const std::string& name_space) {
+  const auto namespaces = overridable_names();
+  if (!name_space.empty() && namespaces.count(name_space) == 0) {
+    std::vector<std::string> known;
+    for (const auto& [name, names] : namespaces) {
+      if (!name.empty()) known.push_back(name);
+    }
+    throw ValueError(lib::format_text("no namespace is named {}{}; there are {} and the root",
+                                      lib::quote(name_space), suggestion(name_space, known),
+                                      join(known, ", ")));
+  }
+  JsonArray list;
+  for (const auto& [name, names] : namespaces) {
+    if (!name_space.empty() && name != name_space) continue;
+    JsonArray ops;
+    for (const std::string& op : names) ops.add(op);
+    list.add(JsonObject().set("namespace", name).set("ops", ops.json()).json());
+  }
+  return list.json();
+}
+
+Json ignored() {
+  JsonArray list;
+  for (const Declared& op : Inventory().provided_ops()) {
+    const std::string reason = detail::ignored_reason(op.facts);
+    if (reason.empty()) continue;
+    list.add(
+        JsonObject().set("name", op.name).set("provider", op.plugin).set("reason", reason).json());
+  }
+  return list.json();
+}
+
+}  // namespace listing
+
+TENON_NAMESPACE_END
