@@ -153,6 +153,7 @@ class PolicyCheck {
       if (preference.about_overrides()) continue;
       for (const OpFacts& op : facts.ops) names.push_back(op.name());
       for (const ModuleFacts& module : facts.modules) names.push_back(module.name());
+      for (const ServiceFacts& service : facts.services) names.push_back(service.name());
     }
     return names;
   }

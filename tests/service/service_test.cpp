@@ -1,6 +1,7 @@
 // Services of plugins: loaded at the first need, held by leases, judged from files.
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -190,5 +191,8 @@ TEST_SUITE("service") {
     const std::string error = refused("twin", 1);
     CHECK(has(error, "service 'twin' has 2 providers and nothing ranks them: 'twin_one' ("));
     CHECK(has(error, "'twin_two' ("));
+    std::ofstream(folder() + "/prefer.json") << R"({"ops": {"prefer": {"twin": "twin_two"}}})";
+    tenon::apply_config(tenon::read_config(folder() + "/prefer.json"));
+    CHECK(Service<counter_service>("twin", 1)->value() == 2);
   }
 }
