@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "tenon/abi/service/ops.h"
 #include "core/base/json.hpp"
 #include "core/dispatch/op.hpp"
 #include "tenon/abi/host.h"
