@@ -582,8 +582,9 @@ TEST_SUITE("check") {
                                 folder.path("tenon").string() + "' check math 2>'" +
                                 folder.path("error").string() + "'";
     CHECK(std::system(command.c_str()) != 0);
-    CHECK(contains(folder.read("error"), "tenon-check' is not there; build it with `cmake --build "
-                                         "build --target tenon_check`"));
+    CHECK(contains(folder.read("error"),
+                   "tenon-check' is not there; build it with `cmake --build "
+                   "build --target tenon_check`"));
   }
 
   TEST_CASE("files of a check are out of the reach of other users") {

@@ -20,12 +20,26 @@ if(PROJECT_IS_TOP_LEVEL)
   endforeach()
 endif()
 
+# tenon_join_sources(target group file...)
+#
+# Compiles the files as one, so that what they have in common is parsed, instantiated and emitted once: for
+# files of different names inside, none of them a kernel whose inlining matters.
+option(TENON_JOIN_SOURCES "Compile groups of sources as one file" ON)
+function(tenon_join_sources target group)
+  if(TENON_JOIN_SOURCES)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    set_property(SOURCE ${ARGN} PROPERTY UNITY_GROUP ${target}_${group})
+  endif()
+endfunction()
+
 # Linked privately by every target of ours; users of the SDK never see these flags.
 add_library(tenon_warnings INTERFACE)
 target_compile_options(tenon_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<BOOL:${TENON_WERROR}>:-Werror>
   # GCC 12 sees overlapping copies in "text" + std::string (its bug 105651).
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>
+  # With precompiled headers it reports such copies inside of the library's own headers, too.
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow>
   # and members of std::regex without a value, where a sanitizer is on (its bug 105562).
   $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<BOOL:${TENON_SANITIZE}>>:-Wno-maybe-uninitialized>
   # doctest and benchmark number their cases with __COUNTER__, which Clang 22 calls an extension; it also
