@@ -38,7 +38,7 @@ int main() {
                                 model.named_parameters());
   const training::Schedule schedule(
       Json::parse(R"([{"type": "warmup", "warmup_steps": 20}, {"type": "cosine"}])"));
-  const training::GradientClip clip(Json::parse(R"({"type": "norm", "maximum": 1.0})"));
+  const training::GradientClip clip({Json::parse(R"({"type": "norm", "maximum": 1.0})")});
 
   training::Batches batches(train, 50);
   constexpr int64_t epochs = 60;

@@ -21,8 +21,8 @@ TEST_SUITE("training split") {
                               "x,part,y\n1,train,10\n2,test,20\n3,validation,30\n"
                               "4,train,40\n5,dev,50\n6,2,60\n");
     // Fractions do not matter where the file decides.
-    const training::Dataset dataset =
-        training::load_dataset(data, Json::parse(R"({"test": 0.5, "validation": 0.25})"));
+    const training::Dataset dataset = training::load_dataset(
+        data, Json::parse(R"({"test": 0.5, "validation": 0.25, "shuffle": true})"));
     CHECK(values(dataset.train.inputs) == std::vector<float>{1, 4});
     CHECK(values(dataset.train.labels) == std::vector<float>{10, 40});
     CHECK(values(dataset.validation.inputs) == std::vector<float>{3, 5});

@@ -77,7 +77,7 @@ Task task_of(const std::string& data, const fs::path& folder) {
   Task task;
   if (fs::is_directory(data)) task.reader = "images";
   JsonObject section;
-  section.set("path", data);
+  section.set("path", data).set("scale", 1.0);
   if (!task.reader.empty()) section.set("type", task.reader);
   const training::Samples samples = training::load_samples(section.json());
   task.shape = samples.inputs.sizes();

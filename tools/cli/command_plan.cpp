@@ -35,9 +35,9 @@ class Plan {
   explicit Plan(const PlanOptions& options)
       : path_(options.config), config_(training::read_config(path_)) {
     if (options.frozen)
-      freeze(config_, lock_file_of(path_));
+      freeze(config_.document, lock_file_of(path_));
     else
-      tenon::config::apply(config_, tenon::EagerPlugins::wait);
+      tenon::config::apply(config_.document, tenon::EagerPlugins::wait);
     plugins_ = tenon::listing::plugins();
     plan_config_plugins();
     outline_ = training::outline(
@@ -45,7 +45,7 @@ class Plan {
     for (const training::Purpose& purpose : outline_.purposes)
       use_plugin(purpose.plugin, purpose.what);
     faults_.insert(faults_.end(), outline_.faults.begin(), outline_.faults.end());
-    if (!options.shapes || !config_["model"].defined() || !faults_.empty()) return;
+    if (!options.shapes || !config_.model.defined() || !faults_.empty()) return;
     summary_ = training::summarize_model(config_, outline_.data, options.providers);
     faults_ = summary_.faults;
   }
@@ -75,7 +75,8 @@ class Plan {
   Json summary_json() const;
 
   std::string path_;
-  Json config_, plugins_;
+  training::TrainingConfig config_;
+  Json plugins_;
   std::vector<PlannedPlugin> rows_;
   training::Outline outline_;
   training::ModelSummary summary_;  // without layers: there is none
@@ -109,7 +110,7 @@ void Plan::use_plugin(const std::string& id, const std::string& purpose) {
 }
 
 void Plan::plan_config_plugins() {
-  const Json entries = config_["plugins"];
+  const Json entries = config_.document["plugins"];
   for (int64_t i = 0; i < entries.size(); ++i) {
     const std::string name = entries[i]["name"].text(), path = entries[i]["path"].text();
     bool known = false;
@@ -123,7 +124,7 @@ void Plan::plan_config_plugins() {
       if (!named) continue;
       known = true;
       PlannedPlugin& row = plugin_row(plugins_[p]);
-      row.load = entries[i]["load"].text("lazy");
+      row.load = entries[i]["load"].text();
       row.purposes.emplace_back("config");
       if (is_refused(state)) fault(entries[i], plugins_[p]["reason"].text());
       break;
@@ -155,8 +156,9 @@ std::string shapes_text(const std::vector<std::vector<int64_t>>& shapes) {
 
 // Rows about the samples.
 void Plan::add_data(Table& table) const {
-  const Json data = config_["data"], split = config_["split"];
-  const std::string path = data["path"].text(), reader = outline_.reader;
+  const training::DataConfig& data = config_.data;
+  const training::SplitConfig& split = config_.split;
+  const std::string &path = data.path, &reader = outline_.reader;
   const std::string size =
       outline_.data_bytes > 0 ? format_text("{}, ", file_size(outline_.data_bytes)) : "";
   table.add({"data", path.empty()     ? reader
@@ -170,57 +172,57 @@ void Plan::add_data(Table& table) const {
   table.add({"samples", format_text("{} of shape {}, {}", grouped(outline_.data.samples),
                                     shapes_text({outline_.data.shape}), targets)});
   std::vector<std::string> changes;
-  if (data["scale"].number(1) != 1)
-    changes.push_back(format_text("scaled by {}", short_number(data["scale"].number())));
-  if (data["normalize"].as_bool()) changes.emplace_back("normalised");
+  if (data.scale != 1) changes.push_back(format_text("scaled by {}", short_number(data.scale)));
+  if (data.normalize) changes.emplace_back("normalised");
   if (!changes.empty()) table.add({"", join(changes, ", ")});
   const training::PartCounts counts = training::part_counts(split, outline_.data.samples);
   std::string parts = format_text("{} to train", grouped(counts.train));
   if (counts.validation > 0) parts += format_text(", {} to validate", grouped(counts.validation));
   parts += format_text(", {} to test", grouped(counts.test));
-  for (const char* key : {"validation_path", "test_path"}) {
-    if (split[key].defined()) parts += format_text(", {}", split[key].text());
+  for (const Json& file : {split.validation_path, split.test_path}) {
+    if (file.defined()) parts += format_text(", {}", file.text());
   }
-  table.add({"split", parts + (split["stratified"].as_bool()    ? ", stratified"
-                               : split["shuffle"].as_bool(true) ? ", shuffled"
-                                                                : ", in the file's order")});
+  table.add({"split", parts + (split.stratified ? ", stratified"
+                               : split.shuffle  ? ", shuffled"
+                                                : ", in the file's order")});
 }
 
 // "adam(learning_rate=0.1)"; of several "warmup(warmup_steps=5) * cosine".
-std::string choices_text(const Json& section, const char* between) {
+std::string choices_text(const std::vector<Json>& ops, const char* between) {
   std::vector<std::string> texts;
-  for (const Json& one : training::section_list(section))
-    texts.push_back(one["type"].text() + arguments_text(one, "type"));
+  for (const Json& one : ops) texts.push_back(one["type"].text() + arguments_text(one, "type"));
   return join(texts, between);
 }
 
 // Rows about loss, metrics, optimizer and epochs.
 void Plan::add_training(Table& table) const {
-  for (const char* key : {"loss", "metrics", "optimizer"}) {
-    if (config_[key].defined()) table.add({key, choices_text(config_[key], ", ")});
-  }
-  const Json section = config_["training"];
-  if (!section.defined()) return;
-  const int64_t batch = section["batch_size"].integer(64);
-  std::string text = counted(section["epochs"].integer(), "epoch");
+  if (config_.loss.defined()) table.add({"loss", choices_text({config_.loss}, ", ")});
+  if (config_.metrics) table.add({"metrics", choices_text(*config_.metrics, ", ")});
+  if (config_.optimizer.defined())
+    table.add({"optimizer", choices_text({config_.optimizer}, ", ")});
+  if (!config_.training) return;
+  const training::LoopConfig& loop = *config_.training;
+  const int64_t batch = loop.batch_size;
+  std::string text = counted(loop.epochs, "epoch");
   if (outline_.data.samples > 0) {
-    const int64_t train = training::part_counts(config_["split"], outline_.data.samples).train;
+    const int64_t train = training::part_counts(config_.split, outline_.data.samples).train;
     text += format_text(" of {}", counted((train + batch - 1) / batch, "step"));
   }
-  const Json schedule = section["schedule"];
   table.add(
-      {"training", format_text("{}, batches of {}, learning rate {}", text, grouped(batch),
-                               schedule.defined() ? choices_text(schedule, " * ") : "constant")});
-  if (const Json monitor = section["monitor"]; monitor.defined())
-    table.add({"monitor", format_text("{} {}", monitor["goal"].text(), monitor["metric"].text())});
-  if (section["transforms"].defined())
-    table.add({"transforms", choices_text(section["transforms"], ", ")});
-  if (section["clip"].defined()) table.add({"clip", choices_text(section["clip"], ", ")});
+      {"training",
+       format_text("{}, batches of {}, learning rate {}", text, grouped(batch),
+                   loop.schedules.empty() ? "constant" : choices_text(loop.schedules, " * "))});
+  if (loop.monitor)
+    table.add({"monitor", format_text("{} {}", loop.monitor->maximize ? "maximize" : "minimize",
+                                      loop.monitor->metric.text())});
+  if (!loop.transforms.empty()) table.add({"transforms", choices_text(loop.transforms, ", ")});
+  if (!loop.clips.empty()) table.add({"clip", choices_text(loop.clips, ", ")});
 }
 
 // Rows about what is ranked and switched off, and how types are treated.
 void Plan::add_preferences(Table& table) const {
-  const Json prefer = config_["ops"]["prefer"], disable = config_["ops"]["disable"];
+  const Json prefer = config_.document["ops"]["prefer"],
+             disable = config_.document["ops"]["disable"];
   for (int64_t i = 0; i < prefer.size(); ++i) {
     const auto add = [&](bool first, const std::string& plugin, const Json& when) {
       table.add({first ? "prefer" : "",
@@ -235,20 +237,19 @@ void Plan::add_preferences(Table& table) const {
     table.add({i == 0 ? "disable" : "", format_text("{}{}{}", disable[i]["op"].text(),
                                                     plugin.empty() ? "" : " of ", plugin)});
   }
-  const Json types = config_["types"];
+  const Json types = config_.document["types"];
   for (int64_t i = 0; i < types.size(); ++i)
     table.add({i == 0 ? "types" : "", types.key(i) + arguments_text(types[i], "")});
 }
 
 Table Plan::settings() const {
   Table table({{"", Align::left, false}, {"", Align::left, false}}, 2);
-  if (config_["data"].defined()) add_data(table);
+  if (config_.data.section.defined()) add_data(table);
   add_training(table);
   add_preferences(table);
-  table.add({"seed", std::to_string(config_["seed"].integer())});
-  if (config_["threads"].defined())
-    table.add({"threads", std::to_string(config_["threads"].integer())});
-  const Json output = config_["output"];
+  table.add({"seed", std::to_string(config_.seed)});
+  if (config_.threads > 0) table.add({"threads", std::to_string(config_.threads)});
+  const Json output = config_.output.section;
   for (int64_t i = 0; i < output.size(); ++i) table.add({output.key(i), output[i].text()});
   return table;
 }
@@ -258,7 +259,7 @@ std::vector<std::string> Plan::checked_by_run() const {
   const std::pair<const char*, bool> keys[] = {
       {"data", outline_.data.samples >= 0}, {"model", !summary_.layers.empty()}, {"loss", false}};
   for (const auto& [key, checked] : keys) {
-    if (config_[key].defined() && !checked) members.emplace_back(format_text("/{}", key));
+    if (config_.document[key].defined() && !checked) members.emplace_back(format_text("/{}", key));
   }
   return members;
 }
@@ -420,12 +421,12 @@ Json Plan::json() const {
   tenon::JsonObject object;
   object.set("config", path_).set("plugins", plugins.json()).set("model", layers.json());
   if (!summary_.layers.empty()) object.set("summary", summary_json());
-  if (config_["data"].defined()) {
+  if (config_.data.section.defined()) {
     training::PartCounts counts{outline_.data.samples, 0, 0};
     if (outline_.data.samples > 0)
-      counts = training::part_counts(config_["split"], outline_.data.samples);
+      counts = training::part_counts(config_.split, outline_.data.samples);
     object.set("data", tenon::JsonObject()
-                           .set("path", config_["data"]["path"])
+                           .set("path", config_.data.path_node)
                            .set("bytes", outline_.data_bytes)
                            .set("samples", outline_.data.samples)
                            .set("shape", sizes_json(outline_.data.shape))
@@ -436,11 +437,11 @@ Json Plan::json() const {
                            .json());
   }
   for (const char* key : {"ops", "types", "loss", "metrics", "optimizer", "training", "output"}) {
-    if (config_[key].defined()) object.set(key, config_[key]);
+    if (const Json section = config_.document[key]; section.defined()) object.set(key, section);
   }
   return object.set("checked_by_run", text_array(checked_by_run()))
       .set("runs", faults_.empty() && missing().empty())
-      .set("seed", config_["seed"].integer())
+      .set("seed", static_cast<int64_t>(config_.seed))
       .set("faults", text_array(faults_))
       .json();
 }

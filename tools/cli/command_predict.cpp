@@ -71,7 +71,7 @@ std::string json_text(const Rows& rows) {
   return object.set("outputs", outputs.json()).json().dump() + "\n";
 }
 
-void check_output(const Json& config, const PredictOptions& options) {
+void check_output(const training::TrainingConfig& config, const PredictOptions& options) {
   const std::string ending = ending_of(options.output);
   if (ending != ".csv" && ending != ".npy" && ending != ".json")
     throw UsageError(
@@ -86,23 +86,22 @@ void check_output(const Json& config, const PredictOptions& options) {
 }  // namespace
 
 int predict_outputs(const PredictOptions& options) {
-  const Json config = training::read_config(options.config);
+  const training::TrainingConfig config(training::read_config(options.config));
   if (const std::string missing = training::missing_keys(config, false); !missing.empty())
     throw tenon::ConfigError(
         format_text("{}: cannot apply the model: the config has no {}", options.config, missing));
-  const std::string weights =
-      options.weights.empty() ? config["output"]["weights"].text() : options.weights;
+  const std::string weights = options.weights.empty() ? config.output.weights : options.weights;
   if (weights.empty())
     throw UsageError("no weights are given: name them by --weights, or in the config's output");
   check_output(config, options);
-  if (options.frozen) freeze(config, lock_file_of(options.config));
-  tenon::config::apply(config);
+  if (options.frozen) freeze(config.document, lock_file_of(options.config));
+  tenon::config::apply(config.document);
   const Json noted = tenon::tensors_metadata(weights)["tenon.run"];
   const std::string fitted =
       noted.defined() ? Json::parse(noted.text())["fitted"].text() : std::string();
-  tenon::Module model = tenon::create_module(config["model"]);
+  tenon::Module model = tenon::create_module(config.model);
   training::load_weights(model, weights);
-  const Tensor inputs = training::load_inputs(config["data"], options.data, fitted);
+  const Tensor inputs = training::load_inputs(config.data, options.data, fitted);
   const Tensor outputs = training::predict(model, inputs, 256);
   const std::string ending = ending_of(options.output);
   if (ending == ".npy")

@@ -32,6 +32,7 @@ namespace training = tenon::training;
 
 using tenon::Json;
 using Clock = std::chrono::steady_clock;
+using training::TrainingConfig;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -40,7 +41,7 @@ double seconds_since(Clock::time_point start) {
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename(); }
 
 // `node` is the place of the file's name when the config has it.
-void check_output(const Json& config, const std::string& path, const Json& node) {
+void check_output(const TrainingConfig& config, const std::string& path, const Json& node) {
   if (path.empty()) return;
   std::string fault = training::output_fault(path);
   if (fault.empty()) fault = training::overwrite_fault(config, path);
@@ -48,7 +49,7 @@ void check_output(const Json& config, const std::string& path, const Json& node)
   throw tenon::IOError(node.text() == path ? format_text("{}: {}", node.place(), fault) : fault);
 }
 
-void require_keys(const Json& config, const std::string& path, bool trains) {
+void require_keys(const TrainingConfig& config, const std::string& path, bool trains) {
   if (const std::string missing = training::missing_keys(config, trains); !missing.empty())
     throw tenon::ConfigError(format_text("{}: cannot run: the config has no {}", path, missing));
 }
@@ -222,12 +223,12 @@ struct Setup {
 // The key under which a run stores its metadata in the weights.
 constexpr const char* kRunKey = "tenon.run";
 
-Json weights_metadata(const Json& config, const Result& result, int64_t epoch,
+Json weights_metadata(const TrainingConfig& config, const Result& result, int64_t epoch,
                       const std::string& fitted) {
   return tenon::JsonObject()
       .set(kRunKey, tenon::JsonObject()
                         .set("seed", static_cast<int64_t>(result.seed))
-                        .set("split", config["split"].dump())
+                        .set("split", config.split.section.dump())
                         .set("epoch", epoch)
                         .set("fitted", fitted)
                         .json()
@@ -237,8 +238,8 @@ Json weights_metadata(const Json& config, const Result& result, int64_t epoch,
 
 // The seed of an evaluation: that of the training, or rows that the weights were trained on would be
 // measured.
-uint64_t evaluation_seed(const Json& config, const RunOptions& options) {
-  const uint64_t asked = options.seed.value_or(static_cast<uint64_t>(config["seed"].integer(0)));
+uint64_t evaluation_seed(const TrainingConfig& config, const RunOptions& options) {
+  const uint64_t asked = options.seed.value_or(config.seed);
   const Json noted = tenon::tensors_metadata(options.evaluate)[kRunKey];
   if (!noted.defined()) return asked;
   const Json run = Json::parse(noted.text());
@@ -248,34 +249,38 @@ uint64_t evaluation_seed(const Json& config, const RunOptions& options) {
         format_text("'{}' was trained with seed {}: with seed {} it would be measured on samples "
                     "that it was trained on; omit --seed",
                     options.evaluate, seed, *options.seed));
-  if (run["split"].text() != config["split"].dump())
-    throw tenon::ValueError(format_text(
-        "{}: '{}' was trained with the split {}, the config has {}: it would be "
-        "measured on samples that it was trained on",
-        config["split"].place(), options.evaluate, run["split"].text(), config["split"].dump()));
+  if (run["split"].text() != config.split.section.dump())
+    throw tenon::ValueError(
+        format_text("{}: '{}' was trained with the split {}, the config has {}: it would be "
+                    "measured on samples that it was trained on",
+                    config.split.section.place(), options.evaluate, run["split"].text(),
+                    config.split.section.dump()));
   return seed;
 }
 
-Result start_result(const Json& config, const RunOptions& options) {
+Result start_result(const TrainingConfig& config, const RunOptions& options) {
   Result result;
   result.config = options.config;
   result.trained = options.evaluate.empty();
-  const Json output = config["output"];
-  result.weights = result.trained ? output["weights"].text() : options.evaluate;
+  const training::OutputConfig& output = config.output;
+  result.weights = result.trained ? output.weights : options.evaluate;
   if (!result.trained) {
     result.seed = evaluation_seed(config, options);
     return result;
   }
-  result.seed = options.seed.value_or(static_cast<uint64_t>(config["seed"].integer(0)));
-  result.plot = options.plot.empty() ? output["plot"].text() : options.plot;
-  for (const char* key : {"weights", "history", "checkpoint", "log"}) {
-    const std::string path = output[key].text();
-    check_output(config, path, output[key]);
+  result.seed = options.seed.value_or(config.seed);
+  result.plot = options.plot.empty() ? output.plot : options.plot;
+  const std::pair<const char*, std::string> files[] = {{"weights", output.weights},
+                                                       {"history", output.history},
+                                                       {"checkpoint", output.checkpoint},
+                                                       {"log", output.log}};
+  for (const auto& [key, path] : files) {
+    check_output(config, path, output.section[key]);
     if (!options.plot.empty() && !path.empty() && training::same_file(path, options.plot))
       throw tenon::IOError(
           format_text("cannot write '{}': \"{}\" is the same file", options.plot, key));
   }
-  check_output(config, result.plot, output["plot"]);
+  check_output(config, result.plot, output.section["plot"]);
   return result;
 }
 
@@ -285,11 +290,10 @@ std::string fitted_of(const std::string& weights) {
   return noted.defined() ? Json::parse(noted.text())["fitted"].text() : "";
 }
 
-Setup set_up(const Json& config, const RunOptions& options, Result& result) {
-  if (options.threads == 0 && config["threads"].defined())
-    tenon::set_thread_count(static_cast<int32_t>(config["threads"].integer()));
-  if (options.frozen) freeze(config, lock_file_of(options.config));
-  tenon::config::apply(config);
+Setup set_up(const TrainingConfig& config, const RunOptions& options, Result& result) {
+  if (options.threads == 0 && config.threads > 0) tenon::set_thread_count(config.threads);
+  if (options.frozen) freeze(config.document, lock_file_of(options.config));
+  tenon::config::apply(config.document);
   training::require_sound(config);
   if (const std::string fault = training::plot_fault(result.plot);
       !result.plot.empty() && !fault.empty())
@@ -297,10 +301,9 @@ Setup set_up(const Json& config, const RunOptions& options, Result& result) {
   // The order of what draws random numbers is a promise: with the same seed a saved model is
   // evaluated on the very samples that its training held back.
   tenon::seed_generator(result.seed);
-  Setup setup{
-      training::load_dataset(config["data"], config["split"],
-                             result.trained ? "" : fitted_of(options.evaluate)),
-      training::at_place(config["model"], [&] { return tenon::create_module(config["model"]); })};
+  Setup setup{training::load_dataset(config.data, config.split,
+                                     result.trained ? "" : fitted_of(options.evaluate)),
+              training::at_place(config.model, [&] { return tenon::create_module(config.model); })};
   for (const tenon::Tensor& parameter : setup.model.parameters())
     result.parameters += parameter.numel();
   result.train_count = setup.dataset.train.count();
@@ -355,15 +358,15 @@ void save_interrupted(const training::Trainer& trainer, const std::string& check
     print(stderr, format_text("{}; continue from '{}' with --resume\n", start, checkpoint));
 }
 
-int64_t evaluation_batch(const Json& config) {
-  return std::max<int64_t>(config["training"]["batch_size"].integer(64), 256);
+int64_t evaluation_batch(const TrainingConfig& config) {
+  return std::max<int64_t>(config.training ? config.training->batch_size : 0, 256);
 }
 
 // The scores of a training that is done; the test part has waited for it.
-void score_trained(const Json& config, const training::Trainer& trainer, Setup& setup,
+void score_trained(const TrainingConfig& config, const training::Trainer& trainer, Setup& setup,
                    Result& result) {
   const training::Dataset& dataset = setup.dataset;
-  if (config["training"]["monitor"].defined()) result.best_epoch = trainer.best_epoch();
+  if (config.training->monitor) result.best_epoch = trainer.best_epoch();
   const Epoch& last = result.epochs[static_cast<size_t>(trainer.best_epoch() - 1)];
   result.train_loss = last.train_loss;
   if (!result.first_rank) return;
@@ -373,8 +376,8 @@ void score_trained(const Json& config, const training::Trainer& trainer, Setup& 
                                       evaluation_batch(config));
 }
 
-void save_results(const Json& config, const training::Trainer& trainer, const Setup& setup,
-                  const Result& result) {
+void save_results(const TrainingConfig& config, const training::Trainer& trainer,
+                  const Setup& setup, const Result& result) {
   const tenon::Uninterrupted whole;
   if (!result.weights.empty())
     training::save_weights(
@@ -385,10 +388,10 @@ void save_results(const Json& config, const training::Trainer& trainer, const Se
 }
 
 // False: interrupted.
-bool train_and_save(const Json& config, const RunOptions& options, Setup& setup, Result& result,
-                    RunLog& log) {
+bool train_and_save(const TrainingConfig& config, const RunOptions& options, Setup& setup,
+                    Result& result, RunLog& log) {
   training::Trainer trainer(config, setup.model, setup.dataset, options.epochs);
-  const std::string checkpoint = config["output"]["checkpoint"].text();
+  const std::string& checkpoint = config.output.checkpoint;
   trainer.write_checkpoints(checkpoint);
   if (options.detect_anomaly) trainer.detect_anomaly();
   result.first_rank = trainer.ranks().first();
@@ -397,7 +400,7 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   if (options.resume) resume(trainer, checkpoint);
   const auto done = static_cast<int64_t>(trainer.history().size());
   const int64_t epochs = trainer.epochs(), batches = trainer.steps_per_epoch();
-  History history(result.first_rank ? config["output"]["history"].text() : "", trainer.history());
+  History history(result.first_rank ? config.output.history : "", trainer.history());
   const InterruptScope interrupts;
   Progress progress(epochs, (epochs - done) * batches, (epochs - done) * result.train_count,
                     options.quiet || !result.first_rank);
@@ -438,13 +441,13 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   return true;
 }
 
-void score_model(const Json& config, Setup& setup, Result& result) {
+void score_model(const TrainingConfig& config, Setup& setup, Result& result) {
   const training::Dataset& dataset = setup.dataset;
   const training::Samples& samples = dataset.test.count() > 0         ? dataset.test
                                      : dataset.validation.count() > 0 ? dataset.validation
                                                                       : dataset.train;
   std::optional<training::Loss> loss;
-  if (config["loss"].defined()) loss.emplace(config["loss"]);
+  if (config.loss.defined()) loss.emplace(config.loss);
   const std::vector<training::Metric> metrics = training::load_metrics(config, dataset);
   const Clock::time_point start = Clock::now();
   result.score = training::evaluate(setup.model, loss ? &*loss : nullptr, metrics, samples,
@@ -466,10 +469,10 @@ int run_config(const RunOptions& options) {
   }
   if (options.watch && options.frozen)
     throw UsageError("--watch runs plugins that change, --frozen those that do not: choose one");
-  const Json config = training::read_config(options.config);
+  const TrainingConfig config(training::read_config(options.config));
   require_keys(config, options.config, trains);
   Result result = start_result(config, options);
-  const std::string logged = options.log.empty() ? config["output"]["log"].text() : options.log;
+  const std::string logged = options.log.empty() ? config.output.log : options.log;
   check_output(config, options.log, {});
   RunLog log(logged);
   try {

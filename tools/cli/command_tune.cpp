@@ -58,16 +58,15 @@ std::string file_text(const std::string& path) {
 }
 
 // Trains so many steps and evaluates once, while the recorder listens.
-void record_run(const Json& config, const TuneOptions& options, CallRecorder& recorder,
-                StatusLine& status) {
-  if (options.threads == 0 && config["threads"].defined())
-    tenon::set_thread_count(static_cast<int32_t>(config["threads"].integer()));
-  tenon::config::apply(without_rules(config));
+void record_run(const training::TrainingConfig& config, const TuneOptions& options,
+                CallRecorder& recorder, StatusLine& status) {
+  if (options.threads == 0 && config.threads > 0) tenon::set_thread_count(config.threads);
+  tenon::config::apply(without_rules(config.document));
   training::require_sound(config);
-  tenon::seed_generator(static_cast<uint64_t>(config["seed"].integer(0)));
-  training::Dataset dataset = training::load_dataset(config["data"], config["split"]);
+  tenon::seed_generator(config.seed);
+  training::Dataset dataset = training::load_dataset(config.data, config.split);
   tenon::Module model =
-      training::at_place(config["model"], [&] { return tenon::create_module(config["model"]); });
+      training::at_place(config.model, [&] { return tenon::create_module(config.model); });
   training::fit_labels(config, model, dataset);
   training::Trainer trainer(config, model, dataset);
   int64_t steps = 0;
@@ -85,7 +84,7 @@ void record_run(const Json& config, const TuneOptions& options, CallRecorder& re
   recorder.set_training(false);
   const training::Samples& watched =
       dataset.watched().count() > 0 ? dataset.watched() : dataset.train;
-  const int64_t batch = std::max<int64_t>(config["training"]["batch_size"].integer(64), 256);
+  const int64_t batch = std::max<int64_t>(config.training->batch_size, 256);
   const int64_t count = std::min(watched.count(), batch * options.steps);
   training::evaluate(model, &trainer.loss(), trainer.metrics(), watched.narrow(0, count), batch);
 }
@@ -197,7 +196,7 @@ void print_result(const TuneOptions& options, const std::vector<CallClass>& clas
 int tune_config(const TuneOptions& options) {
   if (options.config == "-")
     throw UsageError("a config from standard input cannot be tuned: name its file");
-  const Json config = training::read_config(options.config);
+  const training::TrainingConfig config(training::read_config(options.config));
   const std::string before = file_text(options.config);
   if (const std::string missing = training::missing_keys(config, true); !missing.empty())
     throw tenon::ConfigError(
@@ -219,7 +218,7 @@ int tune_config(const TuneOptions& options) {
     const std::vector<MeasuredCall> measured = measure_calls(recorder, measure);
     classes = classify(measured, options.least_gain / 100);
   }
-  const std::vector<NewPreference> changes = changed_preferences(config, classes);
+  const std::vector<NewPreference> changes = changed_preferences(config.document, classes);
   const std::string after = with_preferences(before, changes);
   const std::string diff = unified_diff(before, after, options.config);
   if (options.write && !diff.empty()) {

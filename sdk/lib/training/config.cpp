@@ -198,12 +198,12 @@ Json config_schema(bool installed) {
   return whole.json();
 }
 
-std::string missing_keys(const Json& config, bool training) {
+std::string missing_keys(const TrainingConfig& config, bool training) {
   std::vector<std::string> missing;
   std::vector<std::string> keys = {"data", "model"};
   if (training) keys.insert(keys.end(), {"loss", "optimizer", "training"});
   for (const std::string& key : keys) {
-    if (!config[key].defined()) missing.push_back(lib::format_text("\"{}\"", key));
+    if (!config.document[key].defined()) missing.push_back(lib::format_text("\"{}\"", key));
   }
   return join(missing, ", no ");
 }

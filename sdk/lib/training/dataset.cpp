@@ -18,41 +18,38 @@ namespace training {
 
 namespace {
 
-std::vector<int64_t> sample_shape(const Json& data) {
-  std::vector<int64_t> shape;
-  for (int64_t i = 0; i < data["shape"].size(); ++i) shape.push_back(data["shape"][i].integer());
-  return shape;
+// The name of the data in messages: its file, or the op that makes it.
+std::string source_of(const DataConfig& data) {
+  return data.path_node.defined() ? data.path : data.type;
 }
 
-// The name of the data in messages: its file, or the op that makes it.
-std::string source_of(const Json& data) { return data["path"].text(data["type"].text()); }
-
-void check_samples(const Json& data, int64_t count, int64_t features) {
-  const Json node = data["path"].defined() ? data["path"] : data;
+void check_samples(const DataConfig& data, int64_t count, int64_t features) {
+  const Json node = data.path_node.defined() ? data.path_node : data.section;
   if (count < 1)
     throw ConfigError(lib::format_text("{}: '{}' has no samples", node.place(), source_of(data)));
   if (features < 1)
-    throw ConfigError(lib::format_text("{}: the samples of '{}' have no numbers beside their labels",
-                                  node.place(), source_of(data)));
-  const std::vector<int64_t> shape = sample_shape(data);
-  if (shape.empty()) return;
+    throw ConfigError(
+        lib::format_text("{}: the samples of '{}' have no numbers beside their labels",
+                         node.place(), source_of(data)));
+  if (data.shape.empty()) return;
   const int64_t expected =
-      std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+      std::accumulate(data.shape.begin(), data.shape.end(), int64_t{1}, std::multiplies<>());
   if (expected != features) {
     throw ConfigError(lib::format_text("{}: {} holds {}, but a sample of '{}' has {}",
-                                  data["shape"].place(), data["shape"].dump(),
-                                  counted(expected, "number"), source_of(data), grouped(features)));
+                                       data.section["shape"].place(), data.section["shape"].dump(),
+                                       counted(expected, "number"), source_of(data),
+                                       grouped(features)));
   }
 }
 
-Samples read_samples(const Json& data, const std::string& fitted) {
-  const OpChoice reader(reader_role(), data, reader_name(data));
+Samples read_samples(const DataConfig& data, const std::string& fitted) {
+  const OpChoice reader(reader_role(), data.section, reader_name(data));
   const std::vector<Value> results =
       fitted.empty() ? reader.call({}) : reader.call({}, {arg("fitted") = fitted});
   const auto tensor = [&](size_t i) {
     if (!results[i].is_tensor() || !results[i].tensor().defined() || results[i].tensor().dim() < 1)
       throw ConfigError(lib::format_text("{}: {} must give tensors of samples and of their targets",
-                                    data.place(), reader.found().name));
+                                         data.section.place(), reader.found().name));
     return results[i].tensor();
   };
   Samples samples;
@@ -65,18 +62,19 @@ Samples read_samples(const Json& data, const std::string& fitted) {
   }
   const int64_t count = samples.inputs.size(0), targets = samples.labels.size(0);
   if (count != targets)
-    throw ConfigError(lib::format_text("{}: {} gives {}, but {}", data.place(), reader.found().name,
-                                  counted(count, "sample"), counted(targets, "target")));
+    throw ConfigError(lib::format_text("{}: {} gives {}, but {}", data.section.place(),
+                                       reader.found().name, counted(count, "sample"),
+                                       counted(targets, "target")));
   samples.inputs = contiguous_as(samples.inputs, f32);
   return samples;
 }
 
 // Scaled and shaped.
-Tensor prepared(const Json& data, Tensor inputs) {
+Tensor prepared(const DataConfig& data, Tensor inputs) {
   const int64_t count = inputs.size(0);
   check_samples(data, count, count == 0 ? 0 : inputs.numel() / count);
-  if (const double scale = data["scale"].number(1); scale != 1) inputs = mul(inputs, scale);
-  std::vector<int64_t> shape = sample_shape(data);
+  if (data.scale != 1) inputs = mul(inputs, data.scale);
+  std::vector<int64_t> shape = data.shape;
   if (shape.empty()) return inputs;
   shape.insert(shape.begin(), count);
   return inputs.reshape(shape);
@@ -98,9 +96,9 @@ Samples Samples::select(const Tensor& rows) const {
   return part;
 }
 
-std::string reader_name(const Json& data) {
-  if (data["type"].defined()) return data["type"].text();
-  std::string path = data["path"].text();
+std::string reader_name(const DataConfig& data) {
+  if (!data.type.empty()) return data.type;
+  std::string path = data.path;
   const std::string compressed = ".gz";
   if (path.size() > compressed.size() &&
       path.compare(path.size() - compressed.size(), compressed.size(), compressed) == 0)
@@ -111,25 +109,26 @@ std::string reader_name(const Json& data) {
   if (!ending)
     throw ConfigError(
         lib::format_text("{}: no \"type\" says how to read the samples, and no ending of \"path\"; "
-                    "expected the name of a data reader such as 'csv'",
-                    data.place()));
+                         "expected the name of a data reader such as 'csv'",
+                         data.section.place()));
   return path.substr(dot + 1);
 }
 
-Samples load_samples(const Json& data, const std::string& fitted) {
+Samples load_samples(const DataConfig& data, const std::string& fitted) {
   Samples samples = read_samples(data, fitted);
   samples.inputs = prepared(data, samples.inputs);
   if (samples.labels.numel() == 0)
     throw ConfigError(
         lib::format_text("{}: the samples of '{}' have no targets; name them in \"targets\"",
-                    data.place(), source_of(data)));
+                         data.section.place(), source_of(data)));
   return samples;
 }
 
-std::string second_file(const Json& data) {
-  const std::filesystem::path folder = std::filesystem::path(data["path"].text()).parent_path();
-  for (int64_t i = 0; i < data.size(); ++i) {
-    const std::string key = data.key(i), name = data[i].text();
+std::string second_file(const DataConfig& data) {
+  const std::filesystem::path folder = std::filesystem::path(data.path).parent_path();
+  const Json& section = data.section;
+  for (int64_t i = 0; i < section.size(); ++i) {
+    const std::string key = section.key(i), name = section[i].text();
     if (key == "path" || key == "type" || name.empty()) continue;
     std::error_code code;
     if (std::filesystem::is_regular_file(folder / name, code)) return folder / name;
@@ -137,33 +136,29 @@ std::string second_file(const Json& data) {
   return "";
 }
 
-Tensor load_inputs(const Json& data, const std::string& path, const std::string& known) {
+Tensor load_inputs(const DataConfig& data, const std::string& path, const std::string& known) {
   const Fitted fitted = Fitted::parse(known);
-  JsonObject other;
-  for (int64_t i = 0; i < data.size(); ++i) {
-    if (data.key(i) != "path") other.set(data.key(i), data[i]);
-  }
-  const Json section = other.set("path", path).json();
-  const OpChoice reader(reader_role(), section, reader_name(section));
+  const DataConfig other = data.with_path(JsonArray().add(path).json()[0]);
+  const OpChoice reader(reader_role(), other.section, reader_name(other));
   const std::vector<Value> results =
       reader.call({}, {arg("with_targets") = false, arg("fitted") = fitted.reader});
   const Tensor inputs = results.empty() ? Tensor() : results.front().tensor();
   if (!inputs.defined()) throw ValueError(lib::format_text("'{}' has no samples", path));
-  return fitted.normalization.apply(prepared(section, contiguous_as(inputs, f32)));
+  return fitted.normalization.apply(prepared(other, contiguous_as(inputs, f32)));
 }
 
-std::vector<std::string> dataset_ops(const Json& data, const Json& split) {
+std::vector<std::string> dataset_ops(const DataConfig& data, const SplitConfig& split) {
   std::vector<std::string> ops = {"index_select", "narrow", "reshape"};
-  ops.emplace_back(split["stratified"].as_bool()    ? "data.stratified_split"
-                   : split["shuffle"].as_bool(true) ? "randperm"
-                                                    : "arange");
-  if (data["normalize"].as_bool()) ops.insert(ops.end(), {"data.fit_normalize", "data.normalize"});
-  if (data["scale"].number(1) != 1) ops.emplace_back("mul");
+  ops.emplace_back(split.stratified ? "data.stratified_split"
+                   : split.shuffle  ? "randperm"
+                                    : "arange");
+  if (data.normalize) ops.insert(ops.end(), {"data.fit_normalize", "data.normalize"});
+  if (data.scale != 1) ops.emplace_back("mul");
   return ops;
 }
 
 // With shapes alone: a reader whose op has a shape rule reads no more of a file than that needs.
-DataOutline outline_data(const Json& data) {
+DataOutline outline_data(const DataConfig& data) {
   DataOutline outline;
   try {
     const ShapesOnly shapes;

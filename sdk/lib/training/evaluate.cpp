@@ -82,11 +82,12 @@ Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size) {
   return outputs.size() == 1 ? outputs.front() : cat(outputs);
 }
 
-std::vector<Metric> load_metrics(const Json& config, const Dataset& dataset) {
+std::vector<Metric> load_metrics(const TrainingConfig& config, const Dataset& dataset) {
   std::vector<Metric> metrics;
-  const Json section = config["metrics"];
-  for (int64_t i = 0; i < section.size(); ++i) metrics.emplace_back(section[i]);
-  if (section.defined() || dataset.train.labels.dtype() != i64) return metrics;
+  if (config.metrics) {
+    for (const Json& metric : *config.metrics) metrics.emplace_back(metric);
+  }
+  if (config.metrics || dataset.train.labels.dtype() != i64) return metrics;
   const Json accuracy = JsonObject().set("type", "metric.accuracy").json();
   try {
     find_op(metric_role(), "metric.accuracy", accuracy);

@@ -39,7 +39,7 @@ void check_classes(const Json& data, const Tensor& labels, int64_t classes) {
     if (label >= 0 && label < classes) continue;
     throw ValueError(
         lib::format_text("{}: there is a label {}, but the model scores {} classes, 0 to {}",
-                    data.place(), label, classes, classes - 1));
+                         data.place(), label, classes, classes - 1));
   }
 }
 
@@ -52,38 +52,38 @@ Tensor as_numbers(const Json& model, const Tensor& labels, std::vector<int64_t> 
   if (numbers.numel() != expected) {
     throw ValueError(
         lib::format_text("{}: the model gives {} numbers for a sample, but a label has {}, and the "
-                    "labels are not the numbers of classes",
-                    model.place(), grouped(count > 0 ? expected / count : 0),
-                    grouped(count > 0 ? numbers.numel() / count : 0)));
+                         "labels are not the numbers of classes",
+                         model.place(), grouped(count > 0 ? expected / count : 0),
+                         grouped(count > 0 ? numbers.numel() / count : 0)));
   }
   return numbers.reshape(shape);
 }
 
 // Cross entropy of one score is 0 whatever the score is.
-void check_scores(const Json& config, const std::vector<int64_t>& output) {
-  const std::string loss = config["loss"]["type"].text();
+void check_scores(const TrainingConfig& config, const std::vector<int64_t>& output) {
+  const std::string loss = config.loss["type"].text();
   const bool classes = loss == "cross_entropy" || loss == "nn.functional.cross_entropy";
   if (!classes || output.size() != 2 || output[1] != 1) return;
-  throw ValueError(
-      lib::format_text("{}: {} of a model with one output is always 0; give the model one output for "
-                  "each class, or use nn.functional.binary_cross_entropy_with_logits",
-                  config["loss"]["type"].place(), loss));
+  throw ValueError(lib::format_text(
+      "{}: {} of a model with one output is always 0; give the model one output for "
+      "each class, or use nn.functional.binary_cross_entropy_with_logits",
+      config.loss["type"].place(), loss));
 }
 
 }  // namespace
 
-void fit_labels(const Json& config, Module& model, Dataset& dataset) {
+void fit_labels(const TrainingConfig& config, Module& model, Dataset& dataset) {
   const NoGrad no_grad;
   const bool training = model.training();
   model.eval();
   const Tensor output =
-      at_place(config["model"], [&] { return model(narrow(dataset.train.inputs, 0, 0, 1)); });
+      at_place(config.model, [&] { return model(narrow(dataset.train.inputs, 0, 0, 1)); });
   model.train(training);
   if (output.dim() < 1 || output.size(0) != 1) {
-    throw ValueError(
-        lib::format_text("{}: for one sample the model gives a tensor of shape {}; its first size must "
-                    "be the number of samples",
-                    config["model"].place(), kernel::shape_text(output.shape())));
+    throw ValueError(lib::format_text(
+        "{}: for one sample the model gives a tensor of shape {}; its first size must "
+        "be the number of samples",
+        config.model.place(), kernel::shape_text(output.shape())));
   }
   check_scores(config, output.sizes());
   Samples* const parts[] = {&dataset.train, &dataset.validation, &dataset.test};
@@ -94,10 +94,9 @@ void fit_labels(const Json& config, Module& model, Dataset& dataset) {
     if (samples->count() == 0) continue;
     if (fits) {
       samples->labels = contiguous_as(samples->labels, i64);
-      check_classes(config["data"], samples->labels, output.size(1));
+      check_classes(config.data.section, samples->labels, output.size(1));
     } else {
-      samples->labels =
-          as_numbers(config["model"], samples->labels, output.sizes(), samples->count());
+      samples->labels = as_numbers(config.model, samples->labels, output.sizes(), samples->count());
     }
   }
 }

@@ -7,8 +7,8 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-GradientClip::GradientClip(const Json& section) {
-  for (const Json& one : section_list(section)) choices_.emplace_back(clip_role(), one);
+GradientClip::GradientClip(const std::vector<Json>& sections) {
+  for (const Json& one : sections) choices_.emplace_back(clip_role(), one);
 }
 
 void GradientClip::operator()(const std::vector<Tensor>& gradients) const {

@@ -139,38 +139,36 @@ std::string call_fault(const std::string& what, const LayerSummary* layer) {
     const std::string found =
         end == node_line ? between(line, "' (", ")") : between(line + "\n", " at ", "\n");
     if (!found.empty()) place = found;
-    if (end == node_line) owner = lib::format_text("node {}: ", between(line + " ", "at node ", " "));
+    if (end == node_line)
+      owner = lib::format_text("node {}: ", between(line + " ", "at node ", " "));
   }
   if (layer != nullptr && !layer->name.empty())
     owner = lib::format_text("layer '{}' ({}): {}", layer->name, layer->type, owner);
   return lib::format_text("{}{}{}{}", place, place.empty() ? "" : ": ", owner, what.substr(0, end));
 }
 
-Tensor make_input(const Json& config, const Json& input) {
-  std::vector<int64_t> shape = {
-      config["training"].defined() ? config["training"]["batch_size"].integer(64) : 1};
-  const Json sizes = input["shape"];
-  for (int64_t i = 0; i < sizes.size(); ++i) shape.push_back(sizes[i].integer());
+// A batch of such samples; f32 where no dtype is given.
+Tensor make_input(const TrainingConfig& config, const Json& section, std::vector<int64_t> shape,
+                  const Json& dtype = {}) {
+  shape.insert(shape.begin(), config.training ? config.training->batch_size : 1);
   static const Op zeros("zeros");
-  return at_place(input, [&] {
-    return input["dtype"].defined() ? zeros.call<Tensor>(shape, arg("dtype") = input["dtype"])
-                                    : zeros.call<Tensor>(shape);
+  return at_place(section, [&] {
+    return dtype.defined() ? zeros.call<Tensor>(shape, arg("dtype") = dtype)
+                           : zeros.call<Tensor>(shape);
   });
 }
 
 // Inputs of the model; empty when the config has none.
-std::vector<Tensor> model_inputs(const Json& config, const DataOutline& outline) {
+std::vector<Tensor> model_inputs(const TrainingConfig& config, const DataOutline& outline) {
   std::vector<Tensor> inputs;
-  for (const Json& input : section_list(config["input"]))
-    inputs.push_back(make_input(config, input));
-  const Json data = config["data"];
-  if (!inputs.empty() || !data.defined()) return inputs;
-  if (data["shape"].defined()) return {make_input(config, data)};
+  for (const InputConfig& input : config.inputs)
+    inputs.push_back(make_input(config, input.section, input.shape, input.dtype));
+  const DataConfig& data = config.data;
+  if (!inputs.empty() || !data.section.defined()) return inputs;
+  if (!data.shape.empty()) return {make_input(config, data.section, data.shape)};
   const DataOutline known = outline.samples < 0 ? outline_data(data) : outline;
   if (!known.faults.empty()) throw ConfigError(known.faults.front());
-  JsonArray shape;
-  for (const int64_t size : known.shape) shape.add(size);
-  return {make_input(config, JsonObject().set("shape", shape.json()).json())};
+  return {make_input(config, data.section, known.shape)};
 }
 
 }  // namespace
@@ -204,13 +202,13 @@ void summarize_call(const Module& model, const std::vector<Tensor>& inputs, Mode
   }
 }
 
-ModelSummary summarize_model(const Json& config, const DataOutline& data, bool with_ops) {
+ModelSummary summarize_model(const TrainingConfig& config, const DataOutline& data, bool with_ops) {
   ModelSummary summary;
   try {
     Module model;
     {
       const ShapesOnly shapes;
-      model = create_module(config["model"]);
+      model = create_module(config.model);
     }
     const std::vector<Tensor> inputs = model_inputs(config, data);
     if (inputs.empty())

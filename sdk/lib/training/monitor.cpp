@@ -7,12 +7,14 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-Monitor::Monitor(const Json& section)
-    : metric_(section["metric"].text()),
-      maximize_(section["goal"].text() == "maximize"),
-      keep_best_(section["keep_best"].as_bool(true)),
-      patience_(section["patience"].integer(0)),
-      minimum_change_(section["minimum_change"].number(0)) {}
+Monitor::Monitor(const std::optional<MonitorConfig>& config) {
+  if (!config) return;
+  metric_ = config->metric.text();
+  maximize_ = config->maximize;
+  keep_best_ = config->keep_best;
+  patience_ = config->patience;
+  minimum_change_ = config->minimum_change;
+}
 
 bool Monitor::improves(int64_t epoch, double value) {
   if (std::isnan(value)) return false;

@@ -26,14 +26,16 @@ namespace {
 
 class Outliner {
  public:
-  Outliner(const Json& config, DataFiles files) : config_(config) {
-    if (config["data"].defined()) outline_data_of(config["data"], files);
-    if (config["model"].defined()) outline_module(config["model"], "model", 0);
-    if (config["loss"].defined()) use_choice(loss_role(), config["loss"]);
-    for (const Json& metric : section_list(config["metrics"])) use_choice(metric_role(), metric);
-    if (config["optimizer"].defined()) outline_optimizer(config["optimizer"]);
-    if (config["training"].defined()) outline_training(config["training"]);
-    outline_output(config["output"]);
+  Outliner(const TrainingConfig& config, DataFiles files) : config_(config) {
+    if (config.data.section.defined()) outline_data_of(config.data, files);
+    if (config.model.defined()) outline_module(config.model, "model", 0);
+    if (config.loss.defined()) use_choice(loss_role(), config.loss);
+    if (config.metrics) {
+      for (const Json& metric : *config.metrics) use_choice(metric_role(), metric);
+    }
+    if (config.optimizer.defined()) outline_optimizer(config.optimizer);
+    if (config.training) outline_training(*config.training);
+    outline_output(config.output.section);
   }
   Outline take() { return std::move(outline_); }
 
@@ -66,10 +68,10 @@ class Outliner {
       }
       const std::string reason = providers[i]["reason"].text();
       refusals += lib::format_text("{}{} is {}{}", refusals.empty() ? "" : "; ", id, standing,
-                              reason.empty() ? "" : lib::format_text(" ({})", reason));
+                                   reason.empty() ? "" : lib::format_text(" ({})", reason));
     }
-    fault(node,
-          lib::format_text("no plugin can provide {} '{}': {}", kind, item["name"].text(), refusals));
+    fault(node, lib::format_text("no plugin can provide {} '{}': {}", kind, item["name"].text(),
+                                 refusals));
     return false;
   }
 
@@ -79,8 +81,8 @@ class Outliner {
       const bool is_op = std::string_view(kind) == "op";
       Json item = is_op ? listing::op(name) : listing::module(name);
       if (item["name"].text() == name) return item;
-      fault(node,
-            lib::format_text("'{}' must be given by its full name, '{}'", name, item["name"].text()));
+      fault(node, lib::format_text("'{}' must be given by its full name, '{}'", name,
+                                   item["name"].text()));
     } catch (const Error& error) {
       fault(node, error.what());
     }
@@ -108,8 +110,8 @@ class Outliner {
     }
   }
 
-  void outline_data_of(const Json& data, DataFiles files) {
-    use_ops(dataset_ops(data, config_["split"]), data, "data");
+  void outline_data_of(const DataConfig& data, DataFiles files) {
+    use_ops(dataset_ops(data, config_.split), data.section, "data");
     std::string name;
     try {
       name = reader_name(data);
@@ -117,10 +119,10 @@ class Outliner {
       outline_.faults.emplace_back(error.what());
       return;
     }
-    const std::optional<FoundOp> reader = use_choice(reader_role(), data, name);
+    const std::optional<FoundOp> reader = use_choice(reader_role(), data.section, name);
     if (!reader) return;
     outline_.reader = reader->name;
-    if (const Json path = data["path"]; path.defined()) {
+    if (const Json path = data.path_node; path.defined()) {
       struct stat facts {};
       if (stat(path.text().c_str(), &facts) != 0)
         fault(path, lib::format_text("cannot read '{}': {}", path.text(), std::strerror(errno)));
@@ -168,8 +170,8 @@ class Outliner {
     layer.type = type.text();
     for (int64_t i = 0; i < node.size(); ++i) {
       if (node.key(i) == "type" || holds_modules(node[i])) continue;
-      layer.attributes +=
-          lib::format_text("{}{}={}", layer.attributes.empty() ? "" : ", ", node.key(i), node[i].dump());
+      layer.attributes += lib::format_text("{}{}={}", layer.attributes.empty() ? "" : ", ",
+                                           node.key(i), node[i].dump());
     }
     layer.plugin = "-";
     if (const Json found = find_item("module", layer.type, type); found.defined()) {
@@ -207,26 +209,29 @@ class Outliner {
     const std::optional<FoundOp> op = use_choice(optimizer_role(), section);
     if (!op) return;
     for (const std::string& text : optimizer_schema(*op).faults) fault(section["type"], text);
-    const Json schedule = config_["training"]["schedule"];
+    if (!config_.training) return;
+    const Json schedule = config_.training->section["schedule"];
     if (schedule.defined() && !op->has("learning_rate"))
-      fault(schedule, lib::format_text("{} has no keyword 'learning_rate' for a schedule", op->name));
+      fault(schedule,
+            lib::format_text("{} has no keyword 'learning_rate' for a schedule", op->name));
   }
 
-  void outline_training(const Json& training) {
-    use_ops({"index_select", "randperm", "narrow"}, training, "training");
-    for (const Json& one : section_list(training["schedule"])) use_choice(schedule_role(), one);
-    for (const Json& one : section_list(training["clip"])) use_choice(clip_role(), one);
-    for (const Json& one : section_list(training["transforms"])) use_choice(transform_role(), one);
-    const Json watched = training["monitor"]["metric"];
-    if (!config_["metrics"].defined() || watched.text("loss") == "loss") return;
+  void outline_training(const LoopConfig& training) {
+    use_ops({"index_select", "randperm", "narrow"}, training.section, "training");
+    for (const Json& one : training.schedules) use_choice(schedule_role(), one);
+    for (const Json& one : training.clips) use_choice(clip_role(), one);
+    for (const Json& one : training.transforms) use_choice(transform_role(), one);
+    if (!config_.metrics || !training.monitor) return;
+    const Json watched = training.monitor->metric;
+    if (watched.text() == "loss") return;
     std::vector<std::string> names = {"loss"};
-    for (const Json& metric : section_list(config_["metrics"])) {
+    for (const Json& metric : *config_.metrics) {
       const std::string op = metric["type"].text();
       names.push_back(metric["name"].text(op.substr(op.rfind('.') + 1)));
     }
     if (std::find(names.begin(), names.end(), watched.text()) == names.end())
       fault(watched, lib::format_text("no metric is named '{}'{}; there are {}", watched.text(),
-                                 suggestion(watched.text(), names), join(names, ", ")));
+                                      suggestion(watched.text(), names), join(names, ", ")));
   }
 
   void outline_output(const Json& output) {
@@ -241,21 +246,22 @@ class Outliner {
       if (text.empty()) text = overwrite_fault(config_, path);
       for (int64_t k = 0; k < i && text.empty(); ++k) {
         if (same_file(path, output[k].text()))
-          text = lib::format_text("cannot write '{}': \"{}\" is the same file", path, output.key(k));
+          text =
+              lib::format_text("cannot write '{}': \"{}\" is the same file", path, output.key(k));
       }
       if (!text.empty()) fault(output[i], text);
     }
   }
 
-  const Json config_;
+  const TrainingConfig& config_;
   Outline outline_;
 };
 
 }  // namespace
 
-std::string overwrite_fault(const Json& config, const std::string& path) {
+std::string overwrite_fault(const TrainingConfig& config, const std::string& path) {
   // "FILE:1:20: /schema_version"
-  std::string file = config["schema_version"].place();
+  std::string file = config.document["schema_version"].place();
   for (int colons = 0; colons < 3 && !file.empty(); ++colons)
     file.resize(file.rfind(':') == std::string::npos ? 0 : file.rfind(':'));
   const auto text = [&](const std::string& what) {
@@ -263,27 +269,30 @@ std::string overwrite_fault(const Json& config, const std::string& path) {
   };
   if (!file.empty() && same_file(path, file)) return text("the config");
   for (const std::string& input :
-       {config["data"]["path"].text(), second_file(config["data"]),
-        config["split"]["validation_path"].text(), config["split"]["test_path"].text()}) {
+       {config.data.path, second_file(config.data), config.split.validation_path.text(),
+        config.split.test_path.text()}) {
     if (!input.empty() && same_file(path, input)) return text("the file of the data");
   }
-  for (int64_t i = 0; i < config["plugins"].size(); ++i) {
-    const std::string plugin = config["plugins"][i]["path"].text();
+  const Json plugins = config.document["plugins"];
+  for (int64_t i = 0; i < plugins.size(); ++i) {
+    const std::string plugin = plugins[i]["path"].text();
     if (!plugin.empty() && same_file(path, plugin)) return text("a plugin of the config");
   }
   return "";
 }
 
-Outline outline(const Json& config, DataFiles files) { return Outliner(config, files).take(); }
+Outline outline(const TrainingConfig& config, DataFiles files) {
+  return Outliner(config, files).take();
+}
 
-void require_sound(const Json& config) {
+void require_sound(const TrainingConfig& config) {
   const std::vector<std::string> faults = outline(config, DataFiles::skip).faults;
   if (faults.empty()) return;
   throw ConfigError(faults.size() == 1
                         ? faults.front()
                         : lib::format_text("{}\n  {}",
-                                      counted(static_cast<int64_t>(faults.size()), "fault"),
-                                      join(faults, "\n  ")));
+                                           counted(static_cast<int64_t>(faults.size()), "fault"),
+                                           join(faults, "\n  ")));
 }
 
 }  // namespace training

@@ -29,17 +29,16 @@ Tensor gathered(const Tensor& tensor) {
 
 }  // namespace
 
-Ranks::Ranks(const Json& section) {
+Ranks::Ranks(const DistributedConfig& config)
+    : bucket_bytes_(config.bucket_bytes),
+      parts_(config.parts),
+      shards_optimizer_(config.shard_optimizer) {
+  const Json& section = config.section;
   if (!section.defined()) return;
-  const std::string engine = section["engine"].text("mpi");
-  bucket_bytes_ = section["bucket_bytes"].integer(bucket_bytes_);
-  shards_optimizer_ = section["shard_optimizer"].as_bool();
-  if (section["deterministic"].as_bool()) parts_ = section["parts"].integer(12);
   try {
-    load_plugin(engine);
+    load_plugin(config.engine);
     Op("distributed.configure")
-        .call<void>(arg("timeout") = section["timeout"].number(600),
-                    arg("check") = section["check"].text("first"));
+        .call<void>(arg("timeout") = config.timeout, arg("check") = config.check);
     rank_ = Op("distributed.rank").call<int64_t>();
     size_ = Op("distributed.size").call<int64_t>();
   } catch (const Error& error) {
@@ -49,7 +48,7 @@ Ranks::Ranks(const Json& section) {
     throw ConfigError(lib::format_text(
         "{}: {} parts of a batch cannot be divided among {} ranks; a multiple of the "
         "ranks can",
-        section["parts"].defined() ? section["parts"].place() : section.place(), parts_, size_));
+        section["parts"].place(), parts_, size_));
   }
 }
 
@@ -63,10 +62,10 @@ void Ranks::require_same(const std::string& what, const std::string& text) const
     if (all[i] != all[0]) differing += lib::format_text("{}{}", differing.empty() ? "" : ", ", i);
   }
   if (differing.empty()) return;
-  throw DistributedError(
-      lib::format_text("the {} of rank {} differs from that of rank 0; all ranks run the same program "
-                  "with the same plugins, config and files",
-                  what, differing));
+  throw DistributedError(lib::format_text(
+      "the {} of rank {} differs from that of rank 0; all ranks run the same program "
+      "with the same plugins, config and files",
+      what, differing));
 }
 
 void Ranks::share(const std::vector<std::pair<std::string, Tensor>>& tensors) const {

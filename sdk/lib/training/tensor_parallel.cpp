@@ -31,13 +31,15 @@ std::string joined(const std::string& prefix, const std::string& name) {
 }
 
 // Refuses keys that need whole parameters, or divide batches among ranks.
-void require_alone(const Json& section) {
-  for (const char* key : {"deterministic", "shard_optimizer"}) {
-    if (!section[key].as_bool()) continue;
+void require_alone(const DistributedConfig& config) {
+  const std::pair<const char*, bool> choices[] = {{"deterministic", config.deterministic},
+                                                  {"shard_optimizer", config.shard_optimizer}};
+  for (const auto& [key, chosen] : choices) {
+    if (!chosen) continue;
     throw ConfigError(lib::format_text(
         "{}: \"{}\" is for ranks that divide batches; remove it, since the model has parallel "
         "modules, whose parameters the ranks divide",
-        section[key].place(), key));
+        config.section[key].place(), key));
   }
 }
 
@@ -50,7 +52,8 @@ void assign_parameter(Module module, const std::string& name, Tensor tensor) {
 
 }  // namespace
 
-TensorParallel::TensorParallel(const Ranks& ranks, const Module& model, const Json& config)
+TensorParallel::TensorParallel(const Ranks& ranks, const Module& model,
+                               const TrainingConfig& config)
     : ranks_(ranks) {
   if (ranks.alone()) return;
   for (const auto& [prefix, module] : model.named_modules()) {
@@ -61,7 +64,7 @@ TensorParallel::TensorParallel(const Ranks& ranks, const Module& model, const Js
       if (whole.size(division.dim) % ranks.size() != 0) {
         throw ConfigError(lib::format_text(
             "{}: {} '{}' has {} {}, which {} ranks do not divide; choose a multiple of the ranks",
-            config["model"].place(), division.type, prefix, division.size, whole.size(division.dim),
+            config.model.place(), division.type, prefix, division.size, whole.size(division.dim),
             ranks.size()));
       }
       parts_.push_back({joined(prefix, division.member), module, division.member, division.dim,
@@ -69,7 +72,7 @@ TensorParallel::TensorParallel(const Ranks& ranks, const Module& model, const Js
     }
   }
   if (!active()) return;
-  require_alone(config["distributed"]);
+  require_alone(config.distributed);
   NamedTensors wholes;
   for (const Part& part : parts_)
     wholes.emplace_back(part.name, part.module.tensor(part.member.c_str()));

@@ -31,8 +31,8 @@ Json identity_of(const Json& config, int64_t epochs) {
 }
 
 // Contents of the lock file that "frozen" names.
-std::string lock_of(const Json& config) {
-  std::ifstream file(config["frozen"].text());
+std::string lock_of(const TrainingConfig& config) {
+  std::ifstream file(config.lock_file);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -47,53 +47,57 @@ NamedTensors copies(const NamedTensors& tensors) {
   return list;
 }
 
+// The section that a training needs.
+const LoopConfig& loop_of(const TrainingConfig& config) {
+  if (config.training) return *config.training;
+  throw ConfigError(
+      lib::format_text("{}: no \"training\" says how long to train", config.document.place()));
+}
+
 }  // namespace
 
-Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
+Trainer::Trainer(const TrainingConfig& config, const Module& model, Dataset dataset,
                  std::optional<int64_t> epochs)
-    : ranks_(config["distributed"]),
+    : ranks_(config.distributed),
       model_(model),
       tensor_parallel_(ranks_, model_, config),
       dataset_(std::move(dataset)),
-      loss_(config["loss"]),
+      loss_(config.loss),
       metrics_(load_metrics(config, dataset_)),
-      batches_(dataset_.train, config["training"]["batch_size"].integer(64)),
-      optimizer_(config["optimizer"], model.named_parameters(), ranks_),
-      clip_(config["training"]["clip"]),
+      batches_(dataset_.train, loop_of(config).batch_size),
+      optimizer_(config.optimizer, model.named_parameters(), ranks_),
+      clip_(config.training->clips),
       gradients_(
           data_ranks(), [this](const Samples& samples) { return batch_loss(samples); },
           loss_.sums(), optimizer_.parameters(), ranks_.shards_optimizer() && clip_.empty()),
-      schedule_(config["training"]["schedule"]),
-      monitor_(config["training"]["monitor"]),
-      detect_anomaly_(config["training"]["detect_anomaly"].as_bool()),
-      epochs_(epochs.value_or(config["training"]["epochs"].integer(1))),
-      identity_(identity_of(config, epochs_)),
+      schedule_(config.training->schedules),
+      monitor_(config.training->monitor),
+      detect_anomaly_(config.training->detect_anomaly),
+      epochs_(epochs.value_or(config.training->epochs)),
+      identity_(identity_of(config.document, epochs_)),
       lock_(lock_of(config)) {
   if (tensor_parallel_.active() && !optimizer_.is_elementwise()) {
     throw ConfigError(lib::format_text(
         "{}: this optimizer is not elementwise and cannot be used with tensor-parallel modules, "
         "which split parameters; choose an elementwise optimizer",
-        config["optimizer"].place()));
+        config.optimizer.place()));
   }
-  const Json transforms = config["training"]["transforms"];
-  for (int64_t i = 0; i < transforms.size(); ++i)
-    transforms_.emplace_back(transform_role(), transforms[i]);
-  const Json often = config["training"]["checkpoint"];
-  checkpoint_minutes_ = often["minutes"].number(0);
-  checkpoint_epochs_ = often["epochs"].integer(checkpoint_minutes_ > 0 ? 0 : 1);
-  const Json section = config["training"]["monitor"];
+  for (const Json& transform : config.training->transforms)
+    transforms_.emplace_back(transform_role(), transform);
+  checkpoint_minutes_ = config.training->checkpoint_minutes;
+  checkpoint_epochs_ = config.training->checkpoint_epochs;
   if (monitor_.active() && dataset_.watched().count() == 0)
     throw ConfigError(lib::format_text(
         "{}: the monitor has 0 samples to watch; set /split/validation or /split/test above 0",
-        section.place()));
+        config.training->monitor->section.place()));
   const auto is_watched = [&](const Metric& metric) { return metric.name() == monitor_.metric(); };
   if (monitor_.active() && monitor_.metric() != "loss" &&
       std::none_of(metrics_.begin(), metrics_.end(), is_watched)) {
     std::vector<std::string> names = {"loss"};
     for (const Metric& metric : metrics_) names.push_back(metric.name());
     throw ConfigError(lib::format_text("{}: no metric is named '{}'{}; there are {}",
-                                  section["metric"].place(), monitor_.metric(),
-                                  suggestion(monitor_.metric(), names), join(names, ", ")));
+                                       config.training->monitor->metric.place(), monitor_.metric(),
+                                       suggestion(monitor_.metric(), names), join(names, ", ")));
   }
 }
 
@@ -111,7 +115,7 @@ Tensor Trainer::transformed(const Tensor& inputs) const {
     result = transform.call_one({result}, {arg("seed") = seed}).tensor();
     if (!result.defined() || result.dim() < 1 || result.size(0) != inputs.size(0))
       throw ValueError(lib::format_text("{}: {} must give a tensor of as many samples",
-                                   transform.section().place(), transform.found().name));
+                                        transform.section().place(), transform.found().name));
   }
   return result;
 }
@@ -138,8 +142,8 @@ void Trainer::agree() {
   ranks_.require_same("seed", lib::format_text("{} {}", draws.seed, draws.offset));
   ranks_.require_same("model", tensors);
   ranks_.require_same("number of samples",
-                      lib::format_text("{} {} {}", dataset_.train.count(), dataset_.validation.count(),
-                                  dataset_.test.count()));
+                      lib::format_text("{} {} {}", dataset_.train.count(),
+                                       dataset_.validation.count(), dataset_.test.count()));
   ranks_.share(tensor_parallel_.shared(state));
 }
 
@@ -226,8 +230,8 @@ Tensor Trainer::batch_loss(const Samples& batch) {
   try {
     return loss_(model_(batch.inputs), batch.labels);
   } catch (const Error& error) {
-    throw Error(error.kind(),
-                lib::format_text("{}, in epoch {}, batch {}", error.what(), epoch_ + 1, batch_ + 1));
+    throw Error(error.kind(), lib::format_text("{}, in epoch {}, batch {}", error.what(),
+                                               epoch_ + 1, batch_ + 1));
   }
 }
 
@@ -291,8 +295,8 @@ void Trainer::watch(const Epoch& epoch) {
   if (!monitor_.active()) return;
   const std::optional<double> value = epoch.score->find(monitor_.metric());
   if (!value)
-    throw ValueError(
-        lib::format_text("the metric '{}' is not one number, and cannot be watched", monitor_.metric()));
+    throw ValueError(lib::format_text("the metric '{}' is not one number, and cannot be watched",
+                                      monitor_.metric()));
   if (monitor_.improves(epoch.number, *value) && monitor_.keeps_best())
     best_ = copies(module_state(model_, "best."));
 }

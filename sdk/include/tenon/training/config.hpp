@@ -51,17 +51,17 @@ struct Outline {
   std::vector<std::string> faults;
 };
 enum class DataFiles { read, skip };
-Outline outline(const Json& config, DataFiles files = DataFiles::read);
+Outline outline(const TrainingConfig& config, DataFiles files = DataFiles::read);
 
 // ConfigError with all faults of the outline, data files left out: a run reads them itself.
-void require_sound(const Json& config);
+void require_sound(const TrainingConfig& config);
 
 // Why a run must not write this file: it is the config, or a file that the config reads; empty: it
 // may.
-std::string overwrite_fault(const Json& config, const std::string& path);
+std::string overwrite_fault(const TrainingConfig& config, const std::string& path);
 
 // The keys that a config needs to be run, and has not: "\"data\", no \"model\"".
-std::string missing_keys(const Json& config, bool training);
+std::string missing_keys(const TrainingConfig& config, bool training);
 
 }  // namespace training
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "tenon/json.hpp"
 #include "tenon/module.hpp"
 #include "tenon/tensor.hpp"
+#include "tenon/training/training_config.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -42,34 +42,35 @@ struct Dataset {
 };
 
 // The name of the op that reads: from "type", else from the ending of "path".
-std::string reader_name(const Json& data);
+std::string reader_name(const DataConfig& data);
 
 // Reads, scales and shapes. `fitted` goes to readers that have such a parameter. ConfigError where
 // there are no targets.
-Samples load_samples(const Json& data, const std::string& fitted = "");
+Samples load_samples(const DataConfig& data, const std::string& fitted = "");
 // The inputs of another file, read as `data` says and without targets, which it need not have.
 // `fitted` is that of the Dataset, normalisation included.
-Tensor load_inputs(const Json& data, const std::string& path, const std::string& fitted);
+Tensor load_inputs(const DataConfig& data, const std::string& path, const std::string& fitted);
 // The file beside "path" that another key names, such as that of the targets; empty: none does.
-std::string second_file(const Json& data);
+std::string second_file(const DataConfig& data);
 // load_samples, divided: by the parts that the file says, else as `split` says, by the process's
 // generator and its seed; and normalised, by what the training part has. With the `fitted` of an
 // earlier training that is applied instead.
-Dataset load_dataset(const Json& data, const Json& split, const std::string& fitted = "");
+Dataset load_dataset(const DataConfig& data, const SplitConfig& split,
+                     const std::string& fitted = "");
 // How `count` samples of the data's own file divide.
 struct PartCounts {
   int64_t train = 0, validation = 0, test = 0;
 };
-PartCounts part_counts(const Json& split, int64_t count);
+PartCounts part_counts(const SplitConfig& split, int64_t count);
 
 // The ops that these call beside the reader.
-std::vector<std::string> dataset_ops(const Json& data, const Json& split);
+std::vector<std::string> dataset_ops(const DataConfig& data, const SplitConfig& split);
 
 // Gives the labels the form that fits the model's output: class numbers (i64) where it scores
 // several classes, [samples, classes], and the labels are whole numbers, or [samples, classes, ...]
 // and there is an integer at each place; else f32 in the output's shape. Throws where neither fits,
 // naming the place in the config.
-void fit_labels(const Json& config, Module& model, Dataset& dataset);
+void fit_labels(const TrainingConfig& config, Module& model, Dataset& dataset);
 
 // The shapes of samples, as a run would read them. Runs the reader, but computes nothing else.
 struct DataOutline {
@@ -77,7 +78,7 @@ struct DataOutline {
   std::vector<int64_t> shape, targets;  // sizes of one sample, and of its targets
   std::vector<std::string> faults;
 };
-DataOutline outline_data(const Json& data);
+DataOutline outline_data(const DataConfig& data);
 
 }  // namespace training
 

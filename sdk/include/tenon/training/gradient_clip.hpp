@@ -14,8 +14,8 @@ namespace training {
 
 class GradientClip {
  public:
-  // From "clip" of a config's "training": one op, a list of them, or undefined, which does nothing.
-  explicit GradientClip(const Json& section);
+  // Clips by the ops that a config's "training" names, in order; without any it does nothing.
+  explicit GradientClip(const std::vector<Json>& sections);
   bool empty() const { return choices_.empty(); }
   void operator()(const std::vector<Tensor>& gradients) const;
 

@@ -48,7 +48,8 @@ struct ModelSummary {
 // Summary of the "model" of an applied config, called with a batch of "input", or of samples as
 // "data" has them. Loads the plugins of the model and runs their code, and the reader's where the
 // outline does not know the shape. `with_ops` also lists the ops that it calls.
-ModelSummary summarize_model(const Json& config, const DataOutline& data, bool with_ops = false);
+ModelSummary summarize_model(const TrainingConfig& config, const DataOutline& data,
+                             bool with_ops = false);
 // Summary of a module, called with tensors of these shapes and dtypes, in evaluation mode. Within
 // ShapesOnly nothing of it is computed.
 void summarize_call(const Module& model, const std::vector<Tensor>& inputs, ModelSummary& summary,

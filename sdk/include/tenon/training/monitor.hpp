@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "tenon/json.hpp"
+#include "tenon/training/training_config.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -14,8 +14,8 @@ namespace training {
 
 class Monitor {
  public:
-  // From "monitor" of a config's "training"; undefined: it watches nothing.
-  explicit Monitor(const Json& section);
+  // None: it watches nothing.
+  explicit Monitor(const std::optional<MonitorConfig>& config);
   bool active() const { return !metric_.empty(); }
   // "loss" or the name of a metric, measured on the test samples.
   const std::string& metric() const { return metric_; }
@@ -31,7 +31,7 @@ class Monitor {
 
  private:
   std::string metric_;
-  bool maximize_ = false, keep_best_ = true;
+  bool maximize_ = false, keep_best_ = false;
   int64_t patience_ = 0;  // 0: never stops
   double minimum_change_ = 0;
   int64_t best_epoch_ = 0;

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "tenon/json.hpp"
 #include "tenon/tensor.hpp"
+#include "tenon/training/training_config.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -24,7 +24,7 @@ class Ranks {
  public:
   Ranks() = default;
   // Loads the engine. ConfigError at its place when it does not provide the ops.
-  explicit Ranks(const Json& section);
+  explicit Ranks(const DistributedConfig& config);
 
   int64_t rank() const { return rank_; }
   int64_t size() const { return size_; }
@@ -53,7 +53,7 @@ class Ranks {
   std::vector<double> gather(double value) const;
 
  private:
-  int64_t rank_ = 0, size_ = 1, bucket_bytes_ = 4194304, parts_ = 0;
+  int64_t rank_ = 0, size_ = 1, bucket_bytes_ = 0, parts_ = 0;
   bool shards_optimizer_ = false;
 };
 

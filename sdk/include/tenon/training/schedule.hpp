@@ -22,16 +22,13 @@ struct StepNumber {
 
 class Schedule {
  public:
-  // From "schedule" of a config's "training": one op, a list of them, or undefined, which is 1.
-  explicit Schedule(const Json& section);
+  // Multiplies the factors of the ops that a config's "training" names; without any it is 1.
+  explicit Schedule(const std::vector<Json>& sections);
   double factor(const StepNumber& at) const;
 
  private:
   std::vector<OpChoice> choices_;
 };
-
-// The ops of a section that is one of them, a list, or undefined.
-std::vector<Json> section_list(const Json& section);
 
 }  // namespace training
 

@@ -28,7 +28,7 @@ class TensorParallel {
   // Divides the parameters of the model's parallel modules, those of the first rank. Does nothing
   // where there is one rank, or no such module. ConfigError for sizes that the ranks do not divide,
   // and for what "distributed" asks that needs whole parameters or shares of batches.
-  TensorParallel(const Ranks& ranks, const Module& model, const Json& config);
+  TensorParallel(const Ranks& ranks, const Module& model, const TrainingConfig& config);
 
   // Whether the ranks train parts.
   bool active() const { return !parts_.empty(); }

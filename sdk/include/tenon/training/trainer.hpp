@@ -60,14 +60,14 @@ Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size);
 
 // The metrics of a config: those of "metrics", without the key the accuracy where labels are
 // classes.
-std::vector<Metric> load_metrics(const Json& config, const Dataset& dataset);
+std::vector<Metric> load_metrics(const TrainingConfig& config, const Dataset& dataset);
 
 class Trainer {
  public:
   // From the sections "loss", "optimizer", "training" and "metrics" of a config. The labels of the
   // dataset fit the model: fit_labels. The model's parameters are shared. On several ranks parallel
   // modules have parts of their parameters from here until `run` returns (tensor_parallel.hpp).
-  Trainer(const Json& config, const Module& model, Dataset dataset,
+  Trainer(const TrainingConfig& config, const Module& model, Dataset dataset,
           std::optional<int64_t> epochs = {});
 
   // Called by run, when set.

@@ -20,3 +20,4 @@
 #include "tenon/training/shard.hpp"
 #include "tenon/training/tensor_parallel.hpp"
 #include "tenon/training/trainer.hpp"
+#include "tenon/training/training_config.hpp"

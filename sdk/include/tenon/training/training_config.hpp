@@ -1,0 +1,119 @@
+// The sections of a config that a training reads, as structs. They are filled once, from a document
+// that training::read_config has checked; nothing else reads a key of it or has a default.
+//
+// Each struct keeps its `section`, for places in messages and for the arguments of ops. A struct is
+// made of its section where one is expected: load_dataset(config["data"], config["split"]).
+// ValueError for a section whose defaults were not filled in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/json.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+struct DataConfig {
+  DataConfig(const Json& section);
+  // This section with another file.
+  DataConfig with_path(const Json& path) const;
+
+  Json section;                // with the arguments of the reader
+  Json path_node;              // undefined: the reader needs none
+  std::string type, path;      // type: the op that reads; empty: it follows from the path
+  double scale = 1;            // samples are multiplied by it
+  std::vector<int64_t> shape;  // of one sample; empty: as it is read
+  bool normalize = false;
+};
+
+struct SplitConfig {
+  // Undefined: all samples are for training, in the order of the file.
+  SplitConfig(const Json& section);
+
+  Json section;
+  double test = 0, validation = 0;  // fractions of the samples of the data's own file
+  Json test_path, validation_path;  // undefined: none
+  bool stratified = false, shuffle = false;
+};
+
+// One input that a model is called with.
+struct InputConfig {
+  explicit InputConfig(const Json& section);
+
+  Json section;
+  std::vector<int64_t> shape;  // without the dimension of the batch
+  Json dtype;
+};
+
+struct MonitorConfig {
+  explicit MonitorConfig(const Json& section);
+
+  Json section;
+  Json metric;  // "loss" or the name of one
+  bool maximize = false, keep_best = false;
+  int64_t patience = 0;  // 0: never stops
+  double minimum_change = 0;
+};
+
+// "training".
+struct LoopConfig {
+  explicit LoopConfig(const Json& section);
+
+  Json section;
+  int64_t epochs = 0, batch_size = 0;
+  std::vector<Json> schedules, clips, transforms;  // ops
+  std::optional<MonitorConfig> monitor;
+  int64_t checkpoint_epochs = 0;  // 0: checkpoints follow minutes alone
+  double checkpoint_minutes = 0;  // 0: they follow epochs alone
+  bool detect_anomaly = false;
+};
+
+struct DistributedConfig {
+  // Undefined: one rank.
+  DistributedConfig(const Json& section);
+
+  Json section;
+  std::string engine, check;
+  int64_t bucket_bytes = 0;
+  double timeout = 0;
+  bool deterministic = false, shard_optimizer = false;
+  int64_t parts = 0;  // parts of a batch; 0: not deterministic
+};
+
+struct OutputConfig {
+  explicit OutputConfig(const Json& section);
+
+  Json section;
+  std::string weights, plot, history, log, checkpoint;  // paths; empty: not written
+};
+
+struct TrainingConfig {
+  // From a document that read_config returned; sections that are missing are undefined or empty.
+  TrainingConfig(const Json& document);
+
+  Json document;
+  uint64_t seed = 0;
+  int32_t threads = 0;    // 0: all
+  std::string lock_file;  // "frozen"; empty: none
+  DataConfig data;
+  SplitConfig split;
+  Json model;
+  std::vector<InputConfig> inputs;
+  Json loss;
+  std::optional<std::vector<Json>> metrics;  // ops; none: the accuracy where labels are classes
+  Json optimizer;
+  std::optional<LoopConfig> training;
+  DistributedConfig distributed;
+  OutputConfig output;
+};
+
+// The ops of a section that is one op, a list of them, or undefined.
+std::vector<Json> section_list(const Json& section);
+
+}  // namespace training
+
+TENON_NAMESPACE_END
