@@ -130,7 +130,7 @@ PluginPolicy::Plugin plugin_of(const tenon_json& entry, bool lazy) {
   return plugin;
 }
 
-// Of one preference of a list.
+// Conditions of one preference of a list.
 std::optional<std::vector<ShapeCondition>> conditions_of(const tenon_json& preference) {
   const tenon_json* when = preference.find("when");
   if (when == nullptr) return std::nullopt;

@@ -14,7 +14,7 @@ namespace lib {
 // its reader for ever, or never end. `what`: "" or a noun with a blank behind it, "the config ".
 // IOError: "cannot read the config 'PATH': reason".
 std::string read_file(const std::string& path, int64_t most = INT64_MAX, const char* what = "");
-// The same of standard input, whatever it is.
+// The text of standard input, of a long one its first `most` bytes.
 std::string read_standard_input(const char* what, int64_t most);
 // Bytes of a regular file.
 int64_t file_length(const std::string& path);

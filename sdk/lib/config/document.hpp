@@ -83,7 +83,7 @@ std::string place_text(std::string_view file, tenon_json_place place);
 // A document, front to back. Nodes and texts that it is made of are borrowed until `finish`.
 class DocumentBuilder {
  public:
-  // What begins next is a member with this key.
+  // The key of the member that begins next.
   void key(std::string_view key) { key_ = key; }
   // `origin`: the node whose place it has; null: none.
   void begin_object(ConfigNode origin) { add(TENON_JSON_OBJECT, {}, origin); }

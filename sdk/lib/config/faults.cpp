@@ -19,7 +19,7 @@ void Faults::refuse() const {
   std::vector<const Fault*> order;
   order.reserve(list_.size());
   for (const Fault& fault : list_) order.push_back(&fault);
-  // Those of one place in the order in which they were found.
+  // Faults of one place stay in the order in which they were found.
   std::stable_sort(order.begin(), order.end(), [](const Fault* a, const Fault* b) {
     return a->place.offset < b->place.offset;
   });

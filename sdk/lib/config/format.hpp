@@ -10,7 +10,7 @@ TENON_NAMESPACE_BEGIN
 
 namespace config {
 
-// What normalizing makes of a text.
+// Normal forms of texts.
 enum class Normal : uint8_t {
   same,
   absolute,   // a path that starts at the config's folder

@@ -24,7 +24,7 @@ namespace {
 
 using Type = ValueSchema::Type;
 
-constexpr int64_t kMostBytes = int64_t{4} << 20;  // of a config
+constexpr int64_t kMostBytes = int64_t{4} << 20;  // longest config
 // Each value becomes steps of another document, or a fault.
 constexpr int64_t kBytesPerValue = 500;
 
@@ -278,7 +278,11 @@ class Reader {
                                  lib::quoted_list(names, "or"), hint));
   }
 
+<<<<<<< ours
   // The object to which a misplaced key belongs.
+=======
+  // Hint for a key that is in the wrong object.
+>>>>>>> theirs
   std::string home_of(std::string_view name) const {
     for (const KeySchema& group : schema_.root().keys) {
       const std::string quoted = lib::quote(std::string(name));

@@ -35,7 +35,7 @@ struct ValueSchema {
     any       // any value, which another component checks
   };
   Type type = Type::any;
-  const Format* format = nullptr;  // of a text, and of the keys of a map
+  const Format* format = nullptr;  // a text's, or that of the keys of a map
   std::vector<std::string> choices{};
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -43,7 +43,11 @@ struct ValueSchema {
   bool below_high = false;  // high itself is out
   const ObjectSchema* object = nullptr;
   std::vector<ValueSchema> elements{};
+<<<<<<< ours
   int64_t fewest = 0;  // least length of arrays
+=======
+  int64_t fewest = 0;  // length of arrays
+>>>>>>> theirs
   int64_t most = std::numeric_limits<int64_t>::max();
 };
 
@@ -63,7 +67,7 @@ struct ObjectSchema {
   std::string path_shorthand;  // key that a text stands for when it is a plugin's path
 
   const KeySchema* find(std::string_view key) const;
-  // What messages offer: without "$schema".
+  // Keys that messages offer: without "$schema".
   std::vector<std::string> names() const;
 };
 

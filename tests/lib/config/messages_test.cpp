@@ -20,7 +20,7 @@ TEST_SUITE("config messages") {
       Json config;
       CHECK(refusal(TENON_ERROR_CONFIG, [&] { config = parsed(input, sections); }) == "no error");
       CHECK(config.dump() == one["config"].dump());
-      // What is normalized stays so, but for files that are not there.
+      // A normalized config stays as it is.
       if (config.defined()) CHECK(parsed(config.dump(), sections).dump() == config.dump());
     }
   }

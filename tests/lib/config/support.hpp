@@ -1,4 +1,4 @@
-// What the tests of configs share.
+// Helpers of the tests of configs.
 #pragma once
 
 #include <fstream>

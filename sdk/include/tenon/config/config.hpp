@@ -37,7 +37,7 @@ namespace config {
 // for one fault, and "config 'FILE' has 3 faults:" with one such line for each, in the file's
 // order, for several. Text that is not JSON is a single fault. [any-thread]
 Json read(const std::string& path, const Json& sections = {});
-// The same for a text. `file` is for messages; relative paths start at `folder`.
+// Reads a text. `file` is for messages; relative paths start at `folder`.
 Json parse(std::string_view text, const std::string& file, const std::string& folder,
            const Json& sections = {});
 
