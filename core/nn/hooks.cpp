@@ -7,15 +7,15 @@
 #include <string_view>
 #include <utility>
 
-#include "core/autograd/engine.hpp"
-#include "core/autograd/gradient_hook_node.hpp"
-#include "core/autograd/history.hpp"
+#include "core/autograd/engine/engine.hpp"
+#include "core/autograd/graph/history.hpp"
+#include "core/autograd/hooks/gradient_hook_node.hpp"
 #include "core/base/error.hpp"
 #include "core/base/fork.hpp"
 #include "core/base/format.hpp"
 #include "core/base/log.hpp"
-#include "core/dispatch/thread_state.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/value.hpp"
+#include "core/dispatch/call/thread_state.hpp"
 #include "core/nn/module.hpp"
 
 namespace tenon::core {

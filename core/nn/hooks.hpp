@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/autograd/hook_handle.hpp"
+#include "core/autograd/hooks/hook_handle.hpp"
 #include "core/tensor/file.hpp"
 #include "tenon/abi/module_hooks.h"
 

@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/autograd/grad.hpp"
-#include "core/autograd/history.hpp"
+#include "core/autograd/engine/grad.hpp"
+#include "core/autograd/graph/history.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/deferred_deletes.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/arguments.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/arguments.hpp"
+#include "core/dispatch/binding/value.hpp"
 #include "core/nn/walk.hpp"
 #include "core/tensor/dtype.hpp"
 

@@ -1,15 +1,15 @@
 // Binding and running a module's forward.
 #include "core/nn/module_call.hpp"
 
-#include "core/autograd/grow_stack.hpp"
+#include "core/autograd/engine/grow_stack.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/dispatch/arguments.hpp"
-#include "core/dispatch/modes.hpp"
-#include "core/dispatch/op.hpp"
-#include "core/dispatch/result_check.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/arguments.hpp"
+#include "core/dispatch/binding/value.hpp"
+#include "core/dispatch/call/result_check.hpp"
+#include "core/dispatch/table/op.hpp"
+#include "core/dispatch/types/modes.hpp"
 #include "core/nn/hooks.hpp"
 
 namespace tenon::core {

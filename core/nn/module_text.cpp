@@ -3,7 +3,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/value.hpp"
 
 namespace tenon::core {
 

@@ -15,7 +15,7 @@
 #include "core/base/format.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/components.hpp"
+#include "core/dispatch/types/components.hpp"
 #include "core/nn/hooks.hpp"
 #include "core/nn/walk.hpp"
 #include "core/tensor/copy.hpp"

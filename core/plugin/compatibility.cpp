@@ -7,7 +7,7 @@
 
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/schema.hpp"
+#include "core/dispatch/schema/schema.hpp"
 #include "core/plugin/version_range.hpp"
 #include "tenon/abi/op.h"
 #include "tenon/abi/type.h"

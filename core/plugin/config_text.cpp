@@ -10,7 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/shape_class.hpp"
+#include "core/dispatch/table/shape_class.hpp"
 #include "core/plugin/minisign.hpp"
 #include "core/plugin/version_range.hpp"
 

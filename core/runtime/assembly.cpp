@@ -1,12 +1,12 @@
 // What the process's runtime is put together from: the layers of a call, in order; what is above
 // dispatch and asked by it; the tables, and the plugins that fill them. Each of these can be
 // constructed apart from the process's, as tests do.
-#include "core/autograd/component_history.hpp"
-#include "core/autograd/record.hpp"
-#include "core/autograd/typed.hpp"
-#include "core/dispatch/higher_areas.hpp"
-#include "core/dispatch/layer.hpp"
-#include "core/dispatch/plan_cache.hpp"
+#include "core/autograd/record/record.hpp"
+#include "core/autograd/typed/component_history.hpp"
+#include "core/autograd/typed/typed.hpp"
+#include "core/dispatch/call/higher_areas.hpp"
+#include "core/dispatch/call/layer.hpp"
+#include "core/dispatch/types/plan_cache.hpp"
 #include "core/nn/module.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/table_registrar.hpp"

@@ -4,16 +4,16 @@
 #include <map>
 #include <string>
 
-#include "core/autograd/leak_tracking.hpp"
+#include "core/autograd/graph/leak_tracking.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/memory_use.hpp"
 #include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/elementwise.hpp"
-#include "core/dispatch/registry.hpp"
-#include "core/dispatch/schema.hpp"
+#include "core/dispatch/call/elementwise.hpp"
+#include "core/dispatch/schema/schema.hpp"
+#include "core/dispatch/table/registry.hpp"
 #include "core/plugin/compatibility.hpp"
 #include "core/runtime/describe_types.hpp"
 #include "core/runtime/explain.hpp"

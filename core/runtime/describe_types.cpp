@@ -8,8 +8,8 @@
 #include "core/base/format.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/specificity.hpp"
-#include "core/dispatch/types.hpp"
+#include "core/dispatch/types/specificity.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "core/runtime/runtime.hpp"
 
 namespace tenon::core {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/base/json.hpp"
-#include "core/dispatch/op.hpp"
+#include "core/dispatch/table/op.hpp"
 #include "tenon/abi/value.h"
 
 namespace tenon::core {

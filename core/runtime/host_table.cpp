@@ -1,5 +1,5 @@
 // The host as plugins see it: the slots of all groups, and what those share.
-#include "core/dispatch/types.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "core/base/json.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/value.hpp"
 #include "core/runtime/slots.hpp"
 
 namespace tenon::core {

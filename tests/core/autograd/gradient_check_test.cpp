@@ -1,12 +1,12 @@
 // Gradients that a rule may return.
-#include "core/autograd/gradient_check.hpp"
+#include "core/autograd/engine/gradient_check.hpp"
 
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "core/autograd/node_block.hpp"
+#include "core/autograd/graph/node_block.hpp"
 #include "core/base/error.hpp"
 #include "tests/support/core_tensors.hpp"
 

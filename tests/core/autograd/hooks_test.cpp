@@ -1,5 +1,5 @@
 // Hooks: their order, what they may replace, and how long they live.
-#include "core/autograd/hooks.hpp"
+#include "core/autograd/hooks/hooks.hpp"
 
 #include "tests/core/autograd/support.hpp"
 

@@ -1,5 +1,5 @@
 // Elementwise kernels: layouts, overlaps, dtypes, targets.
-#include "core/dispatch/elementwise.hpp"
+#include "core/dispatch/call/elementwise.hpp"
 
 #include <numeric>
 

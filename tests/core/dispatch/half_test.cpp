@@ -1,8 +1,8 @@
 // Which ops take f16 and bf16 as they are; what becomes of the others is tested with the shipped
 // plugins, in tests/plugins/half_test.cpp.
-#include "core/dispatch/half.hpp"
+#include "core/dispatch/call/half.hpp"
 
-#include "core/dispatch/op.hpp"
+#include "core/dispatch/table/op.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

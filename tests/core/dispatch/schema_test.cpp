@@ -1,5 +1,5 @@
 // The schema parser: what it takes, what it prints, and how it refuses.
-#include "core/dispatch/schema.hpp"
+#include "core/dispatch/schema/schema.hpp"
 
 #include <cmath>
 

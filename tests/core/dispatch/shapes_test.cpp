@@ -1,7 +1,7 @@
 // Calls that compute shapes and dtypes alone.
-#include "core/dispatch/shapes.hpp"
+#include "core/dispatch/call/shapes.hpp"
 
-#include "core/autograd/grad.hpp"
+#include "core/autograd/engine/grad.hpp"
 #include "tests/core/dispatch/support.hpp"
 #include "tests/support/emulation.hpp"
 

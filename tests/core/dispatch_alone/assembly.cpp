@@ -2,11 +2,11 @@
 // a call, a stand-in for the areas above, and the process's tables.
 #include "tests/core/dispatch_alone/assembly.hpp"
 
-#include "core/dispatch/higher_areas.hpp"
-#include "core/dispatch/layer.hpp"
-#include "core/dispatch/plan_cache.hpp"
-#include "core/dispatch/registry.hpp"
-#include "core/dispatch/types.hpp"
+#include "core/dispatch/call/higher_areas.hpp"
+#include "core/dispatch/call/layer.hpp"
+#include "core/dispatch/table/registry.hpp"
+#include "core/dispatch/types/plan_cache.hpp"
+#include "core/dispatch/types/type_table.hpp"
 
 namespace tenon::core {
 

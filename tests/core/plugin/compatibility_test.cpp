@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-#include "core/dispatch/arguments.hpp"
+#include "core/dispatch/binding/arguments.hpp"
 #include "tenon/abi/op.h"
 #include "tenon/abi/type.h"
 #include "tests/core/plugin/support.hpp"
