@@ -38,20 +38,14 @@ void set_forward_schema(tenon_module& module, std::string_view text) {
 
 namespace {
 
-// Where nothing has to be converted: the arguments as given, and the defaults behind them.
+// Binds arguments by position that need no conversion; false where binding has to look.
 bool bind_as_given(const Schema& schema, std::span<const tenon_value> positional,
                    tenon_value* arguments) {
-  const size_t count = schema.parameters.size();
   if (positional.size() > static_cast<size_t>(schema.positional_count)) return false;
   for (size_t i = 0; i < positional.size(); ++i) {
     if (!accepts(schema.parameters[i], positional[i])) return false;
-    arguments[i] = positional[i];
   }
-  for (size_t i = positional.size(); i < count; ++i) {
-    if (!schema.parameters[i].has_default) return false;
-    arguments[i] = schema.parameters[i].default_value.value;
-  }
-  return true;
+  return bind_plain(schema, positional, arguments);
 }
 
 void check_results(const tenon_module& module, const Schema& schema, tenon_value* results) {

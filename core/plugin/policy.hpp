@@ -9,7 +9,7 @@
 
 #include "core/base/json.hpp"
 #include "core/dispatch/table/provider_preference.hpp"
-#include "core/dispatch/types/type_settings.hpp"
+#include "core/dispatch/types/tensor_type.hpp"
 #include "core/plugin/minisign.hpp"
 #include "core/plugin/plugin_lock.hpp"
 

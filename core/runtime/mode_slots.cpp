@@ -2,11 +2,11 @@
 #include <algorithm>
 
 #include "core/autograd/graph/leak_tracking.hpp"
-#include "core/dispatch/call/shapes.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/call/trace.hpp"
 #include "core/dispatch/types/modes.hpp"
 #include "core/dispatch/types/type_table.hpp"
+#include "core/kernel/shapes.hpp"
 #include "core/nn/module_call.hpp"
 #include "core/runtime/slots.hpp"
 

@@ -117,16 +117,16 @@ void remember_origin(Node& node) {
   node.extra().origin = std::move(origin);
 }
 
-void apply_watched(Node& node, std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+void apply_watched(Node& node, std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
                    const BackwardCall& call, bool search) {
   try {
-    node.apply(gradients, answer, call);
+    node.apply(gradients, produced, call);
   } catch (const Error& error) {
     throw with_origin(node, error);
   }
   if (!search) return;
-  for (size_t i = 0; i < answer.size(); ++i) {
-    if (!answer[i] || !holds_nan(*answer[i])) continue;
+  for (size_t i = 0; i < produced.size(); ++i) {
+    if (!produced[i] || !holds_nan(*produced[i])) continue;
     Error error(TENON_ERROR_RUNTIME, "Function '{}' returned nan values in its {}th output.",
                 node.name(), i);
     if (const Implementation* implementation = node.implementation()) {

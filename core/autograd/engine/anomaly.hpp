@@ -9,8 +9,8 @@
 
 namespace tenon::core {
 
-// What a node was recorded for, and the calls on the stack then, the innermost first; named only
-// when asked.
+// The node and the calls on the stack when it was recorded, the innermost first; named only when
+// printed.
 struct CallOrigin {
   static constexpr int kFrames = 24;
   explicit CallOrigin(const Node& of) : node(of.name()), implementation(of.implementation()) {
@@ -30,13 +30,13 @@ struct CallOrigin {
 };
 
 void remember_origin(Node& node);
-// "op 'div' of plugin 'math', called from main+0x12 (/path/program+0x34)"; where is not known of nodes
-// that were recorded without anomaly mode.
+// "op 'div' of plugin 'math', called from main+0x12 (/path/program+0x34)"; where is not known of
+// nodes that were recorded without anomaly mode.
 std::string origin_text(const Node& node);
 
 // node.apply; an error in it says where its forward call was made. With
 // `search`, a gradient that holds a nan is an error. Throws.
-void apply_watched(Node& node, std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+void apply_watched(Node& node, std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
                    const BackwardCall& call, bool search);
 
 }  // namespace tenon::core

@@ -75,20 +75,20 @@ bool expands_to(const OutputInfo& info, const Tensor& tensor) {
 
 }  // namespace
 
-void check_answer(Node& node, std::span<const TensorRef> answer) {
+void check_gradients(Node& node, std::span<const TensorRef> produced) {
   const size_t edges = node.edges().size();
-  if (answer.size() < edges) fail_count(node, edges, answer.size());
+  if (produced.size() < edges) fail_count(node, edges, produced.size());
   for (size_t i = 0; i < edges; ++i) {
-    if (answer[i] && !node.slot_holds_tensor(i)) fail_not_tensor(node, i);
+    if (produced[i] && !node.slot_holds_tensor(i)) fail_not_tensor(node, i);
   }
-  for (size_t i = edges; i < answer.size(); ++i) {
-    if (!answer[i]) continue;
+  for (size_t i = edges; i < produced.size(); ++i) {
+    if (!produced[i]) continue;
     // Beyond the last tensor, but still an argument of the call.
     const Implementation* implementation = node.implementation();
     if (implementation != nullptr && !implementation->has_lists &&
         i < implementation->parameter_count)
       fail_not_tensor(node, i);
-    fail_count(node, edges, answer.size());
+    fail_count(node, edges, produced.size());
   }
 }
 

@@ -1,4 +1,4 @@
-// What the gradients that a rule returns must be.
+// Checks of the gradients that a rule returns.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace tenon::core {
 
 // The number and kinds of gradients that a rule returned, against the arguments of its call.
 // Throws.
-void check_answer(Node& node, std::span<const TensorRef> answer);
+void check_gradients(Node& node, std::span<const TensorRef> produced);
 // Makes a gradient fit the input that it is for: sums what was broadcast, casts what was promoted.
 // Makes it what the input's tensor type says. Throws.
 TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& from, size_t index);

@@ -22,7 +22,7 @@ namespace tenon::core {
 namespace {
 
 std::atomic<uint64_t> level_counter{1};
-// What saved results hold of the level that this thread opened last.
+// The tangents of the level that this thread opened last, which saved results share.
 thread_local std::shared_ptr<SharedTangents> opened;
 
 // New memory with the strides of `tensor`.

@@ -67,13 +67,13 @@ std::string short_name(const Implementation& implementation) {
               implementation.node_name, what, expected, got);
 }
 
-// What a rule sees right after forward: the call itself, without tangents, since it must not
-// differentiate itself at this level.
+// The call as a rule sees it right after forward: the call itself, without tangents, since it must
+// not differentiate itself at this level.
 class JvpRule final : public RuleState {
  public:
   explicit JvpRule(const DualCall& call) : call_(call) {}
   int64_t slots = 0;
-  // Pointwise: the one input that is asked for, and the block of the result that is meant.
+  // Pointwise: the one input and the block of the result that are computed.
   int64_t only_slot = -1;
   TensorRef block;
 
@@ -119,21 +119,21 @@ class Propagation {
     read_operands();
     keep_changing_tangents();
     compute();
-    for (size_t i = 0; i < answer_.size(); ++i) {
+    for (size_t i = 0; i < computed_.size(); ++i) {
       Tensor* result = *call_.results[i];
       const bool differentiable =
           result != nullptr && dtype_differentiable(result->view.dtype) && !call_.constant[i];
       if (!differentiable) {
-        if (answer_[i] && implementation_.descriptor.jvp_kind == TENON_JVP_RULE)
+        if (computed_[i] && implementation_.descriptor.jvp_kind == TENON_JVP_RULE)
           fail_constant(result, i);
-        answer_[i] = {};
+        computed_[i] = {};
         if (result == nullptr || !dtype_differentiable(result->view.dtype)) continue;
       }
-      answer_[i] = cast(std::move(answer_[i]), result->view.dtype);
-      if (answer_[i]) check_fit(*answer_[i], *result, i);
+      computed_[i] = cast(std::move(computed_[i]), result->view.dtype);
+      if (computed_[i]) check_fit(*computed_[i], *result, i);
       if (is_operand(result))
         change(*result, i);
-      else if (answer_[i])
+      else if (computed_[i])
         give(*result, i);
       else if (!differentiable && tangent_of(*result) != nullptr)  // that of its base
         attach_tangent(*result, zeros_in_layout(*result));
@@ -203,13 +203,14 @@ class Propagation {
   }
 
   void compute() {
-    answer_.reserve(call_.results.size());
+    computed_.reserve(call_.results.size());
     trace_rule();
     const TraceDepth inside(tracing());
     compute_by_kind();
-    if (implementation_.descriptor.jvp_kind != TENON_JVP_RULE) answer_.resize(call_.results.size());
-    if (answer_.size() != call_.results.size())
-      fail_count(implementation_, "tangents from its jvp", call_.results.size(), answer_.size());
+    if (implementation_.descriptor.jvp_kind != TENON_JVP_RULE)
+      computed_.resize(call_.results.size());
+    if (computed_.size() != call_.results.size())
+      fail_count(implementation_, "tangents from its jvp", call_.results.size(), computed_.size());
   }
   void trace_rule() const {
     if (!tracing() || implementation_.descriptor.jvp_kind == TENON_JVP_NONE) return;
@@ -239,8 +240,8 @@ class Propagation {
   }
 
   void run_rule(tenon_rule_function function, const tenon_value* arguments, JvpRule& rule,
-                std::span<Tensor* const> given, std::vector<TensorRef>& answer) {
-    rule.answer = &answer;
+                std::span<Tensor* const> given, std::vector<TensorRef>& produced) {
+    rule.answer = &produced;
     rule.answered = false;
     tenon_context context{
         .implementation = &implementation_, .arguments = arguments, .rule = &rule};
@@ -266,7 +267,7 @@ class Propagation {
       }
     }
     if ((implementation_.flags & TENON_OP_JVP_ONCE) == 0 || !thread_state.grad_enabled) {
-      run_rule(implementation_.descriptor.jvp, plain_.values(), rule_, given, answer_);
+      run_rule(implementation_.descriptor.jvp, plain_.values(), rule_, given, computed_);
       return;
     }
     for (const Slot& slot : slots_) {
@@ -274,9 +275,9 @@ class Propagation {
     }
     {
       const GradModeGuard guard(false);
-      run_rule(implementation_.descriptor.jvp, plain_.values(), rule_, given, answer_);
+      run_rule(implementation_.descriptor.jvp, plain_.values(), rule_, given, computed_);
     }
-    if (call_.node != nullptr) call_.node->forbid_differentiation(answer_, jvp_differentiated);
+    if (call_.node != nullptr) call_.node->forbid_differentiation(computed_, jvp_differentiated);
   }
 
   [[noreturn]] void fail_once(const Slot& slot) const {
@@ -292,10 +293,10 @@ class Propagation {
     if (like == nullptr) return;
     std::vector<Tensor*> tangents;
     for (const Slot& slot : slots_) tangents.push_back(slot.tangent.get());
-    TensorRef answer;
-    if (blocks_pay(*like)) answer = compute_blocks(*like, tangents);
-    if (!answer) answer = sum_of_parts(*like, plain_.values(), rule_, tangents);
-    answer_.push_back(std::move(answer));
+    TensorRef tangent;
+    if (blocks_pay(*like)) tangent = compute_blocks(*like, tangents);
+    if (!tangent) tangent = sum_of_parts(*like, plain_.values(), rule_, tangents);
+    computed_.push_back(std::move(tangent));
   }
 
   // The backward rule of each operand that has a tangent, applied to the tangent in the dtype of
@@ -336,7 +337,7 @@ class Propagation {
              (fits(*slot.tangent) && !(slot.tangent->requires_grad() && thread_state.grad_enabled));
     });
   }
-  // Null when the rule answers with something else than elements of the result's dtype.
+  // Null when the rule gives something else than elements of the result's dtype.
   TensorRef compute_blocks(const Tensor& like, std::span<Tensor* const> tangents) {
     TensorRef whole = make_empty(like.view.dtype, like.shape());
     std::atomic<bool> fits{true};
@@ -401,8 +402,8 @@ class Propagation {
     if (status != TENON_OK) throw_status(status, error);
     size_t at = 0;
     const auto take = [&](Tensor* tensor) {
-      if (answer_.size() <= at) answer_.resize(at + 1);
-      answer_[at] = add(std::move(answer_[at]), TensorRef(tensor));
+      if (computed_.size() <= at) computed_.resize(at + 1);
+      computed_[at] = add(std::move(computed_[at]), TensorRef(tensor));
       ++at;
     };
     for (uint32_t r = 0; r < implementation_.result_count; ++r) {
@@ -455,9 +456,9 @@ class Propagation {
       if (!share_memory(slot.operand, &result)) continue;
       view = true;
       if (slot.tangent) dual = &slot;
-      if (share_memory(slot.tangent.get(), answer_[index].get()) &&
-          (result.view.count == 0 || same_part(*answer_[index], slot, result))) {
-        attach_tangent(result, answer_[index]);
+      if (share_memory(slot.tangent.get(), computed_[index].get()) &&
+          (result.view.count == 0 || same_part(*computed_[index], slot, result))) {
+        attach_tangent(result, computed_[index]);
         return;
       }
     }
@@ -470,32 +471,32 @@ class Propagation {
                   implementation_.schema.name, implementation_.provider, index,
                   implementation_.schema.parameters[dual->parameter].name);
     }
-    // What is left is a view of a tensor without a tangent.
+    // The remaining case is a view of a tensor without a tangent.
   }
 
-  // The answer as a tensor that shares memory with nothing else of this call.
+  // The computed tangent as a tensor that shares memory with nothing else of this call.
   TensorRef own(size_t index) {
-    TensorRef& answer = answer_[index];
+    TensorRef& computed = computed_[index];
     const Tensor& result = **call_.results[index];
-    bool shared = !same_layout(*answer, result) || tangent_of(*answer) != nullptr ||
-                  answer->has_flag(TENON_TENSOR_READ_ONLY);
+    bool shared = !same_layout(*computed, result) || tangent_of(*computed) != nullptr ||
+                  computed->has_flag(TENON_TENSOR_READ_ONLY);
     for (const Slot& slot : slots_) {
-      shared |= share_memory(slot.tangent.get(), answer.get()) ||
-                share_memory(slot.operand, answer.get());
+      shared |= share_memory(slot.tangent.get(), computed.get()) ||
+                share_memory(slot.operand, computed.get());
     }
-    for (size_t i = 0; i < answer_.size(); ++i) {
-      shared |= i != index && share_memory(answer_[i].get(), answer.get());
-      shared |= share_memory(*call_.results[i], answer.get());
+    for (size_t i = 0; i < computed_.size(); ++i) {
+      shared |= i != index && share_memory(computed_[i].get(), computed.get());
+      shared |= share_memory(*call_.results[i], computed.get());
     }
-    return shared ? copy_in_layout(*answer, result) : answer;
+    return shared ? copy_in_layout(*computed, result) : computed;
   }
 
   // A result that is an operand, changed in place.
   void change(Tensor& result, size_t index) {
-    TensorRef& answer = answer_[index];
+    TensorRef& computed = computed_[index];
     Tensor* tangent = tangent_of(result);
     if (tangent == nullptr) {
-      if (!answer) return;
+      if (!computed) return;
       if (result.view_base == nullptr) {
         attach_tangent(result, own(index));
         return;
@@ -503,9 +504,9 @@ class Propagation {
       attach_tangent(*result.view_base, zeros_in_layout(*result.view_base));
       tangent = tangent_of(result);
     }
-    if (tangent == answer.get()) return;
-    if (answer)
-      core_ops::copy(*tangent, *answer);
+    if (tangent == computed.get()) return;
+    if (computed)
+      core_ops::copy(*tangent, *computed);
     else
       core_ops::zero(*tangent);
   }
@@ -516,7 +517,7 @@ class Propagation {
   ReplacedOperands plain_;
   std::vector<TensorRef> held_;
   std::vector<Slot> slots_;
-  std::vector<TensorRef> answer_;
+  std::vector<TensorRef> computed_;
 };
 
 }  // namespace

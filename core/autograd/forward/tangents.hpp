@@ -24,7 +24,7 @@ struct DualCall {
   std::span<Tensor** const> results;
   std::span<const bool> constant;    // by result: marked as not differentiable
   FunctionContext* function;         // of a Function
-  std::span<const TensorRef> saved;  // what it lets its jvp see
+  std::span<const TensorRef> saved;  // for its jvp
   OpNode* node;                      // null when it was not recorded
 };
 // Computes the tangents of the results and attaches them; in place where the call was in place.

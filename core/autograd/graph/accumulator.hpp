@@ -27,7 +27,7 @@ class Accumulator final : public Node {
     info_.dtype = leaf_->view.dtype;
     info_.type = leaf_->view.type;
   }
-  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
              const BackwardCall& call) override;
 
  private:

@@ -1,4 +1,4 @@
-// What a backward rule reads, and the gradients that it may take.
+// Access of a backward rule to its node, and the gradients that it may take.
 #include "core/autograd/graph/backward_rule.hpp"
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 
 namespace tenon::core {
 
-// What a rule sees of its node.
+// A node as its rule sees it.
 class BackwardRule final : public RuleState {
  public:
   // `once`: the rule itself must not be recorded.

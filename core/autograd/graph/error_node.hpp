@@ -10,7 +10,7 @@
 
 namespace tenon::core {
 
-// What it says when a gradient arrives.
+// The error that it throws when a gradient arrives.
 using ErrorReason = Error (*)(const Implementation& implementation, uint32_t detail);
 
 // Its edges lead to all that the tensors in front of it were made from, so that every gradient
@@ -29,7 +29,7 @@ class ErrorNode final : public Node {
   }
   const char* name() const override { return implementation_->node_name.c_str(); }
   const Implementation* implementation() const override { return implementation_; }
-  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
              const BackwardCall& call) override;
 
  private:

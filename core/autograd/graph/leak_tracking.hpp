@@ -21,8 +21,9 @@ bool track_live(bool enabled);
 // counted nodes that are alive. Not while a backward runs in another thread.
 Json describe_live();
 
-// Counted nodes that run the code, where each was recorded: "op 'my.add' of plugin 'my', called from
-// ...", with its call where anomaly mode was on. At most 8, then how many more. Under the same terms.
+// Counted nodes that run the code, where each was recorded: "op 'my.add' of plugin 'my', called
+// from ...", with its call where anomaly mode was on. At most 8, then how many more. Under the same
+// terms.
 std::vector<std::string> recorded_by(const PluginCode& code);
 
 extern constinit std::atomic<bool> live_tracked;

@@ -15,7 +15,7 @@ namespace tenon::core {
 
 class NodeBlock;
 
-// What a node knows of one of its outputs: enough to check gradients and to make zeros.
+// An output of a node: enough to check gradients and to make zeros.
 struct OutputInfo {
   const int64_t* shape = nullptr;
   tenon_dtype dtype = TENON_DTYPE_NONE;  // NONE: the call gave no tensor here
@@ -26,12 +26,12 @@ struct OutputInfo {
   Shape sizes() const { return {shape, rank}; }
 };
 
-// What a report says of a node's memory.
+// A node's memory, for reports.
 struct NodeReport {
   uint32_t saved_tensors = 0;
   int64_t saved_bytes = 0;
   uint32_t stashed_tensors = 0;  // on the context's attributes
-  int64_t attribute_bytes = 0;   // those tensors included
+  int64_t attribute_bytes = 0;   // tensors included
 };
 
 class EngineRun;
@@ -41,7 +41,8 @@ struct BackwardCall {
   bool retain_graph = false;
   Tensor** owned = nullptr;  // the gradients once more, where a node may take them, leaving null
   EngineRun* run = nullptr;  // whose gradients are asked for; null: all of them
-  // Where the change of a view is run for its base: the edge that leads to the base's history now.
+  // Set where the change of a view is run for its base: the edge that leads to the base's history
+  // now.
   size_t rebased_slot = SIZE_MAX;
   const Node* rebased = nullptr;
 };
@@ -59,15 +60,15 @@ class Node : public GraphNode {
   virtual const Implementation* implementation() const { return nullptr; }
   // Whether it is run when no gradient at all has come: Functions are, and may be handed zeros.
   virtual bool runs_without_gradients() const { return false; }
-  // Turns the gradients of the outputs (null: none) into those of the edges. `answer` is empty at
+  // Turns the gradients of the outputs (null: none) into those of the edges. `produced` is empty at
   // entry. Throws.
-  virtual void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+  virtual void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
                      const BackwardCall& call) = 0;
   // Frees what was saved; a later apply throws GraphError.
   virtual void release_saved() {}
   virtual bool released() const { return false; }
-  // What was saved in this memory, which has changed since: a rule refuses it, so it needs no
-  // history, and the caller's handle may get one that leads back to the node.
+  // Drops the histories of tensors saved in this memory, which has changed since: a rule refuses
+  // them, so they need no history, and the caller's handle may get one that leads back to the node.
   virtual void detach_saved(const Storage&) {}
   virtual NodeReport report() { return {}; }
 

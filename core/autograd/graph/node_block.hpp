@@ -27,7 +27,7 @@ class NodeBlock {
       bytes_ += output == nullptr ? 0 : output->view.rank * sizeof(int64_t);
   }
 
-  // Room for an array behind what is there already; its place for `array`.
+  // Room for an array after what is there already; its place for `array`.
   size_t add(size_t bytes) noexcept {
     const size_t at = bytes_;
     bytes_ += aligned(bytes);

@@ -44,7 +44,7 @@ size_t copied_bytes(const tenon_value& value) {
   const bool bytes = value.tag == TENON_VALUE_STRING || value.tag == TENON_VALUE_BOOL_LIST;
   return bytes ? value.length : value.length * size_t{8};
 }
-// What follows the strings that were copied: their characters, to which they then point.
+// Copies the characters of strings to the memory after them, and has the strings point there.
 void copy_characters(tenon_string* strings, uint32_t count) {
   char* to = reinterpret_cast<char*>(strings + count);
   for (uint32_t i = 0; i < count; ++i) {
@@ -235,11 +235,11 @@ void OpNode::detach_saved(const Storage& storage) {
   }
 }
 
-void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
                    const BackwardCall& call) {
   const Use use(*this);
   if (!use.begun()) fail_released(name());
-  if ((implementation_->flags & TENON_OP_ZERO_GRADIENT) != 0) return answer.resize(edge_count_);
+  if ((implementation_->flags & TENON_OP_ZERO_GRADIENT) != 0) return produced.resize(edge_count_);
   Tensor* few[8];
   std::vector<Tensor*> many;
   Tensor** incoming = few;
@@ -261,7 +261,7 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
   const bool once =
       call.create_graph && (implementation_->flags & TENON_OP_ONCE_DIFFERENTIABLE) != 0;
   BackwardRule rule(*this, call, once, {incoming, gradients.size()}, zeros);
-  rule.answer = &answer;
+  rule.answer = &produced;
   tenon_value values[kMaxParameters];
   rule.fill_arguments(values);
   tenon_context context{.implementation = implementation_, .arguments = values, .rule = &rule};
@@ -277,12 +277,13 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
     add_error_context(&error, *implementation_, status, FailureOf::rule);
     throw_status(status, error);
   }
-  check_answer(*this, answer);
+  check_gradients(*this, produced);
   if (!once) return;
   const bool traced = std::any_of(incoming, incoming + gradients.size(), [](const Tensor* given) {
     return given != nullptr && given->requires_grad();
   });
-  if (traced) forbid_differentiation(answer, backward_differentiated, {incoming, gradients.size()});
+  if (traced)
+    forbid_differentiation(produced, backward_differentiated, {incoming, gradients.size()});
 }
 
 void OpNode::share_tangents(std::span<Tensor** const> results) {
@@ -292,7 +293,7 @@ void OpNode::share_tangents(std::span<Tensor** const> results) {
   }
 }
 
-void OpNode::forbid_differentiation(std::vector<TensorRef>& answer, ErrorReason reason,
+void OpNode::forbid_differentiation(std::vector<TensorRef>& produced, ErrorReason reason,
                                     std::span<Tensor* const> given) {
   std::vector<Edge> edges;
   for (Tensor* tensor : given) {
@@ -300,13 +301,13 @@ void OpNode::forbid_differentiation(std::vector<TensorRef>& answer, ErrorReason 
   }
   edges.insert(edges.end(), this->edges().begin(), this->edges().end());
   std::vector<Tensor*> outputs;
-  outputs.reserve(answer.size());
-  for (const TensorRef& gradient : answer) outputs.push_back(gradient.get());
+  outputs.reserve(produced.size());
+  for (const TensorRef& gradient : produced) outputs.push_back(gradient.get());
   const NodeRef node = ErrorNode::create(*implementation_, reason, 0, edges, outputs);
-  for (size_t i = 0; i < answer.size(); ++i) {
-    if (!answer[i] || !dtype_differentiable(answer[i]->view.dtype)) continue;
-    answer[i] = make_detached(*answer[i]);
-    set_history(*answer[i], {node, static_cast<uint32_t>(i)});
+  for (size_t i = 0; i < produced.size(); ++i) {
+    if (!produced[i] || !dtype_differentiable(produced[i]->view.dtype)) continue;
+    produced[i] = make_detached(*produced[i]);
+    set_history(*produced[i], {node, static_cast<uint32_t>(i)});
   }
 }
 

@@ -33,7 +33,7 @@ class OpNode final : public Node {
 
   const char* name() const override { return implementation_->node_name.c_str(); }
   const Implementation* implementation() const override { return implementation_; }
-  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
              const BackwardCall& call) override;
   void release_saved() override;
   void detach_saved(const Storage& storage) override;
@@ -51,8 +51,8 @@ class OpNode final : public Node {
   void mark_non_differentiable(size_t output) { outputs_[output].differentiable = false; }
   // Saved results carry the tangents of the results, for forward mode over backward.
   void share_tangents(std::span<Tensor** const> results);
-  // What a rule of the call answered is a constant, and differentiating it is an error.
-  void forbid_differentiation(std::vector<TensorRef>& answer, ErrorReason reason,
+  // Makes the gradients of a rule constants whose differentiation is an error.
+  void forbid_differentiation(std::vector<TensorRef>& produced, ErrorReason reason,
                               std::span<Tensor* const> given = {});
   NodeReport report() override;
 

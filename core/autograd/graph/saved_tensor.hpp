@@ -34,14 +34,14 @@ struct SavedTensor {
   bool is_listed() const { return kind >= Kind::Listed; }
   // A result of the node itself, kept without its history.
   bool own_result() const { return kind == Kind::Result || kind == Kind::ListedOwnResult; }
-  // What it keeps goes; the entry is not read again.
+  // Releases what it keeps; the entry is not read again.
   void release() {
     if (packs()) [[unlikely]]
       release_packed();
     else if (tensor != nullptr)
       tensor->release();
   }
-  // Of the data that a present one keeps.
+  // Bytes of the data that a present one keeps.
   int64_t bytes() const;
 
  private:

@@ -42,19 +42,19 @@ class ViewNode final : public Node {
     outputs_[0].type = 0;  // its gradient is that of plain data
   }
   const char* name() const override { return "AsStridedBackward0"; }
-  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
              const BackwardCall&) override {
     if (gradients[0] == nullptr) {
-      answer.emplace_back();
+      produced.emplace_back();
       return;
     }
     if (may_overlap(layout_.shape, layout_.strides)) {
-      answer.push_back(add_in_place(*gradients[0]));
+      produced.push_back(add_in_place(*gradients[0]));
       return;
     }
     const TensorRef zeros = make_zeros(gradients[0]->view.dtype, base_shape_);
-    answer.push_back(core_ops::as_strided_scatter(*zeros, *gradients[0], layout_.shape,
-                                                  layout_.strides, layout_.offset));
+    produced.push_back(core_ops::as_strided_scatter(*zeros, *gradients[0], layout_.shape,
+                                                    layout_.strides, layout_.offset));
   }
 
  private:
@@ -101,10 +101,10 @@ class CopySlicesNode final : public Node {
     if (change_.node->outputs().size() == 1) change_.node->release_saved();
   }
   void detach_saved(const Storage& storage) override { change_.node->detach_saved(storage); }
-  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
              const BackwardCall& call) override {
     if (gradients[0] == nullptr) {
-      answer.resize(edge_count_);
+      produced.resize(edge_count_);
       return;
     }
     const TensorRef whole = core_ops::contiguous(*gradients[0]);
@@ -123,10 +123,11 @@ class CopySlicesNode final : public Node {
     } else {
       own = make_zeros(slice->view.dtype, slice->shape());
     }
-    answer.push_back(
+    produced.push_back(
         core_ops::as_strided_scatter(*whole, *own, layout_.shape, layout_.strides, layout_.offset));
     for (size_t i = 1; i < edge_count_; ++i)
-      answer.push_back(i - 1 < inner.size() && i - 1 != change_.slot ? inner[i - 1] : TensorRef());
+      produced.push_back(i - 1 < inner.size() && i - 1 != change_.slot ? inner[i - 1]
+                                                                       : TensorRef());
   }
 
  private:

@@ -70,7 +70,7 @@ struct ViewSource {
   uint32_t output;
 };
 
-// Where the view's history leaves the declared views that it was taken by.
+// The node at which the view's history leaves the declared views that it was taken by.
 ViewSource source_of(const Tensor& view) {
   ViewSource source{static_cast<Node*>(view.node), view.node_output};
   while (source.node != nullptr) {

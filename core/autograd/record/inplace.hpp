@@ -27,7 +27,7 @@ bool may_overlap(Shape shape, Shape strides);
 // Throws unless the view is in the memory of its base, which must be row-major: the gradient of
 // another layout has no place for that of the view.
 void require_place(const Tensor& view, const Tensor& base);
-// What was changed, of a view that is refused.
+// The tensor that was changed, for a view that is refused.
 enum class Changed { view, base };
 // Throws for a view that a Function returns without declaring it, or that hook_gradients made, and
 // for views of it: its history is a rule which reading the view out of its changed base would

@@ -33,20 +33,10 @@ const TensorType& type_of(const Tensor& tensor) {
   return TypeTable::process().at(tensor.view.type);
 }
 
-// Calls visit(component, index) for those that are there.
-template <class Visit>
-void each_component(const Tensor& tensor, Visit&& visit) {
-  const TensorType* owner = component_owner(tensor);
-  if (owner == nullptr) return;
-  for (int64_t i = 0; i < owner->descriptor.component_count; ++i) {
-    if (Tensor* component = owner->component(*tensor.payload(), i)) visit(*component, i);
-  }
-}
-
-// What components carry, theirs included; tangents of past levels count.
+// Flags of components, and of theirs; tangents of past levels count.
 uint32_t flags_of_components(const Tensor& tensor) {
   uint32_t flags = 0;
-  each_component(tensor, [&](const Tensor& component, int64_t) {
+  for_each_component(tensor, [&](const Tensor& component, int64_t) {
     flags |= component.flags() | flags_of_components(component);
   });
   return flags & kCarried;
@@ -78,7 +68,7 @@ class ComponentsNode final : public Node {
     NodeBlock block(sizeof(ComponentsNode), static_cast<size_t>(owner.descriptor.component_count),
                     {&output, 1});
     const IntrusivePtr<ComponentsNode> node = block.make<ComponentsNode>(owner);
-    each_component(
+    for_each_component(
         tensor, [&](Tensor& component, int64_t i) { node->edges_[i] = gradient_edge(component); });
     // A rule that is run again needs the components as they are now, whatever becomes of the
     // tensor; a copy also keeps the history from keeping itself alive.
@@ -97,7 +87,7 @@ class ComponentsNode final : public Node {
   bool leads_to(const Tensor& tensor) const {
     bool same = component_owner(tensor) == &owner_;
     std::vector<bool> seen(edge_count_);
-    each_component(tensor, [&](Tensor& component, int64_t i) {
+    for_each_component(tensor, [&](Tensor& component, int64_t i) {
       if (!same) return;
       seen[static_cast<size_t>(i)] = true;
       const Edge edge = gradient_edge(component);
@@ -107,19 +97,19 @@ class ComponentsNode final : public Node {
     return same;
   }
 
-  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
              const BackwardCall& call) override {
-    answer.resize(edge_count_);
+    produced.resize(edge_count_);
     Tensor* gradient = gradients[0];
     if (gradient == nullptr) return;
     if (held_) {
-      through_conversion(*gradient, answer, call);
+      through_conversion(*gradient, produced, call);
     } else if (component_owner(*gradient) == &owner_) {
-      each_component(*gradient, [&](Tensor& component, int64_t i) {
-        if (edges_[i].node) answer[static_cast<size_t>(i)] = TensorRef(&component);
+      for_each_component(*gradient, [&](Tensor& component, int64_t i) {
+        if (edges_[i].node) produced[static_cast<size_t>(i)] = TensorRef(&component);
       });
     } else if (edge_count_ == 1) {
-      answer[0] = TensorRef(gradient);
+      produced[0] = TensorRef(gradient);
     } else {
       fail(
           format_text("a gradient of type {} does not say what it is for its components; give the "
@@ -139,7 +129,7 @@ class ComponentsNode final : public Node {
   }
 
   // The type's to_tensor, run and differentiated once more.
-  void through_conversion(Tensor& gradient, std::vector<TensorRef>& answer,
+  void through_conversion(Tensor& gradient, std::vector<TensorRef>& produced,
                           const BackwardCall& call) {
     if (version_of(*held_) != version_) {
       throw Error(TENON_ERROR_INPLACE,
@@ -156,7 +146,7 @@ class ComponentsNode final : public Node {
     const TensorRef seed = to_plain(gradient);
     std::vector<Tensor*> inputs;
     std::vector<size_t> places;
-    each_component(*held_, [&](Tensor& component, int64_t i) {
+    for_each_component(*held_, [&](Tensor& component, int64_t i) {
       if (!edges_[i].node) return;
       inputs.push_back(&component);
       places.push_back(static_cast<size_t>(i));
@@ -165,7 +155,7 @@ class ComponentsNode final : public Node {
     Tensor* const given = seed.get();
     std::vector<TensorRef> found = run_gradients(
         {&root, 1}, {&given, 1}, inputs, {call.create_graph, call.create_graph}, Unused::Null);
-    for (size_t i = 0; i < found.size(); ++i) answer[places[i]] = std::move(found[i]);
+    for (size_t i = 0; i < found.size(); ++i) produced[places[i]] = std::move(found[i]);
   }
 
   const TensorType& owner_;
@@ -213,12 +203,12 @@ void connect(Tensor& tensor, const TensorType& owner, bool tracked) {
 
 namespace {
 
-// What the components carry and the tensor cannot show.
+// Returns the flags that the components carry and the tensor cannot show.
 uint32_t connect_history(Tensor& tensor) {
   const TensorType* owner = component_owner(tensor);
   if (owner == nullptr) return 0;
   uint32_t carried = 0;
-  each_component(tensor, [&](Tensor& component, int64_t) {
+  for_each_component(tensor, [&](Tensor& component, int64_t) {
     refresh_history(component);
     const uint32_t hidden = component.typed() ? refresh_components(component) : 0;
     carried |= hidden | (component.flags() & TENON_TENSOR_REQUIRES_GRAD);
@@ -289,15 +279,15 @@ void drop_component_tangents(Tensor& tensor) { replace_components(tensor, withou
 
 uint32_t typed_version(const Tensor& tensor) {
   uint32_t version = tensor.version();
-  each_component(tensor,
-                 [&](const Tensor& component, int64_t) { version += version_of(component); });
+  for_each_component(tensor,
+                     [&](const Tensor& component, int64_t) { version += version_of(component); });
   return version;
 }
 
 const Tensor& last_changed(const Tensor& tensor) {
   const Tensor* found = &tensor;
   if (tensor.storage != nullptr) return tensor;
-  each_component(tensor, [&](const Tensor& component, int64_t) {
+  for_each_component(tensor, [&](const Tensor& component, int64_t) {
     const Tensor& inner = last_changed(component);
     if (inner.storage != nullptr && (found->storage == nullptr || inner.version() != 0))
       found = &inner;

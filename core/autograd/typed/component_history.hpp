@@ -32,7 +32,7 @@ uint32_t typed_version(const Tensor& tensor);
 inline uint32_t version_of(const Tensor& tensor) {
   return tensor.typed() ? typed_version(tensor) : tensor.version();
 }
-// Of `version_of`: the tensor itself, or the component that was changed last.
+// The tensor whose version `version_of` gives: itself, or the component that was changed last.
 const Tensor& last_changed(const Tensor& tensor);
 
 }  // namespace tenon::core

@@ -39,9 +39,7 @@ TensorRef project_gradient(TensorRef gradient, uint32_t type) {
   const TensorType& expected = TypeTable::process().at(type);
   if (gradient->typed() && TypeTable::process().at(gradient->view.type).is(expected))
     return gradient;
-  const TensorType* converter = &expected;
-  while (converter != nullptr && converter->descriptor.project_gradient == nullptr)
-    converter = converter->parent;
+  const TensorType* converter = expected.gradient_projector();
   if (converter == nullptr) return gradient;
   Tensor* projected = nullptr;
   tenon_error* error = nullptr;
@@ -73,9 +71,9 @@ class ConversionNode final : public Node {
     edges_[0] = std::move(edge);
   }
   const char* name() const override { return name_; }
-  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
              const BackwardCall&) override {
-    answer.emplace_back(gradients[0]);
+    produced.emplace_back(gradients[0]);
   }
 
  private:
@@ -138,11 +136,8 @@ Error lost_by_handler(const Implementation& implementation, uint32_t type) {
 // To the tensor's history, and to those of components that it cannot show.
 void add_edges(Tensor& tensor, std::vector<Edge>& edges) {
   if (tensor.requires_grad()) edges.push_back(gradient_edge(tensor));
-  const TensorType* owner = component_owner(tensor);
-  for (int64_t i = 0; owner != nullptr && i < owner->descriptor.component_count; ++i) {
-    Tensor* component = owner->component(*tensor.payload(), i);
-    if (component != nullptr && !has_held_history(tensor)) add_edges(*component, edges);
-  }
+  if (has_held_history(tensor)) return;
+  for_each_component(tensor, [&](Tensor& component, int64_t) { add_edges(component, edges); });
 }
 
 }  // namespace
@@ -161,7 +156,7 @@ TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name) {
   if (!from.requires_grad() || !records() || !dtype_differentiable(result->view.dtype))
     return result;
   if (result->requires_grad()) {
-    // What `from` holds has the same history; any other is not that of `from`.
+    // The component of `from` has the same history; any other history is not that of `from`.
     if (!from.typed() || has_held_history(from)) return result;
     if (is_leaf(from)) {
       const TensorType& type = TypeTable::process().at(from.view.type);

@@ -11,11 +11,11 @@ struct CallFrame;
 struct Override;
 struct TensorType;
 
-// What the gradient is for a tensor of the type: in the type's own structure, where it has one.
+// Projects a gradient onto a tensor of the type: into the type's own structure, where it has one.
 // Throws.
 TensorRef project_gradient(TensorRef gradient, uint32_t type);
 
-// ---- what dispatch asks, see HigherAreas ----
+// ---- called by dispatch, see HigherAreas ----
 TensorRef share_with_history(Tensor& tensor);
 TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name);
 TensorRef connect_tangent(TensorRef result, Tensor& from);

@@ -36,34 +36,6 @@ std::string python_list(const Words& names) {
   return text;
 }
 
-std::string_view element_text(TypeKind kind) {
-  switch (kind) {
-    case TypeKind::tensor:
-      return "Tensor";
-    case TypeKind::tensor_or_scalar:
-      return "Tensor or Number";
-    case TypeKind::scalar:
-      return "Number";
-    case TypeKind::integer:
-      return "int";
-    case TypeKind::floating:
-      return "float";
-    case TypeKind::boolean:
-      return "bool";
-    case TypeKind::string:
-      return "str";
-    case TypeKind::dtype:
-      return "dtype";
-    case TypeKind::json:
-      return "json";
-    case TypeKind::module:
-      return "Module";
-    case TypeKind::any:
-      return "any value";
-  }
-  return "value";
-}
-
 std::string argument_text(const Schema& schema, int64_t parameter, int64_t position) {
   std::string text =
       format_text(": argument {}", quote(schema.parameters[static_cast<size_t>(parameter)].name));
@@ -176,11 +148,8 @@ class Conversion {
     const auto& items = value.as.json->children();
     const auto is_int = [](const auto& item) { return item.value().tag == TENON_VALUE_INT; };
     if (items.empty() || !std::all_of(items.begin(), items.end(), is_int)) return value;
-    const auto count = static_cast<uint32_t>(items.size());
-    int64_t* const numbers = room(bound_.scratch_integers, bound_.integers_used, count, bound_);
-    std::transform(items.begin(), items.end(), numbers,
-                   [](const auto& item) { return item.value().as.integer; });
-    return list_of(TENON_VALUE_INT_LIST, count, numbers);
+    return build(TypeKind::integer, static_cast<uint32_t>(items.size()),
+                 [&](uint32_t i) { return items[i].value(); });
   }
 
   tenon_value convert_dtype(const tenon_value& value) const {
@@ -235,130 +204,95 @@ class Conversion {
     return result;
   }
 
-  // Ints or bools for floats, bools for ints.
+  // A list of another type: ints or bools for floats, bools for ints.
   tenon_value convert_elements(const tenon_value& value) {
     const TypeKind kind = parameter_.type.kind;
     const bool booleans = value.tag == TENON_VALUE_BOOL_LIST;
     const bool integers = value.tag == TENON_VALUE_INT_LIST;
-    if (kind == TypeKind::floating && (booleans || integers)) {
-      double* const numbers =
-          room(bound_.scratch_numbers, bound_.numbers_used, value.length, bound_);
-      for (uint32_t i = 0; i < value.length; ++i) {
-        numbers[i] = booleans ? value.as.booleans[i] : static_cast<double>(value.as.integers[i]);
-      }
-      return list_of(TENON_VALUE_FLOAT_LIST, value.length, numbers);
-    }
-    if (kind == TypeKind::integer && booleans) {
-      int64_t* const converted =
-          room(bound_.scratch_integers, bound_.integers_used, value.length, bound_);
-      std::copy_n(value.as.booleans, value.length, converted);
-      return list_of(TENON_VALUE_INT_LIST, value.length, converted);
-    }
-    wrong(value_type_text(value));
+    if (kind == TypeKind::floating ? !booleans && !integers
+                                   : kind != TypeKind::integer || !booleans)
+      wrong(value_type_text(value));
+    return build(kind, value.length, [&](uint32_t i) {
+      return int_value(booleans ? value.as.booleans[i] : value.as.integers[i]);
+    });
   }
 
-  template <class Element>
-  static tenon_value list_of(uint32_t tag, uint32_t length, Element* elements) {
-    tenon_value result{};
-    result.tag = tag;
-    result.length = length;
-    if constexpr (std::is_same_v<Element, double>) {
-      result.as.numbers = elements;
-    } else if constexpr (std::is_same_v<Element, int64_t>) {
-      result.as.integers = elements;
-    } else if constexpr (std::is_same_v<Element, uint8_t>) {
-      result.as.booleans = elements;
-    } else if constexpr (std::is_same_v<Element, tenon_string>) {
-      result.as.strings = elements;
-    } else {
-      result.as.tensors = elements;
-    }
-    return result;
-  }
-
-  // One value for every element of a list of fixed length, or for a list of one.
+  // One value for a list of it: of as many as the type says, otherwise of one.
   tenon_value spread(const tenon_value& value) {
     const TypeKind kind = parameter_.type.kind;
     const auto count = static_cast<uint32_t>(std::max(1, parameter_.type.length));
-    const bool number = value.tag == TENON_VALUE_FLOAT || is_integral(value);
-    if (kind == TypeKind::tensor && value.tag == TENON_VALUE_TENSOR) {
-      tenon_tensor** const tensors = room(bound_.scratch_tensors, bound_.tensors_used, 1, bound_);
-      tensors[0] = value.as.tensor;
-      return list_of(TENON_VALUE_TENSOR_LIST, 1, tensors);
-    }
-    if ((kind == TypeKind::floating && number) ||
-        (kind == TypeKind::scalar && value.tag == TENON_VALUE_FLOAT)) {
-      double* const numbers = room(bound_.scratch_numbers, bound_.numbers_used, count, bound_);
-      const double each =
-          is_integral(value) ? static_cast<double>(value.as.integer) : value.as.number;
-      std::fill_n(numbers, count, each);
-      return list_of(TENON_VALUE_FLOAT_LIST, count, numbers);
-    }
-    if ((kind == TypeKind::integer || kind == TypeKind::scalar) && is_integral(value)) {
-      int64_t* const integers = room(bound_.scratch_integers, bound_.integers_used, count, bound_);
-      std::fill_n(integers, count, value.as.integer);
-      return list_of(TENON_VALUE_INT_LIST, count, integers);
-    }
-    if (kind == TypeKind::boolean && value.tag == TENON_VALUE_BOOL) {
-      auto* const booleans = fresh<uint8_t>(count, bound_);
-      std::fill_n(booleans, count, static_cast<uint8_t>(value.as.integer != 0));
-      return list_of(TENON_VALUE_BOOL_LIST, count, booleans);
-    }
-    wrong(value_type_text(value));
+    const bool integral = is_integral(value), number = integral || value.tag == TENON_VALUE_FLOAT;
+    const bool fits = kind == TypeKind::tensor     ? value.tag == TENON_VALUE_TENSOR
+                      : kind == TypeKind::integer  ? integral
+                      : kind == TypeKind::boolean  ? value.tag == TENON_VALUE_BOOL
+                      : kind == TypeKind::floating ? number
+                                                   : kind == TypeKind::scalar && number;
+    if (!fits) wrong(value_type_text(value));
+    const bool of_floats = kind == TypeKind::scalar && !integral;
+    return build(of_floats ? TypeKind::floating : kind, count, [&](uint32_t) { return value; });
   }
 
   // An array of a document, as configs have them.
   tenon_value convert_json(const tenon_json& array) {
-    const TypeKind kind = parameter_.type.kind;
-    const auto length = static_cast<uint32_t>(array.size());
-    if (parameter_.type.length > 0 && array.size() != parameter_.type.length) {
+    TypeKind kind = parameter_.type.kind;
+    if (parameter_.type.length > 0 && array.size() != parameter_.type.length)
       wrong(format_text("list of length {}", array.size()));
-    }
-    if (length == 0) return empty_list();
-    const bool integral = std::all_of(array.children().begin(), array.children().end(),
-                                      [](const tenon_json& node) { return node.is_int(); });
-    const bool floats = kind == TypeKind::floating || (kind == TypeKind::scalar && !integral);
-    const auto check = [&](const tenon_json& node, bool fits) {
-      if (!fits) wrong_element(node.value(), &node - array.children().data());
+    if (array.size() == 0) return empty_list();
+    const auto& items = array.children();
+    const auto is_int = [](const tenon_json& item) { return item.is_int(); };
+    if (kind == TypeKind::scalar && !std::all_of(items.begin(), items.end(), is_int))
+      kind = TypeKind::floating;
+    const auto fits = [&](const tenon_json& item) {
+      return kind == TypeKind::floating  ? item.is_number()
+             : kind == TypeKind::boolean ? item.is_bool()
+             : kind == TypeKind::string  ? item.is_string()
+                                         : item.is_int();
     };
-    if (floats) {
-      double* next = room(bound_.scratch_numbers, bound_.numbers_used, length, bound_);
-      double* const numbers = next;
-      for (const tenon_json& node : array.children()) {
-        check(node, node.is_number());
-        *next++ = node.as_double();
-      }
-      return list_of(TENON_VALUE_FLOAT_LIST, length, numbers);
+    if (kind == TypeKind::tensor || kind == TypeKind::module) wrong("list");
+    for (const tenon_json& item : items) {
+      if (!fits(item)) wrong_element(item.value(), &item - items.data());
     }
-    if (kind == TypeKind::integer || kind == TypeKind::scalar) {
-      int64_t* next = room(bound_.scratch_integers, bound_.integers_used, length, bound_);
-      int64_t* const integers = next;
-      for (const tenon_json& node : array.children()) {
-        check(node, node.is_int());
-        *next++ = node.as_int();
-      }
-      return list_of(TENON_VALUE_INT_LIST, length, integers);
+    return build(kind, static_cast<uint32_t>(items.size()),
+                 [&](uint32_t i) { return items[i].value(); });
+  }
+
+  // A list of elements that fit the kind, each given as a value.
+  template <class ElementAt>
+  tenon_value build(TypeKind kind, uint32_t count, ElementAt&& element) {
+    const auto list_from = [&](uint32_t tag, auto* elements, auto&& convert) {
+      for (uint32_t i = 0; i < count; ++i) elements[i] = convert(element(i));
+      tenon_value list{};
+      list.tag = tag;
+      list.length = count;
+      list.as.pointer = elements;
+      return list;
+    };
+    switch (kind) {
+      case TypeKind::tensor:
+        return list_from(TENON_VALUE_TENSOR_LIST,
+                         room(bound_.scratch_tensors, bound_.tensors_used, count, bound_),
+                         [](const tenon_value& value) { return value.as.tensor; });
+      case TypeKind::floating:
+        return list_from(TENON_VALUE_FLOAT_LIST,
+                         room(bound_.scratch_numbers, bound_.numbers_used, count, bound_),
+                         [](const tenon_value& value) {
+                           return value.tag == TENON_VALUE_FLOAT
+                                      ? value.as.number
+                                      : static_cast<double>(value.as.integer);
+                         });
+      case TypeKind::boolean:
+        return list_from(TENON_VALUE_BOOL_LIST, fresh<uint8_t>(count, bound_),
+                         [](const tenon_value& value) { return uint8_t{value.as.integer != 0}; });
+      case TypeKind::string:
+        return list_from(TENON_VALUE_STRING_LIST, fresh<tenon_string>(count, bound_),
+                         [](const tenon_value& value) {
+                           return tenon_string{value.as.string, int64_t{value.length}};
+                         });
+      default:
+        return list_from(TENON_VALUE_INT_LIST,
+                         room(bound_.scratch_integers, bound_.integers_used, count, bound_),
+                         [](const tenon_value& value) { return value.as.integer; });
     }
-    if (kind == TypeKind::boolean) {
-      auto* next = fresh<uint8_t>(length, bound_);
-      uint8_t* const booleans = next;
-      for (const tenon_json& node : array.children()) {
-        check(node, node.is_bool());
-        *next++ = node.as_bool() ? 1 : 0;
-      }
-      return list_of(TENON_VALUE_BOOL_LIST, length, booleans);
-    }
-    if (kind == TypeKind::string) {
-      auto* next = fresh<tenon_string>(length, bound_);
-      tenon_string* const strings = next;
-      for (const tenon_json& node : array.children()) {
-        check(node, node.is_string());
-        const std::string_view text = node.as_string();
-        *next++ = {text.data(), static_cast<int64_t>(text.size())};
-      }
-      return list_of(TENON_VALUE_STRING_LIST, length, strings);
-    }
-    wrong("list");
   }
 
   const Schema& schema_;
@@ -479,7 +413,7 @@ void throw_argument_type(const Schema& schema, int64_t parameter, int64_t positi
 }
 
 std::string expected_text(const SchemaType& type) {
-  std::string element(element_text(type.kind));
+  const std::string element(facts_of(type.kind).words);
   if (type.dictionary) return "dictionary of Modules";
   if (!type.list) return element;
   return list_text(element, type.length > 0 ? type.length : -1);
@@ -519,23 +453,6 @@ std::string value_type_text(const tenon_value& value) {
       return "NotImplementedType";
     default:
       return format_text("value with unknown tag {}", value.tag);
-  }
-}
-
-uint32_t list_tag(const SchemaType& type) {
-  switch (type.kind) {
-    case TypeKind::module:
-      return type.dictionary ? TENON_VALUE_MODULE_DICT : TENON_VALUE_MODULE_LIST;
-    case TypeKind::tensor:
-      return TENON_VALUE_TENSOR_LIST;
-    case TypeKind::floating:
-      return TENON_VALUE_FLOAT_LIST;
-    case TypeKind::boolean:
-      return TENON_VALUE_BOOL_LIST;
-    case TypeKind::string:
-      return TENON_VALUE_STRING_LIST;
-    default:
-      return TENON_VALUE_INT_LIST;
   }
 }
 

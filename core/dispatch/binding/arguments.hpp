@@ -18,6 +18,27 @@ inline bool accepts(const Parameter& parameter, const tenon_value& value) {
   return ((parameter.accept >> (value.tag & 31u)) & static_cast<uint32_t>(value.tag < 32u)) != 0;
 }
 
+// Binds values in schema order where nothing has to be converted: as given, then the defaults of
+// the other parameters. False when a parameter has neither; whether the values are accepted is not
+// looked at. `bound` has a place for each parameter.
+inline bool bind_plain(const Schema& schema, std::span<const tenon_value> given,
+                       tenon_value* bound) {
+  const size_t count = schema.parameters.size();
+  if (given.size() > count) return false;
+  for (size_t i = 0; i < given.size(); ++i) {
+    // Field by field, as callers have just written it: one load of all fields would wait until the
+    // stores are through.
+    bound[i].tag = given[i].tag;
+    bound[i].length = given[i].length;
+    bound[i].as = given[i].as;
+  }
+  for (size_t i = given.size(); i < count; ++i) {
+    if (!schema.parameters[i].has_default) return false;
+    bound[i] = schema.parameters[i].default_value.value;
+  }
+  return true;
+}
+
 // Storage for conversions that binding makes (an int for a float, an int for an int list, ...);
 // lives as long as the call.
 struct BoundArguments {
@@ -43,8 +64,8 @@ struct AsWritten {
 
 // The slow path of a call: fills `bound.values` with one value for each parameter. Converts int to
 // float, bool to int where Python would, one int to an int list, an int list to a float list, a
-// tensor to a tensor list of one, the name of a dtype to the dtype, an array of a document to a list;
-// and throws TypeError otherwise:
+// tensor to a tensor list of one, the name of a dtype to the dtype, an array of a document to a
+// list; and throws TypeError otherwise:
 //   add(): argument 'input' (position 1) must be Tensor, not int
 //   conv2d(): argument 'stride' (position 4) must be list of 2 ints, not list of 3 ints
 //   add() missing 1 required positional argument: 'other'
@@ -69,10 +90,7 @@ tenon_value bind_argument(const Schema& schema, size_t parameter, const tenon_va
 // counts from 0; negative: passed by keyword.
 [[noreturn]] void throw_argument_type(const Schema& schema, int64_t parameter, int64_t position,
                                       const std::string& found);
-// The tag of a flat list or dictionary of such elements.
-uint32_t list_tag(const SchemaType& type);
-
-// What such a message says is expected: "Tensor", "Tensor or Number", "list of 2 ints", ...
+// The expected type as such a message names it: "Tensor", "Tensor or Number", "list of 2 ints", ...
 std::string expected_text(const SchemaType& type);
 
 // How messages name the type of a value: "Tensor", "int", "float", "NoneType", "list of ints",

@@ -12,12 +12,12 @@ struct DispatchChain;
 struct CallFrame {
   explicit CallFrame(Call& running) : call(running) {}
 
-  tenon_call view;  // what the handler is handed: the address of this; filled by who hands it
+  tenon_call view;  // the handler gets its address; filled by the caller of the handler
   Call& call;
   const Plan* plan = nullptr;
   const DispatchChain* chain = nullptr;  // null: a mode
   size_t index = 0;                      // of the running candidate in the chain
-  uint32_t hidden = 0;                   // what only components of the operands carry
+  uint32_t hidden = 0;                   // flags that only components of the operands carry
   const CallFrame* outer = nullptr;
   int depth = 0;
 };
@@ -74,7 +74,8 @@ inline bool is_default(const Parameter& parameter, const tenon_value& value) {
 inline bool declined(const tenon_value* results) {
   return results[0].tag == TENON_VALUE_NOT_IMPLEMENTED;
 }
-// What a handler returned is made of values; else it is undone and a TypeError says who it was.
+// Checks that a handler returned values; else discards them, with a TypeError that names the
+// handler.
 tenon_status check_results(const Implementation& implementation, tenon_value* results,
                            const std::string& who, tenon_error** error) noexcept;
 // The check alone.

@@ -21,7 +21,7 @@ tenon_value make_string_list(const std::vector<std::string>& texts);
 // As it is printed, but for modules: None, True, 2, 0.4, 'text', float32, [1, 2]; tensors by
 // `tensor_text`.
 std::string value_text(const tenon_value& value, std::string (*tensor_text)(const Tensor*));
-// The same in a word or two, without data: Tensor f32[2, 3]. Calls no plugin.
+// A value in a word or two, without data: Tensor f32[2, 3]. Calls no plugin.
 std::string brief_text(const tenon_value& value);
 // Takes the references.
 tenon_value make_tensor_list(std::vector<TensorRef> tensors);

@@ -1,4 +1,4 @@
-// What a run leaves to do: versions of what it changed, and bases of the views that it made.
+// Bookkeeping after a run: versions of what it changed, and bases of the views that it made.
 #pragma once
 
 #include "core/dispatch/call/layer.hpp"
@@ -13,7 +13,7 @@ inline void note_change(const Implementation& implementation, const Tensor& tens
   tensor.storage->version.fetch_add(1, std::memory_order_relaxed);
   tensor.storage->last_writer.store(implementation.op, std::memory_order_relaxed);
 }
-// The same for `out`, where it was given.
+// Notes the change of `out`, where it was given.
 inline void note_out(const Implementation& implementation, const tenon_value* arguments) noexcept {
   if (implementation.out_parameter < 0) return;
   const tenon_value& given = arguments[implementation.out_parameter];

@@ -1,13 +1,15 @@
-// The op call. The plain path is one screen: bind by mask, look at flags, run.
+// The op call: the one way from a handle and arguments to results. The plain path comes first, and
+// is one screen: look at the stack, note that a call runs, look at the operands' tags and flags,
+// run.
 #include "core/dispatch/call/call.hpp"
 
 #include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/stack.hpp"
+#include "core/dispatch/binding/bound_call.hpp"
 #include "core/dispatch/call/kernel.hpp"
 #include "core/dispatch/call/running_calls.hpp"
-#include "core/dispatch/call/trace.hpp"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -21,175 +23,14 @@ constinit thread_local ThreadState thread_state;
 
 namespace {
 
-// The lengths of lists, and the flags of their tensors; false as below.
-[[gnu::noinline]] bool gather_list_flags(const Implementation& implementation,
-                                         const tenon_value* arguments, uint32_t& flags) {
-  if (implementation.fixed_lists) {
-    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-      const int32_t length = implementation.schema.parameters[i].type.length;
-      if (length > 0 && arguments[i].tag != TENON_VALUE_NONE &&
-          arguments[i].length != static_cast<uint32_t>(length))
-        return false;
-    }
-  }
-  if (implementation.has_lists) {
-    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-      if (arguments[i].tag != TENON_VALUE_TENSOR_LIST) continue;
-      for (uint32_t k = 0; k < arguments[i].length; ++k) {
-        const Tensor* tensor = arguments[i].as.tensors[k];
-        if (tensor == nullptr) [[unlikely]]
-          return false;
-        flags |= tensor->flags();
-      }
-    }
-  }
-  return true;
-}
+// ---- off the plain path, see below ----
 
-// What each operand carries that leaves the plain path, lists aside; false when an argument needs
-// converting or refusing.
-[[gnu::always_inline]] inline bool gather_operand_flags(const Implementation& implementation,
-                                                        const tenon_value* arguments,
-                                                        uint32_t& flags) {
-  const uint32_t count = implementation.parameter_count;
-  uint32_t tags = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t tag = arguments[i].tag;
-    if ((implementation.accept[i] >> (tag & 31u) & 1u) == 0) [[unlikely]]
-      return false;
-    tags |= tag;
-    if (tag == TENON_VALUE_TENSOR) flags |= arguments[i].as.tensor->flags();
-  }
-  // A forged tag passes as one that is less by 32.
-  return tags <= 31u;
-}
-
-// All that a call of it carries.
-bool gather_flags(const Implementation& implementation, const tenon_value* arguments,
-                  uint32_t& flags) {
-  flags |= implementation.call_flags.load(std::memory_order_relaxed) & ~kListsFlag;
-  if (!gather_operand_flags(implementation, arguments, flags)) return false;
-  return (implementation.call_flags.load(std::memory_order_relaxed) & kListsFlag) == 0 ||
-         gather_list_flags(implementation, arguments, flags);
-}
-
-// ---- off the plain path ----
-
-[[noreturn, gnu::cold]] void throw_inactive(const tenon_op* op) {
-  if (const std::string* provider = op->withdrawn_by.load(std::memory_order_acquire)) {
-    throw Error(TENON_ERROR_PLUGIN,
-                "stale handle: op '{}' is provided by plugin '{}', which was unloaded; reload "
-                "the plugin, which revalidates the handle, or discard it",
-                op->name, *provider);
-  }
-  throw Error(TENON_ERROR_NOT_IMPLEMENTED,
-              "op '{}' has no active implementation: its plugin was disabled or unloaded; run "
-              "`tenon show {}` for details",
-              op->name, op->name);
-}
-
-[[gnu::noinline, gnu::cold]] tenon_status fail_inactive(const tenon_op* op, tenon_error** error) {
-  return guarded(error, [&] { throw_inactive(op); });
-}
-
-// Through the layers that its flags lead to.
-tenon_status enter_layers(Call&& call) noexcept {
-  call.flags |= kKernelFlag;
-  return enter<LayerId::trace>(call);
-}
-
-// Binds, which converts what the implementation does not take as it is.
-[[gnu::noinline]] tenon_status call_converted(const Implementation& implementation,
-                                              const AsWritten& written, tenon_value* results,
-                                              tenon_error** error) noexcept {
-  BoundArguments bound;
-  uint32_t flags = thread_state.call_flags;
-  const tenon_status status = guarded(error, [&] {
-    flags |= bind_call(implementation, written.positional, written.keywords, written.keyword_values,
-                       bound);
-  });
-  if (status != TENON_OK) {
-    add_error_context(error, implementation, status);
-    if (tracing()) trace_error(implementation, status, error == nullptr ? nullptr : *error);
-    return status;
-  }
-  return enter_layers({implementation, bound.values, results, error, flags, &written});
-}
-
-// A value that was just written field by field, as callers do: one load of all fields would wait until
-// the stores are through.
-[[gnu::always_inline]] inline void copy_by_field(const tenon_value& from, tenon_value& to) {
-  to.tag = from.tag;
-  to.length = from.length;
-  to.as = from.as;
-}
-
-// In schema order, fewer than all or in need of converting: trailing parameters take their
-// defaults, and those behind '*', which typed wrappers pass by position too, go by name.
-[[gnu::noinline]] tenon_status call_completed(const Implementation& implementation,
-                                              const AsWritten& written, tenon_value* results,
-                                              tenon_error** error) noexcept {
-  const auto given = static_cast<uint32_t>(written.positional.size());
-  if (given < implementation.parameter_count &&
-      given >= static_cast<uint32_t>(implementation.schema.required_count)) {
-    tenon_value filled[kMaxParameters];
-    for (uint32_t i = 0; i < given; ++i) copy_by_field(written.positional[i], filled[i]);
-    for (uint32_t i = given; i < implementation.parameter_count; ++i)
-      filled[i] = implementation.schema.parameters[i].default_value.value;
-    uint32_t flags = thread_state.call_flags;
-    if (gather_flags(implementation, filled, flags))
-      return enter_layers({implementation, filled, results, error, flags, &written});
-  }
-  const OrderedArguments ordered(implementation, written.positional);
-  return call_converted(
-      implementation,
-      {ordered.positional, ordered.keywords, ordered.keyword_values, written.filled}, results,
-      error);
-}
-
-// One comparison; true as well before the thread has looked, and on stacks that are not its own.
-[[gnu::always_inline]] inline bool stack_may_be_low() noexcept {
-#if defined(__SANITIZE_ADDRESS__) || defined(TENON_ADDRESS_SANITIZER)
-  const void* const here = __builtin_frame_address(0);  // the sanitizer keeps locals elsewhere
-#else
-  char local;  // in the caller's frame, without keeping a frame pointer
-  const void* const here = &local;
-#endif
-  return reinterpret_cast<uintptr_t>(here) < thread_state.own.stack_limit;
-}
-
-// Refuses a call for which too little of the stack is left.
-[[gnu::noinline, gnu::cold]] tenon_status check_stack(const tenon_op* op,
-                                                      tenon_error** error) noexcept {
-  join_running_calls();
-  thread_state.own.stack_limit = stack_limit(kCallReserve);
-  if (!stack_is_low(kCallReserve)) return TENON_OK;
-  return guarded(error, [&] {
-    Error refused(TENON_ERROR_RUNTIME, recursion_text({op->name}));
-    refused.op = op->name;
-    refused.chain.push_back(op->name);
-    throw refused;
-  });
-}
-
-// Its arguments fit, lists perhaps aside; its flags are not of a plain call.
+bool stack_may_be_low() noexcept;
+tenon_status check_stack(const tenon_op* op, tenon_error** error) noexcept;
+tenon_status fail_inactive(const tenon_op* op, tenon_error** error) noexcept;
 template <bool kFilled>
-[[gnu::noinline]] tenon_status call_with_flags(const Implementation& implementation,
-                                               const tenon_value* arguments, tenon_value* results,
-                                               tenon_error** error, uint32_t flags) noexcept {
-  const AsWritten written{{arguments, implementation.parameter_count}, {}, {}, kFilled};
-  if ((flags & kListsFlag) != 0) {
-    flags &= ~kListsFlag;
-    if (!gather_list_flags(implementation, arguments, flags)) [[unlikely]]
-      return call_completed(implementation, written, results, error);
-    if ((flags & kSpecialFlags) == 0) {
-      tenon_context context{&implementation, arguments, results, error};
-      return run_and_finish(context);
-    }
-  }
-  return enter_layers(
-      {implementation, arguments, results, error, flags, kFilled ? nullptr : &written});
-}
+tenon_status call_with_flags(const Implementation& implementation, const tenon_value* arguments,
+                             tenon_value* results, tenon_error** error, uint32_t flags) noexcept;
 
 // ---- the plain path ----
 
@@ -240,6 +81,105 @@ tenon_status call_op_filled(const tenon_op* op, const tenon_value* arguments, in
   return call_in_order<true>(op, arguments, count, results, error);
 }
 
+// ---- off the plain path ----
+
+[[gnu::noinline]] bool gather_list_flags(const Implementation& implementation,
+                                         const tenon_value* arguments, uint32_t& flags) {
+  if (implementation.fixed_lists) {
+    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+      const int32_t length = implementation.schema.parameters[i].type.length;
+      if (length > 0 && arguments[i].tag != TENON_VALUE_NONE &&
+          arguments[i].length != static_cast<uint32_t>(length))
+        return false;
+    }
+  }
+  if (implementation.has_lists) {
+    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+      if (arguments[i].tag != TENON_VALUE_TENSOR_LIST) continue;
+      for (uint32_t k = 0; k < arguments[i].length; ++k) {
+        const Tensor* tensor = arguments[i].as.tensors[k];
+        if (tensor == nullptr) [[unlikely]]
+          return false;
+        flags |= tensor->flags();
+      }
+    }
+  }
+  return true;
+}
+
+namespace {
+
+// One comparison; true as well before the thread has looked, and on stacks that are not its own.
+[[gnu::always_inline]] inline bool stack_may_be_low() noexcept {
+#if defined(__SANITIZE_ADDRESS__) || defined(TENON_ADDRESS_SANITIZER)
+  const void* const here = __builtin_frame_address(0);  // the sanitizer keeps locals elsewhere
+#else
+  char local;  // in the caller's frame, without keeping a frame pointer
+  const void* const here = &local;
+#endif
+  return reinterpret_cast<uintptr_t>(here) < thread_state.own.stack_limit;
+}
+
+// Refuses a call for which too little of the stack is left.
+[[gnu::noinline, gnu::cold]] tenon_status check_stack(const tenon_op* op,
+                                                      tenon_error** error) noexcept {
+  join_running_calls();
+  thread_state.own.stack_limit = stack_limit(kCallReserve);
+  if (!stack_is_low(kCallReserve)) return TENON_OK;
+  return guarded(error, [&] {
+    Error refused(TENON_ERROR_RUNTIME, recursion_text({op->name}));
+    refused.op = op->name;
+    refused.chain.push_back(op->name);
+    throw refused;
+  });
+}
+
+[[noreturn, gnu::cold]] void throw_inactive(const tenon_op* op) {
+  if (const std::string* provider = op->withdrawn_by.load(std::memory_order_acquire)) {
+    throw Error(TENON_ERROR_PLUGIN,
+                "stale handle: op '{}' is provided by plugin '{}', which was unloaded; reload the "
+                "plugin, which revalidates the handle, or discard it",
+                op->name, *provider);
+  }
+  throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+              "op '{}' has no active implementation: its plugin was disabled or unloaded; run "
+              "`tenon show {}` for details",
+              op->name, op->name);
+}
+
+[[gnu::noinline, gnu::cold]] tenon_status fail_inactive(const tenon_op* op,
+                                                        tenon_error** error) noexcept {
+  return guarded(error, [&] { throw_inactive(op); });
+}
+
+// Runs a call whose arguments fit, lists perhaps aside, and whose flags are not those of a plain
+// call.
+template <bool kFilled>
+[[gnu::noinline]] tenon_status call_with_flags(const Implementation& implementation,
+                                               const tenon_value* arguments, tenon_value* results,
+                                               tenon_error** error, uint32_t flags) noexcept {
+  const AsWritten written{{arguments, implementation.parameter_count}, {}, {}, kFilled};
+  if ((flags & kListsFlag) != 0) {
+    flags &= ~kListsFlag;
+    if (!gather_list_flags(implementation, arguments, flags)) [[unlikely]]
+      return call_completed(implementation, written, results, error);
+    if ((flags & kSpecialFlags) == 0) {
+      tenon_context context{&implementation, arguments, results, error};
+      return run_and_finish(context);
+    }
+  }
+  return enter_layers(
+      {implementation, arguments, results, error, flags, kFilled ? nullptr : &written});
+}
+
+}  // namespace
+
+const Implementation& require_implementation(const tenon_op* op) {
+  const Implementation* active = op->implementation.load(std::memory_order_acquire);
+  if (active == nullptr) throw_inactive(op);
+  return *active;
+}
+
 tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> positional,
                               std::span<const tenon_string> keywords,
                               std::span<const tenon_value> keyword_values, tenon_value* results,
@@ -275,58 +215,6 @@ TensorRef call_tensor(const tenon_op* op, std::span<const tenon_value> arguments
                 op->name);
   }
   return TensorRef::take(results[0].as.tensor);
-}
-
-// ---- binding ----
-
-const Implementation& require_implementation(const tenon_op* op) {
-  const Implementation* active = op->implementation.load(std::memory_order_acquire);
-  if (active == nullptr) throw_inactive(op);
-  return *active;
-}
-
-namespace {
-
-// Why bound arguments do not fit after all.
-[[noreturn, gnu::cold]] void throw_unfit(const Implementation& implementation,
-                                         const tenon_value* arguments) {
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-    if (arguments[i].tag != TENON_VALUE_TENSOR_LIST) continue;
-    for (uint32_t k = 0; k < arguments[i].length; ++k) {
-      if (arguments[i].as.tensors[k] != nullptr) continue;
-      throw Error(
-          TENON_ERROR_TYPE,
-          "{}(): argument '{}': element {} is undefined; every tensor of the list must be defined",
-          implementation.schema.short_name(), implementation.schema.parameters[i].name, k);
-    }
-  }
-  throw Error(TENON_ERROR_INTERNAL, "binding left an argument that the schema does not take");
-}
-
-}  // namespace
-
-uint32_t bind_call(const Implementation& implementation, std::span<const tenon_value> positional,
-                   std::span<const tenon_string> keywords,
-                   std::span<const tenon_value> keyword_values, BoundArguments& bound) {
-  bind_arguments(implementation.schema, positional, keywords, keyword_values, bound);
-  uint32_t flags = 0;
-  if (!gather_flags(implementation, bound.values, flags)) throw_unfit(implementation, bound.values);
-  return flags;
-}
-
-OrderedArguments::OrderedArguments(const Implementation& implementation,
-                                   std::span<const tenon_value> values)
-    : positional(values) {
-  const auto most = static_cast<size_t>(implementation.schema.positional_count);
-  // Too many arguments: leave them unconverted, binding reports the error.
-  if (values.size() <= most || values.size() > implementation.parameter_count) return;
-  positional = values.first(most);
-  keyword_values = values.subspan(most);
-  for (size_t i = 0; i < keyword_values.size(); ++i) {
-    const std::string& name = implementation.schema.parameters[most + i].name;
-    names_[i] = {name.data(), static_cast<int64_t>(name.size())};
-  }
-  keywords = {names_, keyword_values.size()};
 }
 
 }  // namespace tenon::core

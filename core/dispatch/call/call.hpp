@@ -15,11 +15,11 @@
 
 namespace tenon::core {
 
-// With the first `count` parameters given in schema order; the others take their defaults.
+// A call with the first `count` parameters given in schema order; the others take their defaults.
 // `results` has result_count slots. On failure nothing is given.
 tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t count,
                      tenon_value* results, tenon_error** error) noexcept;
-// The same by a typed wrapper, see AsWritten::filled.
+// A call by a typed wrapper, see AsWritten::filled.
 tenon_status call_op_filled(const tenon_op* op, const tenon_value* arguments, int64_t count,
                             tenon_value* results, tenon_error** error) noexcept;
 tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> positional,
@@ -32,21 +32,7 @@ tenon_status redispatch(Call call) noexcept;
 // For the core itself: an op by handle on tensors and plain values; throws.
 TensorRef call_tensor(const tenon_op* op, std::span<const tenon_value> arguments);
 
-// What a call runs now; throws NotImplementedError when nothing is active.
+// Returns the implementation that a call runs now; throws NotImplementedError when none is active.
 const Implementation& require_implementation(const tenon_op* op);
-// Binds as a call does: converts, and refuses tensors that are undefined. `bound` lives as long as
-// the call; gives the flags that its operands carry.
-uint32_t bind_call(const Implementation& implementation, std::span<const tenon_value> positional,
-                   std::span<const tenon_string> keywords,
-                   std::span<const tenon_value> keyword_values, BoundArguments& bound);
-// Values in schema order, as typed wrappers pass them: those behind '*' are taken by their names.
-struct OrderedArguments {
-  OrderedArguments(const Implementation& implementation, std::span<const tenon_value> values);
-  std::span<const tenon_value> positional, keyword_values;
-  std::span<const tenon_string> keywords;
-
- private:
-  tenon_string names_[kMaxParameters];
-};
 
 }  // namespace tenon::core

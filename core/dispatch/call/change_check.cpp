@@ -4,6 +4,8 @@
 #include <string>
 
 #include "core/base/error.hpp"
+#include "core/dispatch/call/explanation.hpp"
+#include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/call/operands.hpp"
 
 namespace tenon::core {
@@ -35,18 +37,23 @@ const ForbiddenChange* forbidden_change(const Call& call) {
   return nullptr;
 }
 
-}  // namespace
-
+// Throws RuntimeError or InplaceError when the call changes such an operand.
 void check_changes(const Call& call) {
   if (const ForbiddenChange* change = forbidden_change(call)) {
     throw Error(change->kind, "{}(): {}", call.implementation.schema.short_name(), change->why);
   }
 }
 
+}  // namespace
+
 tenon_status run_checks(Call& call) noexcept {
   if (forbidden_change(call) != nullptr) [[unlikely]]
     return guarded(call.error, [&] { check_changes(call); });
   return next<LayerId::checks>(call);
+}
+
+void explain_checks(Explanation& explanation) {
+  if (explanation.runs_own()) check_changes(explanation.call());
 }
 
 }  // namespace tenon::core

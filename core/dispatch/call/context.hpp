@@ -54,7 +54,7 @@ class Attributes {
   tenon_attribute* first_ = nullptr;
 };
 
-// What a Function's forward keeps for its backward and its jvp, as PyTorch's ctx does.
+// Values that a Function's forward keeps for its backward and its jvp, as PyTorch's ctx does.
 struct FunctionContext {
   std::vector<TensorRef> saved;
   std::vector<TensorRef> saved_for_forward;
@@ -70,7 +70,7 @@ struct FunctionContext {
   FunctionContext& operator=(const FunctionContext&) = delete;
 };
 
-// What a rule reads and answers; autograd derives from it.
+// Access of a rule to its call and to the place of its gradients; autograd derives from it.
 struct RuleState {
   virtual ~RuleState() = default;
   virtual const char* phase() const { return "jvp"; }
@@ -95,8 +95,8 @@ struct RuleState {
 
 }  // namespace tenon::core
 
-// Cheap to set up on the stack. A kernel's run leaves all of a call that is still needed in here, so
-// that the plain path keeps nothing in registers.
+// Cheap to set up on the stack. A kernel's run leaves all of a call that is still needed in here,
+// so that the plain path keeps nothing in registers.
 struct tenon_context {
   const tenon::core::Implementation* implementation = nullptr;
   const tenon_value* arguments = nullptr;

@@ -1,5 +1,5 @@
-// What dispatch asks of the areas above it: of autograd about histories and tangents of typed tensors,
-// of nn about modules in values.
+// Functions of the areas above that dispatch calls: of kernel about elementwise loops, of autograd
+// about histories and tangents of typed tensors, of nn about modules in values.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,30 @@
 namespace tenon::core {
 
 struct CallFrame;
+struct Implementation;
+struct KernelChoice;
 struct Override;
 struct TensorType;
 
 struct HigherAreas {
+  // ---- kernel ----
+  // Completes an implementation whose descriptor has loops: sorts its parameters into operands and
+  // parameters, and sets `run`. Throws ValueError when the schema does not fit.
+  void (*prepare_elementwise)(Implementation& implementation);
+  // Returns what a run on these operands would compute in and give, and the instruction set of its
+  // loop. Throws the TypeError of a run that cannot.
+  KernelChoice (*choose_kernel)(const Implementation& implementation, const tenon_value* arguments);
+
   // ---- autograd ----
-  // Another handle of the same tensor with its history.
+  // Returns another handle of the same tensor with its history.
   TensorRef (*share_with_history)(Tensor& tensor);
-  // What a conversion made of `from`: gradients continue to `from` where the result has no
-  // history. `name` is that of the node, and lives forever.
+  // Connects the result of a conversion with `from`: gradients continue to `from` where the result
+  // has no history. `name` is that of the node, and lives forever.
   TensorRef (*connect_conversion)(TensorRef result, Tensor& from, const char* name);
-  // And the tangent of `from`, made plain, where the result has none.
+  // Gives the result the tangent of `from`, made plain, where it has none.
   TensorRef (*connect_tangent)(TensorRef result, Tensor& from);
-  // What a subclass of Tensor made of itself: passes gradients on where it is the same data, else
-  // refuses a result that has lost history or tangent.
+  // Connects what a subclass of Tensor made of itself: passes gradients on where it is the same
+  // data, else refuses a result that has lost history or tangent.
   TensorRef (*connect_same_data)(TensorRef result, Tensor& from, const TensorType& type);
   // Updates a typed tensor's history and tangent from its components; returns what these
   // carry and it cannot show.
@@ -33,12 +43,12 @@ struct HigherAreas {
   // Before a call that is recorded by the rules of an override: refuses histories that the rules do
   // not reach.
   void (*refuse_hidden_history)(const CallFrame& frame, const Override& entry);
-  // After an override or handler has answered a call that needs gradients: a result without a
+  // After an override or handler has handled a call that needs gradients: a result without a
   // history gets one that refuses, so that it is not taken for a constant. Throws for tangents.
   void (*refuse_lost_gradient)(const CallFrame& frame, tenon_value* results);
 
   // ---- nn ----
-  // Gives a reference back.
+  // Releases a reference.
   void (*release_module)(tenon_module* module) noexcept;
 };
 

@@ -6,6 +6,8 @@
 #include "core/base/error.hpp"
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/error_context.hpp"
+#include "core/dispatch/call/explanation.hpp"
+#include "core/dispatch/call/higher_areas.hpp"
 #include "core/dispatch/call/operands.hpp"
 #include "core/dispatch/call/result_check.hpp"
 #include "core/dispatch/call/trace.hpp"
@@ -54,8 +56,8 @@ bool finished_by_recording(const tenon_context& context) {
   drop_transient_context(context);
   const Implementation& implementation = *context.implementation;
   release_results(implementation, context.results);
-  // It may have changed some of what it was to change: what has saved the values before must not use
-  // these.
+  // It may have changed some of what it was to change: what has saved the values before must not
+  // use these.
   for_each_written(implementation, context.arguments,
                    [&](const Tensor* tensor, uint32_t) { note_change(implementation, *tensor); });
   add_error_context(context.error, implementation, status);
@@ -109,6 +111,13 @@ tenon_status run_kernel(Call& call) noexcept {
   if (tracing()) [[unlikely]]
     return run_traced(context);
   return run_and_finish_unless_recorded(context);
+}
+
+void explain_kernel(Explanation& explanation) {
+  if (explanation.runs_own() && explanation.implementation->descriptor.elementwise != nullptr) {
+    explanation.kernel =
+        higher_areas.choose_kernel(*explanation.implementation, explanation.arguments);
+  }
 }
 
 }  // namespace tenon::core

@@ -13,9 +13,9 @@ namespace tenon::core {
 tenon_status fail_kernel(tenon_context& context, tenon_status status) noexcept;
 // No result, or more than one.
 tenon_status run_many(tenon_context& context) noexcept;
-// What one comparison of tags did not show. With `aliases`: also what results share memory with.
+// Checks that one comparison of tags does not make. With `aliases`: also of shared memory.
 tenon_status check_kernel(tenon_context& context, bool aliases) noexcept;
-// What AfterRun::other stands for.
+// Bookkeeping of AfterRun::other.
 tenon_status finish_kernel(tenon_context& context) noexcept;
 
 // The comparison that most results need; the others are looked at one by one.

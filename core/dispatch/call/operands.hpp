@@ -24,7 +24,7 @@ void for_each_tensor(const tenon_value& value, Visit&& visit) {
   }
 }
 
-// The same for all arguments of a call, in order, `out` included.
+// Calls visit(Tensor*) with every tensor of the arguments, in order, `out` included.
 template <class Visit>
 void for_each_operand(const Implementation& implementation, const tenon_value* arguments,
                       Visit&& visit) {
@@ -99,7 +99,7 @@ void for_each_written(const Implementation& implementation, const tenon_value* a
 class ReplacedOperands {
  public:
   // Takes over the arguments, each tensor as replace(Tensor*, parameter) gives it, in order. The
-  // entries of lists are asked about too; undefined ones stay.
+  // entries of lists are replaced too; undefined ones stay.
   template <class Replace>
   void set(const Implementation& implementation, const tenon_value* arguments, Replace&& replace) {
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {

@@ -13,48 +13,17 @@ namespace tenon::core {
 
 namespace {
 
-bool number_tag(uint32_t tag) {
-  return tag == TENON_VALUE_BOOL || tag == TENON_VALUE_INT || tag == TENON_VALUE_FLOAT;
-}
-
-// Whether a value is what a type of the schema says, lists and undefined tensors aside.
+// Whether a value is what a type of the schema says, lists and undefined tensors aside. Ints may
+// stand for floats, as arguments may after conversion.
 bool result_fits(const SchemaType& type, const tenon_value& value) {
-  const uint32_t tag = value.tag;
-  if (tag == TENON_VALUE_NONE) return type.optional || type.kind == TypeKind::any;
-  if (type.kind == TypeKind::any)
-    return tag < TENON_VALUE_TAG_COUNT && tag != TENON_VALUE_NOT_IMPLEMENTED;
-  if (type.list) {
-    if (type.length > 0 && value.length != static_cast<uint32_t>(type.length)) return false;
-    const bool of_integers = tag == TENON_VALUE_INT_LIST &&
-                             (type.kind == TypeKind::floating || type.kind == TypeKind::scalar);
-    const bool of_numbers = (tag == TENON_VALUE_FLOAT_LIST || tag == TENON_VALUE_BOOL_LIST) &&
-                            type.kind == TypeKind::scalar;
-    return tag == list_tag(type) || of_integers || of_numbers;
-  }
-  switch (type.kind) {
-    case TypeKind::tensor:
-      return tag == TENON_VALUE_TENSOR;
-    case TypeKind::tensor_or_scalar:
-      return tag == TENON_VALUE_TENSOR || number_tag(tag);
-    case TypeKind::scalar:
-      return number_tag(tag);
-    case TypeKind::integer:
-      return tag == TENON_VALUE_INT || tag == TENON_VALUE_BOOL;
-    case TypeKind::floating:
-      return tag == TENON_VALUE_FLOAT || tag == TENON_VALUE_INT;
-    case TypeKind::boolean:
-      return tag == TENON_VALUE_BOOL;
-    case TypeKind::string:
-      return tag == TENON_VALUE_STRING;
-    case TypeKind::dtype:
-      return tag == TENON_VALUE_DTYPE;
-    case TypeKind::json:
-      return tag == TENON_VALUE_JSON;
-    case TypeKind::module:
-      return tag == TENON_VALUE_MODULE;
-    default:
-      return true;
-  }
+  if (value.tag >= TENON_VALUE_TAG_COUNT || value.tag == TENON_VALUE_NOT_IMPLEMENTED) return false;
+  if (type.length > 0 && value.tag != TENON_VALUE_NONE &&
+      value.length != static_cast<uint32_t>(type.length))
+    return false;
+  uint32_t tags = accepted_tags(type);
+  if (type.kind == TypeKind::floating)
+    tags |= 1u << (type.list ? TENON_VALUE_INT_LIST : TENON_VALUE_INT);
+  return (tags >> value.tag & 1u) != 0;
 }
 
 bool is_object(uint32_t tag) {

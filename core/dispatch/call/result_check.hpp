@@ -1,4 +1,4 @@
-// What a run gave, against the schema.
+// Checks of results against the schema.
 #pragma once
 
 #include "core/dispatch/call/layer.hpp"
@@ -9,11 +9,11 @@ namespace tenon::core {
 // alias the argument that it is declared to. `arguments` null: what results are alone.
 void check_declared(const Implementation& implementation, const tenon_value* arguments,
                     const tenon_value* results);
-// What is wrong with a result of that type, "is none"; empty when nothing is.
+// The fault of a result of that type, "is none"; empty without one.
 std::string result_fault(const SchemaType& type, const tenon_value& value);
 // Releases the results and sets them to none.
 void release_results(const Implementation& implementation, tenon_value* results) noexcept;
-// The same for what is not known to be made of values: lets alone what cannot be released.
+// Releases results that may not be values: leaves alone what cannot be released.
 void discard_value(tenon_value& value) noexcept;
 void discard_results(const Implementation& implementation, tenon_value* results) noexcept;
 

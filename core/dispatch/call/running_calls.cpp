@@ -42,7 +42,7 @@ class CallingThreads {
       node_counter = free_counters_.back();
       free_counters_.pop_back();
     }
-    // What was withdrawn before is not seen by its calls.
+    // Calls that start from here on cannot see withdrawn code.
     threads_.push_back({&state, looks_ + 1, node_counter});
     state.joined = true;
     pthread_setspecific(at_exit_, &state);

@@ -23,11 +23,11 @@ inline void join_running_calls() noexcept {
 
 // A moment, after what running calls may still use was withdrawn. Any thread.
 uint64_t mark_running_calls();
-// Whether every call that was running at the mark has ended. Looks once, does not wait; ask again later.
-// False for ever on kernels without membarrier. Any thread, outside of calls.
+// Whether every call that was running at the mark has ended. Looks once, does not wait; ask again
+// later. False for ever on kernels without membarrier. Any thread, outside of calls.
 bool have_ended(uint64_t mark);
 
-// Of the call that is running, in its innermost function's scope.
+// Counts a call as running, in its innermost function's scope.
 class RunningCall {
  public:
   // The thread has joined.
@@ -43,7 +43,7 @@ class RunningCall {
   }
 };
 
-// The same where the thread may not have joined: outside of the call path.
+// Counts a call of a thread that may not have joined: outside of the call path.
 class OuterCall {
  public:
   OuterCall() noexcept : running_((join_running_calls(), RunningCall())) {}

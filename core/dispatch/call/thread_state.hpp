@@ -1,8 +1,9 @@
-// What a call reads of its thread.
+// State of a thread that its calls read.
 #pragma once
 
 #include <cstdint>
 
+#include "core/dispatch/call/call_flags.hpp"
 #include "core/tensor/tensor.hpp"
 
 namespace tenon::core {
@@ -14,16 +15,8 @@ struct SavedScope;
 struct ModeEntry;
 struct TraceEntry;
 
-// Of a call while modes are active above autograd, and below it; not flags of tensors.
-inline constexpr uint32_t kModeFlag = 1u << 31;
-inline constexpr uint32_t kModeBelowFlag = 1u << 29;
-// Of a call that is traced.
-inline constexpr uint32_t kTraceFlag = 1u << 30;
-// Of a call that computes shapes alone.
-inline constexpr uint32_t kShapesFlag = 1u << 27;
-
-// What stays a thread's own when another takes over its state: a copy begins with its own, and keeps
-// them when it is assigned to.
+// State that stays a thread's own when another thread takes over the rest: copies and assignments
+// leave it as it is.
 struct OwnOfThread {
   // Calls below this address look at what is left of the stack. A thread that has not looked yet
   // has the highest, so that its first call looks.
@@ -36,21 +29,21 @@ struct OwnOfThread {
   OwnOfThread& operator=(const OwnOfThread&) noexcept { return *this; }
 };
 
-// Goes along, but for `own`, when a run of the engine continues on another thread.
+// State of a thread. All but `own` goes along when a run of the engine continues on another thread.
 struct ThreadState {
   OwnOfThread own;
   bool grad_enabled = true;
   bool inference = false;         // creation_flags says the same to what makes tensors
   bool strict_gradients = false;  // a Function's gradient must have its input's shape
   bool types_disabled = false;    // operands of child types are plain tensors
-  bool modes_disabled = false;    // those above autograd are not asked
+  bool modes_disabled = false;    // modes above autograd are not called
   uint8_t anomaly = 0;      // 1: nodes keep where they were recorded; 2: gradients are searched
   uint64_t dual_level = 0;  // of forward mode; 0: none is open
   SharedTangents* shared_tangents = nullptr;  // of that level, whichever thread opened it
   EngineRun* run = nullptr;                   // the innermost backward under way
   const CallFrame* frame = nullptr;  // the handlers and overrides that are running, innermost first
   SavedScope* saved_scope = nullptr;  // innermost scope of saved-tensor hooks
-  uint32_t call_flags = 0;            // what every call begins with: the four above
+  uint32_t call_flags = 0;            // kThreadFlags: what every call begins with
   int64_t* multiply_adds = nullptr;   // where ops compute shapes alone: their number so far
   ModeEntry* mode = nullptr;          // the innermost one above autograd
   ModeEntry* mode_below = nullptr;    // and below

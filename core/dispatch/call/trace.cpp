@@ -20,7 +20,7 @@ namespace tenon::core {
 
 namespace {
 
-// Where the environment has the process's trace go.
+// The process's trace, as the environment sets it up.
 struct ProcessTrace {
   bool on = false;
   TraceEntry entry;
@@ -232,6 +232,9 @@ void trace_error(const Implementation& implementation, tenon_status status,
         document.member("kind", error_kind_text(status)).member("message", message);
       });
 }
+
+// Explains layers that change nothing that an explanation shows.
+void explain_nothing(Explanation&) {}
 
 tenon_status run_traced(Call& call) noexcept {
   trace_call(call);

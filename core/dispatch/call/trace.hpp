@@ -52,13 +52,13 @@ inline constexpr std::string_view mode = "mode", override_of_op = "override", ha
 // `what` names it in full: "handler of Logging". Only while there is a listener. [any-thread]
 void trace(std::string_view event, const Implementation& implementation, const std::string& what,
            const std::string& provider = {}) noexcept;
-// That a provider has declined the call, and why.
+// Event of a provider that has declined the call.
 void trace_declined(const Implementation& implementation, const std::string& reason) noexcept;
-// What went wrong; null where no words came with it.
+// Event of a failure; `error` is null where it came without words.
 void trace_error(const Implementation& implementation, tenon_status status,
                  const tenon_error* error) noexcept;
 
-// What follows is inside of the event before.
+// Puts the events of a scope inside of the event before.
 class TraceDepth {
  public:
   explicit TraceDepth(bool deeper = true) : steps_(deeper ? 1 : 0) {

@@ -1,6 +1,7 @@
 // Schemas: the parsed form of an op's signature text, the only place of a signature.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,7 +14,7 @@ namespace tenon::core {
 
 inline constexpr int64_t kMaxParameters = 32;
 
-// What a parameter or return is made of. Scalar is a number: bool, int or float.
+// Kind of a parameter or return. Scalar is a number: bool, int or float.
 enum class TypeKind : uint8_t {
   tensor,
   tensor_or_scalar,
@@ -27,6 +28,17 @@ enum class TypeKind : uint8_t {
   module,  // of modules' attributes
   any
 };
+
+// Facts about a kind: its name in schemas and in messages, tags of values that are accepted without
+// conversion, and the tag of lists; NONE: there are none.
+struct KindFacts {
+  TypeKind kind;
+  std::string_view name, words;
+  uint32_t tags, list_tag;
+};
+// In the order of TypeKind.
+extern const std::array<KindFacts, 11> kTypeKinds;
+inline const KindFacts& facts_of(TypeKind kind) { return kTypeKinds[static_cast<size_t>(kind)]; }
 
 struct SchemaType {
   TypeKind kind = TypeKind::tensor;
@@ -67,7 +79,7 @@ struct Schema {
   std::string owner;  // of a module's forward: its type, "Linear"; what messages call is the two
 
   std::string_view short_name() const;             // "linear"
-  std::string called_name() const;                 // the same, or "Linear.forward"
+  std::string called_name() const;                 // "linear", or "Linear.forward"
   std::string_view namespace_name() const;         // "nn.functional", "" for the root
   int64_t find(std::string_view parameter) const;  // -1: no such parameter
 
@@ -95,8 +107,8 @@ struct Schema {
 //   default   = number | inf | -inf | nan | True | False | None | 'text' | dtype |
 //               "[" [default {"," default}] "]"
 //   returns   = type | "(" [type [word] {"," type [word]}] ")"
-// Only a list of modules can be a dictionary, `Module{}`: modules by name.
-// Without "->" the text describes the attributes of a module. A result that aliases a parameter carries the letter of
+// Only a list of modules can be a dictionary, `Module{}`: modules by name. Without "->" the text
+// describes the attributes of a module. A result that aliases a parameter carries the letter of
 // one. A keyword-only `out` is written `Tensor(a!)? out=None`.
 //
 // Throws ValueError whose message shows the text with a caret under the fault:
@@ -110,6 +122,14 @@ std::string signature_text(const Schema& schema);
 // parameter 2: 'int k' of 'a', 'float k=1.0' of 'b'". Empty when they are the same.
 std::string schema_difference(const Schema& a, std::string_view a_owner, const Schema& b,
                               std::string_view b_owner);
+// The tag of a flat list or dictionary of such elements.
+uint32_t list_tag(const SchemaType& type);
+// Bit per value tag that may be passed for the type without conversion; lists of fixed length are
+// accepted like others: their length has to be looked at.
+uint32_t accepted_tags(const SchemaType& type);
+// "int k=1", as schema text writes it; and results: "Tensor", "(Tensor y, Tensor z)".
+std::string parameter_text(const Parameter& parameter);
+std::string returns_text(const Schema& schema);
 // The type as schema text writes it: "Tensor?", "int[]", "Tensor(a!)".
 std::string type_text(const SchemaType& type);
 

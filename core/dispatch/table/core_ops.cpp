@@ -1,6 +1,7 @@
 // Finding and calling the ops of the contract.
 #include "core/dispatch/table/core_ops.hpp"
 
+#include <atomic>
 #include <string>
 
 #include "core/base/environment.hpp"
@@ -85,8 +86,16 @@ bool serves(const Schema& op, const Schema& contract) {
   throw error;
 }
 
-TensorRef call(const tenon_op* op, std::initializer_list<tenon_value> arguments) {
-  return call_tensor(op, {arguments.begin(), arguments.size()});
+// Calls an op of the contract, which is looked up for its first call.
+TensorRef call(CoreOp op, std::initializer_list<tenon_value> arguments) {
+  static std::atomic<const tenon_op*> handles[std::size(kContract)];
+  std::atomic<const tenon_op*>& kept = handles[static_cast<size_t>(op)];
+  const tenon_op* handle = kept.load(std::memory_order_acquire);
+  if (handle == nullptr) {
+    handle = require_core_op(op);
+    kept.store(handle, std::memory_order_release);
+  }
+  return call_tensor(handle, {arguments.begin(), arguments.size()});
 }
 
 }  // namespace
@@ -119,69 +128,45 @@ const tenon_op* require_core_op(CoreOp op, const Registry& registry) {
 namespace core_ops {
 
 TensorRef add(Tensor& input, Tensor& other) {
-  static const tenon_op* const op = require_core_op(CoreOp::add);
-  return call(op, {tensor_value(&input), tensor_value(&other)});
+  return call(CoreOp::add, {tensor_value(&input), tensor_value(&other)});
 }
 TensorRef add_in_place(Tensor& input, Tensor& other) {
-  static const tenon_op* const op = require_core_op(CoreOp::add_in_place);
-  return call(op, {tensor_value(&input), tensor_value(&other)});
+  return call(CoreOp::add_in_place, {tensor_value(&input), tensor_value(&other)});
 }
 TensorRef as_strided(Tensor& input, Shape size, Shape stride, int64_t storage_offset) {
-  static const tenon_op* const op = require_core_op(CoreOp::as_strided);
-  return call(op, {tensor_value(&input), int_list_value(size), int_list_value(stride),
-                   int_value(storage_offset)});
+  return call(CoreOp::as_strided, {tensor_value(&input), int_list_value(size),
+                                   int_list_value(stride), int_value(storage_offset)});
 }
 TensorRef as_strided_scatter(Tensor& input, Tensor& src, Shape size, Shape stride,
                              int64_t storage_offset) {
-  static const tenon_op* const op = require_core_op(CoreOp::as_strided_scatter);
-  return call(op, {tensor_value(&input), tensor_value(&src), int_list_value(size),
-                   int_list_value(stride), int_value(storage_offset)});
+  return call(CoreOp::as_strided_scatter,
+              {tensor_value(&input), tensor_value(&src), int_list_value(size),
+               int_list_value(stride), int_value(storage_offset)});
 }
-TensorRef clone(Tensor& input) {
-  static const tenon_op* const op = require_core_op(CoreOp::clone);
-  return call(op, {tensor_value(&input)});
-}
-TensorRef conj(Tensor& input) {
-  static const tenon_op* const op = require_core_op(CoreOp::conj);
-  return call(op, {tensor_value(&input)});
-}
-TensorRef contiguous(Tensor& input) {
-  static const tenon_op* const op = require_core_op(CoreOp::contiguous);
-  return call(op, {tensor_value(&input)});
-}
+TensorRef clone(Tensor& input) { return call(CoreOp::clone, {tensor_value(&input)}); }
+TensorRef conj(Tensor& input) { return call(CoreOp::conj, {tensor_value(&input)}); }
+TensorRef contiguous(Tensor& input) { return call(CoreOp::contiguous, {tensor_value(&input)}); }
 TensorRef copy(Tensor& input, Tensor& source) {
-  static const tenon_op* const op = require_core_op(CoreOp::copy);
-  return call(op, {tensor_value(&input), tensor_value(&source)});
+  return call(CoreOp::copy, {tensor_value(&input), tensor_value(&source)});
 }
 TensorRef expand(Tensor& input, Shape size) {
-  static const tenon_op* const op = require_core_op(CoreOp::expand);
-  return call(op, {tensor_value(&input), int_list_value(size)});
+  return call(CoreOp::expand, {tensor_value(&input), int_list_value(size)});
 }
 TensorRef index_add(Tensor& input, int64_t dim, Tensor& index, Tensor& source) {
-  static const tenon_op* const op = require_core_op(CoreOp::index_add);
-  return call(op,
+  return call(CoreOp::index_add,
               {tensor_value(&input), int_value(dim), tensor_value(&index), tensor_value(&source)});
 }
-TensorRef real(Tensor& input) {
-  static const tenon_op* const op = require_core_op(CoreOp::real);
-  return call(op, {tensor_value(&input)});
-}
+TensorRef real(Tensor& input) { return call(CoreOp::real, {tensor_value(&input)}); }
 TensorRef reshape(Tensor& input, Shape shape) {
-  static const tenon_op* const op = require_core_op(CoreOp::reshape);
-  return call(op, {tensor_value(&input), int_list_value(shape)});
+  return call(CoreOp::reshape, {tensor_value(&input), int_list_value(shape)});
 }
 TensorRef sum_to_size(Tensor& input, Shape size) {
-  static const tenon_op* const op = require_core_op(CoreOp::sum_to_size);
-  return call(op, {tensor_value(&input), int_list_value(size)});
+  return call(CoreOp::sum_to_size, {tensor_value(&input), int_list_value(size)});
 }
 TensorRef to(Tensor& input, tenon_dtype dtype) {
-  static const tenon_op* const op = require_core_op(CoreOp::to);
-  return call(op, {tensor_value(&input), dtype_value(dtype)});
+  return call(CoreOp::to, {tensor_value(&input), dtype_value(dtype)});
 }
-TensorRef zero(Tensor& input) {
-  static const tenon_op* const op = require_core_op(CoreOp::zero);
-  return call(op, {tensor_value(&input)});
-}
+TensorRef zero(Tensor& input) { return call(CoreOp::zero, {tensor_value(&input)}); }
 
 TensorRef in_dtype(TensorRef tensor, tenon_dtype dtype) {
   if (dtype_complex(tensor->view.dtype) && !dtype_complex(dtype)) tensor = real(*tensor);

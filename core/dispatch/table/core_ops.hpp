@@ -30,8 +30,8 @@ enum class CoreOp : uint8_t {
 
 struct CoreOpEntry {
   CoreOp op;
-  const char* schema;  // what the op must take; it may have more parameters, with defaults
-  const char* use;     // what fails without it
+  const char* schema;  // that the op must serve; it may have more parameters, with defaults
+  const char* use;     // that fails without it
 };
 
 // Every one, in the order of CoreOp.
@@ -39,7 +39,7 @@ std::span<const CoreOpEntry> core_op_contract();
 // Its handle; loads the plugin that declares it when need be. Throws PluginError when no plugin
 // provides it, or with another signature. Any thread.
 const tenon_op* require_core_op(CoreOp op);
-// The same of another table than the process's.
+// The handle in another table than the process's.
 class Registry;
 const tenon_op* require_core_op(CoreOp op, const Registry& registry);
 
@@ -63,8 +63,8 @@ TensorRef sum_to_size(Tensor& input, Shape size);
 TensorRef to(Tensor& input, tenon_dtype dtype);
 TensorRef zero(Tensor& input);
 
-// As gradients and tangents are cast, `to`; where that would drop imaginary parts, of the real ones:
-// real numbers vary along the real axis alone.
+// As gradients and tangents are cast, `to`; where that would drop imaginary parts, of the real
+// ones: real numbers vary along the real axis alone.
 TensorRef in_dtype(TensorRef tensor, tenon_dtype dtype);
 
 }  // namespace core_ops

@@ -8,10 +8,9 @@
 #include "core/base/growable.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/base/text.hpp"
+#include "core/dispatch/call/call_flags.hpp"
 #include "core/dispatch/call/context.hpp"
-#include "core/dispatch/call/elementwise.hpp"
-#include "core/dispatch/call/half.hpp"
-#include "core/dispatch/call/layer.hpp"
+#include "core/dispatch/call/higher_areas.hpp"
 #include "core/dispatch/table/op_check.hpp"
 
 namespace tenon::core {
@@ -51,7 +50,7 @@ std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) 
                                                             : UINT8_MAX;
       if (item.index >= schema.returns.size())
         fail(schema, format_text("saves names '{}', which is not a result", part));
-      // Gradients arrive with a list as many as it has tensors: behind one the place varies.
+      // Gradients arrive with a list as many as it has tensors: after one the place varies.
       for (size_t r = 0; r <= item.index; ++r) {
         const SchemaType& type = schema.returns[r];
         if (r == item.index && type.kind != TypeKind::tensor && type.kind != TypeKind::any)
@@ -114,10 +113,7 @@ void prepare_parameters(Implementation& implementation) {
       // Schemas leave the tag out, so that binding sees every such list; calls check the length
       // instead.
       implementation.fixed_lists = true;
-      implementation.accept[i] |= 1u << list_tag(parameter.type);
-      if (parameter.type.kind == TypeKind::scalar) {
-        implementation.accept[i] |= 1u << TENON_VALUE_INT_LIST | 1u << TENON_VALUE_FLOAT_LIST;
-      }
+      implementation.accept[i] |= accepted_tags(parameter.type);
     }
     if (parameter.type.mutates && !out) {
       implementation.mutates = true;
@@ -173,7 +169,7 @@ tenon_status run_whole(void* self, tenon_context* context, const tenon_value* ar
   return run(self, context, arguments, results, error);
 }
 
-// What lets a call skip work that the op never needs.
+// Notes work that the op never needs, for calls to skip.
 void find_short_paths(Implementation& implementation) {
   const Schema& schema = implementation.schema;
   const std::vector<Parameter>& parameters = schema.parameters;
@@ -195,6 +191,15 @@ void find_short_paths(Implementation& implementation) {
       (implementation.flags & (TENON_OP_FUNCTION | TENON_OP_ZERO_GRADIENT)) == 0 &&
       !implementation.mutates && !implementation.has_lists && schema.returns.size() == 1 &&
       !schema.returns[0].list;
+}
+
+// Whether f16 and bf16 operands stay as they are: for composites, whose ops are converted one by
+// one; to elementwise kernels, whose runner converts; to views; to what declares
+// TENON_OP_ANY_DTYPE; and to overrides, which take tensors of their types.
+bool takes_half(const Implementation& implementation) {
+  const bool view = implementation.aliases && !implementation.mutates;
+  return implementation.composite || implementation.descriptor.elementwise != nullptr || view ||
+         (implementation.flags & TENON_OP_ANY_DTYPE) != 0;
 }
 
 }  // namespace
@@ -269,7 +274,7 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
     if (item.kind != SavedItem::Kind::Result) implementation.saved_parameters |= 1u << item.index;
   }
   if (descriptor.elementwise != nullptr)
-    prepare_elementwise(implementation);
+    higher_areas.prepare_elementwise(implementation);
   else if (implementation.mutates || implementation.out_parameter >= 0)
     implementation.run = run_whole;
   implementation.takes_half = takes_half(implementation);

@@ -24,11 +24,11 @@ struct SavedItem {
   uint32_t for_parameters = ~uint32_t{0};
 };
 
-// What callers have room for.
+// Results that callers have room for.
 inline constexpr size_t kMaxResults = 8;
 inline constexpr uint8_t kAnyTag = 0xff;
 
-// What a call has left to do once the implementation has run, in the common cases.
+// Work that is left once the implementation has run, in the common cases.
 enum class AfterRun : uint8_t {
   nothing,
   out,      // `out` may have been given: its version changes
@@ -37,8 +37,8 @@ enum class AfterRun : uint8_t {
   other,
 };
 
-// What one plugin provides for one op, prepared for calls. Immutable once published; freed when its
-// plugin is unloaded and nothing uses it.
+// Implementation of one op by one plugin, prepared for calls. Immutable once published; freed when
+// its plugin is unloaded and nothing uses it.
 struct Implementation {
   // ---- read by every call ----
   tenon_run_function run = nullptr;
@@ -46,8 +46,8 @@ struct Implementation {
   const tenon_op* op = nullptr;
   uint32_t parameter_count = 0;
   uint32_t result_count = 0;
-  // What each of its calls carries: kListsFlag, kProviderFlag. The latter comes and goes with the op's
-  // rules.
+  // Flags that each of its calls carries: kListsFlag, kProviderFlag. The latter comes and goes with
+  // the op's rules.
   mutable std::atomic<uint32_t> call_flags{0};
   uint32_t flags = 0;             // of its descriptor
   bool has_lists = false;         // some parameter is a tensor list
@@ -57,7 +57,7 @@ struct Implementation {
   bool updates_aliasing = false;  // versions of operands or view bases change after a run
   AfterRun after_run = AfterRun::other;
   bool composite = false;
-  bool takes_half = false;   // f16 and bf16 operands stay as they are (half.hpp)
+  bool takes_half = false;   // f16 and bf16 operands stay as they are (kernel/half.cpp)
   bool fast_record = false;  // formula, one new tensor, no lists, nothing changed, no notes
   int8_t out_parameter = -1;
   int8_t viewed_parameter =
@@ -67,7 +67,7 @@ struct Implementation {
   uint32_t mutated_parameters = 0;  // bits
   uint32_t saved_parameters = 0;    // bits: some item of `saves` keeps it
   uint32_t accept[kMaxParameters];
-  uint8_t result_tags[kMaxResults];  // the same of each result
+  uint8_t result_tags[kMaxResults];  // by result
   int8_t returned_parameter = -1;    // the one result is this operand, which the op has changed
   bool may_decline = false;          // of an override: result 0 may be not_implemented
 
@@ -78,11 +78,10 @@ struct Implementation {
   // ---- read when recording, listing, failing ----
   Schema schema;
   std::string provider;
-  PluginCode* code = nullptr;        // what `run` is in; null: of the program itself
-  PluginCode* rules_code = nullptr;  // of rules that replace its own
-  std::string rules_provider;        // of a backward or jvp that replaces its own; else empty
-  const Implementation* own =
-      nullptr;  // the same with its own rules, where others took their place
+  PluginCode* code = nullptr;           // of `run`; null: of the program itself
+  PluginCode* rules_code = nullptr;     // of rules that replace its own
+  std::string rules_provider;           // of a backward or jvp that replaces its own; else empty
+  const Implementation* own = nullptr;  // with its own rules, where others took their place
   std::string doc;
   std::string not_overridable;
   std::string node_name;  // "AddBackward0"
@@ -135,14 +134,14 @@ struct tenon_op {
   std::atomic<const std::string*> withdrawn_by{nullptr};
   // Null: none. They stay, for calls that read them.
   std::atomic<const tenon::core::ProviderPreferences*> preferences{nullptr};
-  // Of the registry, under its lock: what calls may run, best first. The first is `implementation`,
-  // and each leads to the next.
+  // Under the registry's lock: implementations that calls may run, best first. The first is
+  // `implementation`, and each leads to the next.
   std::vector<const tenon::core::Implementation*> ranked;
 };
 
 namespace tenon::core {
 
-// Those for calls that reach this implementation first; null: none.
+// Preferences for calls that reach this implementation first; null: none.
 inline const ProviderPreferences* preferences_of(const Implementation& implementation) noexcept {
   const tenon_op* op = implementation.op;
   return op == nullptr ? nullptr : op->preferences.load(std::memory_order_acquire);

@@ -1,5 +1,4 @@
-// Whether what a plugin says of an op fits together: asked when its plugin is loaded and when the
-// op is prepared.
+// Check of an op's descriptor: made when its plugin is loaded and when the op is prepared.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Preferences of configs: which provider of an op is asked first for some of its calls.
+// Preferences of configs: which provider of an op is tried first for some of its calls.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tenon::core {
 
-// That an operand of a call is of a class.
+// Condition: an operand of the call is of a class.
 struct ShapeCondition {
   std::string parameter;
   ShapeClass shape;
@@ -20,19 +20,20 @@ struct ShapeCondition {
 struct ProviderPreference {
   std::string provider;              // id
   std::vector<ShapeCondition> when;  // all of them hold; none: it is for every call
-  std::string source;                // what says it: "config 'a.json'"
+  std::string source;                // of the preference: "config 'a.json'"
 
   // "config 'a.json' prefers 'blas' where input is f32[64..127, 784]"
   std::string text() const;
 };
 
-// Those of one op.
+// The preferences of one op.
 class ProviderPreferences {
  public:
   // A preference about a parameter that the op does not have never holds.
   ProviderPreferences(const Schema& schema, std::vector<ProviderPreference> preferences);
 
-  // The first that holds for bound arguments, with its text, which is there as long as this; null: none.
+  // The first that holds for bound arguments, with its text, which is there as long as this; null:
+  // none.
   struct Found {
     const ProviderPreference* preference = nullptr;
     const char* text = nullptr;

@@ -7,6 +7,7 @@
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/call/error_context.hpp"
+#include "core/dispatch/call/explanation.hpp"
 #include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/call/trace.hpp"
 #include "core/dispatch/table/registry.hpp"
@@ -49,24 +50,24 @@ struct Declined {
       schema.short_name(), quote(schema.name), join(texts, "; "), quote(schema.name), schema.name);
 }
 
-// Who is asked for a call, and what is said of those that it passes; `listed` may be null.
+// The choice for one call; `listed`, which may be null, gets the providers that are passed over.
 class Choice {
  public:
   Choice(const tenon_value* arguments, std::vector<DeclinedCall>* listed)
       : arguments_(arguments), listed_(listed) {}
 
-  // From `asked` on, which has declined for the reason; null: it takes the call.
+  // From `first` on, which has declined for the reason; null: it takes the call.
   const Implementation& in_order(const Implementation& first, const char* reason) {
-    const Implementation* asked = &first;
+    const Implementation* candidate = &first;
     while (reason != nullptr) {
-      pass(*asked, reason);
+      pass(*candidate, reason);
       do {
-        asked = Registry::process().next_provider(*asked);
-      } while (asked != nullptr && asked == refused_);
-      if (asked == nullptr) throw_all_declined(first.schema, declined_);
-      reason = reason_to_decline(*asked, arguments_);
+        candidate = Registry::process().next_provider(*candidate);
+      } while (candidate != nullptr && candidate == refused_);
+      if (candidate == nullptr) throw_all_declined(first.schema, declined_);
+      reason = reason_to_decline(*candidate, arguments_);
     }
-    return *asked;
+    return *candidate;
   }
 
   // The one that a preference names before all others.
@@ -143,6 +144,16 @@ tenon_status run_provider(Call& call) noexcept {
     return run_other(call, preferences, nullptr);
   const char* reason = reason_to_decline(call.implementation, call.arguments);
   return reason == nullptr ? next<LayerId::provider>(call) : run_other(call, nullptr, reason);
+}
+
+void explain_provider(Explanation& explanation) {
+  if (!explanation.runs_own() || !may_pass_on(*explanation.implementation)) return;
+  std::vector<DeclinedCall>& declined = explanation.declined.emplace();
+  if (explanation.by_types) return;
+  explanation.implementation =
+      &choose_provider(*explanation.implementation, explanation.arguments, declined);
+  if (explanation.handling->what == "kernel")
+    explanation.handling->provider = explanation.implementation->provider;
 }
 
 }  // namespace tenon::core

@@ -43,7 +43,7 @@ void Registry::set_finder(std::function<void(std::string_view)> finder) {
 void Registry::publish(std::unique_ptr<Snapshot> next) {
   const Snapshot* old = snapshot_.exchange(next.release(), std::memory_order_seq_cst);
   retired_.push_back({std::unique_ptr<const Snapshot>(old), mark_running_calls()});
-  // Marks ascend: behind one that calls may still read, so may the others be.
+  // Marks ascend: after one that calls may still read, they may read the others too.
   const auto in_use = std::ranges::find_if_not(retired_, have_ended, &Retired::mark);
   retired_.erase(retired_.begin(), in_use);
 }
@@ -183,7 +183,7 @@ void Registry::withdraw(const PluginCode& code) {
     auto* op = const_cast<tenon_op*>(implementation->op);
     if (const auto place = std::ranges::find(op->ranked, implementation);
         place != op->ranked.end()) {
-      // What only has its rules from there has its own again.
+      // An implementation that only has its rules from there gets its own back.
       if (implementation->code != &code && implementation->own != nullptr)
         *place = implementation->own;
       else

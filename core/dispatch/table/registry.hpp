@@ -45,16 +45,18 @@ class Registry {
   void replace_rules(std::string_view name, const tenon_op_descriptor* rules,
                      const std::string& provider, PluginCode* code = nullptr);
 
-  // What runs calls of the op that the implementation declines: registered, or loaded now. Null:
-  // nothing does. Throws what loading throws.
+  // The implementation that runs calls which this one declines: registered, or loaded now. Null
+  // without one. Throws what loading throws.
   const Implementation* next_provider(const Implementation& declined) const;
-  // What it asks for a provider that is not registered: whether there is one by now.
+  // Sets the function that looks for a provider that is not registered: true if there is one by
+  // now.
   void set_next_finder(
       std::function<bool(std::string_view name, const std::string& declined)> finder);
-  // For the calls of each op, which provider is asked first: in place of what was set before.
+  // Sets, by op, the provider that calls try first, in place of what was set before.
   using Preferences = std::map<std::string, std::vector<ProviderPreference>, std::less<>>;
   void set_preferences(Preferences preferences);
-  // Why a plugin's implementation has declined its last call; empty: it has not. The text is a copy.
+  // Why a plugin's implementation has declined its last call; empty: it has not. The text is a
+  // copy.
   std::string reason_declined(std::string_view name, const std::string& provider) const;
 
   // Every registered implementation, active or not, sorted by name. For listings.
@@ -71,8 +73,8 @@ class Registry {
   // The handle, loading the plugin that declares the op when need be. Throws ValueError with
   // suggestions.
   const tenon_op* require(std::string_view name) const;
-  // What `require` asks for an unknown name: loads what declares it, or throws the error that says
-  // why not.
+  // Sets the function that `require` calls for an unknown name: it loads the plugin that declares
+  // it, or throws the error that says why not.
   void set_finder(std::function<void(std::string_view name)> finder);
 
  private:
@@ -100,7 +102,7 @@ class Registry {
   Preferences preferences_;
   // Calls may be reading any.
   std::vector<std::unique_ptr<const ProviderPreferences>> made_preferences_;
-  std::set<std::string> withdrawn_providers_;     // what stale handles name
+  std::set<std::string> withdrawn_providers_;     // named by stale handles
   std::function<void(std::string_view)> finder_;  // these are set once, before calls
   std::function<bool(std::string_view, const std::string&)> next_finder_;
 };

@@ -9,6 +9,7 @@
 #include "core/base/format.hpp"
 #include "core/dispatch/call/call.hpp"
 #include "core/dispatch/call/error_context.hpp"
+#include "core/dispatch/call/explanation.hpp"
 #include "core/dispatch/call/higher_areas.hpp"
 #include "core/dispatch/call/operands.hpp"
 #include "core/dispatch/call/result_check.hpp"
@@ -83,7 +84,7 @@ void check_recursion(const CallFrame& frame) {
               entry.schema.short_name(), parameter);
 }
 
-// What the override's own signature makes of the op's arguments.
+// Binds the op's arguments to the override's own signature.
 void bind_signature(const Candidate& candidate, const Implementation& implementation,
                     const tenon_value* bound, tenon_value* own) {
   const Override& entry = *candidate.entry;
@@ -176,8 +177,8 @@ tenon_status run_handler(CallFrame& frame) noexcept {
   return type.handler(type.self, &frame.view, call.results, call.error);
 }
 
-// What an answer must not have lost.
-tenon_status check_answer(const CallFrame& frame) noexcept {
+// Checks results for values that are none, and for gradients that are lost.
+tenon_status check_handled(const CallFrame& frame) noexcept {
   const Call& call = frame.call;
   const tenon_value& first = call.results[0];
   const bool one_value = call.implementation.result_count == 1 &&
@@ -188,7 +189,7 @@ tenon_status check_answer(const CallFrame& frame) noexcept {
   constexpr uint32_t kTracked = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
   if (((call.flags | frame.hidden) & kTracked) == 0 || declined(call.results)) [[likely]]
     return TENON_OK;
-  // What is recorded as an op has the history that it says, a constant's none.
+  // A call that is recorded as an op has the history that its rules say, a constant's none.
   const Override* const entry = candidate_of(frame).entry;
   if (entry != nullptr && entry->rules != nullptr) return TENON_OK;
   const tenon_status status =
@@ -222,7 +223,7 @@ tenon_status invoke(CallFrame& frame) noexcept {
   tenon_status status =
       kind == Candidate::Kind::Override ? run_override(frame) : run_handler(frame);
   if (status == TENON_OK) {
-    status = check_answer(frame);
+    status = check_handled(frame);
     if (status == TENON_OK) return TENON_OK;
   } else {
     release_results(call.implementation, call.results);
@@ -301,12 +302,98 @@ uint32_t call_flags(const Implementation& implementation, uint32_t operands) {
          (may_pass_on(implementation) ? kProviderFlag : 0);
 }
 
+// ---- explanations ----
+
+Explanation::Handling handling_by(const Candidate& candidate) {
+  return {candidate_text(candidate), provider_of(candidate),
+          candidate.kind == Candidate::Kind::DefaultHandler,
+          candidate.entry == nullptr ? nullptr : candidate.entry->rules.get(),
+          candidate.entry == nullptr ? nullptr : &candidate};
+}
+
+// Adds the candidates of one type in the order in which a call asks them.
+void explain_chain(const DispatchChain& chain, bool rejected, Explanation& explanation) {
+  const TensorType& type = *chain.type;
+  if (chain.candidates.empty() && !rejected) {
+    explanation.steps.push_back({type.name, "nothing", "",
+                                 format_text("no override for {} and no handler",
+                                             explanation.implementation->schema.name)});
+  }
+  for (const int32_t index : {chain.first_override, chain.first_handler}) {
+    if (index < 0) continue;
+    const Explanation::Handling handling =
+        handling_by(chain.candidates[static_cast<size_t>(index)]);
+    explanation.steps.push_back({type.name, handling.what, handling.provider, ""});
+    if (!explanation.handling) explanation.handling = handling;
+  }
+}
+
+// Adds all candidates of a plan; the first one handles the call unless it declines then.
+void explain_plan(const Plan& plan, const std::vector<Rejection>& rejections,
+                  Explanation& explanation) {
+  const auto add_step = [&](const TensorType& type, const std::string& reason) {
+    explanation.steps.push_back({type.name, "nothing", "", reason});
+  };
+  for (const TensorType* type : plan.types) {
+    bool rejected = false;
+    for (const Rejection& rejection : rejections) {
+      if (rejection.type != type) continue;
+      add_step(*type, rejection.text);
+      rejected = true;
+    }
+    if (!type->dispatches()) {
+      add_step(*type, "it has neither handler, override nor fallback");
+      continue;
+    }
+    for (const DispatchChain& chain : plan.chains) {
+      if (chain.type == type) explain_chain(chain, rejected, explanation);
+    }
+  }
+  if (plan.fallbacks.empty()) return;
+  // The first one only: the op that it calls is explained on its own.
+  const TensorType& type = *plan.fallbacks.front();
+  const std::string what = format_text("fallback {}", fallback_text(type.fallback()));
+  explanation.steps.push_back({type.name, what, type.provider, ""});
+  if (!explanation.handling)
+    explanation.handling = {format_text("{} of {}", what, type.name), type.provider};
+}
+
+// Explains a call that goes by its plan, and refuses what the plan or an own signature refuses.
+void explain_planned(const Plan& plan, const std::vector<Rejection>& rejections,
+                     Explanation& explanation) {
+  explain_plan(plan, rejections, explanation);
+  check_plan(plan, *explanation.implementation, explanation.arguments);
+  if (!explanation.handling) throw_declined(*explanation.implementation, plan);
+  const Candidate* const candidate = explanation.handling->entry;
+  if (candidate == nullptr) return;
+  const Override& entry = *candidate->entry;
+  explanation.suggestion =
+      format_text("call it as override {} takes it, {}; or give that a wider signature",
+                  entry.key(), entry.schema.text);
+  tenon_value own[kMaxParameters];
+  bind_signature(*candidate, *explanation.implementation, explanation.arguments, own);
+  explanation.suggestion.clear();
+}
+
 }  // namespace
 
-void check_signature(const Candidate& candidate, const Implementation& implementation,
-                     const tenon_value* arguments) {
-  tenon_value own[kMaxParameters];
-  bind_signature(candidate, implementation, arguments, own);
+void explain_typed(Explanation& explanation) {
+  const Implementation& implementation = *explanation.implementation;
+  if (explanation.operands.count() > 0 && asks_types(implementation)) {
+    std::vector<Rejection> rejections;
+    explanation.suggestion = "register an override for exactly these types";
+    explanation.plan =
+        make_plan(explanation.types, implementation, explanation.operands, &rejections);
+    explanation.suggestion.clear();
+    return explain_planned(*explanation.plan, rejections, explanation);
+  }
+  const char* const why =
+      explanation.overridable() ? "types are disabled here" : "the op is not overridable";
+  for (const TensorType* type : explanation.operands)
+    explanation.steps.push_back({type->name, "nothing", "", why});
+  if (has_foreign(implementation, explanation.arguments))
+    throw_foreign(implementation, explanation.arguments);
+  explanation.handling = {"kernel", implementation.provider, true};
 }
 
 tenon_status run_typed(Call& call) noexcept {
@@ -328,10 +415,10 @@ tenon_status run_typed(Call& call) noexcept {
   call.flags = call_flags(implementation, carried.flags);
   if (implementation.result_count > 0) [[likely]]
     return run_plan(*plan, call, carried.hidden);
-  tenon_value answer{};  // whether a candidate did
-  Call asked = call;
-  asked.results = &answer;
-  return run_plan(*plan, asked, carried.hidden);
+  tenon_value handled{};  // not_implemented: every candidate has declined
+  Call with_result = call;
+  with_result.results = &handled;
+  return run_plan(*plan, with_result, carried.hidden);
 }
 
 void call_override(const Override& entry, std::span<const tenon_value> positional,
@@ -383,9 +470,9 @@ tenon_status call_parent(const tenon_call* view, const tenon_value* arguments, t
   while (found != nullptr && &found->view != view) found = found->outer;
   if (found == nullptr) [[unlikely]] {
     return guarded(error, [] {
-      throw Error(
-          TENON_ERROR_RUNTIME,
-          "call_parent: the call is not running on this thread; use it only inside its handler");
+      throw Error(TENON_ERROR_RUNTIME,
+                  "call_parent: the call is not running on this thread; use it only inside its "
+                  "handler");
     });
   }
   const CallFrame& running = *found;

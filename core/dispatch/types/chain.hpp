@@ -16,8 +16,5 @@ tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, t
 void call_override(const Override& entry, std::span<const tenon_value> positional,
                    std::span<const tenon_string> keywords,
                    std::span<const tenon_value> keyword_values, tenon_value* results);
-// Refuses, with a TypeError, what the own signature of an override does not take.
-void check_signature(const Candidate& candidate, const Implementation& implementation,
-                     const tenon_value* arguments);
 
 }  // namespace tenon::core

@@ -52,7 +52,7 @@ PayloadRef make_described(const TensorType& owner, std::string_view attributes) 
   return payload;
 }
 
-// What makes the object again, beside its tensors.
+// The text that makes the object again, beside its tensors.
 std::string restore_text(const TensorType& type, const Tensor& tensor) {
   const TensorType* owner = type.payload_owner;
   Payload* payload = tensor.payload();

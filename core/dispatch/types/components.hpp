@@ -10,13 +10,13 @@
 
 namespace tenon::core {
 
-// What a file keeps of a tensor: its data under its name, where it has data, and each component of
-// its type's payload as "name.component"; both for components in turn. In its metadata "tensor type
-// of NAME" is the type of those that are not plain, "attributes of NAME" those of its payload, and
-// "restore NAME" what makes the object again: dtype, shape, components, plugin, and attributes.
+// Contents of a file for a tensor: its data under its name, where it has data, and each component
+// of its type's payload as "name.component"; both for components in turn. In its metadata "tensor
+// type of NAME" is the type of those that are not plain, "attributes of NAME" those of its payload,
+// and "restore NAME" what makes the object again: dtype, shape, components, plugin, and attributes.
 struct StoredTensors {
   std::vector<NamedTensor> tensors;
-  std::vector<NamedTensor> described;  // those with attributes in the metadata
+  std::vector<NamedTensor> described;  // with attributes in the metadata
   FileMetadata metadata;
 
   // For a module, which has the objects that its state is loaded into. Throws TypeError for a

@@ -53,7 +53,7 @@ TensorRef to_plain(Tensor& tensor) {
 
 namespace {
 
-// What is changed in place through a conversion must be what the operand holds, and the operand
+// A change in place through a conversion must reach what the operand holds, and the operand
 // must have no history that would not see it.
 void check_changed_through(const Implementation& implementation, const Tensor& operand,
                            const Tensor& plain) {
@@ -137,14 +137,13 @@ TensorRef wrap(const TensorType& type, const TensorType& converter, Tensor& plai
 
 void wrap_results(const TensorType& type, const Call& call, const ConvertedArguments& converted,
                   tenon_value* results) {
-  const TensorType* converter = &type;
-  while (converter != nullptr && converter->descriptor.from_tensor == nullptr &&
-         !converter->keeps_one_tensor())
-    converter = converter->parent;
+  const TensorType* converter = type.nearest([](const TensorType& level) {
+    return level.descriptor.from_tensor != nullptr || level.keeps_one_tensor();
+  });
   if (converter == nullptr) return;
   for_each_result(call.implementation, results, [&](Tensor*& tensor) {
     if (tensor == nullptr || tensor->typed()) return;
-    // What was changed in place comes back as the operand that holds it.
+    // A tensor that was changed in place comes back as the operand that holds it.
     if (Tensor* operand = converted.operand_of(tensor)) {
       put(tensor, TensorRef(operand));
       return;

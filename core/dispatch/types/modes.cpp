@@ -10,6 +10,7 @@
 #include "core/base/text.hpp"
 #include "core/dispatch/binding/call_frame.hpp"
 #include "core/dispatch/call/call.hpp"
+#include "core/dispatch/call/explanation.hpp"
 #include "core/dispatch/call/kernel.hpp"
 #include "core/dispatch/call/result_check.hpp"
 #include "core/dispatch/call/trace.hpp"
@@ -32,7 +33,7 @@ bool unlink(const ModeEntry& mode) {
 }
 
 class ModeSuspension;
-// Of the handlers that are running.
+// The innermost suspension of this thread; null: no handler of a mode runs.
 constinit thread_local const ModeSuspension* innermost = nullptr;
 
 // While a mode's handler runs, that mode and those inside of it are inactive.
@@ -87,7 +88,8 @@ void sweep(bool below) {
 tenon_status ask_mode(ModeEntry& mode, CallFrame& frame) noexcept {
   const Call& call = frame.call;
   const Implementation& implementation = call.implementation;
-  // Of an op without results the first place says whether the mode answered, see ask_modes.
+  // For an op without results the first place says whether the mode handled the call, see
+  // ask_modes.
   const uint32_t places = std::max<uint32_t>(implementation.result_count, 1);
   for (uint32_t r = 0; r < places; ++r) call.results[r] = tenon_value{};
   WrittenCall written;
@@ -105,11 +107,11 @@ tenon_status ask_mode(ModeEntry& mode, CallFrame& frame) noexcept {
   return status;
 }
 
-// Asks the modes of a level, innermost first; false when none of them answers.
+// Asks the modes of a level, innermost first; false when none of them handles the call.
 bool ask_modes(Call call, std::span<const uint32_t> types, bool below,
                tenon_status& status) noexcept {
-  tenon_value answer{};  // of an op without results: whether a mode did
-  if (call.implementation.result_count == 0) call.results = &answer;
+  tenon_value handled{};  // for an op without results
+  if (call.implementation.result_count == 0) call.results = &handled;
   for (ModeEntry* mode = stack(below); mode != nullptr;) {
     ModeEntry* outer = mode->outer;
     if (!mode->left.load()) {
@@ -182,13 +184,37 @@ tenon_status run_modes(Call& call) noexcept {
     if (ask_modes(call, types, false, status)) return status;
   }
   if (typed) return next<LayerId::mode>(call);
-  // What the implementation calls is its own affair.
+  // Calls made by the implementation do not reach the mode.
   const ModesOffGuard off;
   return next<LayerId::mode>(call);
 }
 
+void explain_modes(Explanation& explanation) {
+  const auto active = [](const ModeEntry* mode) {
+    std::vector<std::string> names;
+    for (; mode != nullptr; mode = mode->outer) {
+      if (!mode->left.load()) names.push_back(mode->name);
+    }
+    return names;
+  };
+  const auto add_step = [&](const std::string& mode, const std::string& reason) {
+    explanation.steps.push_back({"", format_text("mode {}", mode), "", reason});
+  };
+  explanation.modes_below = active(thread_state.mode_below);
+  std::vector<std::string> above = active(thread_state.mode);
+  if (thread_state.modes_disabled) {
+    for (const std::string& mode : above)
+      add_step(mode, format_text("mode {} is disabled here", mode));
+    return;
+  }
+  explanation.modes = std::move(above);
+  if (!explanation.overridable() || explanation.modes.empty()) return;
+  for (const std::string& mode : explanation.modes) add_step(mode, "");
+  explanation.first_mode = explanation.steps.front().what;
+}
+
 tenon_status run_modes_below(Call& call) noexcept {
-  // No kernel runs for a composite: the ops that it calls are asked about.
+  // No kernel runs for a composite: modes see the ops that it calls.
   if (call.implementation.composite) return next<LayerId::mode_below>(call);
   sweep(true);
   tenon_context own{

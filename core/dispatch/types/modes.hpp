@@ -1,4 +1,4 @@
-// Modes: handlers that are active in a scope of one thread and asked for every op.
+// Modes: handlers that are active in a scope of one thread and called for every op.
 #pragma once
 
 #include <atomic>

@@ -40,17 +40,18 @@ class OperandTypes {
   std::vector<const TensorType*> many_;  // all of them, where they are more
 };
 
-// What a call's operands carry.
+// Flags that a call's operands carry.
 struct Carried {
   uint32_t flags = 0;
   uint32_t hidden = 0;  // by components only
 };
 
 OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments);
-// The same, and what they carry once typed ones are up to date with their components. Throws.
+// Gathers their types and the flags that they carry once typed ones are up to date with their
+// components. Throws.
 OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments,
                           Carried& carried);
-// Those of them that dispatch, by id.
+// Types of the operands that dispatch, by id.
 std::vector<uint32_t> dispatching_types(const Call& call);
 // Whether a call of the op asks types at all, now.
 inline bool asks_types(const Implementation& implementation) {

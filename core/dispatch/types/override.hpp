@@ -1,4 +1,4 @@
-// An override: what answers calls of one op with operands of certain types.
+// An override: an implementation that handles calls of one op with operands of certain types.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ struct Override {
   std::string doc;
   PluginCode* code = nullptr;  // of its functions; null: of the program itself
   std::atomic<bool> withdrawn{
-      false};     // its plugin was unloaded: it still answers for objects of that plugin's types
+      false};     // its plugin was unloaded: it still handles objects of that plugin's types
   Schema schema;  // its own signature
   std::vector<const TensorType*> types;
   std::vector<const TensorType*> accepts;
@@ -35,13 +35,13 @@ struct Override {
 
   std::string key() const;  // "add[ScalarTensor, Other]"
   bool enabled() const { return switched_off.load(std::memory_order_relaxed) == 0; }
-  // Rules for plain tensors: it answers no calls.
+  // Rules for plain tensors: it handles no calls.
   bool is_gradient_override() const {
     return descriptor.rules != nullptr && has_rules_alone(*descriptor.rules);
   }
   // Steps from the type to the nearest that is accepted; -1 when none is.
   int distance(const TensorType& type) const;
-  // The same of a plain Tensor.
+  // Steps from a plain Tensor.
   int distance_of_plain() const;
   bool for_type(const TensorType& type) const;
 };
@@ -53,7 +53,7 @@ struct OverrideBinding {
 };
 // Throws ValueError when the signatures cannot be matched.
 OverrideBinding bind_override(const Schema& own, const Schema& op);
-// What an override leaves out of the op's signature, or adds to it, for listings.
+// Parameters that an override leaves out of the op's signature, or adds to it, for listings.
 std::vector<std::string> signature_differences(const Schema& own, const Schema& op,
                                                const OverrideBinding& binding);
 

@@ -70,7 +70,7 @@ void retype_results(const TensorType& type, const Implementation& implementation
   bool looked = type.payload_owner == nullptr;
   const auto retype = [&](Tensor*& tensor) {
     if (tensor == nullptr || (tensor->typed() && tensor->view.type == type.id)) return;
-    // What is held elsewhere is an operand: one that was changed in place stays what it is.
+    // A tensor with other holders is an operand: one that was changed in place stays what it is.
     if (tensor->references.load(std::memory_order_relaxed) != 1) {
       if (implementation.mutates || implementation.out_parameter >= 0) return;
       put(tensor, higher_areas.share_with_history(*tensor));

@@ -24,7 +24,7 @@ DispatchChain make_chain(const Implementation& implementation,
         entries, *level, {list, types.plain}, rejections == nullptr ? PassOver() : note);
     if (best.size() > 1) {
       const Ambiguity ambiguity{best[0], best[1], {list.begin(), list.end()}, types.plain};
-      // What has a nearer answer is asked by call_parent only, and passed over.
+      // Only call_parent gets to overrides after a nearer candidate: they are passed over.
       if (chain.first_override < 0 && chain.first_handler < 0)
         throw Error(TENON_ERROR_TYPE, ambiguity.text());
       if (rejections != nullptr) rejections->push_back({level, ambiguity.text()});

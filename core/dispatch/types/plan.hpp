@@ -1,4 +1,4 @@
-// Who may answer a call with typed operands, and in which order.
+// Plans: the overrides and handlers that may handle a call with typed operands, in their order.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tenon::core {
 
-// An override or a handler that may answer. DefaultHandler: that of subclasses of Tensor.
+// An override or a handler that may handle a call. DefaultHandler: that of subclasses of Tensor.
 struct Candidate {
   enum class Kind : uint8_t { Override, Handler, DefaultHandler };
   Kind kind = Kind::DefaultHandler;
@@ -57,7 +57,7 @@ Plan make_plan(const TypeTable& table, const Implementation& implementation,
 DispatchChain make_chain(const Implementation& implementation,
                          const std::vector<const Override*>& entries, const TensorType& type,
                          const OperandTypes& types, std::vector<Rejection>* rejections = nullptr);
-// Refuses, with a TypeError, operands that no candidate is asked about.
+// Refuses, with a TypeError, operands without a candidate.
 void check_plan(const Plan& plan, const Implementation& implementation,
                 const tenon_value* arguments);
 // The TypeError of a call that every candidate has declined.

@@ -1,4 +1,4 @@
-// Where plans are kept: a slot by hash in front, a map behind it.
+// Storage of plans: a slot by hash first, then a map.
 #include "core/dispatch/types/plan_cache.hpp"
 
 #include <utility>

@@ -23,9 +23,9 @@ class PlanCache {
   PlanCache(const PlanCache&) = delete;
   PlanCache& operator=(const PlanCache&) = delete;
 
-  // What make_plan gives, valid as long as the cache: found again without a lock, made again when
-  // the table has changed. Loads overrides that other plugins provide for the types. Throws as
-  // make_plan does; the failure is not kept. Any thread.
+  // The plan that make_plan gives, valid as long as the cache: found again without a lock, made
+  // again when the table has changed. Loads overrides that other plugins provide for the types.
+  // Throws as make_plan does; the failure is not kept. Any thread.
   [[gnu::always_inline]] const Plan& find(const Implementation& implementation,
                                           const OperandTypes& types) {
     const size_t slot = slot_of(implementation, types.list(), types.plain);

@@ -27,13 +27,13 @@ bool dominates(const Override& a, const std::vector<int>& a_steps, const Overrid
   return better;
 }
 
-// Those of which nothing can be said before a call: what a pair accepts in more ways than this.
+// Pairs that accept more types than this are not searched: nothing is said of them before a call.
 constexpr size_t kMostCandidates = 16;
-// And what only larger sets of types than so many can show; lists take any number of types.
+// Sets of types that are tried for one pair at most; lists take any number of types.
 constexpr size_t kMostSets = 4096;
 
 // The search for one pair. Types that neither of the two names need no look: they are as far from
-// what both accept as the nearest type that is named, plus the same steps.
+// accepted by both as the nearest type that is named, plus the same steps.
 class PairSearch {
  public:
   PairSearch(std::span<const Override* const> entries, const Override& a, const Override& b)
@@ -89,7 +89,7 @@ class PairSearch {
     return fits(a_, operands, steps_) && fits(b_, operands, steps_);
   }
 
-  // As a call goes up the lines of its operands, until something of a line answers.
+  // As a call goes up the lines of its operands, until something of a line handles it.
   bool undecided() const {
     const TypeSet operands{chosen_, plain_};
     const auto has = [](const std::vector<const Override*>& list, const Override& entry) {
@@ -184,7 +184,7 @@ std::string Ambiguity::text() const {
 std::vector<Ambiguity> find_ambiguities(std::span<const Override* const> entries,
                                         std::span<const Override* const> added) {
   const std::unordered_set<const Override*> added_set(added.begin(), added.end());
-  // Without a type in common two are never asked about the same turn.
+  // Without a type in common two never compete in one call.
   std::unordered_map<const TensorType*, std::vector<size_t>> places;
   std::set<std::pair<size_t, size_t>> pairs;
   for (size_t i = 0; i < entries.size(); ++i) {

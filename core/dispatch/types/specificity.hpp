@@ -23,9 +23,9 @@ struct TypeSet {
 bool fits(const Override& entry, const TypeSet& operands, std::vector<int>& steps,
           std::string* why = nullptr);
 
-// Of the overrides for `level` that apply, those that no other one is more specific than: none, the
-// one that answers, or several, between which nothing decides. `pass_over` is called for those that
-// do not apply, with the reason.
+// Returns the overrides for `level` that apply and that no other one is more specific than: none,
+// one, or several, between which nothing decides. `pass_over` is called for those that do not
+// apply, with the reason.
 using PassOver = std::function<void(const Override& entry, const std::string& why)>;
 std::vector<const Override*> most_specific(std::span<const Override* const> entries,
                                            const TensorType& level, const TypeSet& operands,

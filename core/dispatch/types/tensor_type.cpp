@@ -1,4 +1,4 @@
-// What a tensor type inherits, and what a config changes of it.
+// Properties that a tensor type inherits, or that a config changes.
 #include "core/dispatch/types/tensor_type.hpp"
 
 #include "core/base/error.hpp"
@@ -49,9 +49,8 @@ bool TensorType::falls_back_for(std::string_view op) const {
 }
 
 bool TensorType::has_handler() const {
-  const TensorType* type = this;
-  while (type != nullptr && type->descriptor.handler == nullptr) type = type->parent;
-  return type != nullptr;
+  return nearest([](const TensorType& type) { return type.descriptor.handler != nullptr; }) !=
+         nullptr;
 }
 
 Tensor*& TensorType::component(Payload& payload, int64_t index) const {
@@ -62,10 +61,9 @@ Tensor*& TensorType::component(Payload& payload, int64_t index) const {
 }
 
 const TensorType* TensorType::converter() const {
-  const TensorType* type = this;
-  while (type != nullptr && type->descriptor.to_tensor == nullptr && !type->keeps_one_tensor())
-    type = type->parent;
-  return type;
+  return nearest([](const TensorType& type) {
+    return type.descriptor.to_tensor != nullptr || type.keeps_one_tensor();
+  });
 }
 
 const TensorType* component_owner(const Tensor& tensor) {
@@ -75,18 +73,20 @@ const TensorType* component_owner(const Tensor& tensor) {
   return owner.descriptor.component_count > 0 ? &owner : nullptr;
 }
 
+const TensorType* TensorType::gradient_projector() const {
+  return nearest(
+      [](const TensorType& type) { return type.descriptor.project_gradient != nullptr; });
+}
+
 bool TensorType::has_gradients() const {
-  const TensorType* type = this;
-  while (type != nullptr && type->descriptor.project_gradient == nullptr) type = type->parent;
-  return type != nullptr || is_tensor || converter() != nullptr;
+  return is_tensor || gradient_projector() != nullptr || converter() != nullptr;
 }
 
 bool TensorType::dispatches() const {
   if (is_tensor || has_handler() || fallback() != TENON_FALLBACK_DECLINE) return true;
-  const TensorType* type = this;
-  while (type != nullptr && !type->has_overrides.load(std::memory_order_relaxed))
-    type = type->parent;
-  return type != nullptr;
+  return nearest([](const TensorType& type) {
+           return type.has_overrides.load(std::memory_order_relaxed);
+         }) != nullptr;
 }
 
 }  // namespace tenon::core

@@ -11,9 +11,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/plugin_code.hpp"
-#include "core/dispatch/types/type_settings.hpp"
+#include "core/base/text.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/type.h"
 
@@ -21,6 +22,21 @@ namespace tenon::core {
 
 // "decline", "to_tensor", "unwrap_rewrap", "inherit"
 const char* fallback_text(int64_t fallback);
+
+// Settings of a config for a tensor type. Patterns are names of ops in which '*' stands for any
+// text.
+struct TypeSettings {
+  uint32_t fallback = TENON_FALLBACK_INHERIT;
+  std::vector<std::string> fallback_allow;  // ops that fall back; empty: all
+  std::vector<std::string> fallback_deny;   // ops that do not, allowed or not
+  std::vector<std::string> covers;          // the ops that it is meant for; empty: all
+
+  bool covers_op(std::string_view op) const { return covers.empty() || any_matches(covers, op); }
+  bool lets_fall_back(std::string_view op) const {
+    return (fallback_allow.empty() || any_matches(fallback_allow, op)) &&
+           !any_matches(fallback_deny, op);
+  }
+};
 
 // Published types never change, except for what a config decides; they live as long as the process,
 // and keep their plugin's code: objects name them by id.
@@ -41,10 +57,15 @@ struct TensorType {
 
   // Tensor itself, in whichever table.
   bool is_plain() const { return is_tensor && parent == nullptr; }
-  bool is(const TensorType& other) const {
+  // The nearest type in its line of descent, itself first, that has(type); null when none has.
+  template <class Has>
+  const TensorType* nearest(Has&& has) const {
     const TensorType* type = this;
-    while (type != nullptr && type != &other) type = type->parent;
-    return type != nullptr;
+    while (type != nullptr && !has(*type)) type = type->parent;
+    return type;
+  }
+  bool is(const TensorType& other) const {
+    return nearest([&](const TensorType& type) { return &type == &other; }) != nullptr;
   }
   // Steps up to the ancestor; -1 when it is none.
   int distance(const TensorType& ancestor) const;
@@ -58,12 +79,15 @@ struct TensorType {
   bool has_handler() const;  // its own or an inherited one, that of Tensor not counted
   // Whether its payload holds one tensor that it stands for, so that conversions need no code.
   bool keeps_one_tensor() const { return !is_tensor && descriptor.component_count == 1; }
-  // Where a payload of this type keeps one of its tensors. Throws when the plugin does not say.
+  // The place where a payload of this type keeps one of its tensors. Throws when the plugin does
+  // not say.
   Tensor*& component(Payload& payload, int64_t index) const;
   // The nearest in its line that says how to convert to Tensor; null when none does.
   const TensorType* converter() const;
+  // The nearest in its line that projects gradients; null when none does.
+  const TensorType* gradient_projector() const;
   bool has_gradients() const;  // whether tensors of it may require grad
-  // Whether calls ask it at all; others are to ops what any foreign object is.
+  // Whether calls ask it at all; to ops, objects of other types are foreign objects.
   bool dispatches() const;
 };
 
@@ -74,5 +98,14 @@ using PayloadRef = std::unique_ptr<Payload, PayloadRelease>;
 
 // The type whose component tensors the tensor's payload has; null when it has none.
 const TensorType* component_owner(const Tensor& tensor);
+// Calls visit(component, index) with every component tensor that is there.
+template <class Visit>
+void for_each_component(const Tensor& tensor, Visit&& visit) {
+  const TensorType* owner = component_owner(tensor);
+  if (owner == nullptr) return;
+  for (int64_t i = 0; i < owner->descriptor.component_count; ++i) {
+    if (Tensor* component = owner->component(*tensor.payload(), i)) visit(*component, i);
+  }
+}
 
 }  // namespace tenon::core

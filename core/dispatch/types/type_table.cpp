@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_set>
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/types/specificity.hpp"
-#include "core/dispatch/types/type_registration.hpp"
 
 namespace tenon::core {
 
@@ -54,57 +52,6 @@ const TensorType& TypeTable::require(std::string_view name) const {
   throw Error(TENON_ERROR_VALUE, "no tensor type is named {}", quote(name));
 }
 
-namespace {
-
-struct ComponentPlace {
-  std::string name;
-  int64_t offset;
-  bool operator==(const ComponentPlace& other) const = default;
-};
-std::string layout_text(int64_t bytes, int64_t alignment, uint32_t fingerprint,
-                        const std::vector<ComponentPlace>& components) {
-  std::string text = format_text("{} bytes", bytes);
-  if (alignment != 0) text += format_text(" aligned to {}", alignment);
-  if (fingerprint != 0) text += format_text(", members of fingerprint {}", fingerprint);
-  std::vector<std::string> places;
-  places.reserve(components.size());
-  for (const ComponentPlace& place : components)
-    places.push_back(format_text("{} at {}", place.name, place.offset));
-  return text + (places.empty() ? "" : format_text(", components {}", join(places, ", ")));
-}
-
-}  // namespace
-
-void TypeTable::check_layout(const TensorType& type, const tenon_payload_layout& layout) const {
-  const tenon_type_descriptor& own = type.descriptor;
-  if (layout.payload_size == 0) return;  // the caller reads none
-  std::vector<ComponentPlace> theirs, ours;
-  for (int64_t i = 0; i < layout.component_count; ++i)
-    theirs.push_back({layout.components[i], layout.component_offsets[i]});
-  if (own.payload_size > 0) {
-    const PayloadRef probe(make_payload(type.id, own.payload_size));
-    for (int64_t i = 0; i < own.component_count; ++i) {
-      const auto* place = reinterpret_cast<const char*>(own.component(probe->data(), i));
-      ours.push_back({own.components[i],
-                      place == nullptr ? -1 : place - static_cast<const char*>(probe->data())});
-    }
-  }
-  const auto differ = [](int64_t a, int64_t b) { return a != 0 && b != 0 && a != b; };
-  if (own.payload_size == layout.payload_size &&
-      !differ(own.payload_alignment, layout.payload_alignment) &&
-      !differ(own.payload_fingerprint, layout.fingerprint) && ours == theirs)
-    return;
-  const std::string user =
-      layout.user == nullptr ? "the application" : format_text("plugin '{}'", layout.user);
-  throw Error(
-      TENON_ERROR_TYPE,
-      "type {} has two layouts: in plugin '{}' {}; in {} {}; build both with the same definition "
-      "of its struct",
-      type.name, type.provider,
-      layout_text(own.payload_size, own.payload_alignment, own.payload_fingerprint, ours), user,
-      layout_text(layout.payload_size, layout.payload_alignment, layout.fingerprint, theirs));
-}
-
 void TypeTable::set_finder(std::function<void(std::string_view)> finder) {
   finder_ = std::move(finder);
 }
@@ -122,48 +69,6 @@ void TypeTable::set_completer(std::function<bool(std::string_view)> completer) {
 }
 
 void TypeTable::set_preference(Preference preference) { preference_ = std::move(preference); }
-
-namespace {
-
-// Each type after its parent; types that descend from themselves follow none.
-std::vector<const tenon_type_descriptor*> parents_first(
-    std::span<const tenon_type_descriptor* const> types) {
-  std::unordered_map<std::string_view, const tenon_type_descriptor*> by_name;
-  for (const tenon_type_descriptor* type : types) {
-    if (type->name != nullptr) by_name.emplace(type->name, type);
-  }
-  const auto parent_of = [&](const tenon_type_descriptor* type) -> const tenon_type_descriptor* {
-    if (type->parent == nullptr) return nullptr;
-    const auto found = by_name.find(type->parent);
-    return found == by_name.end() ? nullptr : found->second;
-  };
-  std::vector<const tenon_type_descriptor*> ordered, lineage;
-  std::unordered_set<const tenon_type_descriptor*> placed;
-  for (const tenon_type_descriptor* type : types) {
-    lineage.clear();
-    for (; type != nullptr && placed.insert(type).second; type = parent_of(type))
-      lineage.push_back(type);
-    ordered.insert(ordered.end(), lineage.rbegin(), lineage.rend());
-  }
-  return ordered;
-}
-
-}  // namespace
-
-TypeTable::Prepared TypeTable::prepare(const std::string& provider,
-                                       std::span<const tenon_type_descriptor* const> types,
-                                       std::span<const tenon_override_descriptor* const> overrides,
-                                       const OpOf& op_of, const RegistrationPolicy& policy,
-                                       Place place) const {
-  const std::lock_guard lock(mutex_);
-  if (types_.size() + types.size() > kChunk * kChunks)
-    throw Error(TENON_ERROR_VALUE, "there are too many tensor types");
-  TypeRegistration registration(*this, provider, op_of, place);
-  for (const tenon_type_descriptor* type : parents_first(types))
-    registration.add_type(*type, types);
-  for (const tenon_override_descriptor* entry : overrides) registration.add_override(*entry);
-  return registration.finish(policy);
-}
 
 // Without those that another provider is preferred to.
 TypeTable::Entries TypeTable::ranked(Entries entries) const {
@@ -314,7 +219,7 @@ void TypeTable::switch_on(const Override& entry) {
   note_switch(entry);
 }
 
-// A type whose overrides are all off is asked as little as one that has none.
+// A type whose overrides are all off is passed over like one that has none.
 void TypeTable::note_switch(const Override& changed) {
   const std::lock_guard lock(mutex_);
   refresh_has_overrides(changed.types);

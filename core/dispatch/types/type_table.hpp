@@ -17,7 +17,6 @@
 #include "core/base/fork.hpp"
 #include "core/dispatch/types/override.hpp"
 #include "core/dispatch/types/tensor_type.hpp"
-#include "core/dispatch/types/type_settings.hpp"
 #include "tenon/abi/type.h"
 
 namespace tenon::core {
@@ -41,7 +40,7 @@ class TypeTable {
   const TensorType& tensor() const { return at(0); }
   // Null when there is none.
   const TensorType* find(std::string_view name) const;
-  // The same for any id; throws ValueError when it is not registered.
+  // The type of any id; throws ValueError when it is not registered.
   const TensorType& checked(uint32_t id) const;
   // Loads the plugin that declares the type when need be; throws ValueError when none does.
   const TensorType& require(std::string_view name) const;
@@ -57,8 +56,8 @@ class TypeTable {
       std::function<std::string(const Override& entry, const std::string& a, const std::string& b)>;
   void set_preference(Preference preference);
 
-  // What a plugin registers: prepare refuses all of it or changes nothing, commit cannot fail. The
-  // caller holds one lock over both. `op_of` finds an op; its schema is empty when there is
+  // Registration of a plugin: prepare checks everything and changes nothing, commit cannot fail.
+  // The caller holds one lock over both. `op_of` finds an op; its schema is empty when there is
   // none.
   struct Prepared {
     std::vector<std::unique_ptr<TensorType>> types;
@@ -74,12 +73,12 @@ class TypeTable {
   };
   using OpOf = std::function<OpSource(std::string_view op)>;
   struct RegistrationPolicy {
-    bool strict = false;  // what would be a warning is refused
+    bool strict = false;  // warnings become errors
     bool glue = false;    // may override other plugins' ops for other plugins' types
     // Whether another plugin, which is not loaded yet, declares the override.
     std::function<bool(const std::string& key)> declared;
   };
-  // Where the functions are, and which code of the same plugin this takes the place of.
+  // The code that the functions are in, and the code of the same plugin that it takes the place of.
   struct Place {
     PluginCode* code = nullptr;
     const PluginCode* replaced = nullptr;
@@ -89,7 +88,7 @@ class TypeTable {
                    const RegistrationPolicy& policy, Place place) const;
   // In one step: what is of `replaced` is found no more.
   void commit(Prepared prepared, const PluginCode* replaced = nullptr);
-  // Types of this code are found by name no more and its overrides are asked no more, but for objects
+  // Types of this code are found by name no more and its overrides run no more, but for objects
   // of these types, which continue as they were. Both stay: ids and handles name them.
   void withdraw(const PluginCode& code);
   // Plugins that derive types from those of this code, or override ops for them. Sorted.
@@ -121,7 +120,7 @@ class TypeTable {
   void note_change() { generation_.fetch_add(1, std::memory_order_acq_rel); }
 
  private:
-  friend class TypeRegistration;
+  friend class TypeCheck;
   static constexpr size_t kChunk = 1024;
   static constexpr size_t kChunks = 64;
   using Chunk = std::array<const TensorType*, kChunk>;
@@ -147,7 +146,7 @@ class TypeTable {
   mutable std::mutex mutex_;
   const HeldAcrossFork held_{mutex_};
   std::function<void(std::string_view)> finder_;
-  std::function<bool(std::string_view)> completer_;  // false: to be asked again
+  std::function<bool(std::string_view)> completer_;  // false: to be called again
   Preference preference_;
 };
 

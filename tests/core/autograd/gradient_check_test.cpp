@@ -29,7 +29,7 @@ NodeRef node_of(const Tensor& output) {
 
 std::string refusal(Node& node, const std::vector<TensorRef>& answer) {
   try {
-    check_answer(node, answer);
+    check_gradients(node, answer);
   } catch (const Error& error) {
     return error.message;
   }

@@ -1,8 +1,7 @@
 // Which calls leave a node, where it leads, and what cannot be recorded.
-#include "core/autograd/record/record.hpp"
-
 #include "core/autograd/engine/engine.hpp"
 #include "core/autograd/graph/op_node.hpp"
+#include "core/autograd/record/tracked.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "tests/core/autograd/support.hpp"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <random>
 
-#include "core/dispatch/call/shapes.hpp"
 #include "core/dispatch/call/trace.hpp"
+#include "core/kernel/shapes.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

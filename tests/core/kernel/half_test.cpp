@@ -1,7 +1,5 @@
-// Which ops take f16 and bf16 as they are; what becomes of the others is tested with the shipped
-// plugins, in tests/plugins/half_test.cpp.
-#include "core/dispatch/call/half.hpp"
-
+// Ops that take f16 and bf16 as they are; the others are tested with the shipped plugins, in
+// tests/plugins/half_test.cpp.
 #include "core/dispatch/table/op.hpp"
 #include "tests/core/dispatch/support.hpp"
 
@@ -22,7 +20,7 @@ bool takes(const char* schema, uint32_t flags = 0,
 
 }  // namespace
 
-TEST_SUITE("dispatch/half") {
+TEST_SUITE("kernel/half") {
   TEST_CASE("views, composites and ops of any dtype take f16 and bf16, kernels do not") {
     CHECK_FALSE(takes("x(Tensor input) -> Tensor"));
     CHECK_FALSE(takes("x_(Tensor(a!) input) -> Tensor(a!)"));

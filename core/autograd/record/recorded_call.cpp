@@ -1,46 +1,36 @@
-// Recorded calls: run, then leave a node that can take the gradient back; and carry tangents
-// forward.
-#include "core/autograd/record/record.hpp"
-
+// Calls that are recorded in the general way: any number of results, lists, changes in place,
+// Functions, tangents. See record_fast.cpp for the words.
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
-
-#include <boost/container/small_vector.hpp>
+#include <vector>
 
 #include "core/autograd/forward/dual.hpp"
 #include "core/autograd/forward/tangents.hpp"
 #include "core/autograd/graph/error_node.hpp"
-#include "core/autograd/graph/history.hpp"
 #include "core/autograd/graph/op_node.hpp"
+#include "core/autograd/record/function_inputs.hpp"
 #include "core/autograd/record/inplace.hpp"
+#include "core/autograd/record/tracked.hpp"
 #include "core/base/error.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/dispatch/binding/value.hpp"
-#include "core/dispatch/call/call.hpp"
-#include "core/dispatch/call/operands.hpp"
+#include "core/dispatch/call/aliasing.hpp"
+#include "core/dispatch/call/error_context.hpp"
 #include "core/dispatch/call/result_check.hpp"
-#include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/table/core_ops.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/tensor/copy.hpp"
-#include "core/tensor/dtype.hpp"
 
 namespace tenon::core {
 
 namespace {
 
-// Without an allocation where a call has the usual number of tensors.
-template <class T>
-using CallVector = boost::container::small_vector<T, 6>;
-
 std::string name_of(const Implementation& implementation) {
   return std::string(implementation.schema.short_name());
 }
 
-// The places of all results in order, as gradients arrive: a list has as many as it has tensors,
-// what is not a tensor has `absent`, which is null.
+// Collects the places of all results.
 void collect_results(const Implementation& implementation, tenon_value* results, Tensor** absent,
                      CallVector<Tensor**>& places) {
   for (uint32_t r = 0; r < implementation.result_count; ++r) {
@@ -55,100 +45,37 @@ void collect_results(const Implementation& implementation, tenon_value* results,
   }
 }
 
-// A Function's inputs as it sees them: without history. Knows which original each stands for.
-class DetachedInputs {
- public:
-  DetachedInputs(const Implementation& implementation, const tenon_value* arguments) {
-    size_t tensors = 0;
-    for_each_operand(implementation, arguments, [&](const Tensor*) { ++tensors; });
-    pairs_.reserve(tensors);
-    replaced_.set(implementation, arguments,
-                  [&](Tensor* tensor, uint32_t) { return detach(tensor); });
-  }
-  const tenon_value* values() const { return replaced_.values(); }
-  bool is_original(const Tensor* tensor) const {
-    for (const Pair& pair : pairs_) {
-      if (pair.original == tensor) return true;
-    }
-    return false;
-  }
-  // Null when the tensor is none of the aliases.
-  Tensor* original(const Tensor* tensor) const {
-    for (const Pair& pair : pairs_) {
-      if (pair.alias.get() == tensor) return pair.original;
-    }
-    return nullptr;
-  }
-  void restore(TensorRef& tensor) const {
-    if (Tensor* input = original(tensor.get())) tensor = TensorRef(input);
-  }
-
- private:
-  struct Pair {
-    TensorRef alias;
-    Tensor* original;
-  };
-  Tensor* detach(Tensor* tensor) {
-    // One operand in two places stays one tensor.
-    for (const Pair& pair : pairs_) {
-      if (pair.original == tensor) return pair.alias.get();
-    }
-    pairs_.push_back({core::detach(*tensor), tensor});
-    return pairs_.back().alias.get();
-  }
-  CallVector<Pair> pairs_;
-  ReplacedOperands replaced_;
-};
-
 // Whether a node may hold the tensor or another on its memory, with its history.
 bool may_be_saved(const Tensor& result) {
   return result.storage != nullptr && result.storage->saved.load(std::memory_order_relaxed);
 }
 
-bool differentiable_dtype(const Tensor* tensor) {
-  return tensor != nullptr && dtype_differentiable(tensor->view.dtype);
-}
-
-[[noreturn, gnu::cold]] void fail_not_implemented(const Implementation& implementation) {
-  throw Error(TENON_ERROR_NOT_IMPLEMENTED,
-              "[{}::backward] not implemented: autograd not implemented for op '{}' of plugin "
-              "'{}'; give it a backward, declare it composite, or call it under no_grad",
-              implementation.schema.name, implementation.schema.name, implementation.provider);
+// Whether the tensor is the operand, or a component of it.
+bool is_part(const Tensor& operand, const Tensor* tensor) {
+  bool found = &operand == tensor;
+  for_each_component(operand, [&](const Tensor& component, int64_t) {
+    found = found || is_part(component, tensor);
+  });
+  return found;
 }
 
 }  // namespace
 
-// Checks that come before anything runs.
-void check_recordable(const Implementation& implementation, const tenon_value* arguments) {
-  if (has_out(implementation, arguments)) {
-    throw Error(TENON_ERROR_RUNTIME,
-                "{}(): functions with out=... arguments don't support automatic differentiation, "
-                "but one of the arguments requires grad; omit 'out' or run under no_grad",
-                name_of(implementation));
-  }
-  if (!implementation.mutates) return;
-  const bool formula = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
-  const bool constant = (implementation.flags & TENON_OP_ZERO_GRADIENT) != 0;
-  const auto check = [&](Tensor* tensor, uint32_t parameter) {
-    check_inplace(*tensor, name_of(implementation).c_str());
-    // Raised before the data has changed.
-    if (!differentiable_dtype(tensor)) return;
-    if (!formula && !constant) fail_not_implemented(implementation);
-    const std::vector<int32_t>& aliases = implementation.result_alias;
-    if (has_history(*tensor) && std::find(aliases.begin(), aliases.end(),
-                                          static_cast<int32_t>(parameter)) == aliases.end()) {
-      throw Error(TENON_ERROR_RUNTIME,
-                  "{}(): changes '{}' in place, which requires grad, and does not return it: its "
-                  "new history would be lost. Run it under no_grad, or on a detached clone",
-                  name_of(implementation), implementation.schema.parameters[parameter].name);
-    }
-  };
-  for_each_mutated(implementation, arguments, check);
+void separate_from_inputs(const Implementation& implementation, const tenon_value* arguments,
+                          Tensor** place) {
+  bool is_input = false;
+  for_each_operand(implementation, arguments,
+                   [&](const Tensor* operand) { is_input |= is_part(*operand, *place); });
+  if (!is_input) return;
+  TensorRef alias = make_detached(**place);
+  set_view_base(*alias, **place);
+  put(*place, std::move(alias));
 }
 
 namespace {
 
-// Raised before anything has run.
+// Throws, before anything has run, where an operand of inference mode would be saved for a
+// gradient.
 void check_no_inference_saved(const Implementation& implementation, const tenon_value* arguments) {
   uint32_t needing = 0;
   uint32_t of_inference = 0;
@@ -164,92 +91,6 @@ void check_no_inference_saved(const Implementation& implementation, const tenon_
   }
 }
 
-// Whether it is the operand, or one that it is made of.
-bool is_part(const Tensor& operand, const Tensor* tensor) {
-  if (&operand == tensor) return true;
-  const TensorType* owner = component_owner(operand);
-  for (int64_t i = 0; owner != nullptr && i < owner->descriptor.component_count; ++i) {
-    const Tensor* part = owner->component(*operand.payload(), i);
-    if (part != nullptr && is_part(*part, tensor)) return true;
-  }
-  return false;
-}
-
-// A result that is one of the operands, unchanged, becomes another handle before it gets a
-// history.
-void separate_from_inputs(const Implementation& implementation, const tenon_value* arguments,
-                          Tensor** place) {
-  bool is_input = false;
-  for_each_operand(implementation, arguments,
-                   [&](const Tensor* operand) { is_input |= is_part(*operand, *place); });
-  if (!is_input) return;
-  TensorRef alias = make_detached(**place);
-  set_view_base(*alias, **place);
-  put(*place, std::move(alias));
-}
-
-// ---- the common call: one new tensor, no lists, nothing changed, not of a Function; no allocation
-// but the node ----
-
-[[gnu::noinline]] tenon_status record_fast(Call& call) noexcept {
-  const Implementation& implementation = call.implementation;
-  const tenon_value* const arguments = call.arguments;
-  tenon_value* const results = call.results;
-  tenon_status run_status = TENON_OK;
-  bool ran = false;
-  const tenon_status status = guarded(call.error, [&] {
-    if (has_out(implementation, arguments)) check_recordable(implementation, arguments);
-    uint32_t tensors = 0;
-    uint32_t needing = 0;
-    const uint32_t slots = implementation.slot_parameters;
-    for (uint32_t i = 0; i < slots; ++i) {
-      if (arguments[i].tag != TENON_VALUE_TENSOR) continue;
-      Tensor& tensor = *arguments[i].as.tensor;
-      refresh_history(tensor);
-      tensors |= 1u << i;
-      needing |= static_cast<uint32_t>(tensor.requires_grad()) << i;
-    }
-    {
-      const GradModeGuard guard(false);
-      run_status = next<LayerId::autograd>(call);
-    }
-    if (run_status != TENON_OK) return;
-    ran = true;
-    if (needing == 0 || results[0].tag != TENON_VALUE_TENSOR ||
-        !differentiable_dtype(results[0].as.tensor))
-      return;
-    if (results[0].as.tensor->references.load(std::memory_order_relaxed) != 1) [[unlikely]]
-      separate_from_inputs(implementation, arguments, &results[0].as.tensor);
-    Tensor* result = results[0].as.tensor;
-    if (result->typed()) detach_components(*result);
-    IntrusivePtr<OpNode> node =
-        OpNode::create(implementation, arguments, slots, {&result, 1}, implementation.saves.size());
-    node->set_tensor_slots(tensors);
-    for (uint32_t i = 0; i < slots; ++i) {
-      if ((needing >> i & 1u) != 0) node->connect(i, *arguments[i].as.tensor);
-    }
-    for (const SavedItem& item : implementation.saves) {
-      if ((item.for_parameters & needing) == 0) continue;
-      if (item.kind == SavedItem::Kind::Result) {
-        node->save(SavedTensor::Kind::Result, item.index, result);
-      } else if (arguments[item.index].tag == TENON_VALUE_TENSOR) {
-        node->save(item.kind == SavedItem::Kind::ShapeOnly ? SavedTensor::Kind::ShapeOnly
-                                                           : SavedTensor::Kind::Argument,
-                   item.index, arguments[item.index].as.tensor);
-      }
-    }
-    set_history(*result, {std::move(node), 0});
-  });
-  if (run_status != TENON_OK) return run_status;
-  if (status != TENON_OK) {
-    if (ran) release_results(implementation, results);
-    add_error_context(call.error, implementation, status);
-  }
-  return status;
-}
-
-// ---- every other call ----
-
 class RecordedCall {
  public:
   RecordedCall(const Call& call, bool recording, bool dual)
@@ -261,7 +102,7 @@ class RecordedCall {
         dual_(dual),
         function_((call.implementation.flags & TENON_OP_FUNCTION) != 0) {}
 
-  // What comes before the run; throws when it must not take place.
+  // Checks the call and keeps what the run would change; throws when it must not take place.
   void prepare() {
     if (recording_) check_recordable(implementation_, arguments_);
     if (dual_) check_dual(implementation_, arguments_);
@@ -304,7 +145,7 @@ class RecordedCall {
     if (function_) adopt();
     for (Tensor** place : places_) {
       if (*place == nullptr || changed(*place)) continue;
-      // What is also an operand has two owners at least.
+      // A result that is also an operand has at least two references.
       if ((*place)->references.load(std::memory_order_relaxed) != 1)
         separate_from_inputs(implementation_, arguments_, place);
       if (recording_ && (*place)->typed()) detach_components(**place);
@@ -332,8 +173,8 @@ class RecordedCall {
   }
 
  private:
-  // What an in-place rule reads of the tensors that are about to change, with the history and the
-  // tangent that they have now.
+  // Keeps the tensors that are about to change and that an in-place rule reads, with the history
+  // and the tangent that they have now.
   void keep_originals() {
     const bool by_op = dual_ && implementation_.descriptor.jvp_kind == TENON_JVP_MULTILINEAR;
     for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t i) {
@@ -342,7 +183,7 @@ class RecordedCall {
           implementation_.saves.begin(), implementation_.saves.end(), [&](const SavedItem& item) {
             return item.kind == SavedItem::Kind::Argument && item.index == i;
           });
-      // What is kept is read after the change, of another operand on the same memory too.
+      // Rules read after the change, which changes other operands on the same memory too.
       if ((saved || by_op) && (is_mutated(implementation_, i) || shares_with_mutated(*tensor)))
         keep_original(slot, *tensor);
     });
@@ -376,7 +217,7 @@ class RecordedCall {
     return found;
   }
 
-  // From here on, what the Function spoke of as its inputs are the caller's tensors.
+  // Replaces the Function's detached inputs by the caller's tensors.
   void adopt() {
     for (const TensorRef& marked : context_->non_differentiable) {
       for (size_t i = 0; i < places_.size(); ++i)
@@ -491,7 +332,7 @@ class RecordedCall {
     return false;
   }
 
-  // What is constant from here on must not keep the history that it had.
+  // Whether results that become constant lose a history by it; marks those that have none.
   bool replaces_history() {
     bool replaces = false;
     for (size_t i = 0; i < places_.size(); ++i) {
@@ -609,7 +450,8 @@ class RecordedCall {
     node->set_function(std::move(context_));
   }
 
-  // What forward computed and keeps to itself: through it no gradient can be known.
+  // Whether forward computed the tensor and keeps it to itself: through it no gradient can be
+  // known.
   bool is_intermediate(const Tensor* saved) const {
     if (saved == nullptr || saved->requires_grad() || !differentiable_dtype(saved) ||
         detached_->is_original(saved))
@@ -626,68 +468,17 @@ class RecordedCall {
   bool recording_;
   bool dual_;
   bool function_;
-  std::vector<TensorRef> originals_;  // by slot
+  std::vector<TensorRef> originals_;
   std::optional<DetachedInputs> detached_;
   std::unique_ptr<FunctionContext> context_;
-  Tensor* absent_ = nullptr;  // in the place of a result that is not a tensor
+  Tensor* absent_ = nullptr;
   CallVector<Tensor**> places_;
-  CallVector<bool> constant_;  // by place: marked as not differentiable
+  CallVector<bool> constant_;
   std::vector<Tensor*> dirty_;
 };
 
-// A view without history whose base has one: reading it may mean reading it out of the base again,
-// and changing it changes the base.
-bool concerns_base(const Implementation& implementation, const tenon_value* arguments) {
-  // A Function may mark any of its inputs dirty.
-  const bool function = (implementation.flags & TENON_OP_FUNCTION) != 0;
-  bool found = false;
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-    const bool written = function || is_written(implementation, i);
-    for_each_tensor(arguments[i], [&](const Tensor* tensor) {
-      if (tensor->view_base == nullptr) return;
-      // Another thread may have updated it since its flags were gathered.
-      found |= tensor->older_than_base() || tensor->requires_grad() ||
-               (written && tensor->view_base->requires_grad());
-    });
-  }
-  return found;
-}
-
-// A view without a tangent whose base has got one.
-bool has_dual_base(const Implementation& implementation, const tenon_value* arguments) {
-  bool found = false;
-  for (uint32_t i = 0; i < implementation.slot_parameters; ++i) {
-    for_each_tensor(arguments[i], [&](const Tensor* tensor) {
-      found |=
-          tensor->view_base != nullptr && tensor->view_base->has_flag(TENON_TENSOR_HAS_TANGENT);
-    });
-  }
-  return found;
-}
-
-}  // namespace
-
-bool needs_autograd(Call& call) noexcept {
-  const Implementation& implementation = call.implementation;
-  uint32_t& flags = call.flags;
-  if ((flags & (TENON_TENSOR_VIEW | TENON_TENSOR_REQUIRES_GRAD)) == TENON_TENSOR_VIEW &&
-      records() && concerns_base(implementation, call.arguments))
-    flags |= TENON_TENSOR_REQUIRES_GRAD;
-  if (thread_state.dual_level != 0 &&
-      (flags & (TENON_TENSOR_VIEW | TENON_TENSOR_HAS_TANGENT)) == TENON_TENSOR_VIEW &&
-      has_dual_base(implementation, call.arguments))
-    flags |= TENON_TENSOR_HAS_TANGENT;
-  if (implementation.composite) return false;
-  const bool requires_grad = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
-  // A Function may return its input: then the result must be another handle, recorded or not.
-  const bool may_pass_through = (implementation.flags & TENON_OP_FUNCTION) != 0;
-  return (requires_grad && (records() || may_pass_through)) ||
-         (flags & TENON_TENSOR_HAS_TANGENT) != 0;
-}
-
-namespace {
-
-// A composite is recorded through the ops that it calls; what goes into `out` would not be.
+// Runs a composite, which is recorded through the ops that it calls; a write into `out` would not
+// be.
 tenon_status run_composite_out(Call& call) noexcept {
   const tenon_status status = guarded(call.error, [&] {
     if ((call.flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records())
@@ -701,7 +492,8 @@ tenon_status run_composite_out(Call& call) noexcept {
   return status;
 }
 
-// What may be tracked by operands or their bases, in whatever way.
+}  // namespace
+
 [[gnu::noinline]] tenon_status run_tracked(Call& call) noexcept {
   const Implementation& implementation = call.implementation;
   if (!needs_autograd(call)) {
@@ -727,14 +519,14 @@ tenon_status run_composite_out(Call& call) noexcept {
   if (recording && !dual && implementation.fast_record) return record_fast(call);
   tenon_status run_status = TENON_OK;
   bool ran = false;
-  // What is changed in place changes with its tangent.
+  // A tensor that is changed in place changes with its tangent.
   std::optional<UninterruptedGuard> whole;
   if (dual && implementation.mutates) whole.emplace();
   const tenon_status status = guarded(call.error, [&] {
     RecordedCall recorded(call, recording, dual);
     recorded.prepare();
     run_status = recorded.run();
-    // An override that declines has answered nothing that could be recorded.
+    // An override that declines has given nothing that could be recorded.
     if (run_status != TENON_OK ||
         (implementation.may_decline && call.results[0].tag == TENON_VALUE_NOT_IMPLEMENTED))
       return;
@@ -747,20 +539,6 @@ tenon_status run_composite_out(Call& call) noexcept {
     add_error_context(call.error, implementation, status);
   }
   return status;
-}
-
-}  // namespace
-
-tenon_status run_recorded(Call& call) noexcept {
-  const Implementation& implementation = call.implementation;
-  constexpr uint32_t looked_at =
-      TENON_TENSOR_VIEW | TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_INFERENCE;
-  if (implementation.fast_record && (call.flags & looked_at) == 0 && records())
-    return record_fast(call);
-  constexpr uint32_t tracked = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
-  const bool watched = records() || thread_state.dual_level != 0;  // else bases do not matter
-  if ((call.flags & tracked) == 0 && !watched) return next<LayerId::autograd>(call);
-  return run_tracked(call);
 }
 
 }  // namespace tenon::core

@@ -1,5 +1,5 @@
 // Calls that compute shapes and dtypes alone.
-#include "core/dispatch/call/shapes.hpp"
+#include "core/kernel/shapes.hpp"
 
 #include "core/autograd/engine/grad.hpp"
 #include "tests/core/dispatch/support.hpp"
@@ -103,7 +103,7 @@ struct Scope {
 
 }  // namespace
 
-TEST_SUITE("dispatch/shapes") {
+TEST_SUITE("kernel/shapes") {
   TEST_CASE("an op without a rule runs, and gives zeros of its result's shape") {
     const Ops ops;
     const TensorRef x = floats({3, 4});

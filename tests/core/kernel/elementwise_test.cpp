@@ -1,5 +1,5 @@
 // Elementwise kernels: layouts, overlaps, dtypes, targets.
-#include "core/dispatch/call/elementwise.hpp"
+#include "core/kernel/elementwise.hpp"
 
 #include <numeric>
 
@@ -73,7 +73,7 @@ using Floats = std::vector<float>;
 
 }  // namespace
 
-TEST_SUITE("dispatch/elementwise") {
+TEST_SUITE("kernel/elementwise") {
   TEST_CASE("every layout of the operands gives the same numbers") {
     const Ops ops;
     // Large enough for panels of transposed operands and for several threads.

@@ -1,5 +1,10 @@
-// The layer of calls with f16 and bf16 operands.
-#include "core/dispatch/call/half.hpp"
+// The layer of calls on f16 and bf16: kernels have no loops for them, so that they run in f32.
+//
+// A call has such operands converted by op `to`, which is recorded and carries tangents like any
+// other, runs, and has its f32 results converted to what its floating operands have in common. So
+// the op, its rules and what they save see f32, and gradients arrive in the operands' dtype. What a
+// call changes in place is written back; a dtype among its arguments is that of its results;
+// integers and bools are left alone. Implementation::takes_half exempts ops.
 
 #include <vector>
 
@@ -17,7 +22,7 @@ namespace tenon::core {
 
 namespace {
 
-// What the floating operands, `out` aside, have in common; none without one.
+// The common dtype of the floating operands, `out` aside; none without one.
 tenon_dtype common_floating(const Implementation& implementation, const tenon_value* arguments) {
   tenon_dtype common = TENON_DTYPE_NONE;
   for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
@@ -49,12 +54,10 @@ class HalfCall {
   }
 
   tenon_status run() noexcept {
-    constexpr uint32_t kOfThread =
-        kTraceFlag | kModeFlag | kModeBelowFlag | kShapesFlag | kKernelFlag;
     Call inner = call_;
     inner.arguments = replaced_.values();
     inner.written = nullptr;
-    inner.flags &= kOfThread;
+    inner.flags &= kThreadFlags | kKernelFlag;
     for_each_operand(call_.implementation, replaced_.values(),
                      [&](const Tensor* tensor) { inner.flags |= tensor->flags(); });
     return next<LayerId::half>(inner);
@@ -107,12 +110,6 @@ class HalfCall {
 };
 
 }  // namespace
-
-bool takes_half(const Implementation& implementation) {
-  const bool view = implementation.aliases && !implementation.mutates;
-  return implementation.composite || implementation.descriptor.elementwise != nullptr || view ||
-         (implementation.flags & TENON_OP_ANY_DTYPE) != 0;
-}
 
 tenon_status run_half(Call& call) noexcept {
   const Implementation& implementation = call.implementation;

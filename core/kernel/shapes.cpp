@@ -4,7 +4,7 @@
 // op's shape rule, and lets views and composites run, which move no data themselves. Any other op
 // runs on what the operands hold: zeros, in pages that take no memory until they are written. So
 // the shapes of every op are found, also where its plugin knows nothing of this.
-#include "core/dispatch/call/shapes.hpp"
+#include "core/kernel/shapes.hpp"
 
 #include <utility>
 #include <vector>
@@ -12,13 +12,13 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/dispatch/binding/value.hpp"
-#include "core/dispatch/call/elementwise.hpp"
 #include "core/dispatch/call/error_context.hpp"
 #include "core/dispatch/call/kernel.hpp"
 #include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/call/operands.hpp"
 #include "core/dispatch/call/result_check.hpp"
 #include "core/dispatch/call/trace.hpp"
+#include "core/kernel/elementwise.hpp"
 #include "core/tensor/copy.hpp"
 
 namespace tenon::core {
@@ -101,7 +101,7 @@ class StandIns {
     return next<LayerId::shapes>(inner);
   }
 
-  // Where the call returned a stand-in it returns the operand.
+  // Puts the operand in the place of a stand-in that the call returned.
   void restore() {
     for_each_result(call_.implementation, call_.results, [&](Tensor*& place) {
       for (const auto& [operand, zeros] : pairs_) {

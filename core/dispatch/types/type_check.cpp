@@ -1,14 +1,23 @@
-// Checking and building what a plugin registers.
-#include "core/dispatch/types/type_registration.hpp"
-
+// The check of types and overrides that a plugin registers: all that can be wrong with them is
+// found here, before TypeTable::commit, which cannot fail.
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "core/base/characters.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
+#include "core/base/text.hpp"
 #include "core/dispatch/types/specificity.hpp"
+#include "core/dispatch/types/type_table.hpp"
 
 namespace tenon::core {
 
@@ -37,14 +46,68 @@ size_t operand_count(const Schema& op) {
 
 }  // namespace
 
-const TensorType* TypeRegistration::find_type(std::string_view name) const {
+// Reads the table, whose lock the caller holds, and changes nothing in it. Every function throws
+// ValueError for what is wrong in itself, PluginError for what contradicts another plugin.
+class TypeCheck {
+ public:
+  TypeCheck(const TypeTable& table, const std::string& provider, const TypeTable::OpOf& op_of,
+            TypeTable::Place place)
+      : table_(table), provider_(provider), op_of_(op_of), place_(place) {}
+
+  // `all`: the plugin's types, for messages.
+  void add_type(const tenon_type_descriptor& given,
+                std::span<const tenon_type_descriptor* const> all);
+  void add_override(const tenon_override_descriptor& given);
+  // Overrides that are allowed and seldom intended become a warning, or an error of a strict
+  // config: overrides of foreign ops for foreign types, and overrides between which nothing
+  // decides.
+  TypeTable::Prepared finish(const TypeTable::RegistrationPolicy& policy);
+
+ private:
+  // ---- a type; `what` names it in messages ----
+  void check_name(const TensorType& type, const std::string& what) const;
+  void inherit(TensorType& type, const std::string& what,
+               std::span<const tenon_type_descriptor* const> all) const;
+  static void check_parts(const TensorType& type, const std::string& what);
+  static void check_fallback(const TensorType& type, const std::string& what);
+
+  // ---- an override ----
+  void read_rules(Override& entry, const std::string& what) const;
+  void read_types(Override& entry, const std::string& what) const;
+  void add_types(const char* names, std::vector<const TensorType*>& list, Override& entry,
+                 const std::string& what) const;
+  void compare_with_op(Override& entry, const std::string& what) const;
+  void check_conflict(const Override& entry, const Override& other, const std::string& what) const;
+
+  // ---- the plugin as a whole ----
+  void warn_of_foreign();
+  void warn_of_ambiguities(const TypeTable::RegistrationPolicy& policy);
+
+  const TensorType* find_type(std::string_view name) const;
+  // Whether it is of the code that this takes the place of.
+  bool is_replaced(const PluginCode* code) const {
+    return code != nullptr && code == place_.replaced;
+  }
+  Words known_types() const;
+
+  const TypeTable& table_;
+  const std::string& provider_;
+  const TypeTable::OpOf& op_of_;
+  const TypeTable::Place place_;
+  TypeTable::Prepared prepared_;
+  std::unordered_map<std::string_view, const TensorType*> own_types_;
+  std::map<std::pair<std::string_view, std::vector<const TensorType*>>, const Override*>
+      own_overrides_;
+};
+
+const TensorType* TypeCheck::find_type(std::string_view name) const {
   if (const auto own = own_types_.find(name); own != own_types_.end()) return own->second;
   const auto found = table_.names_.find(name);
   if (found == table_.names_.end() || is_replaced(found->second->code)) return nullptr;
   return found->second;
 }
 
-Words TypeRegistration::known_types() const {
+Words TypeCheck::known_types() const {
   Words names;
   for (const auto& type : table_.types_) names.push_back(type->name);
   for (const auto& type : prepared_.types) names.push_back(type->name);
@@ -53,8 +116,8 @@ Words TypeRegistration::known_types() const {
 
 // ---- types ----
 
-void TypeRegistration::add_type(const tenon_type_descriptor& given,
-                                std::span<const tenon_type_descriptor* const> all) {
+void TypeCheck::add_type(const tenon_type_descriptor& given,
+                         std::span<const tenon_type_descriptor* const> all) {
   auto type = std::make_unique<TensorType>();
   type->descriptor = copy_growable(given);
   type->name = given.name == nullptr ? "" : given.name;
@@ -74,7 +137,7 @@ void TypeRegistration::add_type(const tenon_type_descriptor& given,
   prepared_.types.push_back(std::move(type));
 }
 
-void TypeRegistration::check_name(const TensorType& type, const std::string& what) const {
+void TypeCheck::check_name(const TensorType& type, const std::string& what) const {
   if (!is_type_name(type.name))
     throw Error(TENON_ERROR_VALUE, "{}: the name is not made of letters, digits and '_'", what);
   if (const TensorType* other = find_type(type.name)) {
@@ -84,8 +147,8 @@ void TypeRegistration::check_name(const TensorType& type, const std::string& wha
   }
 }
 
-void TypeRegistration::inherit(TensorType& type, const std::string& what,
-                               std::span<const tenon_type_descriptor* const> all) const {
+void TypeCheck::inherit(TensorType& type, const std::string& what,
+                        std::span<const tenon_type_descriptor* const> all) const {
   if (type.descriptor.parent == nullptr) return;
   type.parent = find_type(type.descriptor.parent);
   if (type.parent == nullptr) {
@@ -105,7 +168,7 @@ void TypeRegistration::inherit(TensorType& type, const std::string& what,
   type.payload_owner = type.parent->payload_owner;
 }
 
-void TypeRegistration::check_parts(const TensorType& type, const std::string& what) {
+void TypeCheck::check_parts(const TensorType& type, const std::string& what) {
   struct Field {
     const char* name;
     int64_t value, most;
@@ -146,7 +209,7 @@ void TypeRegistration::check_parts(const TensorType& type, const std::string& wh
   }
 }
 
-void TypeRegistration::check_fallback(const TensorType& type, const std::string& what) {
+void TypeCheck::check_fallback(const TensorType& type, const std::string& what) {
   const TypeSettings* settings = type.settings.load();
   const uint32_t fallback = settings == nullptr || settings->fallback == TENON_FALLBACK_INHERIT
                                 ? type.descriptor.fallback
@@ -170,7 +233,7 @@ void TypeRegistration::check_fallback(const TensorType& type, const std::string&
 
 // ---- overrides ----
 
-void TypeRegistration::add_override(const tenon_override_descriptor& given) {
+void TypeCheck::add_override(const tenon_override_descriptor& given) {
   auto entry = std::make_unique<Override>();
   entry->descriptor = copy_growable(given);
   entry->provider = provider_;
@@ -201,7 +264,7 @@ void TypeRegistration::add_override(const tenon_override_descriptor& given) {
   prepared_.overrides.push_back(std::move(entry));
 }
 
-void TypeRegistration::read_rules(Override& entry, const std::string& what) const {
+void TypeCheck::read_rules(Override& entry, const std::string& what) const {
   if (entry.descriptor.rules != nullptr && !entry.is_gradient_override()) {
     entry.rules = make_implementation(*entry.descriptor.rules, provider_);
     if (entry.rules->descriptor.declines != nullptr)
@@ -209,7 +272,7 @@ void TypeRegistration::read_rules(Override& entry, const std::string& what) cons
                   what);
     entry.rules->code = place_.code;
     entry.rules->may_decline = true;
-    entry.rules->after_run = AfterRun::other;  // what has declined has changed nothing
+    entry.rules->after_run = AfterRun::other;  // a run that has declined has changed nothing
     if (entry.rules->schema.text != entry.schema.text)
       throw Error(TENON_ERROR_VALUE, "{}: its rules are of another schema, {}", what,
                   entry.rules->schema.text);
@@ -219,8 +282,8 @@ void TypeRegistration::read_rules(Override& entry, const std::string& what) cons
   }
 }
 
-void TypeRegistration::add_types(const char* names, std::vector<const TensorType*>& list,
-                                 Override& entry, const std::string& what) const {
+void TypeCheck::add_types(const char* names, std::vector<const TensorType*>& list, Override& entry,
+                          const std::string& what) const {
   for (const std::string_view name : comma_words(names == nullptr ? "" : names)) {
     if (name == "*") {
       entry.accepts_any = true;
@@ -235,7 +298,7 @@ void TypeRegistration::add_types(const char* names, std::vector<const TensorType
   }
 }
 
-void TypeRegistration::read_types(Override& entry, const std::string& what) const {
+void TypeCheck::read_types(Override& entry, const std::string& what) const {
   add_types(entry.descriptor.types, entry.types, entry, what);
   add_types(entry.descriptor.accepts == nullptr ? "Tensor" : entry.descriptor.accepts,
             entry.accepts, entry, what);
@@ -253,7 +316,7 @@ void TypeRegistration::read_types(Override& entry, const std::string& what) cons
                             : ": it names no tensor type other than Tensor"));
 }
 
-void TypeRegistration::compare_with_op(Override& entry, const std::string& what) const {
+void TypeCheck::compare_with_op(Override& entry, const std::string& what) const {
   const TypeTable::OpSource source = op_of_(entry.schema.name);
   if (source.schema.empty()) {
     throw Error(TENON_ERROR_VALUE, "{}: no op is named {}{}", what, quote(entry.schema.name),
@@ -287,8 +350,8 @@ void TypeRegistration::compare_with_op(Override& entry, const std::string& what)
   entry.operand_count = operand_count(op);
 }
 
-void TypeRegistration::check_conflict(const Override& entry, const Override& other,
-                                      const std::string& what) const {
+void TypeCheck::check_conflict(const Override& entry, const Override& other,
+                               const std::string& what) const {
   if (other.types != entry.types) return;
   if (other.provider == provider_)
     throw Error(TENON_ERROR_PLUGIN, "{}: it registers {} twice", what, entry.key());
@@ -302,7 +365,7 @@ void TypeRegistration::check_conflict(const Override& entry, const Override& oth
 
 // ---- the plugin as a whole ----
 
-TypeTable::Prepared TypeRegistration::finish(const TypeTable::RegistrationPolicy& policy) {
+TypeTable::Prepared TypeCheck::finish(const TypeTable::RegistrationPolicy& policy) {
   if (!policy.glue) warn_of_foreign();
   warn_of_ambiguities(policy);
   if (policy.strict && !prepared_.warnings.empty()) {
@@ -312,7 +375,7 @@ TypeTable::Prepared TypeRegistration::finish(const TypeTable::RegistrationPolicy
   return std::move(prepared_);
 }
 
-void TypeRegistration::warn_of_foreign() {
+void TypeCheck::warn_of_foreign() {
   for (const auto& entry : prepared_.overrides) {
     const bool owns_type =
         std::any_of(entry->types.begin(), entry->types.end(),
@@ -330,7 +393,7 @@ void TypeRegistration::warn_of_foreign() {
   }
 }
 
-void TypeRegistration::warn_of_ambiguities(const TypeTable::RegistrationPolicy& policy) {
+void TypeCheck::warn_of_ambiguities(const TypeTable::RegistrationPolicy& policy) {
   std::map<std::string_view, TypeTable::Entries> added;  // by op
   for (const auto& entry : prepared_.overrides) added[entry->schema.name].push_back(entry.get());
   for (const auto& [op, entries] : added) {
@@ -346,6 +409,100 @@ void TypeRegistration::warn_of_ambiguities(const TypeTable::RegistrationPolicy& 
         prepared_.warnings.push_back(ambiguity.text());
     }
   }
+}
+
+namespace {
+
+// Each type after its parent; types that descend from themselves follow none.
+std::vector<const tenon_type_descriptor*> parents_first(
+    std::span<const tenon_type_descriptor* const> types) {
+  std::unordered_map<std::string_view, const tenon_type_descriptor*> by_name;
+  for (const tenon_type_descriptor* type : types) {
+    if (type->name != nullptr) by_name.emplace(type->name, type);
+  }
+  const auto parent_of = [&](const tenon_type_descriptor* type) -> const tenon_type_descriptor* {
+    if (type->parent == nullptr) return nullptr;
+    const auto found = by_name.find(type->parent);
+    return found == by_name.end() ? nullptr : found->second;
+  };
+  std::vector<const tenon_type_descriptor*> ordered, lineage;
+  std::unordered_set<const tenon_type_descriptor*> placed;
+  for (const tenon_type_descriptor* type : types) {
+    lineage.clear();
+    for (; type != nullptr && placed.insert(type).second; type = parent_of(type))
+      lineage.push_back(type);
+    ordered.insert(ordered.end(), lineage.rbegin(), lineage.rend());
+  }
+  return ordered;
+}
+
+}  // namespace
+
+TypeTable::Prepared TypeTable::prepare(const std::string& provider,
+                                       std::span<const tenon_type_descriptor* const> types,
+                                       std::span<const tenon_override_descriptor* const> overrides,
+                                       const OpOf& op_of, const RegistrationPolicy& policy,
+                                       Place place) const {
+  const std::lock_guard lock(mutex_);
+  if (types_.size() + types.size() > kChunk * kChunks)
+    throw Error(TENON_ERROR_VALUE, "there are too many tensor types");
+  TypeCheck check(*this, provider, op_of, place);
+  for (const tenon_type_descriptor* type : parents_first(types)) check.add_type(*type, types);
+  for (const tenon_override_descriptor* entry : overrides) check.add_override(*entry);
+  return check.finish(policy);
+}
+
+// ---- layouts of payloads ----
+
+namespace {
+
+struct ComponentPlace {
+  std::string name;
+  int64_t offset;
+  bool operator==(const ComponentPlace& other) const = default;
+};
+std::string layout_text(int64_t bytes, int64_t alignment, uint32_t fingerprint,
+                        const std::vector<ComponentPlace>& components) {
+  std::string text = format_text("{} bytes", bytes);
+  if (alignment != 0) text += format_text(" aligned to {}", alignment);
+  if (fingerprint != 0) text += format_text(", members of fingerprint {}", fingerprint);
+  std::vector<std::string> places;
+  places.reserve(components.size());
+  for (const ComponentPlace& place : components)
+    places.push_back(format_text("{} at {}", place.name, place.offset));
+  return text + (places.empty() ? "" : format_text(", components {}", join(places, ", ")));
+}
+
+}  // namespace
+
+void TypeTable::check_layout(const TensorType& type, const tenon_payload_layout& layout) const {
+  const tenon_type_descriptor& own = type.descriptor;
+  if (layout.payload_size == 0) return;  // the caller reads none
+  std::vector<ComponentPlace> theirs, ours;
+  for (int64_t i = 0; i < layout.component_count; ++i)
+    theirs.push_back({layout.components[i], layout.component_offsets[i]});
+  if (own.payload_size > 0) {
+    const PayloadRef probe(make_payload(type.id, own.payload_size));
+    for (int64_t i = 0; i < own.component_count; ++i) {
+      const auto* place = reinterpret_cast<const char*>(own.component(probe->data(), i));
+      ours.push_back({own.components[i],
+                      place == nullptr ? -1 : place - static_cast<const char*>(probe->data())});
+    }
+  }
+  const auto differ = [](int64_t a, int64_t b) { return a != 0 && b != 0 && a != b; };
+  if (own.payload_size == layout.payload_size &&
+      !differ(own.payload_alignment, layout.payload_alignment) &&
+      !differ(own.payload_fingerprint, layout.fingerprint) && ours == theirs)
+    return;
+  const std::string user =
+      layout.user == nullptr ? "the application" : format_text("plugin '{}'", layout.user);
+  throw Error(
+      TENON_ERROR_TYPE,
+      "type {} has two layouts: in plugin '{}' {}; in {} {}; build both with the same definition "
+      "of its struct",
+      type.name, type.provider,
+      layout_text(own.payload_size, own.payload_alignment, own.payload_fingerprint, ours), user,
+      layout_text(layout.payload_size, layout.payload_alignment, layout.fingerprint, theirs));
 }
 
 }  // namespace tenon::core
