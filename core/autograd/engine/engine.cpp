@@ -1,4 +1,15 @@
 // The engine. A run owns all its state, so that runs may overlap in threads and nest in rules.
+//
+//   add_root, add_capture   note where gradients begin, and which of them the caller reads
+//   discover                walks the graph once (discover.cpp): each node gets a Visit, which counts
+//                           the gradients that it waits for and says whether anything needs it
+//   deliver                 adds a gradient to the place of a node's output
+//   enqueue, take_ready     of the nodes that wait for nothing, the one recorded last runs first
+//   step                    runs one node: its hooks, retained gradients and captures, then its
+//                           rule; delivers the results along its edges, and enqueues nodes that
+//                           wait no more
+//   step_leaf, accumulate   leaves are put aside, and added to .grad when all rules have run, so
+//                           that an error leaves every .grad as it was
 #include "core/autograd/engine/engine.hpp"
 
 #include <algorithm>
@@ -6,9 +17,8 @@
 #include <string>
 #include <unordered_map>
 
-#include <boost/container/small_vector.hpp>
-
 #include "core/autograd/engine/anomaly.hpp"
+#include "core/autograd/engine/discover.hpp"
 #include "core/autograd/engine/grad.hpp"
 #include "core/autograd/engine/gradient_check.hpp"
 #include "core/autograd/engine/grow_stack.hpp"
@@ -28,65 +38,7 @@ namespace tenon::core {
 
 namespace {
 
-// Most runs are small: they allocate nothing for what they know of their nodes. Those of large ones
-// double, since what is moved is read from memory.
-using Doubling = boost::container::small_vector_options_t<
-    boost::container::growth_factor<boost::container::growth_factor_100>>;
-template <class T>
-using RunVector = boost::container::small_vector<T, 4, void, Doubling>;
-
-// What a run knows of a node.
-struct Visit {
-  Node* node = nullptr;
-  uint32_t waiting = 0;    // gradients still to come, in edges
-  uint32_t gradients = 0;  // where the node's buffer begins
-  bool needed = true;      // leads to an input that is asked for
-  bool captured = false;
-  bool queued = false;
-  uint32_t next_leaf = 0;  // of the leaves whose gradients wait to be added: index + 1
-};
-using Visits = RunVector<Visit>;
-
 std::atomic<int64_t> run_counter{1};
-
-// Node -> visit, by open addressing: a run touches it a few times for each edge.
-class VisitMap {
- public:
-  VisitMap() : slots_(32) {}
-  // The index of the node's visit, and whether it is new.
-  std::pair<uint32_t, bool> intern(Node* node, Visits& visits) {
-    size_t at = hash(node);
-    while (slots_[at] != 0) {
-      if (visits[slots_[at] - 1].node == node) return {slots_[at] - 1, false};
-      at = (at + 1) & (slots_.size() - 1);
-    }
-    visits.emplace_back().node = node;
-    slots_[at] = static_cast<uint32_t>(visits.size());
-    if (visits.size() * 2 > slots_.size()) grow(visits);
-    return {static_cast<uint32_t>(visits.size() - 1), true};
-  }
-  const Visit* find(const Node* node, const Visits& visits) const {
-    for (size_t at = hash(node); slots_[at] != 0; at = (at + 1) & (slots_.size() - 1)) {
-      if (visits[slots_[at] - 1].node == node) return &visits[slots_[at] - 1];
-    }
-    return nullptr;
-  }
-
- private:
-  size_t hash(const Node* node) const {
-    return (reinterpret_cast<uintptr_t>(node) >> 6) * 0x9e3779b97f4a7c15u >> 20 &
-           (slots_.size() - 1);
-  }
-  void grow(const Visits& visits) {
-    slots_.assign(slots_.size() * 2, 0);
-    for (uint32_t i = 0; i < visits.size(); ++i) {
-      size_t at = hash(visits[i].node);
-      while (slots_[at] != 0) at = (at + 1) & (slots_.size() - 1);
-      slots_[at] = i + 1;
-    }
-  }
-  boost::container::small_vector<uint32_t, 32> slots_;  // index + 1; 0: empty
-};
 
 struct Capture {
   Node* node;
@@ -98,9 +50,9 @@ struct Capture {
 class Run final : public EngineRun {
  public:
   Run(BackwardOptions options, bool accumulate_all)
-      : options_(options), accumulate_all_(accumulate_all), scope_(own_state()) {}
+      : options_(options), scope_(own_state()), graph_{accumulate_all, {}} {}
   ~Run() {
-    for (Tensor* gradient : gradients_) {
+    for (Tensor* gradient : graph_.gradients) {
       if (gradient != nullptr) gradient->release();
     }
   }
@@ -146,7 +98,7 @@ class Run final : public EngineRun {
         given = fit_gradient(std::move(given), edge.node->outputs()[edge.output], *edge.node, 0);
       }
     }
-    roots_.push_back({edge.node.get(), edge.output, std::move(given)});
+    graph_.roots.push_back({edge.node.get(), edge.output, std::move(given)});
   }
 
   // Gradients that arrive at the input are kept; with `accumulate`, those of leaves are added to
@@ -161,6 +113,7 @@ class Run final : public EngineRun {
     const Edge& edge = held_.emplace_back(gradient_edge(input));
     const bool leaf = edge.node->sequence() == kAccumulatorSequence;
     captures_.push_back({edge.node.get(), edge.output, accumulate && leaf, {}});
+    graph_.captured.push_back(edge.node.get());
   }
 
   void execute() {
@@ -178,7 +131,7 @@ class Run final : public EngineRun {
   }
   const Node* watched() override { return watched_; }
   bool reaches(const Node& node) override {
-    const Visit* visit = map_.find(&node, visits_);
+    const Visit* visit = graph_.map.find(&node, graph_.visits);
     return visit != nullptr && visit->needed;
   }
 
@@ -194,7 +147,7 @@ class Run final : public EngineRun {
   TensorRef take_capture(size_t index) { return std::move(captures_[index].gradient); }
 
  private:
-  // What rules and hooks see of their thread.
+  // State of the thread as rules and hooks see it.
   ThreadState own_state() {
     ThreadState state = thread_state;
     state.grad_enabled = options_.create_graph;
@@ -204,12 +157,12 @@ class Run final : public EngineRun {
   }
 
   void execute_here() {
-    discover();
-    for (Root& root : roots_)
-      deliver(map_.intern(root.node, visits_).first, root.output, std::move(root.seed));
-    for (const Root& root : roots_) {
-      const uint32_t index = map_.intern(root.node, visits_).first;
-      if (visits_[index].waiting == 0) enqueue(index);
+    graph_.discover();
+    for (GradientRoot& root : graph_.roots)
+      deliver(graph_.map.intern(root.node, graph_.visits).first, root.output, std::move(root.seed));
+    for (const GradientRoot& root : graph_.roots) {
+      const uint32_t index = graph_.map.intern(root.node, graph_.visits).first;
+      if (graph_.visits[index].waiting == 0) enqueue(index);
     }
     try {
       while (!ready_.empty()) {
@@ -218,7 +171,7 @@ class Run final : public EngineRun {
       }
       const UninterruptedGuard all_or_none;
       while (first_leaf_ != 0) {
-        const Visit& leaf = visits_[first_leaf_ - 1];
+        const Visit& leaf = graph_.visits[first_leaf_ - 1];
         first_leaf_ = leaf.next_leaf;
         accumulate(leaf);
       }
@@ -232,17 +185,12 @@ class Run final : public EngineRun {
   }
 
   void accumulate(const Visit& leaf) {
-    Tensor*& gradient = gradients_[leaf.gradients];
-    answer_.clear();
-    leaf.node->apply({&gradient, 1}, answer_, {options_.create_graph});
+    Tensor*& gradient = graph_.gradients[leaf.gradients];
+    produced_.clear();
+    leaf.node->apply({&gradient, 1}, produced_, {options_.create_graph});
     std::exchange(gradient, nullptr)->release();
   }
 
-  struct Root {
-    Node* node;
-    uint32_t output;
-    TensorRef seed;
-  };
   struct Ready {
     Ready(uint64_t of_node, uint32_t at) : sequence(of_node), visit(at) {}
     uint64_t sequence;
@@ -250,57 +198,8 @@ class Run final : public EngineRun {
     bool operator<(const Ready& other) const { return sequence < other.sequence; }
   };
 
-  // Walks the graph once: how many gradients each node waits for, and which nodes lead to an input.
-  void discover() {
-    for (const Capture& capture : captures_) asked_.push_back(capture.node);
-    std::sort(asked_.begin(), asked_.end());
-    struct Frame {
-      explicit Frame(uint32_t at) : visit(at) {}
-      uint32_t visit;
-      uint32_t edge = 0;
-    };
-    RunVector<Frame> stack;
-    const auto enter = [&](Node* node) -> uint32_t {
-      const auto [index, fresh] = map_.intern(node, visits_);
-      if (fresh) {
-        Visit& visit = visits_[index];
-        visit.gradients = static_cast<uint32_t>(gradients_.size());
-        gradients_.resize(gradients_.size() + node->outputs().size());
-        visit.captured = std::binary_search(asked_.begin(), asked_.end(), node);
-        visit.needed = accumulate_all_ || visit.captured;
-        stack.emplace_back(index);
-      }
-      return index;
-    };
-    for (const Root& root : roots_) {
-      enter(root.node);
-      while (!stack.empty()) {
-        Frame& frame = stack.back();
-        const uint32_t parent = frame.visit;
-        const std::span<Edge> edges = visits_[parent].node->edges();
-        if (frame.edge < edges.size()) {
-          Node* child = edges[frame.edge++].node.get();
-          if (child == nullptr) continue;
-          const uint32_t index = enter(child);  // moves `frame`
-          ++visits_[index].waiting;
-          continue;
-        }
-        stack.pop_back();
-        if (visits_[parent].needed) continue;
-        for (const Edge& edge : edges) {
-          if (!edge.node) continue;
-          const Visit& child = visits_[map_.intern(edge.node.get(), visits_).first];
-          if (child.needed) {
-            visits_[parent].needed = true;
-            break;
-          }
-        }
-      }
-    }
-  }
-
   void deliver(uint32_t index, uint32_t output, TensorRef gradient) {
-    Tensor*& place = gradients_[visits_[index].gradients + output];
+    Tensor*& place = graph_.gradients[graph_.visits[index].gradients + output];
     if (place == nullptr) {
       place = gradient.give();
       return;
@@ -311,10 +210,10 @@ class Run final : public EngineRun {
   }
 
   void enqueue(uint32_t index) {
-    if (visits_[index].queued) return;
-    visits_[index].queued = true;
-    ready_.emplace_back(visits_[index].node->sequence(), index);
-    // Of one alone it would read back what was just stored.
+    if (graph_.visits[index].queued) return;
+    graph_.visits[index].queued = true;
+    ready_.emplace_back(graph_.visits[index].node->sequence(), index);
+    // A heap of one would read back what was just stored.
     if (ready_.size() > 1) std::push_heap(ready_.begin(), ready_.end());
   }
   uint32_t take_ready() {
@@ -324,16 +223,17 @@ class Run final : public EngineRun {
     return visit;
   }
 
-  // All gradients of a node have come: keep those that were asked for, run it, send its answers on.
-  void step(uint32_t index) {
-    Node& node = *visits_[index].node;
-    const std::span<Tensor*> gradients(gradients_.data() + visits_[index].gradients,
+  // All gradients of a node have come: keeps those that are captured or retained, runs it, delivers
+  // its results.
+  [[gnu::always_inline]] void step(uint32_t index) {
+    Node& node = *graph_.visits[index].node;
+    const std::span<Tensor*> gradients(graph_.gradients.data() + graph_.visits[index].gradients,
                                        node.outputs().size());
     bool any = false;
     for (const Tensor* gradient : gradients) any |= gradient != nullptr;
     NodeExtra* const extra = node.extra_if_any();
     if (extra != nullptr) [[unlikely]] {
-      if (visits_[index].needed) {
+      if (graph_.visits[index].needed) {
         run_tensor_hooks(*extra, node, gradients);
         any = false;  // a hook may give what has not come
         for (const Tensor* gradient : gradients) any |= gradient != nullptr;
@@ -344,29 +244,29 @@ class Run final : public EngineRun {
       step_leaf(index, extra, any);
       return;
     }
-    if (visits_[index].captured) {
+    if (graph_.visits[index].captured) {
       for (Capture& capture : captures_) {
         if (capture.node == &node) capture.gradient = TensorRef(gradients[capture.output]);
       }
     }
-    // A captured node runs only when there are nodes behind it.
+    // A captured node runs only when it leads to needed nodes.
     const bool run =
-        visits_[index].needed && (any || node.runs_without_gradients()) && leads_on(index);
-    answer_.clear();
+        graph_.visits[index].needed && (any || node.runs_without_gradients()) && leads_on(index);
+    produced_.clear();
     if (run) {
       if (extra != nullptr) [[unlikely]]
         run_hooks_before(*extra, node, gradients);
       const BackwardCall call{options_.create_graph, options_.retain_graph, gradients.data(),
-                              accumulate_all_ ? nullptr : this};
+                              graph_.all_needed ? nullptr : this};
       if (thread_state.anomaly != 0) [[unlikely]] {
         watched_ = &node;
-        apply_watched(node, gradients, answer_, call, thread_state.anomaly > 1);
+        apply_watched(node, gradients, produced_, call, thread_state.anomaly > 1);
         watched_ = nullptr;
       } else {
-        node.apply(gradients, answer_, call);
+        node.apply(gradients, produced_, call);
       }
       if (extra != nullptr) [[unlikely]]
-        run_hooks_after(*extra, node, answer_, gradients);
+        run_hooks_after(*extra, node, produced_, gradients);
     }
     for (Tensor*& gradient : gradients) {
       if (gradient != nullptr) std::exchange(gradient, nullptr)->release();
@@ -374,21 +274,21 @@ class Run final : public EngineRun {
     const std::span<Edge> edges = node.edges();
     for (size_t i = 0; i < edges.size(); ++i) {
       if (!edges[i].node) continue;
-      const uint32_t child = map_.intern(edges[i].node.get(), visits_).first;
-      if (run && answer_[i] && visits_[child].needed) {
+      const uint32_t child = graph_.map.intern(edges[i].node.get(), graph_.visits).first;
+      if (run && produced_[i] && graph_.visits[child].needed) {
         const OutputInfo& info = edges[i].node->outputs()[edges[i].output];
-        deliver(child, edges[i].output, fit_gradient(std::move(answer_[i]), info, node, i));
+        deliver(child, edges[i].output, fit_gradient(std::move(produced_[i]), info, node, i));
       }
-      if (--visits_[child].waiting == 0) enqueue(child);
+      if (--graph_.visits[child].waiting == 0) enqueue(child);
     }
-    answer_.clear();
+    produced_.clear();
     if (run && !options_.retain_graph) node.release_saved();
   }
 
-  // A leaf's gradient is complete: read when it was asked for, else to be added to .grad.
+  // A leaf's gradient is complete: captured, else to be added to .grad.
   void step_leaf(uint32_t index, NodeExtra* extra, bool any) {
-    Visit& visit = visits_[index];
-    Tensor*& gradient = gradients_[visit.gradients];
+    Visit& visit = graph_.visits[index];
+    Tensor*& gradient = graph_.gradients[visit.gradients];
     bool adds = any && visit.needed;
     if (visit.captured) {
       for (Capture& capture : captures_) {
@@ -406,21 +306,24 @@ class Run final : public EngineRun {
       return;
     }
     run_hooks_before(*extra, *visit.node, {&gradient, 1});
-    if (!extra->has(TENON_HOOK_POST_ACCUMULATE) && !extra->has(TENON_HOOK_NODE_AFTER)) {
+    if (!extra->hooks().has(TENON_HOOK_POST_ACCUMULATE) &&
+        !extra->hooks().has(TENON_HOOK_NODE_AFTER)) {
       visit.next_leaf = std::exchange(first_leaf_, index + 1);
       return;
     }
-    const TensorRef kept(extra->has(TENON_HOOK_NODE_AFTER) ? gradient : nullptr);
+    const TensorRef kept(extra->hooks().has(TENON_HOOK_NODE_AFTER) ? gradient : nullptr);
     Tensor* const shown = kept.get();
     accumulate(visit);
     run_post_accumulate_hooks(*extra, static_cast<Accumulator*>(visit.node)->leaf());
-    run_hooks_after(*extra, *visit.node, answer_, {&shown, 1});
+    run_hooks_after(*extra, *visit.node, produced_, {&shown, 1});
   }
 
   bool leads_on(uint32_t index) {
-    if (accumulate_all_ || !visits_[index].captured) return true;
-    for (const Edge& edge : visits_[index].node->edges()) {
-      if (edge.node && visits_[map_.intern(edge.node.get(), visits_).first].needed) return true;
+    if (graph_.all_needed || !graph_.visits[index].captured) return true;
+    for (const Edge& edge : graph_.visits[index].node->edges()) {
+      if (edge.node &&
+          graph_.visits[graph_.map.intern(edge.node.get(), graph_.visits).first].needed)
+        return true;
     }
     return false;
   }
@@ -437,22 +340,17 @@ class Run final : public EngineRun {
   }
 
   BackwardOptions options_;
-  bool accumulate_all_;
   ThreadStateGuard scope_;
+  RunGraph graph_;
   RunVector<Edge> held_;
-  RunVector<Root> roots_;
   std::vector<Capture> captures_;
-  std::vector<Node*> asked_;
-  Visits visits_;
-  VisitMap map_;
-  RunVector<Tensor*> gradients_;
   RunVector<Ready> ready_;  // a heap: of the nodes that can run, the one recorded last comes first
-  std::vector<TensorRef> answer_;
+  std::vector<TensorRef> produced_;
   struct Undo {
     std::shared_ptr<RetainedGrad> box;
     TensorRef before;
   };
-  std::vector<Undo> retained_;  // what to put back when the run fails
+  std::vector<Undo> retained_;  // put back when the run fails
   std::unordered_map<const void*, std::vector<TensorRef>> kept_;
   uint32_t first_leaf_ = 0;
   int64_t id_ = 0;

@@ -16,8 +16,8 @@ struct BackwardOptions {
 
 // Accumulates into the .grad of leaves: of all that are reached, or of `inputs` alone when given.
 // Seeds may be empty, or null where the root has one element. Concurrent and nested calls are safe.
-// The order of things at a tensor: its hooks, its retained gradient, what was asked for by
-// `inputs`, then the node: hooks before, the rule, hooks after. Leaves are added to when all rules
+// The order of things at a tensor: its hooks, its retained gradient, its capture for `inputs`,
+// then the node: hooks before, the rule, hooks after. Leaves are added to when all rules
 // have run, so that an error leaves every .grad as it was; a leaf with post-accumulate hooks at
 // once. Throws.
 void run_backward(std::span<Tensor* const> roots, std::span<Tensor* const> seeds,
@@ -25,7 +25,7 @@ void run_backward(std::span<Tensor* const> roots, std::span<Tensor* const> seeds
 
 class Node;
 
-// What becomes of an input that the roots do not depend on.
+// Treatment of an input that the roots do not depend on.
 enum class Unused { Refused, Null, Zeros };
 
 // One gradient for each input. Never touches .grad. Throws.
@@ -40,7 +40,7 @@ class EngineRun {
   virtual int64_t id() = 0;
   // Whether it goes through the node.
   virtual bool reaches(const Node& node) = 0;
-  // What one node keeps for another, by a key that no others use; freed with the run.
+  // Keeps tensors of one node for another, by a key that no others use; freed with the run.
   virtual void keep(const void* key, std::vector<TensorRef> tensors) = 0;
   // None when nothing was kept by the key, or it was taken already.
   virtual std::optional<std::vector<TensorRef>> take(const void* key) = 0;

@@ -46,7 +46,7 @@ void accumulate_grad(Tensor& tensor, Tensor* gradient, bool create_graph) {
   const TensorRef present = grad_of(tensor);
   TensorRef next;
   if (!present && gradient->typed() && gradient->storage == nullptr) {
-    // Of a type that keeps its own state: objects of it are values.
+    // A type that keeps its own state: objects of it are values.
     next = create_graph ? TensorRef(gradient) : make_detached(*gradient);
   } else if (!present) {
     // Kept as it is when no other holder can see it change later.

@@ -23,14 +23,14 @@ class GradientHookNode final : public Node {
   }
   // PyTorch's name of it, which users look for in messages.
   const char* name() const override { return "BackwardHookFunctionBackward"; }
-  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
              const BackwardCall&) override {
     for (size_t i = 0; i < gradients.size(); ++i) {
-      answer.push_back(gradients[i] != nullptr
-                           ? TensorRef(gradients[i])
-                           : make_zeros(outputs_[i].dtype, outputs_[i].sizes()));
+      produced.push_back(gradients[i] != nullptr
+                             ? TensorRef(gradients[i])
+                             : make_zeros(outputs_[i].dtype, outputs_[i].sizes()));
     }
-    function_(answer);
+    function_(produced);
   }
 
  private:

@@ -33,7 +33,7 @@ struct HookBodyOf {
   const CodeLease code = lease_at(Holder::Hook, function, destroy);
 };
 
-// What hooks are registered on. Counted: handles of its hooks keep it. Any thread.
+// Owner of hooks. Counted: handles of its hooks keep it. Any thread.
 class HookOwner {
  public:
   HookOwner() = default;
@@ -56,7 +56,7 @@ class HookOwner {
   std::atomic<int32_t> references_{1};
 };
 
-// What names a hook.
+// Name of a hook.
 class HookHandle {
  public:
   HookHandle(HookOwner& owner, int64_t id) noexcept : owner_(&owner), id_(id) {}

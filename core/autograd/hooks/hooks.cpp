@@ -19,43 +19,10 @@ namespace tenon::core {
 NodeExtra::NodeExtra(const Node& node) : node_(&node) {}
 NodeExtra::~NodeExtra() = default;
 
-int64_t NodeExtra::add(int32_t kind, uint32_t output, std::shared_ptr<HookBody> body) {
+HookHandle NodeExtra::add(int32_t kind, uint32_t output, std::shared_ptr<HookBody> body) {
   const int64_t id = next_hook_id();
-  const std::lock_guard lock(mutex_);
-  hooks_.push_back({id, kind, output, std::move(body)});
-  return id;
-}
-
-bool NodeExtra::remove(int64_t id) {
-  std::shared_ptr<HookBody> gone;  // may destroy a tensor, and so this: without the lock
-  const std::lock_guard lock(mutex_);
-  const auto found =
-      std::find_if(hooks_.begin(), hooks_.end(), [&](const Hook& hook) { return hook.id == id; });
-  if (found == hooks_.end()) return false;
-  found->body->removed.store(true, std::memory_order_release);
-  gone = std::move(found->body);
-  hooks_.erase(found);
-  return true;
-}
-
-std::vector<NodeExtra::Hook> NodeExtra::hooks(int32_t kind) {
-  std::vector<Hook> found;
-  const std::lock_guard lock(mutex_);
-  for (const Hook& hook : hooks_) {
-    if (hook.kind == kind) found.push_back(hook);
-  }
-  return found;
-}
-
-bool NodeExtra::holds(int64_t id) {
-  const std::lock_guard lock(mutex_);
-  return std::any_of(hooks_.begin(), hooks_.end(), [&](const Hook& hook) { return hook.id == id; });
-}
-
-bool NodeExtra::has(int32_t kind) {
-  const std::lock_guard lock(mutex_);
-  return std::any_of(hooks_.begin(), hooks_.end(),
-                     [&](const Hook& hook) { return hook.kind == kind; });
+  hooks_.add({id, kind, output, std::move(body)});
+  return {*this, id};
 }
 
 void NodeExtra::retain_into(uint32_t output, std::shared_ptr<RetainedGrad> box) {
@@ -74,11 +41,10 @@ std::vector<NodeExtra::Retained> NodeExtra::retained() {
 }
 
 void NodeExtra::clear() noexcept {
-  std::vector<Hook> hooks;
   std::vector<Retained> retained;
   node_.store(nullptr, std::memory_order_release);
+  hooks_.clear();
   const std::lock_guard lock(mutex_);
-  hooks.swap(hooks_);
   retained.swap(retained_);
 }
 
@@ -106,8 +72,7 @@ HookHandle add_tensor_hook(Tensor& tensor, int32_t kind, std::shared_ptr<HookBod
   }
   TensorMeta& meta = meta_of(tensor);
   const Edge edge = gradient_edge(tensor);
-  NodeExtra& extra = edge.node->extra();
-  HookHandle handle(extra, extra.add(kind, edge.output, std::move(body)));
+  const HookHandle handle = edge.node->extra().add(kind, edge.output, std::move(body));
   std::erase_if(meta.hooks, [](const HookHandle& hook) { return !hook.registered(); });
   meta.hooks.push_back(handle);
   return handle;
@@ -120,8 +85,7 @@ HookHandle add_node_hook(Node& node, int32_t kind, std::shared_ptr<HookBody> bod
                 "TENON_HOOK_NODE_AFTER",
                 kind);
   }
-  NodeExtra& extra = node.extra();
-  return {extra, extra.add(kind, 0, std::move(body))};
+  return node.extra().add(kind, 0, std::move(body));
 }
 
 void remove_tensor_hook(Tensor& tensor, int64_t id) {
@@ -168,36 +132,16 @@ void check_replacement(const Place& place, Shape shape, tenon_dtype dtype, const
   if (given.view.dtype != dtype) fail_dtype(place, dtype, given.view.dtype);
 }
 
-// Room for what a hook returns; frees what was not taken.
-class Replacements {
- public:
-  explicit Replacements(size_t count) {
-    if (count > std::size(few_)) {
-      many_.resize(count);
-      places_ = many_.data();
-    }
-    count_ = count;
-  }
-  Replacements(const Replacements&) = delete;
-  Replacements& operator=(const Replacements&) = delete;
-  ~Replacements() {
-    for (size_t i = 0; i < count_; ++i) {
-      if (places_[i] != nullptr) places_[i]->release();
-    }
-  }
-  Tensor** data() { return places_; }
-  TensorRef take(size_t i) { return TensorRef::take(std::exchange(places_[i], nullptr)); }
-  Tensor* operator[](size_t i) const { return places_[i]; }
-
- private:
-  Tensor* few_[4] = {};
-  std::vector<Tensor*> many_;
-  Tensor** places_ = few_;
-  size_t count_ = 0;
+struct GradientReplacement {
+  using Value = Tensor*;
+  static Tensor* kept() { return nullptr; }
+  static bool is_kept(const Tensor* gradient) { return gradient == nullptr; }
+  static void release(Tensor* gradient) { gradient->release(); }
 };
+using Gradients = Replacements<GradientReplacement>;
 
 void call(const HookBody& body, std::span<Tensor* const> gradients,
-          std::span<Tensor* const> incoming, Replacements& replacements) {
+          std::span<Tensor* const> incoming, Gradients& replacements) {
   tenon_error* error = nullptr;
   const tenon_status status = body.function(
       body.state, gradients.data(), static_cast<int64_t>(gradients.size()), incoming.data(),
@@ -205,71 +149,60 @@ void call(const HookBody& body, std::span<Tensor* const> gradients,
   if (status != TENON_OK) throw_status(status, error);
 }
 
-bool gone(const NodeExtra::Hook& hook) {
-  return hook.body->removed.load(std::memory_order_acquire);
-}
-
 }  // namespace
 
 void run_tensor_hooks(NodeExtra& extra, Node& node, std::span<Tensor*> gradients) {
-  const std::vector<NodeExtra::Hook> hooks = extra.hooks(TENON_HOOK_TENSOR);
-  for (size_t i = 0; i < hooks.size(); ++i) {
-    Tensor*& gradient = gradients[hooks[i].output];
-    if (gone(hooks[i])) continue;
-    Replacements replacements(1);
-    call(*hooks[i].body, {&gradient, 1}, {}, replacements);
-    if (replacements[0] == nullptr) continue;
-    const OutputInfo& info = node.outputs()[hooks[i].output];
-    check_replacement({"tensor hook", i, hooks[i].output, node}, {info.shape, info.rank},
+  extra.hooks().for_each(TENON_HOOK_TENSOR, [&](const NodeExtra::Hook& hook, size_t position) {
+    Tensor*& gradient = gradients[hook.output];
+    Gradients replacements(1);
+    call(*hook.body, {&gradient, 1}, {}, replacements);
+    if (!replacements.given(0)) return;
+    const OutputInfo& info = node.outputs()[hook.output];
+    check_replacement({"tensor hook", position, hook.output, node}, {info.shape, info.rank},
                       info.dtype, *replacements[0]);
-    put(gradient, replacements.take(0));
-  }
+    put(gradient, TensorRef::take(replacements.take(0)));
+  });
 }
 
 void run_hooks_before(NodeExtra& extra, Node& node, std::span<Tensor*> gradients) {
-  const std::vector<NodeExtra::Hook> hooks = extra.hooks(TENON_HOOK_NODE_BEFORE);
-  for (size_t i = 0; i < hooks.size(); ++i) {
-    if (gone(hooks[i])) continue;
-    Replacements replacements(gradients.size());
-    call(*hooks[i].body, gradients, {}, replacements);
+  extra.hooks().for_each(TENON_HOOK_NODE_BEFORE, [&](const NodeExtra::Hook& hook, size_t position) {
+    Gradients replacements(gradients.size());
+    call(*hook.body, gradients, {}, replacements);
     for (size_t k = 0; k < gradients.size(); ++k) {
-      if (replacements[k] == nullptr) continue;
+      if (!replacements.given(k)) continue;
       const OutputInfo& info = node.outputs()[k];
-      check_replacement({"pre-hook", i, k, node}, {info.shape, info.rank}, info.dtype,
+      check_replacement({"pre-hook", position, k, node}, {info.shape, info.rank}, info.dtype,
                         *replacements[k]);
-      put(gradients[k], replacements.take(k));
+      put(gradients[k], TensorRef::take(replacements.take(k)));
     }
-  }
+  });
 }
 
-void run_hooks_after(NodeExtra& extra, Node& node, std::vector<TensorRef>& answer,
+void run_hooks_after(NodeExtra& extra, Node& node, std::vector<TensorRef>& produced,
                      std::span<Tensor* const> gradients) {
-  const std::vector<NodeExtra::Hook> hooks = extra.hooks(TENON_HOOK_NODE_AFTER);
   static_assert(sizeof(TensorRef) == sizeof(Tensor*), "lists of references are lists of tensors");
-  for (size_t i = 0; i < hooks.size(); ++i) {
-    if (gone(hooks[i])) continue;
-    const size_t count = std::min(answer.size(), node.edges().size());
-    Replacements replacements(count);
-    call(*hooks[i].body, {reinterpret_cast<Tensor* const*>(answer.data()), count}, gradients,
+  extra.hooks().for_each(TENON_HOOK_NODE_AFTER, [&](const NodeExtra::Hook& hook, size_t position) {
+    const size_t count = std::min(produced.size(), node.edges().size());
+    Gradients replacements(count);
+    call(*hook.body, {reinterpret_cast<Tensor* const*>(produced.data()), count}, gradients,
          replacements);
     for (size_t k = 0; k < count; ++k) {
-      if (replacements[k] == nullptr) continue;
-      if (answer[k]) {
-        check_replacement({"post-hook", i, k, node}, answer[k]->shape(), answer[k]->view.dtype,
-                          *replacements[k]);
+      if (!replacements.given(k)) continue;
+      if (produced[k]) {
+        check_replacement({"post-hook", position, k, node}, produced[k]->shape(),
+                          produced[k]->view.dtype, *replacements[k]);
       }
-      answer[k] = replacements.take(k);
+      produced[k] = TensorRef::take(replacements.take(k));
     }
-  }
+  });
 }
 
 void run_post_accumulate_hooks(NodeExtra& extra, Tensor& leaf) {
   Tensor* shown = &leaf;
-  for (const NodeExtra::Hook& hook : extra.hooks(TENON_HOOK_POST_ACCUMULATE)) {
-    if (gone(hook)) continue;
-    Replacements ignored(1);
+  extra.hooks().for_each(TENON_HOOK_POST_ACCUMULATE, [&](const NodeExtra::Hook& hook, size_t) {
+    Gradients ignored(1);
     call(*hook.body, {&shown, 1}, {}, ignored);
-  }
+  });
 }
 
 }  // namespace tenon::core

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/autograd/hooks/hook_handle.hpp"
+#include "core/autograd/hooks/hook_list.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/autograd.h"
 
@@ -42,12 +43,10 @@ class NodeExtra final : public HookOwner {
 
   explicit NodeExtra(const Node& node);
 
-  int64_t add(int32_t kind, uint32_t output, std::shared_ptr<HookBody> body);
-  bool remove(int64_t id) override;
-  // In the order of registration.
-  std::vector<Hook> hooks(int32_t kind);
-  bool has(int32_t kind);
-  bool holds(int64_t id) override;
+  HookHandle add(int32_t kind, uint32_t output, std::shared_ptr<HookBody> body);
+  const HookList<Hook>& hooks() const { return hooks_; }
+  bool remove(int64_t id) override { return hooks_.remove(id); }
+  bool holds(int64_t id) override { return hooks_.holds(id); }
 
   void retain_into(uint32_t output, std::shared_ptr<RetainedGrad> box);
   // Takes the box out again; false when it is not here.
@@ -64,8 +63,8 @@ class NodeExtra final : public HookOwner {
  private:
   ~NodeExtra() override;
   std::atomic<const Node*> node_;
-  std::mutex mutex_;
-  std::vector<Hook> hooks_;
+  HookList<Hook> hooks_;
+  std::mutex mutex_;  // of `retained_`
   std::vector<Retained> retained_;
 };
 
@@ -77,7 +76,7 @@ void remove_tensor_hook(Tensor& tensor, int64_t id);
 // ---- for the engine: each hook sees what those before it made of the gradients. Throw. ----
 void run_tensor_hooks(NodeExtra& extra, Node& node, std::span<Tensor*> gradients);
 void run_hooks_before(NodeExtra& extra, Node& node, std::span<Tensor*> gradients);
-void run_hooks_after(NodeExtra& extra, Node& node, std::vector<TensorRef>& answer,
+void run_hooks_after(NodeExtra& extra, Node& node, std::vector<TensorRef>& produced,
                      std::span<Tensor* const> gradients);
 void run_post_accumulate_hooks(NodeExtra& extra, Tensor& leaf);
 

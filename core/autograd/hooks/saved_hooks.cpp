@@ -19,7 +19,7 @@ namespace tenon::core {
 struct SavedScope {
   SavedScope* outer;
   SavedHooks* hooks;     // owned; null: hooks are refused meanwhile
-  std::string disabled;  // what the refusal says
+  std::string disabled;  // text of the refusal
 };
 
 namespace {
