@@ -23,9 +23,9 @@ inline constexpr int64_t kGrain = 65536;    // elements that are worth a thread
 struct ElementwiseCall {
   const Implementation& implementation;
   const tenon_value* arguments;
-  size_t count = 0;  // of operands
+  size_t count = 0;  // operands
   bool condition = false;
-  tenon_dtype compute = TENON_DTYPE_NONE;  // of the loop: f32 where the result is f16 or bf16
+  tenon_dtype compute = TENON_DTYPE_NONE;  // dtype of the loop: f32 where the result is f16 or bf16
   tenon_dtype result = TENON_DTYPE_NONE;
   bool biased = false;       // u64 operands, compared in the order that i64 gives them
   Tensor* target = nullptr;  // borrowed: `out` or the operand changed in place

@@ -15,7 +15,7 @@ namespace tenon::core {
 
 namespace {
 
-constexpr int64_t kPanelBytes = 32768;    // of a packed panel: it stays in the nearest cache
+constexpr int64_t kPanelBytes = 32768;    // bytes of a packed panel: it stays in the nearest cache
 constexpr int64_t kPanelLineBytes = 128;  // of each line that a panel takes: what one miss fetches
 
 void store_number(const tenon_value& value, tenon_dtype dtype, void* to) {
@@ -217,7 +217,7 @@ struct Operands {
   TensorRef converted[kMaxOperands - 1];
   const Tensor* tensors[kMaxOperands - 1] = {};  // null for numbers
   alignas(16) char numbers[kMaxOperands - 1][16];
-  Sizes shape{};  // of the result
+  Sizes shape{};  // result shape
 };
 
 // A copy of u64 elements as the i64 that compare as they do: the highest bit is the other way
