@@ -4,18 +4,18 @@
 #include <optional>
 #include <unordered_map>
 
-#include "core/autograd/grad.hpp"
-#include "core/autograd/grow_stack.hpp"
-#include "core/autograd/history.hpp"
+#include "core/autograd/engine/grad.hpp"
+#include "core/autograd/engine/grow_stack.hpp"
+#include "core/autograd/graph/history.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/arguments.hpp"
-#include "core/dispatch/core_ops.hpp"
-#include "core/dispatch/registry.hpp"
-#include "core/dispatch/thread_state.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/arguments.hpp"
+#include "core/dispatch/binding/value.hpp"
+#include "core/dispatch/call/thread_state.hpp"
+#include "core/dispatch/table/core_ops.hpp"
+#include "core/dispatch/table/registry.hpp"
 #include "core/nn/module_settings.hpp"
 #include "core/tensor/copy.hpp"
 
@@ -72,7 +72,7 @@ class Builder {
   }
 
  private:
-  // Memory that the values of one module's attributes point to, as long as it is made.
+  // What the values of one module's attributes point to, as long as it is made.
   struct Attributes {
     BoundArguments bound;
     std::vector<ModuleRef> made;

@@ -7,15 +7,15 @@
 #include <string_view>
 #include <utility>
 
-#include "core/autograd/engine.hpp"
-#include "core/autograd/gradient_hook_node.hpp"
-#include "core/autograd/history.hpp"
+#include "core/autograd/engine/engine.hpp"
+#include "core/autograd/graph/history.hpp"
+#include "core/autograd/hooks/gradient_hook_node.hpp"
 #include "core/base/error.hpp"
 #include "core/base/fork.hpp"
 #include "core/base/format.hpp"
 #include "core/base/log.hpp"
-#include "core/dispatch/thread_state.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/value.hpp"
+#include "core/dispatch/call/thread_state.hpp"
 #include "core/nn/module.hpp"
 
 namespace tenon::core {
@@ -50,65 +50,28 @@ HookHandle ModuleHooks::add(int32_t kind, uint32_t flags, std::shared_ptr<Module
                 "a {} cannot be registered with always_call: a forward hook can", kind_name(kind));
   }
   const int64_t id = next_hook_id();
-  const std::lock_guard lock(mutex_);
-  auto list = std::make_shared<List>(*list_);
-  list->insert((flags & TENON_HOOK_PREPEND) != 0 ? list->begin() : list->end(),
-               {id, kind, always_call, std::move(body)});
-  list_ = std::move(list);
+  hooks_.add({id, kind, always_call, std::move(body)}, (flags & TENON_HOOK_PREPEND) != 0);
   if (this == &of_all()) any_hook_of_all.store(true, std::memory_order_release);
   return {*this, id};
 }
 
 void ModuleHooks::add_copies(const ModuleHooks& from) {
-  const std::shared_ptr<const List> given = from.list();
+  const auto given = from.hooks_.read();
   if (given == nullptr) return;
-  auto copies = std::make_shared<List>();
+  std::vector<Hook> copies;
   for (const Hook& hook : *given) {
     // Its state belongs to the first body, which the copy keeps.
     auto* const body = new ModuleHookBody(hook.body->function, hook.body->state, nullptr);
-    copies->push_back({next_hook_id(), hook.kind, hook.always_call,
-                       std::shared_ptr<ModuleHookBody>(
-                           body, [kept = hook.body](const ModuleHookBody* copy) { delete copy; })});
+    copies.push_back({next_hook_id(), hook.kind, hook.always_call,
+                      std::shared_ptr<ModuleHookBody>(
+                          body, [kept = hook.body](const ModuleHookBody* copy) { delete copy; })});
   }
-  const std::lock_guard lock(mutex_);
-  copies->insert(copies->begin(), list_->begin(), list_->end());
-  list_ = std::move(copies);
-}
-
-bool ModuleHooks::remove(int64_t id) {
-  std::shared_ptr<const List> old;  // may destroy the hook's state: without the lock
-  const std::lock_guard lock(mutex_);
-  if (list_ == nullptr) return false;
-  const auto found =
-      std::find_if(list_->begin(), list_->end(), [&](const Hook& hook) { return hook.id == id; });
-  if (found == list_->end()) return false;
-  found->body->removed.store(true, std::memory_order_release);
-  auto list = std::make_shared<List>(*list_);
-  list->erase(list->begin() + (found - list_->begin()));
-  old = std::exchange(list_, std::move(list));
-  return true;
-}
-
-bool ModuleHooks::holds(int64_t id) {
-  const std::shared_ptr<const List> present = list();
-  return present != nullptr && std::any_of(present->begin(), present->end(),
-                                           [&](const Hook& hook) { return hook.id == id; });
-}
-
-std::shared_ptr<const ModuleHooks::List> ModuleHooks::list() const {
-  const std::lock_guard lock(mutex_);
-  return list_;
-}
-
-void ModuleHooks::clear() noexcept {
-  std::shared_ptr<const List> old;
-  const std::lock_guard lock(mutex_);
-  old.swap(list_);
+  hooks_.append(copies);
 }
 
 ModuleHooks& ModuleHooks::of_all() {
   static auto* const all = new ModuleHooks;
-  static const auto* const held = new HeldAcrossFork(all->mutex_);
+  static const auto* const held = new HeldAcrossFork(all->hooks_.mutex());
   (void)held;
   return *all;
 }
@@ -126,41 +89,28 @@ namespace {
 
 // ---- running one ----
 
-// Values that a hook may store in place of those that it sees; frees what was not taken.
-class Replacements {
- public:
-  explicit Replacements(size_t count) : values_(count, kept()) {}
-  Replacements(const Replacements&) = delete;
-  Replacements& operator=(const Replacements&) = delete;
-  ~Replacements() {
-    for (tenon_value& value : values_) release_value(value);
-  }
-  tenon_value* data() { return values_.data(); }
-  size_t size() const { return values_.size(); }
-  bool given(size_t i) const { return values_[i].tag != TENON_VALUE_NOT_IMPLEMENTED; }
-  const tenon_value& operator[](size_t i) const { return values_[i]; }
-  // The value is the caller's now.
-  tenon_value take(size_t i) { return std::exchange(values_[i], kept()); }
-
- private:
+struct ValueReplacement {
+  using Value = tenon_value;
   static tenon_value kept() {
     tenon_value value{};
     value.tag = TENON_VALUE_NOT_IMPLEMENTED;
     return value;
   }
-  std::vector<tenon_value> values_;
+  static bool is_kept(const tenon_value& value) { return value.tag == TENON_VALUE_NOT_IMPLEMENTED; }
+  static void release(tenon_value& value) { release_value(value); }
 };
+using NewValues = Replacements<ValueReplacement>;
 
 using Values = std::span<const tenon_value>;
 
-// State of a whole call.
+// A module with the names of its call's arguments.
 struct HookedModule {
   tenon_module& module;
   std::span<const tenon_string> names;
 };
 
 void run_hook(const ModuleHooks::Hook& hook, const HookedModule& of, Values inputs, Values outputs,
-              Replacements& replacements) {
+              NewValues& replacements) {
   const tenon_module_hook_call call{sizeof call,
                                     hook.kind,
                                     &of.module,
@@ -183,20 +133,16 @@ void run_hook(const ModuleHooks::Hook& hook, const HookedModule& of, Values inpu
 }
 
 bool removed(const ModuleHooks::Hook& hook) {
-  return hook.body->removed.load(std::memory_order_acquire);
+  return HookList<ModuleHooks::Hook>::is_removed(hook);
 }
 
-// Visits the hooks for all modules, then the module's own. Each list is the one that is there when
-// its turn comes; what is removed meanwhile is left out.
+// Visits the hooks for all modules, then the module's own. Each list is read when its turn comes.
 template <class Visit>
 void for_each_hook(const tenon_module& module, int32_t kind, Visit&& visit) {
-  for (const ModuleHooks* hooks : {&std::as_const(ModuleHooks::of_all()),
-                                   static_cast<const ModuleHooks*>(module.hooks.get())}) {
-    if (hooks == nullptr) continue;
-    const std::shared_ptr<const ModuleHooks::List> list = hooks->list();
-    for (const ModuleHooks::Hook& hook : *list) {
-      if (hook.kind == kind && !removed(hook)) visit(hook);
-    }
+  for (const ModuleHooks* of : {&std::as_const(ModuleHooks::of_all()),
+                                static_cast<const ModuleHooks*>(module.hooks.get())}) {
+    if (of == nullptr) continue;
+    of->hooks().for_each(kind, [&](const ModuleHooks::Hook& hook, size_t) { visit(hook); });
   }
 }
 
@@ -208,7 +154,7 @@ std::vector<ModuleHooks::Hook> hooks_of(const tenon_module& module, int32_t kind
 
 // ---- backward ----
 
-// State that the nodes of one call's arguments and results share.
+// Shared by the nodes of one call's arguments and results.
 struct BackwardHooks {
   ModuleRef module;
   std::vector<ModuleHooks::Hook> before, after;
@@ -238,7 +184,7 @@ std::vector<tenon_value> values_of(const std::vector<TensorRef>& tensors) {
   return values;
 }
 
-void replace_gradients(std::vector<TensorRef>& gradients, Replacements& replacements,
+void replace_gradients(std::vector<TensorRef>& gradients, NewValues& replacements,
                        const ModuleHooks::Hook& hook, const tenon_module& module) {
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (!replacements.given(i)) continue;
@@ -257,7 +203,7 @@ void BackwardHooks::run_without_inputs(Values grad_outputs) const {
   const std::vector<tenon_value> none(input_count);
   for (const ModuleHooks::Hook& hook : after) {
     if (removed(hook)) continue;
-    Replacements replacements(input_count);
+    NewValues replacements(input_count);
     run_hook(hook, of(), none, grad_outputs, replacements);
     for (size_t i = 0; i < input_count; ++i) {
       if (!replacements.given(i) || replacements[i].tag == TENON_VALUE_NONE) continue;
@@ -273,7 +219,7 @@ void BackwardHooks::at_results(std::vector<TensorRef>& gradients) const {
   std::vector<TensorRef> all = spread(gradients, outputs, output_count);
   for (const ModuleHooks::Hook& hook : before) {
     if (removed(hook)) continue;
-    Replacements replacements(output_count);
+    NewValues replacements(output_count);
     run_hook(hook, of(), {}, values_of(all), replacements);
     replace_gradients(all, replacements, hook, *module);
   }
@@ -292,7 +238,7 @@ void BackwardHooks::at_arguments(std::vector<TensorRef>& gradients) const {
   std::vector<TensorRef> all = spread(gradients, inputs, input_count);
   for (const ModuleHooks::Hook& hook : after) {
     if (removed(hook)) continue;
-    Replacements replacements(input_count);
+    NewValues replacements(input_count);
     run_hook(hook, of(), values_of(all), outgoing, replacements);
     replace_gradients(all, replacements, hook, *module);
   }
@@ -361,7 +307,7 @@ class HookedCall {
     backward_ = std::move(found);
   }
 
-  // Takes the value. What it replaces stays until the end of the call.
+  // Takes the value. The argument that it replaces stays until the end of the call.
   void replace_argument(size_t i, tenon_value value) {
     owned_.push_back(value);
     arguments_[i] = value;
@@ -373,7 +319,7 @@ class HookedCall {
 
   void run_pre_hooks() {
     for_each_hook(of_.module, TENON_HOOK_FORWARD_PRE, [&](const ModuleHooks::Hook& hook) {
-      Replacements replacements(arguments_.size());
+      NewValues replacements(arguments_.size());
       run_hook(hook, of_, arguments_, {}, replacements);
       for (size_t i = 0; i < arguments_.size(); ++i) {
         if (!replacements.given(i)) continue;
@@ -403,7 +349,7 @@ class HookedCall {
   void run_forward_hooks() {
     for_each_hook(of_.module, TENON_HOOK_FORWARD, [&](const ModuleHooks::Hook& hook) {
       if (hook.always_call) called_.push_back(hook.id);
-      Replacements replacements(results_.size());
+      NewValues replacements(results_.size());
       run_hook(hook, of_, arguments_, results_, replacements);
       for (size_t i = 0; i < results_.size(); ++i) {
         if (replacements.given(i)) replace_result(i, replacements.take(i));
@@ -417,7 +363,7 @@ class HookedCall {
       for_each_hook(of_.module, TENON_HOOK_FORWARD, [&](const ModuleHooks::Hook& hook) {
         if (!hook.always_call || std::count(called_.begin(), called_.end(), hook.id) != 0) return;
         try {
-          Replacements unused(results_.size());
+          NewValues unused(results_.size());
           run_hook(hook, of_, arguments_, results_, unused);
         } catch (const Error& error) {
           log(LogLevel::warning, "",
@@ -435,7 +381,7 @@ class HookedCall {
   std::vector<tenon_value> owned_;  // arguments that replaced others
   const std::span<tenon_value> results_;
   std::shared_ptr<BackwardHooks> backward_;  // null: there are none
-  std::vector<int64_t> called_;              // hooks that are always called
+  std::vector<int64_t> called_;              // of those that are always called
 };
 
 }  // namespace
@@ -492,7 +438,7 @@ std::vector<std::string> strings_of(const tenon_value& value) {
 }
 
 // `names` and `tensors` are as the hook left them: replaced or not.
-void replace_state(const Replacements& replacements, std::vector<NamedTensor>& state) {
+void replace_state(const NewValues& replacements, std::vector<NamedTensor>& state) {
   constexpr size_t names = 1, tensors = 2;
   if (!replacements.given(names) && !replacements.given(tensors)) return;
   const auto old_names = list_of(state, [](const NamedTensor& entry) { return entry.name; });
@@ -523,7 +469,7 @@ void replace_state(const Replacements& replacements, std::vector<NamedTensor>& s
 void run_state_save_pre_hooks(tenon_module& module, const std::string& prefix) {
   for_each_hook(module, TENON_HOOK_STATE_SAVE_PRE, [&](const ModuleHooks::Hook& hook) {
     const Owned inputs({make_string(prefix)});
-    Replacements none(0);
+    NewValues none(0);
     run_hook(hook, {module, {}}, inputs, {}, none);
   });
 }
@@ -532,7 +478,7 @@ void run_state_save_post_hooks(tenon_module& module, const std::string& prefix,
                                std::vector<NamedTensor>& state) {
   for_each_hook(module, TENON_HOOK_STATE_SAVE_POST, [&](const ModuleHooks::Hook& hook) {
     const Owned inputs({make_string(prefix), names_of(state), tensors_of(state)});
-    Replacements replacements(3);
+    NewValues replacements(3);
     run_hook(hook, {module, {}}, inputs, {}, replacements);
     replace_state(replacements, state);
   });
@@ -543,7 +489,7 @@ void run_state_load_pre_hooks(tenon_module& module, const std::string& prefix,
   for_each_hook(module, TENON_HOOK_STATE_LOAD_PRE, [&](const ModuleHooks::Hook& hook) {
     const Owned inputs(
         {make_string(prefix), names_of(state), tensors_of(state), bool_value(strict)});
-    Replacements replacements(4);
+    NewValues replacements(4);
     run_hook(hook, {module, {}}, inputs, {}, replacements);
     replace_state(replacements, state);
   });
@@ -555,7 +501,7 @@ void run_state_load_post_hooks(tenon_module& module, const std::string& prefix,
   for_each_hook(module, TENON_HOOK_STATE_LOAD_POST, [&](const ModuleHooks::Hook& hook) {
     const Owned inputs(
         {make_string(prefix), make_string_list(missing), make_string_list(unexpected)});
-    Replacements replacements(3);
+    NewValues replacements(3);
     run_hook(hook, {module, {}}, inputs, {}, replacements);
     if (replacements.given(1)) missing = strings_of(replacements[1]);
     if (replacements.given(2)) unexpected = strings_of(replacements[2]);

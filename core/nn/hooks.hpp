@@ -1,19 +1,19 @@
 // Hooks of modules: of one, and of all.
 //
-// Of each kind the hooks for all modules run first, then the module's own, both in their order.
+// The hooks for all modules of a kind run first, then the module's own, both in their order.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
-#include "core/autograd/hook_handle.hpp"
+#include "core/autograd/hooks/hook_handle.hpp"
+#include "core/autograd/hooks/hook_list.hpp"
 #include "core/tensor/file.hpp"
 #include "tenon/abi/module_hooks.h"
 
@@ -21,8 +21,7 @@ namespace tenon::core {
 
 using ModuleHookBody = HookBodyOf<std::remove_pointer_t<tenon_module_hook_function>>;
 
-// The hooks of one module, or those for all. Copied on write, so that calls see a list that stays.
-// Any thread.
+// The hooks of one module, or those for all. Any thread.
 class ModuleHooks final : public HookOwner {
  public:
   struct Hook {
@@ -31,7 +30,6 @@ class ModuleHooks final : public HookOwner {
     bool always_call;
     std::shared_ptr<ModuleHookBody> body;
   };
-  using List = std::vector<Hook>;
 
   // `flags`: TENON_HOOK_PREPEND, TENON_HOOK_ALWAYS_CALL. Throws ArgumentError for unknown kinds and
   // flags.
@@ -39,20 +37,19 @@ class ModuleHooks final : public HookOwner {
   // The hooks of another module as well, from now on independent of it: removing one there leaves
   // the copy, which has no handle.
   void add_copies(const ModuleHooks& from);
-  bool remove(int64_t id) override;
-  bool holds(int64_t id) override;
-  std::shared_ptr<const List> list() const;
+  const HookList<Hook>& hooks() const { return hooks_; }
+  bool remove(int64_t id) override { return hooks_.remove(id); }
+  bool holds(int64_t id) override { return hooks_.holds(id); }
   // The module is gone: handles keep this, emptied.
-  void clear() noexcept;
+  void clear() noexcept { hooks_.clear(); }
 
-  // Hooks for all modules; never freed.
+  // The hooks for all modules; never freed.
   static ModuleHooks& of_all();
 
  private:
   ~ModuleHooks() override = default;
 
-  mutable std::mutex mutex_;
-  std::shared_ptr<const List> list_ = std::make_shared<const List>();  // null once cleared
+  HookList<Hook> hooks_;
 };
 
 // Whether a hook for all modules was ever registered.

@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/autograd/grad.hpp"
-#include "core/autograd/history.hpp"
+#include "core/autograd/engine/grad.hpp"
+#include "core/autograd/graph/history.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/deferred_deletes.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/arguments.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/arguments.hpp"
+#include "core/dispatch/binding/value.hpp"
 #include "core/nn/walk.hpp"
 #include "core/tensor/dtype.hpp"
 
@@ -75,7 +75,7 @@ tenon_module::Entry& entry_at(tenon_module& module, tenon_module::Place place) {
                                                      : module.buffers[place.index];
 }
 
-// Writes a location, and releases its old value.
+// What a location held before is released.
 template <class Handle>
 void write(Handle** location, Handle* handle) {
   if (location == nullptr) return;
@@ -132,7 +132,7 @@ OwnedValues::~OwnedValues() {
 
 namespace {
 
-// Copies attributes that dispatch cannot copy: documents and modules.
+// What dispatch cannot copy: documents and modules.
 tenon_value copy_attribute(const tenon_value& given) {
   const auto length = static_cast<int64_t>(given.length);
   tenon_value value = given;

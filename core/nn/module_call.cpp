@@ -1,15 +1,15 @@
 // Binding and running a module's forward.
 #include "core/nn/module_call.hpp"
 
-#include "core/autograd/grow_stack.hpp"
+#include "core/autograd/engine/grow_stack.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/dispatch/arguments.hpp"
-#include "core/dispatch/modes.hpp"
-#include "core/dispatch/op.hpp"
-#include "core/dispatch/result_check.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/arguments.hpp"
+#include "core/dispatch/binding/value.hpp"
+#include "core/dispatch/call/result_check.hpp"
+#include "core/dispatch/table/op.hpp"
+#include "core/dispatch/types/modes.hpp"
 #include "core/nn/hooks.hpp"
 
 namespace tenon::core {
@@ -38,20 +38,14 @@ void set_forward_schema(tenon_module& module, std::string_view text) {
 
 namespace {
 
-// Binds without conversions: the arguments as given, and the defaults behind them.
+// Binds arguments by position that need no conversion; false where binding has to look.
 bool bind_as_given(const Schema& schema, std::span<const tenon_value> positional,
                    tenon_value* arguments) {
-  const size_t count = schema.parameters.size();
   if (positional.size() > static_cast<size_t>(schema.positional_count)) return false;
   for (size_t i = 0; i < positional.size(); ++i) {
     if (!accepts(schema.parameters[i], positional[i])) return false;
-    arguments[i] = positional[i];
   }
-  for (size_t i = positional.size(); i < count; ++i) {
-    if (!schema.parameters[i].has_default) return false;
-    arguments[i] = schema.parameters[i].default_value.value;
-  }
-  return true;
+  return bind_plain(schema, positional, arguments);
 }
 
 void check_results(const tenon_module& module, const Schema& schema, tenon_value* results) {
@@ -90,8 +84,7 @@ void compute(tenon_module& module, const Schema& schema, const tenon_value* argu
   check_results(module, schema, results);
 }
 
-// Arguments that pre-hooks replaced are bound again, results that forward hooks replaced are
-// checked.
+// What pre-hooks replaced is bound again, and what forward hooks replaced is checked.
 [[gnu::cold]] void compute_with_hooks(tenon_module& module, const Schema& schema,
                                       const tenon_value* arguments, tenon_value* results) {
   std::vector<tenon_string> names;

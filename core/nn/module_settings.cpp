@@ -5,15 +5,15 @@
 #include <filesystem>
 #include <string>
 
-#include "core/autograd/grad.hpp"
-#include "core/autograd/history.hpp"
+#include "core/autograd/engine/grad.hpp"
+#include "core/autograd/graph/history.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/arguments.hpp"
-#include "core/dispatch/call.hpp"
-#include "core/dispatch/registry.hpp"
+#include "core/dispatch/binding/arguments.hpp"
+#include "core/dispatch/call/call.hpp"
+#include "core/dispatch/table/registry.hpp"
 #include "core/nn/state.hpp"
 #include "core/nn/walk.hpp"
 

@@ -3,14 +3,14 @@
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/value.hpp"
 
 namespace tenon::core {
 
 namespace {
 
 std::string attribute_text(const tenon_value& value) {
-  // Long values are abbreviated.
+  // What is long stays out of a line.
   if (value.tag == TENON_VALUE_JSON) return "...";
   return value_text(value, [](const Tensor*) { return std::string("..."); });
 }
@@ -20,7 +20,7 @@ struct Step {
   size_t next_child;
 };
 
-// The text between the parentheses behind a type.
+// What the parentheses behind a type hold.
 std::string extra_text(tenon_module& module) {
   std::string extra;
   const tenon_module_descriptor& descriptor = module.type->descriptor;

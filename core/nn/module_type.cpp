@@ -4,7 +4,7 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
-#include "core/dispatch/op.hpp"
+#include "core/dispatch/table/op.hpp"
 
 namespace tenon::core {
 

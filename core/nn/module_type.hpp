@@ -12,8 +12,8 @@
 
 #include "core/base/fork.hpp"
 #include "core/base/plugin_code.hpp"
-#include "core/dispatch/op_check.hpp"
-#include "core/dispatch/schema.hpp"
+#include "core/dispatch/schema/schema.hpp"
+#include "core/dispatch/table/op_check.hpp"
 #include "tenon/abi/module.h"
 
 namespace tenon::core {
@@ -24,7 +24,7 @@ struct ModuleType {
   Schema schema;                  // its attributes
   std::optional<Schema> forward;  // none: a mode, or each instance has its own
   std::string provider;
-  PluginCode* code = nullptr;  // code of its functions; null: the program itself
+  PluginCode* code = nullptr;  // of its functions; null: of the program itself
 
   std::string short_name() const { return std::string(schema.short_name()); }
 };

@@ -10,8 +10,7 @@
 
 namespace tenon::core {
 
-// Differences that a load without `strict` accepted: names that the state lacks, and names that the
-// module lacks.
+// Of a load that is not strict: what the state lacks, and what the module does not know.
 struct LoadReport {
   std::vector<std::string> missing, unexpected;
 };

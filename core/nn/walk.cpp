@@ -3,11 +3,11 @@
 
 #include <unordered_set>
 
-#include "core/autograd/grad.hpp"
+#include "core/autograd/engine/grad.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
-#include "core/dispatch/core_ops.hpp"
-#include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/call/thread_state.hpp"
+#include "core/dispatch/table/core_ops.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
 

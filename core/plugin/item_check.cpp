@@ -12,7 +12,7 @@
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/op_check.hpp"
+#include "core/dispatch/table/op_check.hpp"
 #include "core/nn/module_type.hpp"
 #include "core/plugin/failure.hpp"
 

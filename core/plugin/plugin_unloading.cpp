@@ -1,11 +1,11 @@
 // Unloading and reloading: the code that goes is handed to retirement.
 #include <utility>
 
-#include "core/autograd/leak_tracking.hpp"
+#include "core/autograd/graph/leak_tracking.hpp"
 #include "core/base/format.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/running_calls.hpp"
+#include "core/dispatch/call/running_calls.hpp"
 #include "core/plugin/plugin_load.hpp"
 #include "core/plugin/plugin_session.hpp"
 

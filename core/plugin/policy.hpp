@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/json.hpp"
-#include "core/dispatch/provider_preference.hpp"
-#include "core/dispatch/type_settings.hpp"
+#include "core/dispatch/table/provider_preference.hpp"
+#include "core/dispatch/types/tensor_type.hpp"
 #include "core/plugin/minisign.hpp"
 #include "core/plugin/plugin_lock.hpp"
 

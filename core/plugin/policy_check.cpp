@@ -6,7 +6,7 @@
 
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/schema.hpp"
+#include "core/dispatch/schema/schema.hpp"
 #include "core/plugin/admission.hpp"
 #include "core/plugin/present_lock.hpp"
 

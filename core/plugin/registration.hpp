@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/plugin_code.hpp"
-#include "core/dispatch/type_settings.hpp"
+#include "core/dispatch/types/tensor_type.hpp"
 #include "core/plugin/resolver.hpp"
 #include "tenon/abi/plugin.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/schema.hpp"
+#include "core/dispatch/schema/schema.hpp"
 #include "tenon/abi/op.h"
 
 namespace tenon::core {

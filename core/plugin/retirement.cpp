@@ -5,10 +5,10 @@
 #include <chrono>
 #include <utility>
 
-#include "core/autograd/leak_tracking.hpp"
+#include "core/autograd/graph/leak_tracking.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/running_calls.hpp"
+#include "core/dispatch/call/running_calls.hpp"
 
 namespace tenon::core {
 

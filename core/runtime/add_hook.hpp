@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/autograd/hook_handle.hpp"
+#include "core/autograd/hooks/hook_handle.hpp"
 #include "core/base/error.hpp"
 
 namespace tenon::core {

@@ -1,32 +1,26 @@
-// The parts of the process's runtime: the layers of a call, in order; what is above dispatch and
-// asked by it; the tables, and the plugins that fill them. Each of these can be constructed apart
-// from the process's, as tests do.
-#include "core/autograd/component_history.hpp"
-#include "core/autograd/record.hpp"
-#include "core/autograd/typed.hpp"
-#include "core/dispatch/higher_areas.hpp"
-#include "core/dispatch/layer.hpp"
-#include "core/dispatch/plan_cache.hpp"
+// Assembly of the process's runtime: the layers of a call, in order; functions above dispatch that
+// it calls; the tables, and the plugins that fill them. Each of these can be constructed apart from
+// the process's, as tests do.
+#include "core/autograd/record/tracked.hpp"
+#include "core/autograd/typed/component_history.hpp"
+#include "core/autograd/typed/typed.hpp"
+#include "core/dispatch/call/higher_areas.hpp"
+#include "core/dispatch/call/layer.hpp"
+#include "core/dispatch/types/plan_cache.hpp"
+#include "core/kernel/elementwise.hpp"
 #include "core/nn/module.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/table_registrar.hpp"
 
 namespace tenon::core {
 
-constinit const std::array<Layer, kLayerCount> layers{{
-    {LayerId::trace, run_traced},
-    {LayerId::mode, run_modes},
-    {LayerId::typed, run_typed},
-    {LayerId::provider, run_provider},
-    {LayerId::checks, run_checks},
-    {LayerId::shapes, run_shapes},
-    {LayerId::half, run_half},
-    {LayerId::autograd, run_recorded},
-    {LayerId::mode_below, run_modes_below},
-    {LayerId::kernel, run_kernel},
-}};
+#define TENON_LAYER(id, flags, run, explain) {LayerId::id, run, explain},
+constinit const std::array<Layer, kLayerCount> layers{{TENON_LAYERS(TENON_LAYER)}};
+#undef TENON_LAYER
 
 constinit const HigherAreas higher_areas{
+    prepare_elementwise,
+    choose_kernel,
     share_with_history,
     connect_conversion,
     connect_tangent,

@@ -5,8 +5,8 @@
 
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/call.hpp"
-#include "core/dispatch/operands.hpp"
+#include "core/dispatch/call/call.hpp"
+#include "core/dispatch/call/operands.hpp"
 #include "core/runtime/slots.hpp"
 
 namespace tenon::core {

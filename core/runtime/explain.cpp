@@ -1,24 +1,21 @@
-// Explanation of a call: bound, planned and checked by the code of calls, and described instead of
-// run.
+// The document of a call that is described instead of run: bound by the code of calls, and
+// explained by each layer (dispatch/call/explanation.hpp).
 #include "core/runtime/explain.hpp"
 
 #include <algorithm>
+
 #include <list>
 #include <optional>
 
-#include "core/autograd/record.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/call.hpp"
-#include "core/dispatch/chain.hpp"
-#include "core/dispatch/change_check.hpp"
-#include "core/dispatch/elementwise.hpp"
-#include "core/dispatch/modes.hpp"
-#include "core/dispatch/operands.hpp"
-#include "core/dispatch/providers.hpp"
-#include "core/dispatch/registry.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/bound_call.hpp"
+#include "core/dispatch/binding/value.hpp"
+#include "core/dispatch/call/call.hpp"
+#include "core/dispatch/call/explanation.hpp"
+#include "core/dispatch/table/registry.hpp"
+#include "core/kernel/elementwise.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/tensor/dtype.hpp"
 
@@ -31,7 +28,7 @@ struct Written {
   std::vector<tenon_value> positional;
   std::vector<tenon_string> keywords;
   std::vector<tenon_value> keyword_values;
-  // For a call by types: how its operands are written, what was filled in, and whether dtypes say
+  // Of a call by types: how its operands are written, what was filled in, and whether dtypes say
   // anything.
   bool by_types = false;
   bool with_dtypes = false;
@@ -43,16 +40,6 @@ struct Refusal {
   tenon_status kind = TENON_OK;
   std::string message;
 };
-template <class Check>
-bool passes(Refusal& refusal, Check&& check) {
-  try {
-    check();
-    return true;
-  } catch (const Error& error) {
-    refusal = {error.kind, error.message};
-    return false;
-  }
-}
 
 // The plugins, looked up once.
 class Providers {
@@ -71,37 +58,31 @@ class Providers {
   std::vector<PluginListing> plugins_;
 };
 
-class Explanation {
+// The document of a call: its arguments, and what the layers say.
+class ExplainedCall {
  public:
-  Explanation(const Runtime& runtime, const Implementation& implementation, const Written& call)
+  ExplainedCall(const Runtime& runtime, const Implementation& implementation, const Written& call)
       : runtime_(runtime),
-        implementation_(&implementation),
         schema_(implementation.schema),
         call_(call),
-        providers_(runtime.manager) {}
+        providers_(runtime.manager),
+        explained_{.types = runtime.tables.types, .implementation = &implementation} {}
 
   Json make() {
     json_.begin_object().member("op", schema_.name).member("signature", signature_text(schema_));
-    put_provider(implementation_->provider);
+    const Implementation& first = *explained_.implementation;
+    put_provider(first.provider);
     for (const ProviderListing& one : runtime_.manager.providers(ItemKind::Op, schema_.name)) {
-      if (one.plugin == implementation_->provider && !one.reason.empty())
-        json_.member("ranked", one.reason);
+      if (one.plugin == first.provider && !one.reason.empty()) json_.member("ranked", one.reason);
     }
-    const bool bound = attempt([&] {
-      flags_ = bind_call(*implementation_, call_.positional, call_.keywords, call_.keyword_values,
-                         bound_);
-      if ((flags_ & TENON_TENSOR_TYPED) != 0) {
-        Carried carried;
-        gather_types(*implementation_, bound_.values, carried);
-        flags_ |= carried.flags;
-      }
-    });
-    if (bound) {
+    if (attempt([&] { bind(first); })) {
       put_arguments();
-      explain_bound();
+      walk();
+      put_walk();
     } else {
       put_unbound();
-      suggestion_ = format_text("call it as {}{}", schema_.short_name(), signature_text(schema_));
+      explained_.suggestion =
+          format_text("call it as {}{}", schema_.short_name(), signature_text(schema_));
     }
     if (refusal_.kind != TENON_OK) put_refusal(refusal_);
     json_.end_object();
@@ -109,13 +90,43 @@ class Explanation {
   }
 
  private:
-  // Who answers.
-  struct Answer {
-    std::string what, provider;
-    bool own = false;                       // the implementation itself runs
-    const Implementation* rules = nullptr;  // rules of an override that is recorded like an op
-    const Candidate* entry = nullptr;       // an override
-  };
+  template <class Check>
+  bool attempt(Check&& check) {
+    try {
+      check();
+      return true;
+    } catch (const Error& error) {
+      refusal_ = {error.kind, error.message};
+      return false;
+    }
+  }
+
+  void bind(const Implementation& implementation) {
+    explained_.by_types = call_.by_types;
+    explained_.arguments = bound_.values;
+    explained_.flags =
+        bind_call(implementation, call_.positional, call_.keywords, call_.keyword_values, bound_);
+    if ((explained_.flags & TENON_TENSOR_TYPED) == 0) {
+      explained_.operands = gather_types(implementation, bound_.values);
+      return;
+    }
+    Carried carried;
+    explained_.operands = gather_types(implementation, bound_.values, carried);
+    explained_.flags |= carried.flags;
+  }
+
+  // Has each layer say what it would do, as far as the call would get.
+  void walk() {
+    for (const Layer& layer : layers) {
+      const bool own = explained_.runs_own();
+      if (attempt([&] { layer.explain(explained_); })) continue;
+      if (own)
+        explained_.suggestion = format_text("see `tenon show {}` for what it takes", schema_.name);
+      else if (explained_.suggestion.empty())
+        explained_.suggestion = suggest();
+      return;
+    }
+  }
 
   void put_provider(const std::string& provider) {
     json_.member("provider", provider).member("version", providers_.version(provider));
@@ -183,228 +194,58 @@ class Explanation {
     json_.end_array();
   }
 
-  // ---- who is asked ----
+  // ---- the walk ----
 
-  void explain_bound() {
-    types_ = gather_types(*implementation_, bound_.values);
-    put_types();
-    put_modes("modes", thread_state.mode, true);
-    put_modes("modes_below", thread_state.mode_below, false);
-    const bool asks = types_.count() > 0 && asks_types(*implementation_);
-    if (asks && !attempt([&] {
-          plan_ = make_plan(runtime_.tables.types, *implementation_, types_, &rejections_);
-        })) {
-      json_.key("order").begin_array().end_array().key("steps").begin_array().end_array();
-      suggestion_ = "register an override for exactly these types";
-      return;
-    }
-    json_.key("order").begin_array();
-    if (plan_) {
-      for (const uint32_t type : plan_->dispatching)
-        json_.value(runtime_.tables.types.at(type).name);
-    }
-    json_.end_array();
-    for (const Layer& layer : layers) {
-      if (refusal_.kind == TENON_OK) explain_layer(layer.id);
-    }
-    if (refusal_.kind != TENON_OK) {
-      if (suggestion_.empty()) suggestion_ = suggest(plan_ ? &*plan_ : nullptr);
-      return;
-    }
-    put_next();
-    put_outranked();
-    if (!modes_.empty())
-      put_answer("answer", {format_text("mode {}", modes_.front()), "", false, nullptr});
-    put_answer(modes_.empty() ? "answer" : "then", *answer_);
-    if (answer_->own) put_kernel(kernel_);
-    json_.member("gradient", gradient_text(*answer_, recorded_));
-  }
-
-  // Explains one layer of the call.
-  void explain_layer(LayerId id) {
-    switch (id) {
-      case LayerId::trace:
-      case LayerId::shapes:
-      case LayerId::half:        // elementwise kernels say what they compute in
-      case LayerId::mode_below:  // named at the top; it is asked where the kernel would run
-        return;
-      case LayerId::mode:
-        return explain_modes();
-      case LayerId::typed:
-        return explain_types();
-      case LayerId::provider:
-        return explain_own([&] { choose(); });
-      case LayerId::checks:
-        return explain_own([&] { check_changes(bound_call()); });
-      case LayerId::autograd:
-        recorded_ = answer_->rules != nullptr;
-        return explain_own([&] {
-          Call call = bound_call();
-          recorded_ = needs_autograd(call);
-          flags_ = call.flags;
-          if (recorded_) check_recordable(*implementation_, bound_.values);
-        });
-      case LayerId::kernel:
-        return explain_own([&] {
-          if (implementation_->descriptor.elementwise != nullptr)
-            kernel_ = choose_kernel(*implementation_, bound_.values);
-        });
-    }
-  }
-
-  // Which provider takes the call. Of a call by types the shapes are not known.
-  void choose() {
-    if (!may_pass_on(*implementation_)) return;
-    json_.key("declined").begin_array();
-    const auto put_declined = [&] {
-      for (const DeclinedCall& one : declined_) {
-        json_.begin_object().member("plugin", one.provider);
-        json_.member("reason", one.reason).end_object();
-      }
+  void put_walk() {
+    const auto put_names = [&](const char* key, const auto& items, auto&& name_of) {
+      json_.key(key).begin_array();
+      for (const auto& item : items) json_.value(name_of(item));
       json_.end_array();
     };
-    try {
-      if (!call_.by_types)
-        implementation_ = &choose_provider(*implementation_, bound_.values, declined_);
-    } catch (...) {
-      put_declined();
-      throw;
-    }
-    put_declined();
-    if (answer_->what == "kernel") answer_->provider = implementation_->provider;
-  }
-
-  void put_types() {
-    json_.key("types").begin_array();
-    for (const TensorType* type : types_) json_.value(type->name);
-    if (types_.plain) json_.value(runtime_.tables.types.tensor().name);
-    json_.end_array();
-  }
-
-  void put_modes(const char* key, const ModeEntry* mode, bool above) {
-    json_.key(key).begin_array();
-    for (; mode != nullptr; mode = mode->outer) {
-      if (mode->left.load()) continue;
-      if (above && thread_state.modes_disabled) {
-        disabled_modes_.push_back(mode->name);
-        continue;
-      }
-      json_.value(mode->name);
-      if (above && overridable()) modes_.push_back(mode->name);
-    }
-    json_.end_array();
-  }
-
-  // The steps begin with modes and end with types.
-  void explain_modes() {
+    const auto itself = [](const std::string& name) { return name; };
+    std::vector<std::string> types;
+    for (const TensorType* type : explained_.operands) types.push_back(type->name);
+    if (explained_.operands.plain) types.push_back(explained_.types.tensor().name);
+    put_names("types", types, itself);
+    put_names("modes", explained_.modes, itself);
+    put_names("modes_below", explained_.modes_below, itself);
+    put_names("order", explained_.plan ? explained_.plan->dispatching : std::vector<uint32_t>(),
+              [&](uint32_t type) { return explained_.types.at(type).name; });
     json_.key("steps").begin_array();
-    for (const std::string& mode : disabled_modes_)
-      put_step("", format_text("mode {}", mode), "", format_text("mode {} is disabled here", mode));
-    for (const std::string& mode : modes_) put_step("", format_text("mode {}", mode), "", "");
-  }
-
-  void explain_types() {
-    if (plan_) {
-      answer_ = put_plan(*plan_, rejections_);
-    } else {
-      const char* why = overridable() ? "types are disabled here" : "the op is not overridable";
-      for (const TensorType* type : types_) put_step(type->name, "nothing", "", why);
-      answer_ = Answer{"kernel", implementation_->provider, true, nullptr};
-    }
+    for (const Explanation::Step& step : explained_.steps) put_step(step);
     json_.end_array();
-    attempt([&] {
-      if (!plan_) {
-        if (has_foreign(*implementation_, bound_.values))
-          throw_foreign(*implementation_, bound_.values);
-        return;
-      }
-      check_plan(*plan_, *implementation_, bound_.values);
-      if (!answer_) throw_declined(*implementation_, *plan_);
-      if (answer_->entry == nullptr) return;
-      const Override& entry = *answer_->entry->entry;
-      suggestion_ =
-          format_text("call it as override {} takes it, {}; or give that a wider signature",
-                      entry.key(), entry.schema.text);
-      check_signature(*answer_->entry, *implementation_, bound_.values);
-      suggestion_.clear();
-    });
+    if (explained_.declined) put_declined(*explained_.declined);
+    if (refusal_.kind != TENON_OK) return;
+    put_next();
+    put_outranked();
+    if (!explained_.first_mode.empty()) put_handling("answer", {explained_.first_mode, ""});
+    put_handling(explained_.first_mode.empty() ? "answer" : "then", *explained_.handling);
+    if (explained_.runs_own()) put_kernel(explained_.kernel);
+    json_.member("gradient", explained_.gradient);
   }
 
-  // Explains a call that the op's own implementation answers.
-  template <class Check>
-  void explain_own(Check&& check) {
-    if (answer_->own && !attempt(check))
-      suggestion_ = format_text("see `tenon show {}` for what it takes", schema_.name);
-  }
-
-  template <class Check>
-  bool attempt(Check&& check) {
-    return passes(refusal_, check);
-  }
-  bool overridable() const { return (implementation_->flags & TENON_OP_NOT_OVERRIDABLE) == 0; }
-  Call bound_call() const { return {*implementation_, bound_.values, nullptr, nullptr, flags_}; }
-
-  void put_step(const std::string& type, const std::string& what, const std::string& provider,
-                const std::string& reason) {
+  void put_step(const Explanation::Step& step) {
     json_.begin_object();
-    if (!type.empty()) json_.member("type", type);
-    json_.member("what", what);
-    if (!provider.empty()) put_provider(provider);
-    json_.member("asked", reason.empty());
-    if (!reason.empty()) json_.member("reason", reason);
+    if (!step.type.empty()) json_.member("type", step.type);
+    json_.member("what", step.what);
+    if (!step.provider.empty()) put_provider(step.provider);
+    json_.member("asked", step.reason.empty());
+    if (!step.reason.empty()) json_.member("reason", step.reason);
     json_.end_object();
   }
 
-  static Answer answer_of(const Candidate& candidate) {
-    return {candidate_text(candidate), provider_of(candidate),
-            candidate.kind == Candidate::Kind::DefaultHandler,
-            candidate.entry == nullptr ? nullptr : candidate.entry->rules.get(),
-            candidate.entry == nullptr ? nullptr : &candidate};
+  void put_declined(const std::vector<DeclinedCall>& declined) {
+    json_.key("declined").begin_array();
+    for (const DeclinedCall& one : declined) {
+      json_.begin_object().member("plugin", one.provider);
+      json_.member("reason", one.reason).end_object();
+    }
+    json_.end_array();
   }
 
-  // All candidates in resolution order; gives the first, which answers unless it declines then.
-  std::optional<Answer> put_plan(const Plan& plan, const std::vector<Rejection>& rejections) {
-    std::optional<Answer> first;
-    for (const TensorType* type : plan.types) {
-      bool rejected = false;
-      for (const Rejection& rejection : rejections) {
-        if (rejection.type != type) continue;
-        put_step(type->name, "nothing", "", rejection.text);
-        rejected = true;
-      }
-      if (!type->dispatches()) {
-        put_step(type->name, "nothing", "", "it has neither handler, override nor fallback");
-        continue;
-      }
-      for (const DispatchChain& chain : plan.chains) {
-        if (chain.type != type) continue;
-        if (chain.candidates.empty() && !rejected) {
-          put_step(type->name, "nothing", "",
-                   format_text("no override for {} and no handler", schema_.name));
-        }
-        for (const int32_t index : {chain.first_override, chain.first_handler}) {
-          if (index < 0) continue;
-          const Answer answer = answer_of(chain.candidates[static_cast<size_t>(index)]);
-          put_step(type->name, answer.what, answer.provider, "");
-          if (!first) first = answer;
-        }
-      }
-    }
-    for (const TensorType* type : plan.fallbacks) {
-      const std::string what = format_text("fallback {}", fallback_text(type->fallback()));
-      put_step(type->name, what, type->provider, "");
-      if (!first)
-        first = Answer{format_text("{} of {}", what, type->name), type->provider, false, nullptr};
-      break;  // it is the first that has one, and what it calls again is asked again
-    }
-    return first;
-  }
-
-  // ---- what comes of it ----
-
-  void put_answer(const char* key, const Answer& answer) {
-    json_.key(key).begin_object().member("what", answer.what);
-    if (!answer.provider.empty()) put_provider(answer.provider);
+  void put_handling(const char* key, const Explanation::Handling& handling) {
+    json_.key(key).begin_object().member("what", handling.what);
+    if (!handling.provider.empty()) put_provider(handling.provider);
     json_.end_object();
   }
 
@@ -418,53 +259,6 @@ class Explanation {
     json_.end_object();
   }
 
-  // The parameters whose operands carry the flag: "input, other".
-  std::vector<std::string> carrying(uint32_t flag) const {
-    std::vector<std::string> names;
-    for (uint32_t i = 0; i < implementation_->parameter_count; ++i) {
-      bool found = false;
-      for_each_tensor(bound_.values[i],
-                      [&](const Tensor* tensor) { found |= tensor->has_flag(flag); });
-      if (found) names.push_back(schema_.parameters[i].name);
-    }
-    return names;
-  }
-
-  std::string gradient_text(const Answer& answer, bool recorded) const {
-    const Implementation* recorded_as = answer.own ? implementation_ : answer.rules;
-    if (recorded_as == nullptr || recorded_as->composite) return "through the ops that it calls";
-    const bool constant = (recorded_as->flags & TENON_OP_ZERO_GRADIENT) != 0;
-    const bool formula = recorded_as->descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
-    const bool function = (recorded_as->flags & TENON_OP_FUNCTION) != 0;
-    std::string node = formula    ? format_text("records {}", recorded_as->node_name)
-                       : function ? "records a refusal: it has no backward"
-                                  : "fails for floating results: it has no backward";
-    if (!recorded_as->rules_provider.empty())
-      node += format_text(" by the rules of plugin {}", recorded_as->rules_provider);
-    if (constant) return "records nothing: its gradient is zero wherever there is one";
-    if (call_.by_types) return format_text("{}, where an operand requires grad", node);
-    const std::vector<std::string> needing = carrying(TENON_TENSOR_REQUIRES_GRAD);
-    const std::vector<std::string> tangents = carrying(TENON_TENSOR_HAS_TANGENT);
-    const bool needs = !needing.empty() || (flags_ & TENON_TENSOR_REQUIRES_GRAD) != 0;
-    std::string text;
-    if (recorded && needs && records()) {
-      text = node;
-      if (!needing.empty()) {
-        text += format_text(" ({}{}", join(needing, ", "),
-                            needing.size() == 1 ? " needs a gradient)" : " need gradients)");
-      } else {
-        text += " (the base of a view needs a gradient)";
-      }
-    } else {
-      text = format_text("records nothing: {}", !needs ? "no operand requires grad"
-                                                : thread_state.inference ? "inference mode is on"
-                                                                         : "grad mode is off");
-    }
-    if (!tangents.empty())
-      text += format_text("; computes a tangent from that of {}", join(tangents, ", "));
-    return text;
-  }
-
   // ---- refusals ----
 
   void put_refusal(const Refusal& refusal) {
@@ -473,18 +267,18 @@ class Explanation {
     for (const std::string& text : nearest_overrides()) json_.value(text);
     json_.end_array();
     put_possible();
-    json_.member("suggestion", suggestion_);
+    json_.member("suggestion", explained_.suggestion);
   }
 
   bool relates(const TensorType& other) const {
-    return std::any_of(types_.begin(), types_.end(),
+    return std::any_of(explained_.operands.begin(), explained_.operands.end(),
                        [&](const TensorType* type) { return type->is(other) || other.is(*type); });
   }
 
   // Active overrides for one of the types or a relative; else for any types.
   std::vector<std::string> nearest_overrides() const {
     std::vector<std::string> related, others;
-    if (types_.count() == 0) return related;
+    if (explained_.operands.count() == 0) return related;
     for (const Override* entry : runtime_.tables.types.overrides(schema_.name)) {
       const bool near = std::any_of(entry->types.begin(), entry->types.end(),
                                     [&](const TensorType* other) { return relates(*other); });
@@ -519,7 +313,7 @@ class Explanation {
         const std::string preferred = known == active.end() ? "" : (*known)->provider;
         if (!near || preferred == plugin.id) continue;
         const bool loaded = plugin.state == PluginState::Active;
-        const bool off = loaded && preferred.empty();  // the plugin is loaded and has no conflict
+        const bool off = loaded && preferred.empty();  // what is loaded and has no conflict
         list.push_back({&plugin, &entry,
                         off                                    ? "switched off"
                         : loaded                               ? "outranked"
@@ -535,13 +329,16 @@ class Explanation {
 
   // Who runs what the provider that takes this call declines.
   void put_next() {
-    if (implementation_->descriptor.declines == nullptr) return;
+    const Implementation& implementation = *explained_.implementation;
+    if (implementation.descriptor.declines == nullptr) return;
+    const std::vector<DeclinedCall> declined =
+        explained_.declined.value_or(std::vector<DeclinedCall>());
     json_.key("next").begin_array();
     for (const ProviderListing& provider : runtime_.manager.providers(ItemKind::Op, schema_.name)) {
       const bool has_declined =
-          std::ranges::find(declined_, provider.plugin, &DeclinedCall::provider) != declined_.end();
+          std::ranges::find(declined, provider.plugin, &DeclinedCall::provider) != declined.end();
       if (provider.standing == ProviderStanding::Next && !has_declined &&
-          provider.plugin != implementation_->provider)
+          provider.plugin != implementation.provider)
         json_.value(provider.plugin);
     }
     json_.end_array();
@@ -582,7 +379,7 @@ class Explanation {
     json_.end_array();
   }
 
-  std::string suggest(const Plan* plan) const {
+  std::string suggest() const {
     for (const Possible& one : possible()) {
       const std::string plugin = format_text("plugin '{}'", one.plugin->id);
       if (one.state == "outranked") continue;
@@ -594,16 +391,17 @@ class Explanation {
       return format_text("enable {} in the config", plugin);
     }
     std::string names;
-    for (const TensorType* type : types_) names += (names.empty() ? "" : ", ") + type->name;
+    for (const TensorType* type : explained_.operands)
+      names += (names.empty() ? "" : ", ") + type->name;
     const std::string key = format_text("{}[{}]", schema_.name, names);
-    if (plan == nullptr) return "pass a plain Tensor: the op is not overridable";
-    if (plan->refused != nullptr)
-      return format_text("pass another operand: no op takes {}", plan->refused->name);
-    for (const TensorType* type : types_) {
-      const TensorType* converter = type;
-      while (converter != nullptr && converter->descriptor.to_tensor == nullptr)
-        converter = converter->parent;
-      if (converter == nullptr) continue;
+    if (!explained_.plan) return "pass a plain Tensor: the op is not overridable";
+    if (const TensorType* refused = explained_.plan->refused)
+      return format_text("pass another operand: no op takes {}", refused->name);
+    for (const TensorType* type : explained_.operands) {
+      const auto converts = [](const TensorType& level) {
+        return level.descriptor.to_tensor != nullptr;
+      };
+      if (type->nearest(converts) == nullptr) continue;
       return format_text(
           "register an override {}, or convert by ensure_tensor({}) or by the type's fallback", key,
           type->name);
@@ -612,24 +410,13 @@ class Explanation {
   }
 
   const Runtime& runtime_;
-  const Implementation* implementation_;  // implementation that the layers so far lead to
   const Schema& schema_;
   const Written& call_;
   const Providers providers_;
-  JsonBuilder json_;
   BoundArguments bound_;
-  uint32_t flags_ = 0;
-  OperandTypes types_;
-  std::string suggestion_;
-  // Results of the layers so far.
+  Explanation explained_;
   Refusal refusal_;
-  std::vector<std::string> modes_, disabled_modes_;
-  std::optional<Plan> plan_;
-  std::vector<Rejection> rejections_;
-  std::optional<Answer> answer_;
-  std::vector<DeclinedCall> declined_;
-  bool recorded_ = false;
-  std::optional<KernelChoice> kernel_;
+  JsonBuilder json_;
 };
 
 // ---- calls by types ----
@@ -711,13 +498,13 @@ Json explain_call(const tenon_op* op, std::span<const tenon_value> positional,
   } else {
     take(positional, keywords, keyword_values);
   }
-  return Explanation(process_runtime(), implementation, written).make();
+  return ExplainedCall(process_runtime(), implementation, written).make();
 }
 
 Json explain_call(const Runtime& runtime, const tenon_op* op,
                   std::span<const tenon_written_argument> arguments) {
   const TypedArguments typed(runtime.tables.types, arguments);
-  return Explanation(runtime, require_implementation(op), typed.written()).make();
+  return ExplainedCall(runtime, require_implementation(op), typed.written()).make();
 }
 
 }  // namespace tenon::core

@@ -3,10 +3,9 @@
 
 #include <span>
 
-#include "tenon/abi/service/ops.h"
 #include "core/base/json.hpp"
-#include "core/dispatch/op.hpp"
-#include "tenon/abi/host.h"
+#include "core/dispatch/table/op.hpp"
+#include "tenon/abi/service/ops.h"
 
 namespace tenon::core {
 
@@ -18,7 +17,7 @@ Json explain_call(const tenon_op* op, std::span<const tenon_value> positional,
                   std::span<const tenon_string> keywords,
                   std::span<const tenon_value> keyword_values);
 
-// The same of a call whose operands are known by their types: the slot op_explain_types.
+// Explains a call whose operands are known by their types: the slot op_explain_types.
 Json explain_call(const Runtime& runtime, const tenon_op* op,
                   std::span<const tenon_written_argument> arguments);
 

@@ -1,5 +1,5 @@
 // The host and its services as plugins see them, and what their slots share.
-#include "core/dispatch/types.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 

@@ -6,7 +6,7 @@
 #include "core/base/json.hpp"
 #include "core/base/json_bound.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/value.hpp"
 #include "core/runtime/slots.hpp"
 
 namespace tenon::core {

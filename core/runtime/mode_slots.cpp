@@ -1,12 +1,12 @@
 // The host's slots on settings of the calling thread: modes, traces, and what is switched off.
 #include <algorithm>
 
-#include "core/autograd/leak_tracking.hpp"
-#include "core/dispatch/modes.hpp"
-#include "core/dispatch/shapes.hpp"
-#include "core/dispatch/thread_state.hpp"
-#include "core/dispatch/trace.hpp"
-#include "core/dispatch/types.hpp"
+#include "core/autograd/graph/leak_tracking.hpp"
+#include "core/dispatch/call/thread_state.hpp"
+#include "core/dispatch/call/trace.hpp"
+#include "core/dispatch/types/modes.hpp"
+#include "core/dispatch/types/type_table.hpp"
+#include "core/kernel/shapes.hpp"
 #include "core/nn/module_call.hpp"
 #include "core/runtime/slots.hpp"
 

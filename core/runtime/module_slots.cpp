@@ -6,8 +6,8 @@
 
 #include "core/base/allocator.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/running_calls.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/value.hpp"
+#include "core/dispatch/call/running_calls.hpp"
 #include "core/nn/create.hpp"
 #include "core/nn/hooks.hpp"
 #include "core/nn/module_call.hpp"

@@ -7,7 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/types.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "core/plugin/policy.hpp"
 
 namespace tenon::core {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/json.hpp"
-#include "core/dispatch/types.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "core/plugin/plugin_manager.hpp"
 #include "core/runtime/table_registrar.hpp"
 

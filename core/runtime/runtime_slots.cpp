@@ -1,7 +1,7 @@
 // The host's slots on the runtime: threads, random numbers, log, words in messages, listings, policies.
 #include <optional>
 
-#include "core/autograd/leak_tracking.hpp"
+#include "core/autograd/graph/leak_tracking.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/generator.hpp"
 #include "core/base/interrupt.hpp"
@@ -9,10 +9,10 @@
 #include "core/base/memory_use.hpp"
 #include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/elementwise.hpp"
-#include "core/dispatch/running_calls.hpp"
-#include "core/dispatch/thread_state.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/kernel/elementwise.hpp"
+#include "core/dispatch/call/running_calls.hpp"
+#include "core/dispatch/call/thread_state.hpp"
+#include "core/dispatch/binding/value.hpp"
 #include "core/plugin/config_policy.hpp"
 #include "core/plugin/plugin_lock.hpp"
 #include "core/runtime/documents.hpp"

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "core/base/error.hpp"
-#include "core/dispatch/context.hpp"
-#include "core/dispatch/schema.hpp"
+#include "core/dispatch/call/context.hpp"
+#include "core/dispatch/schema/schema.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/host.h"
 #include "tenon/abi/services.h"

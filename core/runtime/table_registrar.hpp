@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "core/base/fork.hpp"
-#include "core/dispatch/plan_cache.hpp"
-#include "core/dispatch/registry.hpp"
-#include "core/dispatch/types.hpp"
+#include "core/dispatch/table/registry.hpp"
+#include "core/dispatch/types/plan_cache.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "core/nn/module_type.hpp"
 #include "core/plugin/plugin_manager.hpp"
 

@@ -4,16 +4,16 @@
 #include <utility>
 #include <vector>
 
-#include "core/autograd/history.hpp"
-#include "core/autograd/typed.hpp"
+#include "core/autograd/graph/history.hpp"
+#include "core/autograd/typed/typed.hpp"
 #include "core/base/atomic_file.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/base/json.hpp"
-#include "core/dispatch/components.hpp"
-#include "core/dispatch/conversion.hpp"
-#include "core/dispatch/running_calls.hpp"
-#include "core/dispatch/thread_state.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/value.hpp"
+#include "core/dispatch/call/running_calls.hpp"
+#include "core/dispatch/call/thread_state.hpp"
+#include "core/dispatch/types/components.hpp"
+#include "core/dispatch/types/conversion.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 #include "core/runtime/value_text.hpp"

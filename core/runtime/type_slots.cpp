@@ -1,9 +1,9 @@
 // The host's slots on tensor types and their objects.
-#include "core/autograd/typed.hpp"
-#include "core/dispatch/chain.hpp"
-#include "core/dispatch/conversion.hpp"
-#include "core/dispatch/payload.hpp"
-#include "core/dispatch/types.hpp"
+#include "core/autograd/typed/typed.hpp"
+#include "core/dispatch/types/chain.hpp"
+#include "core/dispatch/types/conversion.hpp"
+#include "core/dispatch/types/payload.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/base/allocator.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/value.hpp"
 #include "core/runtime/slots.hpp"
 #include "core/runtime/value_text.hpp"
 

@@ -1,12 +1,12 @@
 // Text of values and of typed tensors.
 #include "core/runtime/value_text.hpp"
 
-#include "core/autograd/node.hpp"
+#include "core/autograd/graph/node.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
-#include "core/dispatch/thread_state.hpp"
-#include "core/dispatch/types.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/value.hpp"
+#include "core/dispatch/call/thread_state.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "core/nn/module_text.hpp"
 #include "core/tensor/shape.hpp"
 #include "core/tensor/text.hpp"

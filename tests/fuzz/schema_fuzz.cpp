@@ -5,7 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/schema.hpp"
+#include "core/dispatch/schema/schema.hpp"
 
 using namespace tenon::core;
 

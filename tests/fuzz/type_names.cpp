@@ -2,7 +2,7 @@
 // object of another type than Tensor.
 #include <string>
 
-#include "core/dispatch/arguments.hpp"
+#include "core/dispatch/binding/arguments.hpp"
 
 namespace tenon::core {
 

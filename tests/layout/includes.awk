@@ -1,7 +1,7 @@
 # The include rules of the tree; prints each breach with file and line, exits 1 when there was one.
 
 BEGIN {
-  split("base tensor dispatch autograd nn plugin runtime", areas)
+  split("base tensor dispatch kernel autograd nn plugin runtime", areas)
   for (i in areas) rank[areas[i]] = i
   c_library = "^(assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|" \
     "signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|" \
@@ -51,7 +51,7 @@ function check_core(    from, to, i, home) {
     split(target, to, "/")
     if (!(to[2] in rank)) breach("core has no area of this name")
     else if (rank[to[2]] > rank[from[2]])
-      breach("includes go base, tensor, dispatch, autograd, nn, plugin, runtime; never back")
+      breach("includes go base, tensor, dispatch, kernel, autograd, nn, plugin, runtime; never back")
   }
   for (i in libraries) {
     if (index(target, libraries[i]) != 1 || target == "boost/json/src.hpp") continue

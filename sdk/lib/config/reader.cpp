@@ -278,11 +278,7 @@ class Reader {
                                  lib::quoted_list(names, "or"), hint));
   }
 
-<<<<<<< ours
-  // The object to which a misplaced key belongs.
-=======
   // Hint for a key that is in the wrong object.
->>>>>>> theirs
   std::string home_of(std::string_view name) const {
     for (const KeySchema& group : schema_.root().keys) {
       const std::string quoted = lib::quote(std::string(name));

@@ -43,11 +43,7 @@ struct ValueSchema {
   bool below_high = false;  // high itself is out
   const ObjectSchema* object = nullptr;
   std::vector<ValueSchema> elements{};
-<<<<<<< ours
-  int64_t fewest = 0;  // least length of arrays
-=======
   int64_t fewest = 0;  // length of arrays
->>>>>>> theirs
   int64_t most = std::numeric_limits<int64_t>::max();
 };
 

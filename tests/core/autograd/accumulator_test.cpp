@@ -1,7 +1,7 @@
 // The node of a leaf: what arrives is added to .grad, and the leaf lives while edges lead to it.
-#include "core/autograd/accumulator.hpp"
+#include "core/autograd/graph/accumulator.hpp"
 
-#include "core/autograd/tensor_meta.hpp"
+#include "core/autograd/graph/tensor_meta.hpp"
 #include "tests/core/autograd/support.hpp"
 
 using namespace tenon::core;

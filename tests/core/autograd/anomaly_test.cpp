@@ -1,5 +1,5 @@
 // Errors of rules that say where their forward call was made, and the search for nan.
-#include "core/autograd/anomaly.hpp"
+#include "core/autograd/engine/anomaly.hpp"
 
 #include <limits>
 

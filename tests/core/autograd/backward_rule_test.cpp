@@ -1,7 +1,7 @@
 // The node as a rule sees it, by runs of nodes of an op.
-#include "core/autograd/backward_rule.hpp"
+#include "core/autograd/graph/backward_rule.hpp"
 
-#include "core/autograd/engine.hpp"
+#include "core/autograd/engine/engine.hpp"
 #include "tests/core/autograd/support.hpp"
 
 using namespace tenon::core;

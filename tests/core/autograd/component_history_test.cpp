@@ -1,13 +1,13 @@
 // Histories of tensors that are made of others: they follow their components, however these change.
 //
 // Types are of the process's table, which tensors' ids refer to, and stay: each test has its own.
-#include "core/autograd/component_history.hpp"
+#include "core/autograd/typed/component_history.hpp"
 
 #include <random>
 
-#include "core/autograd/dual.hpp"
-#include "core/autograd/engine.hpp"
-#include "core/dispatch/types.hpp"
+#include "core/autograd/engine/engine.hpp"
+#include "core/autograd/forward/dual.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "tests/core/autograd/support.hpp"
 
 using namespace tenon::core;

@@ -1,5 +1,5 @@
 // Levels of forward mode, and tangents that tensors carry while one is open.
-#include "core/autograd/dual.hpp"
+#include "core/autograd/forward/dual.hpp"
 
 #include <thread>
 

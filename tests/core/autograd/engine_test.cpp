@@ -1,5 +1,5 @@
 // Runs over graphs made by hand: sums over all paths, the order of nodes, what is asked for.
-#include "core/autograd/engine.hpp"
+#include "core/autograd/engine/engine.hpp"
 
 #include <random>
 

@@ -1,5 +1,5 @@
 // Histories that refuse: where they lead, and what they say.
-#include "core/autograd/error_node.hpp"
+#include "core/autograd/graph/error_node.hpp"
 
 #include "tests/core/autograd/support.hpp"
 

@@ -1,10 +1,10 @@
 // requires_grad, .grad, and what may be assigned to it.
-#include "core/autograd/grad.hpp"
+#include "core/autograd/engine/grad.hpp"
 
 #include <doctest/doctest.h>
 
-#include "core/autograd/accumulator.hpp"
-#include "core/autograd/history.hpp"
+#include "core/autograd/graph/accumulator.hpp"
+#include "core/autograd/graph/history.hpp"
 #include "core/base/error.hpp"
 #include "tests/support/core_tensors.hpp"
 

@@ -1,12 +1,12 @@
 // Gradients that a rule may return.
-#include "core/autograd/gradient_check.hpp"
+#include "core/autograd/engine/gradient_check.hpp"
 
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "core/autograd/node_block.hpp"
+#include "core/autograd/graph/node_block.hpp"
 #include "core/base/error.hpp"
 #include "tests/support/core_tensors.hpp"
 
@@ -29,7 +29,7 @@ NodeRef node_of(const Tensor& output) {
 
 std::string refusal(Node& node, const std::vector<TensorRef>& answer) {
   try {
-    check_answer(node, answer);
+    check_gradients(node, answer);
   } catch (const Error& error) {
     return error.message;
   }

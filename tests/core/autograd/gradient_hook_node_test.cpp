@@ -1,8 +1,8 @@
 // Tensors passed on as they are: what the function sees of their gradients, and what it makes.
-#include "core/autograd/gradient_hook_node.hpp"
+#include "core/autograd/hooks/gradient_hook_node.hpp"
 
-#include "core/autograd/engine.hpp"
-#include "core/dispatch/thread_state.hpp"
+#include "core/autograd/engine/engine.hpp"
+#include "core/dispatch/call/thread_state.hpp"
 #include "tests/core/autograd/support.hpp"
 
 using namespace tenon::core;

@@ -1,5 +1,5 @@
 // Reports of graphs.
-#include "core/autograd/graph.hpp"
+#include "core/autograd/graph/graph.hpp"
 
 #include "tests/core/autograd/support.hpp"
 

@@ -1,10 +1,10 @@
 // Runs that continue on another thread, with the state of the first.
-#include "core/autograd/grow_stack.hpp"
+#include "core/autograd/engine/grow_stack.hpp"
 
 #include <functional>
 #include <thread>
 
-#include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/call/thread_state.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

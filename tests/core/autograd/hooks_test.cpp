@@ -1,5 +1,5 @@
 // Hooks: their order, what they may replace, and how long they live.
-#include "core/autograd/hooks.hpp"
+#include "core/autograd/hooks/hooks.hpp"
 
 #include "tests/core/autograd/support.hpp"
 
@@ -181,13 +181,13 @@ TEST_SUITE("autograd/hooks") {
   TEST_CASE("an extra knows its hooks by kind and by id") {
     const TensorRef x = leaf({1});
     NodeExtra& extra = gradient_edge(*x).node->extra();
-    const int64_t id = extra.add(TENON_HOOK_NODE_BEFORE, 0, hook(nothing()));
-    CHECK(extra.has(TENON_HOOK_NODE_BEFORE));
-    CHECK_FALSE(extra.has(TENON_HOOK_NODE_AFTER));
-    CHECK(extra.holds(id));
-    CHECK(extra.hooks(TENON_HOOK_NODE_BEFORE).size() == 1);
-    CHECK(extra.remove(id));
-    CHECK_FALSE(extra.holds(id));
+    const HookHandle handle = extra.add(TENON_HOOK_NODE_BEFORE, 0, hook(nothing()));
+    CHECK(extra.hooks().has(TENON_HOOK_NODE_BEFORE));
+    CHECK_FALSE(extra.hooks().has(TENON_HOOK_NODE_AFTER));
+    CHECK(extra.holds(handle.id()));
+    CHECK(extra.hooks().read()->size() == 1);
+    CHECK(extra.remove(handle.id()));
+    CHECK_FALSE(extra.holds(handle.id()));
     const auto box = std::make_shared<RetainedGrad>();
     extra.retain_into(0, box);
     CHECK(extra.retained().size() == 1);

@@ -1,5 +1,5 @@
 // Which layouts hold one element in several places.
-#include "core/autograd/inplace.hpp"
+#include "core/autograd/record/inplace.hpp"
 
 #include <random>
 #include <set>

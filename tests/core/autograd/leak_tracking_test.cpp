@@ -1,7 +1,7 @@
 // Counts of the nodes that are alive.
-#include "core/autograd/leak_tracking.hpp"
+#include "core/autograd/graph/leak_tracking.hpp"
 
-#include "core/autograd/op_node.hpp"
+#include "core/autograd/graph/op_node.hpp"
 #include "tests/core/autograd/support.hpp"
 
 using namespace tenon::core;

@@ -1,5 +1,5 @@
 // Nodes in one block: where their parts are, and what they own.
-#include "core/autograd/node_block.hpp"
+#include "core/autograd/graph/node_block.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/autograd/node.hpp"
+#include "core/autograd/graph/node.hpp"
 
 using namespace tenon::core;
 

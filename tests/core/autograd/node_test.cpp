@@ -1,6 +1,6 @@
 // The common members of all nodes: a place in the order, slots, and parts that are made when they
 // are needed.
-#include "core/autograd/node.hpp"
+#include "core/autograd/graph/node.hpp"
 
 #include <thread>
 

@@ -1,11 +1,11 @@
 // Nodes of ops: what they copy, save and release.
-#include "core/autograd/op_node.hpp"
+#include "core/autograd/graph/op_node.hpp"
 
 #include <string>
 #include <vector>
 
-#include "core/autograd/grad.hpp"
-#include "core/autograd/history.hpp"
+#include "core/autograd/engine/grad.hpp"
+#include "core/autograd/graph/history.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

@@ -1,9 +1,8 @@
 // Which calls leave a node, where it leads, and what cannot be recorded.
-#include "core/autograd/record.hpp"
-
-#include "core/autograd/engine.hpp"
-#include "core/autograd/op_node.hpp"
-#include "core/dispatch/thread_state.hpp"
+#include "core/autograd/engine/engine.hpp"
+#include "core/autograd/graph/op_node.hpp"
+#include "core/autograd/record/tracked.hpp"
+#include "core/dispatch/call/thread_state.hpp"
 #include "tests/core/autograd/support.hpp"
 
 using namespace tenon::core;

@@ -1,7 +1,7 @@
 // Scopes of saved-tensor hooks: what is packed, what comes back, and what is refused.
-#include "core/autograd/saved_hooks.hpp"
+#include "core/autograd/hooks/saved_hooks.hpp"
 
-#include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/call/thread_state.hpp"
 #include "tests/core/autograd/support.hpp"
 
 using namespace tenon::core;

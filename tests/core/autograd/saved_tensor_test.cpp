@@ -1,5 +1,5 @@
 // Saved tensors: the values that a node keeps.
-#include "core/autograd/saved_tensor.hpp"
+#include "core/autograd/graph/saved_tensor.hpp"
 
 #include <doctest/doctest.h>
 

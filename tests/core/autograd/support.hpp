@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/autograd/grad.hpp"
-#include "core/autograd/history.hpp"
-#include "core/autograd/node_block.hpp"
+#include "core/autograd/engine/grad.hpp"
+#include "core/autograd/graph/history.hpp"
+#include "core/autograd/graph/node_block.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 namespace tenon::core::test {

@@ -1,13 +1,13 @@
 // Tangents of calls: by every kind of rule, in place, and what is refused. Programs of any ops
 // against dual numbers.
-#include "core/autograd/tangents.hpp"
+#include "core/autograd/forward/tangents.hpp"
 
 #include <optional>
 #include <random>
 
-#include "core/autograd/dual.hpp"
-#include "core/dispatch/context.hpp"
-#include "core/dispatch/thread_state.hpp"
+#include "core/autograd/forward/dual.hpp"
+#include "core/dispatch/call/context.hpp"
+#include "core/dispatch/call/thread_state.hpp"
 #include "tests/core/autograd/support.hpp"
 
 using namespace tenon::core;

@@ -2,13 +2,13 @@
 // what conversions connect, and what is refused instead of being lost.
 //
 // Types are of the process's table, which tensors' ids refer to, and stay: each test has its own.
-#include "core/autograd/typed.hpp"
+#include "core/autograd/typed/typed.hpp"
 
-#include "core/autograd/dual.hpp"
-#include "core/autograd/engine.hpp"
-#include "core/dispatch/higher_areas.hpp"
-#include "core/dispatch/thread_state.hpp"
-#include "core/dispatch/types.hpp"
+#include "core/autograd/engine/engine.hpp"
+#include "core/autograd/forward/dual.hpp"
+#include "core/dispatch/call/higher_areas.hpp"
+#include "core/dispatch/call/thread_state.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "tests/core/autograd/support.hpp"
 
 using namespace tenon::core;

@@ -1,9 +1,9 @@
 // Gradients of views, against sums over the places of their elements.
-#include "core/autograd/view_node.hpp"
+#include "core/autograd/graph/view_node.hpp"
 
 #include <random>
 
-#include "core/autograd/inplace.hpp"
+#include "core/autograd/record/inplace.hpp"
 #include "tests/core/autograd/support.hpp"
 
 using namespace tenon::core;

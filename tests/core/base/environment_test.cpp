@@ -14,8 +14,8 @@
 #include <sys/xattr.h>
 
 #include "core/base/error.hpp"
-#include "core/dispatch/core_ops.hpp"
-#include "core/dispatch/registry.hpp"
+#include "core/dispatch/table/core_ops.hpp"
+#include "core/dispatch/table/registry.hpp"
 #include "core/plugin/plugin_manager.hpp"
 #include "core/runtime/runtime.hpp"
 

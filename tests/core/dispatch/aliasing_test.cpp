@@ -1,5 +1,5 @@
 // Versions of what a run has changed, and bases of the views that it has made.
-#include "core/dispatch/aliasing.hpp"
+#include "core/dispatch/call/aliasing.hpp"
 
 #include "tests/core/dispatch/support.hpp"
 

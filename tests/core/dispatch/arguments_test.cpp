@@ -1,5 +1,5 @@
 // Binding arguments: values, conversions, and the words of every refusal.
-#include "core/dispatch/arguments.hpp"
+#include "core/dispatch/binding/arguments.hpp"
 
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
-#include "core/dispatch/types.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "tests/core/dispatch/plugin.hpp"
 
 using namespace tenon::core;

@@ -1,14 +1,14 @@
 // A call as handlers and modes see it: its arguments as the caller wrote them, and as they are
 // bound. Random schemas, and random splits into positional arguments, keywords and defaults.
-#include "core/dispatch/call_frame.hpp"
+#include "core/dispatch/binding/call_frame.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <deque>
 #include <random>
 
-#include "core/dispatch/chain.hpp"
-#include "core/dispatch/modes.hpp"
+#include "core/dispatch/types/chain.hpp"
+#include "core/dispatch/types/modes.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

@@ -1,7 +1,7 @@
 // The op call: binding, flags, versions, views, errors.
-#include "core/dispatch/call.hpp"
+#include "core/dispatch/call/call.hpp"
 
-#include "core/autograd/grad.hpp"
+#include "core/autograd/engine/grad.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

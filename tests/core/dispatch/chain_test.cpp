@@ -2,7 +2,7 @@
 // line of descent against a model of it.
 //
 // Types are of the process's table, which tensors' ids refer to, and stay: each test has its own.
-#include "core/dispatch/chain.hpp"
+#include "core/dispatch/types/chain.hpp"
 
 #include <algorithm>
 #include <deque>

@@ -1,5 +1,5 @@
 // Calls that would change what must stay as it is.
-#include "core/dispatch/change_check.hpp"
+#include "core/dispatch/call/change_check.hpp"
 
 #include "tests/core/dispatch/support.hpp"
 

@@ -1,14 +1,14 @@
 // Typed tensors in files, and read back.
 //
 // Types are of the process's table, which tensors' ids refer to, and stay: each test has its own.
-#include "core/dispatch/components.hpp"
+#include "core/dispatch/types/components.hpp"
 
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 
-#include "core/dispatch/payload.hpp"
-#include "core/dispatch/types.hpp"
+#include "core/dispatch/types/payload.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "tests/core/dispatch/plugin.hpp"
 #include "tests/core/dispatch/support.hpp"
 

@@ -1,11 +1,11 @@
 // Typed tensors as plain ones and back, by the functions of their types, which the test writes.
 //
 // Types are of the process's table, which tensors' ids refer to, and stay: each test has its own.
-#include "core/dispatch/conversion.hpp"
+#include "core/dispatch/types/conversion.hpp"
 
-#include "core/autograd/grad.hpp"
-#include "core/dispatch/call.hpp"
-#include "core/dispatch/payload.hpp"
+#include "core/autograd/engine/grad.hpp"
+#include "core/dispatch/call/call.hpp"
+#include "core/dispatch/types/payload.hpp"
 #include "tests/core/dispatch/plugin.hpp"
 #include "tests/core/dispatch/support.hpp"
 

@@ -1,5 +1,5 @@
 // The contract of the core with the plugins that provide its ops.
-#include "core/dispatch/core_ops.hpp"
+#include "core/dispatch/table/core_ops.hpp"
 
 #include <fstream>
 #include <sstream>

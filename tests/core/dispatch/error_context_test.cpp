@@ -1,5 +1,5 @@
 // Ops that lead back to themselves end in an error that names them, not in a crash.
-#include "core/dispatch/error_context.hpp"
+#include "core/dispatch/call/error_context.hpp"
 
 #include "tests/core/dispatch/support.hpp"
 #include "tests/support/small_stack.hpp"

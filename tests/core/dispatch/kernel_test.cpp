@@ -1,5 +1,5 @@
 // The last layer: what is left of a run that fails, declines, or gives what it should not.
-#include "core/dispatch/kernel.hpp"
+#include "core/dispatch/call/kernel.hpp"
 
 #include "tests/core/dispatch/support.hpp"
 

@@ -1,5 +1,5 @@
 // Modes: which handlers of a thread are asked, in which order, and how they end.
-#include "core/dispatch/modes.hpp"
+#include "core/dispatch/types/modes.hpp"
 
 #include <thread>
 

@@ -1,5 +1,5 @@
 // Every way in which an op's descriptor can contradict itself.
-#include "core/dispatch/op_check.hpp"
+#include "core/dispatch/table/op_check.hpp"
 
 #include <string>
 

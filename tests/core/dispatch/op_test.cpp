@@ -1,5 +1,5 @@
 // Preparing descriptors: what is worked out, and what is refused.
-#include "core/dispatch/op.hpp"
+#include "core/dispatch/table/op.hpp"
 
 #include "tests/core/dispatch/support.hpp"
 

@@ -1,9 +1,9 @@
 // Calls whose operands are of many types.
-#include "core/dispatch/operand_types.hpp"
+#include "core/dispatch/types/operand_types.hpp"
 
 #include <deque>
 
-#include "core/dispatch/chain.hpp"
+#include "core/dispatch/types/chain.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

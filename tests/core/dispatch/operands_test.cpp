@@ -1,5 +1,5 @@
 // The tensors among arguments: visited in order, and replaced without touching the arguments.
-#include "core/dispatch/operands.hpp"
+#include "core/dispatch/call/operands.hpp"
 
 #include "tests/core/dispatch/support.hpp"
 

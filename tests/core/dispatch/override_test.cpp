@@ -1,5 +1,5 @@
 // How an override's signature stands in for its op's.
-#include "core/dispatch/override.hpp"
+#include "core/dispatch/types/override.hpp"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // Plans are kept until their table changes, and are those that would be made.
-#include "core/dispatch/plan_cache.hpp"
+#include "core/dispatch/types/plan_cache.hpp"
 
 #include <atomic>
 #include <random>

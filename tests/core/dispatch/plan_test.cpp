@@ -1,5 +1,5 @@
 // Plans: candidates in the order in which a call asks them. In tables that the test makes.
-#include "core/dispatch/plan.hpp"
+#include "core/dispatch/types/plan.hpp"
 
 #include <algorithm>
 #include <random>

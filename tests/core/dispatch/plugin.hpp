@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "core/base/error.hpp"
-#include "core/dispatch/types.hpp"
+#include "core/dispatch/types/type_table.hpp"
 
 namespace tenon::core::test {
 

@@ -1,5 +1,5 @@
 // Preferences by shapes: which holds, and what it says.
-#include "core/dispatch/provider_preference.hpp"
+#include "core/dispatch/table/provider_preference.hpp"
 
 #include "tests/core/dispatch/support.hpp"
 

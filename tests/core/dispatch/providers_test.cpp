@@ -1,11 +1,11 @@
 // Calls that providers decline: who runs them, and what is said of it.
-#include "core/dispatch/providers.hpp"
+#include "core/dispatch/table/providers.hpp"
 
 #include <algorithm>
 #include <random>
 
-#include "core/dispatch/shapes.hpp"
-#include "core/dispatch/trace.hpp"
+#include "core/dispatch/call/trace.hpp"
+#include "core/kernel/shapes.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

@@ -1,5 +1,5 @@
 // The table: all or nothing, two providers, readers beside writers.
-#include "core/dispatch/registry.hpp"
+#include "core/dispatch/table/registry.hpp"
 
 #include <atomic>
 #include <random>
@@ -8,7 +8,7 @@
 
 #include <sys/wait.h>
 
-#include "core/dispatch/types.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

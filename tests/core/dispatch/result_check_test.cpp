@@ -1,8 +1,8 @@
 // Results that are not what the schema declares are refused, each with its op, provider and
 // position.
-#include "core/dispatch/result_check.hpp"
+#include "core/dispatch/call/result_check.hpp"
 
-#include "core/autograd/history.hpp"
+#include "core/autograd/graph/history.hpp"
 #include "core/base/allocator.hpp"
 #include "tests/core/dispatch/support.hpp"
 

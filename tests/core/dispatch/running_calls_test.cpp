@@ -1,6 +1,6 @@
 // Whether the calls that were running at a mark have ended, for threads that the test holds in
 // calls.
-#include "core/dispatch/running_calls.hpp"
+#include "core/dispatch/call/running_calls.hpp"
 
 #include <condition_variable>
 #include <mutex>

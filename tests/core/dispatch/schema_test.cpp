@@ -1,5 +1,5 @@
 // The schema parser: what it takes, what it prints, and how it refuses.
-#include "core/dispatch/schema.hpp"
+#include "core/dispatch/schema/schema.hpp"
 
 #include <cmath>
 
@@ -157,7 +157,7 @@ TEST_SUITE("schema") {
                            "bool, str, dtype, json, Module and any\n"));
     CHECK(fault("tenon.add(Tensor x) -> Tensor")
               .starts_with("schema error at column 1: namespace 'tenon' is reserved"));
-    CHECK(fault("tenon.nn.relu(Tensor x) -> Tensor").find("'tenon' is reserved") !=
+    CHECK(fault("tenon.nn.relu(Tensor x) -> Tensor").find("namespace 'tenon' is reserved") !=
           std::string::npos);
     CHECK(fault("f(Tensor x, Tensor x) -> Tensor")
               .starts_with("schema error at column 20: a second parameter named 'x'"));

@@ -1,5 +1,5 @@
 // Classes of operands: what is read, what is refused, and which tensors belong to them.
-#include "core/dispatch/shape_class.hpp"
+#include "core/dispatch/table/shape_class.hpp"
 
 #include <random>
 

@@ -1,5 +1,5 @@
 // Which override is nearest, between which nothing decides, and what finding that out costs.
-#include "core/dispatch/specificity.hpp"
+#include "core/dispatch/types/specificity.hpp"
 
 #include <deque>
 #include <string>
@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "core/base/error.hpp"
-#include "core/dispatch/chain.hpp"
+#include "core/dispatch/types/chain.hpp"
 
 using namespace tenon::core;
 

@@ -8,9 +8,9 @@
 #include <doctest/doctest.h>
 
 #include "core/base/error.hpp"
-#include "core/dispatch/call.hpp"
-#include "core/dispatch/registry.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/value.hpp"
+#include "core/dispatch/call/call.hpp"
+#include "core/dispatch/table/registry.hpp"
 #include "core/tensor/copy.hpp"
 
 namespace tenon::core::test {

@@ -1,5 +1,5 @@
 // Inheritance of types, and changes of them by a config.
-#include "core/dispatch/tensor_type.hpp"
+#include "core/dispatch/types/tensor_type.hpp"
 
 #include <doctest/doctest.h>
 

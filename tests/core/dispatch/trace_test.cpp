@@ -1,5 +1,5 @@
 // Lines of a thread's calls, for its listeners.
-#include "core/dispatch/trace.hpp"
+#include "core/dispatch/call/trace.hpp"
 
 #include <thread>
 

@@ -1,6 +1,5 @@
 // Tables of types: ids, names, what is active, and what changes with registrations and settings.
-#include "core/dispatch/types.hpp"
-
+#include "core/dispatch/types/type_table.hpp"
 #include "tests/core/dispatch/plugin.hpp"
 #include "tests/core/dispatch/support.hpp"
 

@@ -1,5 +1,5 @@
 // Result values own what they hold.
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/value.hpp"
 
 #include <string>
 

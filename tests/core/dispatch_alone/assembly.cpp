@@ -1,41 +1,35 @@
-// The definitions of runtime/assembly.cpp for a program whose last area is dispatch: the layers of
-// a call, a stand-in for the areas above, and the process's tables.
+// Definitions of runtime/assembly.cpp for a program whose last area is dispatch: the layers of a
+// call, stand-ins for the areas above, and the process's tables.
 #include "tests/core/dispatch_alone/assembly.hpp"
 
-#include "core/dispatch/higher_areas.hpp"
-#include "core/dispatch/layer.hpp"
-#include "core/dispatch/plan_cache.hpp"
-#include "core/dispatch/registry.hpp"
-#include "core/dispatch/types.hpp"
+#include "core/dispatch/call/explanation.hpp"
+#include "core/dispatch/call/higher_areas.hpp"
+#include "core/dispatch/call/layer.hpp"
+#include "core/dispatch/table/registry.hpp"
+#include "core/dispatch/types/plan_cache.hpp"
+#include "core/dispatch/types/type_table.hpp"
 
 namespace tenon::core {
 
 int64_t test::calls_to_record = 0;
 
-namespace {
-
-tenon_status count_call(Call& call) noexcept {
+// Stand-ins of the layers that kernel and autograd define.
+tenon_status run_shapes(Call& call) noexcept { return next<LayerId::shapes>(call); }
+tenon_status run_half(Call& call) noexcept { return next<LayerId::half>(call); }
+tenon_status run_recorded(Call& call) noexcept {
   ++test::calls_to_record;
   return next<LayerId::autograd>(call);
 }
+void explain_recorded(Explanation&) {}
 
-}  // namespace
-
-constinit const std::array<Layer, kLayerCount> layers{{
-    {LayerId::trace, run_traced},
-    {LayerId::mode, run_modes},
-    {LayerId::typed, run_typed},
-    {LayerId::provider, run_provider},
-    {LayerId::checks, run_checks},
-    {LayerId::shapes, run_shapes},
-    {LayerId::half, run_half},
-    {LayerId::autograd, count_call},
-    {LayerId::mode_below, run_modes_below},
-    {LayerId::kernel, run_kernel},
-}};
+#define TENON_LAYER(id, flags, run, explain) {LayerId::id, run, explain},
+constinit const std::array<Layer, kLayerCount> layers{{TENON_LAYERS(TENON_LAYER)}};
+#undef TENON_LAYER
 
 // No tensor of this program has a history or a tangent that could be lost, and there are no modules.
 constinit const HigherAreas higher_areas{
+    .prepare_elementwise = [](Implementation&) {},
+    .choose_kernel = [](const Implementation&, const tenon_value*) { return KernelChoice{}; },
     .share_with_history = [](Tensor& tensor) { return make_detached(tensor); },
     .connect_conversion = [](TensorRef result, Tensor&, const char*) { return result; },
     .connect_tangent = [](TensorRef result, Tensor&) { return result; },

@@ -1,10 +1,10 @@
 // Calls in a program of the areas base, tensor and dispatch: that it links shows that dispatch
 // needs nothing of autograd, nor of what is above that.
-#include "core/dispatch/call.hpp"
+#include "core/dispatch/call/call.hpp"
 
-#include "core/dispatch/chain.hpp"
-#include "core/dispatch/modes.hpp"
-#include "core/dispatch/types.hpp"
+#include "core/dispatch/types/chain.hpp"
+#include "core/dispatch/types/modes.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "tests/core/dispatch/support.hpp"
 #include "tests/core/dispatch_alone/assembly.hpp"
 

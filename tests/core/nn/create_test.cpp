@@ -1,9 +1,9 @@
 // Making modules.
 #include "core/nn/create.hpp"
 
-#include "core/autograd/grad.hpp"
+#include "core/autograd/engine/grad.hpp"
 #include "core/base/json.hpp"
-#include "core/dispatch/registry.hpp"
+#include "core/dispatch/table/registry.hpp"
 #include "tests/core/nn/support.hpp"
 
 using namespace tenon::core;

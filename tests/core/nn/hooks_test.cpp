@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/autograd/engine.hpp"
-#include "core/dispatch/core_ops.hpp"
-#include "core/dispatch/thread_state.hpp"
+#include "core/autograd/engine/engine.hpp"
+#include "core/dispatch/call/thread_state.hpp"
+#include "core/dispatch/table/core_ops.hpp"
 #include "core/nn/module.hpp"
 #include "tests/core/autograd/support.hpp"
 #include "tests/core/nn/support.hpp"

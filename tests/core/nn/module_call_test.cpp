@@ -1,8 +1,8 @@
 // Calls of modules.
 #include "core/nn/module_call.hpp"
 
-#include "core/dispatch/op.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/dispatch/binding/value.hpp"
+#include "core/dispatch/table/op.hpp"
 #include "tests/core/nn/support.hpp"
 
 using namespace tenon::core;

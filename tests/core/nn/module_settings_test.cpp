@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "core/base/json.hpp"
-#include "core/dispatch/registry.hpp"
+#include "core/dispatch/table/registry.hpp"
 #include "core/nn/state.hpp"
 #include "tests/core/nn/support.hpp"
 

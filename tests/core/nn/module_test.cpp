@@ -1,8 +1,8 @@
 // Members of modules: names, values, locations; the end of a tree.
 #include "core/nn/module.hpp"
 
-#include "core/autograd/grad.hpp"
-#include "core/dispatch/value.hpp"
+#include "core/autograd/engine/grad.hpp"
+#include "core/dispatch/binding/value.hpp"
 #include "tests/core/nn/support.hpp"
 
 using namespace tenon::core;

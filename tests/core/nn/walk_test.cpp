@@ -1,7 +1,7 @@
 // Walks over trees of modules, and what is done to all of them.
 #include "core/nn/walk.hpp"
 
-#include "core/autograd/grad.hpp"
+#include "core/autograd/engine/grad.hpp"
 #include "core/tensor/copy.hpp"
 #include "tests/core/nn/support.hpp"
 

@@ -1,8 +1,8 @@
 // The process's runtime: one of each, in the order of their identifiers.
-#include "core/autograd/component_history.hpp"
-#include "core/dispatch/higher_areas.hpp"
-#include "core/dispatch/layer.hpp"
-#include "core/dispatch/plan_cache.hpp"
+#include "core/autograd/typed/component_history.hpp"
+#include "core/dispatch/call/higher_areas.hpp"
+#include "core/dispatch/call/layer.hpp"
+#include "core/dispatch/types/plan_cache.hpp"
 #include "core/runtime/runtime.hpp"
 #include "tests/core/dispatch/support.hpp"
 

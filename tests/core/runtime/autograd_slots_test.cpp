@@ -1,7 +1,7 @@
 // Gradients, hooks and graphs as plugins reach them.
 #include <cstring>
 
-#include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/call/thread_state.hpp"
 #include "tests/core/autograd/support.hpp"
 #include "tests/core/runtime/slot_support.hpp"
 

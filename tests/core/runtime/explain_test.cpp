@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/autograd/grad.hpp"
+#include "core/autograd/engine/grad.hpp"
 #include "core/base/json.hpp"
 #include "core/runtime/runtime.hpp"
 #include "tests/core/dispatch/plugin.hpp"

@@ -1,5 +1,5 @@
 // Settings of the calling thread, each with what it was before.
-#include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/call/thread_state.hpp"
 #include "tests/core/runtime/slot_support.hpp"
 
 using namespace tenon::core;

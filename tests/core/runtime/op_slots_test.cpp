@@ -1,5 +1,5 @@
 // Ops and overrides by their handles, without the process's tables where that is possible.
-#include "core/dispatch/types.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "tests/core/dispatch/plugin.hpp"
 #include "tests/core/runtime/slot_support.hpp"
 

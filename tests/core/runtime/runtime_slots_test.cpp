@@ -5,7 +5,7 @@
 
 #include "core/base/generator.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/dispatch/modes.hpp"
+#include "core/dispatch/types/modes.hpp"
 #include "core/base/json.hpp"
 #include "tests/core/runtime/slot_support.hpp"
 

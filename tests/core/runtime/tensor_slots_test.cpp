@@ -1,7 +1,7 @@
 // Tensors and their files as plugins make them.
 #include <filesystem>
 
-#include "core/dispatch/running_calls.hpp"
+#include "core/dispatch/call/running_calls.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/tensor/file.hpp"
 #include "tests/core/dispatch/plugin.hpp"

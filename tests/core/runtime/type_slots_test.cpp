@@ -1,5 +1,5 @@
 // Tensor types and their objects as plugins make them. The ids are of the process's table.
-#include "core/dispatch/types.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "tests/core/dispatch/plugin.hpp"
 #include "tests/core/runtime/slot_support.hpp"
 

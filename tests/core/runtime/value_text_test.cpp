@@ -1,7 +1,7 @@
 // Values as they are printed.
 #include "core/runtime/value_text.hpp"
 
-#include "core/autograd/history.hpp"
+#include "core/autograd/graph/history.hpp"
 #include "tests/core/autograd/support.hpp"
 #include "tests/core/nn/support.hpp"
 

@@ -1,0 +1,168 @@
+#include "core/autograd/forward/dual.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/autograd/engine/grad.hpp"
+#include "core/autograd/graph/history.hpp"
+#include "core/autograd/graph/tensor_meta.hpp"
+#include "core/base/error.hpp"
+#include "core/dispatch/binding/value.hpp"
+#include "core/dispatch/call/thread_state.hpp"
+#include "core/dispatch/table/core_ops.hpp"
+#include "core/tensor/copy.hpp"
+#include "core/tensor/dtype.hpp"
+#include "core/tensor/shape.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+std::atomic<uint64_t> level_counter{1};
+// The tangents of the level that this thread opened last, which saved results share.
+thread_local std::shared_ptr<SharedTangents> opened;
+
+// New memory with the strides of `tensor`.
+TensorRef empty_in_layout(const Tensor& tensor) {
+  if (tensor.contiguous()) return make_empty(tensor.view.dtype, tensor.shape());
+  int64_t lowest = 0;
+  int64_t highest = 0;
+  for (size_t d = 0; d < tensor.view.rank; ++d) {
+    const int64_t reach = (tensor.view.shape[d] - 1) * tensor.view.strides[d];
+    (reach < 0 ? lowest : highest) += reach;
+  }
+  const int64_t extent = highest - lowest + 1;
+  const TensorRef memory = make_empty(tensor.view.dtype, {&extent, 1});
+  return make_alias(*memory, tensor.shape(), tensor.strides(), -lowest);
+}
+
+}  // namespace
+
+bool same_layout(const Tensor& a, const Tensor& b) {
+  if (a.contiguous() && b.contiguous()) return true;
+  for (size_t d = 0; d < a.view.rank; ++d) {
+    if (a.view.shape[d] > 1 && a.view.strides[d] != b.view.strides[d]) return false;
+  }
+  return true;
+}
+void attach_tangent(Tensor& tensor, TensorRef tangent) {
+  TensorMeta& meta = meta_of(tensor);
+  meta.tangent = std::move(tangent);
+  meta.tangent_level = thread_state.dual_level;
+  tensor.view.flags |= TENON_TENSOR_HAS_TANGENT;
+}
+
+Tensor* attached_tangent(const Tensor& tensor) {
+  if (!tensor.has_flag(TENON_TENSOR_HAS_TANGENT)) return nullptr;
+  const TensorMeta* meta = meta_if_any(tensor);
+  return meta != nullptr && meta->tangent_level == thread_state.dual_level ? meta->tangent.get()
+                                                                           : nullptr;
+}
+
+TensorRef zeros_in_layout(const Tensor& tensor) {
+  TensorRef zeros = empty_in_layout(tensor);
+  fill(*zeros, int_value(0));
+  return zeros;
+}
+
+TensorRef copy_in_layout(Tensor& tensor, const Tensor& like) {
+  if (like.contiguous()) return core_ops::clone(tensor);
+  const TensorRef result = empty_in_layout(like);
+  return core_ops::copy(*result, tensor);
+}
+
+// ---- levels ----
+
+void enter_dual_level() {
+  if (thread_state.dual_level != 0)
+    throw Error(TENON_ERROR_RUNTIME,
+                "a dual level is open already: nested forward mode is not supported");
+  opened = std::make_shared<SharedTangents>();
+  thread_state.shared_tangents = opened.get();
+  thread_state.dual_level = level_counter.fetch_add(1);
+}
+
+void exit_dual_level() {
+  if (thread_state.dual_level == 0) throw Error(TENON_ERROR_RUNTIME, "no dual level is open");
+  thread_state.dual_level = 0;
+  const auto level = std::exchange(thread_state.shared_tangents, nullptr)->shared_from_this();
+  std::vector<TensorRef> freed;  // after the lock: more of them may go along
+  const std::lock_guard lock(level->mutex);
+  for (TensorMeta* holder : level->holders) freed.push_back(std::move(holder->tangent));
+  level->holders.clear();
+}
+
+void share_tangent(Tensor& tensor, Tensor& copy) {
+  Tensor* tangent = tangent_of(tensor);
+  if (tangent == nullptr) return;
+  attach_tangent(copy, TensorRef(tangent));
+  if (!tangent->requires_grad()) return;
+  TensorMeta& meta = meta_of(copy);
+  meta.shared_tangents = thread_state.shared_tangents->shared_from_this();
+  const std::lock_guard lock(meta.shared_tangents->mutex);
+  meta.shared_tangents->holders.insert(&meta);
+}
+
+// ---- dual tensors ----
+
+Tensor* tangent_of(Tensor& tensor) {
+  if (thread_state.dual_level == 0) return nullptr;
+  if (Tensor* tangent = attached_tangent(tensor)) return tangent;
+  Tensor* base = tensor.view_base;
+  Tensor* whole = base == nullptr ? nullptr : attached_tangent(*base);
+  if (whole == nullptr || !dtype_differentiable(tensor.view.dtype)) return nullptr;
+  if (tensor.view.dtype != base->view.dtype) {
+    throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+                "a {} view whose base, which is {}, got its tangent after the view was taken: take "
+                "the view again",
+                dtype_text(tensor.view.dtype), dtype_text(base->view.dtype));
+  }
+  const auto bytes =
+      static_cast<const char*>(tensor.view.data) - static_cast<const char*>(base->view.data);
+  const int64_t offset = tensor.view.data == nullptr ? 0 : bytes / dtype_bytes(base->view.dtype);
+  attach_tangent(tensor, core_ops::as_strided(*whole, tensor.shape(), tensor.strides(), offset));
+  return attached_tangent(tensor);
+}
+
+void carry_tangent(Tensor& tensor, Tensor& tangent) {
+  attach_tangent(
+      tensor, same_layout(tangent, tensor) ? TensorRef(&tangent) : copy_in_layout(tangent, tensor));
+}
+
+TensorRef without_tangent(Tensor& tensor) {
+  TensorRef plain = make_detached(tensor);
+  drop_component_tangents(*plain);
+  if (tensor.requires_grad()) set_history(*plain, gradient_edge(tensor));
+  return plain;
+}
+
+TensorRef make_dual(Tensor& primal, Tensor& tangent) {
+  if (thread_state.dual_level == 0)
+    throw Error(TENON_ERROR_RUNTIME, "make_dual needs an open dual level");
+  refresh_history(primal);
+  if (!dtype_differentiable(primal.view.dtype) || !dtype_differentiable(tangent.view.dtype)) {
+    throw Error(TENON_ERROR_TYPE,
+                "make_dual: primal and tangent must be floating point or complex, not {} and {}",
+                dtype_text(primal.view.dtype), dtype_text(tangent.view.dtype));
+  }
+  if (!same_shape(primal.shape(), tangent.shape())) {
+    throw Error(TENON_ERROR_VALUE,
+                "make_dual: the tangent has shape {} but the primal has shape {}",
+                shape_text(tangent.shape()), shape_text(primal.shape()));
+  }
+  if (primal.view.dtype != tangent.view.dtype) {
+    throw Error(TENON_ERROR_TYPE, "make_dual: the tangent has dtype {} but the primal has dtype {}",
+                dtype_text(tangent.view.dtype), dtype_text(primal.view.dtype));
+  }
+  if (tangent_of(tangent) != nullptr)
+    throw Error(TENON_ERROR_RUNTIME,
+                "make_dual: the tangent carries a tangent of this level itself");
+  TensorRef dual = without_tangent(primal);
+  carry_tangent(*dual, tangent);
+  return dual;
+}
+
+}  // namespace tenon::core

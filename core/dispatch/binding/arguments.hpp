@@ -1,0 +1,103 @@
+// Binding a call's arguments to a schema, with Python's words for every misuse.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/dispatch/schema/schema.hpp"
+#include "tenon/abi/value.h"
+
+namespace tenon::core {
+
+// True when the value can stand for the parameter as it is (tag-wise).
+inline bool accepts(const Parameter& parameter, const tenon_value& value) {
+  // Without a branch, and false for a forged tag.
+  return ((parameter.accept >> (value.tag & 31u)) & static_cast<uint32_t>(value.tag < 32u)) != 0;
+}
+
+// Binds values in schema order where nothing has to be converted: as given, then the defaults of
+// the other parameters. False when a parameter has neither; whether the values are accepted is not
+// looked at. `bound` has a place for each parameter.
+inline bool bind_plain(const Schema& schema, std::span<const tenon_value> given,
+                       tenon_value* bound) {
+  const size_t count = schema.parameters.size();
+  if (given.size() > count) return false;
+  for (size_t i = 0; i < given.size(); ++i) {
+    // Field by field, as callers have just written it: one load of all fields would wait until the
+    // stores are through.
+    bound[i].tag = given[i].tag;
+    bound[i].length = given[i].length;
+    bound[i].as = given[i].as;
+  }
+  for (size_t i = given.size(); i < count; ++i) {
+    if (!schema.parameters[i].has_default) return false;
+    bound[i] = schema.parameters[i].default_value.value;
+  }
+  return true;
+}
+
+// Storage for conversions that binding makes (an int for a float, an int for an int list, ...);
+// lives as long as the call.
+struct BoundArguments {
+  tenon_value values[kMaxParameters];
+  int64_t scratch_integers[kMaxParameters];
+  double scratch_numbers[kMaxParameters];
+  tenon_tensor* scratch_tensors[kMaxParameters];
+  int64_t integers_used = 0;
+  int64_t numbers_used = 0;
+  int64_t tensors_used = 0;
+  std::vector<std::unique_ptr<std::byte[]>> overflow;  // lists that do not fit above
+};
+
+// A call as its caller wrote it; borrowed for the call.
+struct AsWritten {
+  std::span<const tenon_value> positional;  // past '*' they are keywords, in schema order
+  std::span<const tenon_string> keywords;
+  std::span<const tenon_value> keyword_values;
+  // By a typed wrapper, which passes its C++ default arguments as well: what equals the default, at
+  // the end or past '*', counts as not given.
+  bool filled = false;
+};
+
+// The slow path of a call: fills `bound.values` with one value for each parameter. Converts int to
+// float, bool to int where Python would, one int to an int list, an int list to a float list, a
+// tensor to a tensor list of one, the name of a dtype to the dtype, an array of a document to a
+// list; and throws TypeError otherwise:
+//   add(): argument 'input' (position 1) must be Tensor, not int
+//   conv2d(): argument 'stride' (position 4) must be list of 2 ints, not list of 3 ints
+//   add() missing 1 required positional argument: 'other'
+//   add() missing 2 required positional arguments: 'input' and 'other'
+//   add() missing 1 required keyword-only argument: 'alpha'
+//   add() takes 2 positional arguments but 3 were given
+//   add() takes from 1 to 2 positional arguments but 3 were given
+//   add() got an unexpected keyword argument 'alhpa' (did you mean 'alpha'?)
+//   add() got multiple values for argument 'other'
+// The parenthesis "did you mean" is there only when a name is close.
+// Function names are without namespace; the position is left out for keyword arguments.
+void bind_arguments(const Schema& schema, std::span<const tenon_value> positional,
+                    std::span<const tenon_string> keywords,
+                    std::span<const tenon_value> keyword_values, BoundArguments& bound);
+
+// One value for one parameter, passed by keyword, as bind_arguments converts it. `bound` gives
+// memory to the conversion.
+tenon_value bind_argument(const Schema& schema, size_t parameter, const tenon_value& value,
+                          BoundArguments& bound);
+
+// Throws `mean(): argument 'input' (position 1) must be Tensor, not ScalarTensor`. `position`
+// counts from 0; negative: passed by keyword.
+[[noreturn]] void throw_argument_type(const Schema& schema, int64_t parameter, int64_t position,
+                                      const std::string& found);
+// The expected type as such a message names it: "Tensor", "Tensor or Number", "list of 2 ints", ...
+std::string expected_text(const SchemaType& type);
+
+// How messages name the type of a value: "Tensor", "int", "float", "NoneType", "list of ints",
+// "str", ...
+std::string value_type_text(const tenon_value& value);
+
+// The name of a tensor type in these messages. Defined with the table of types.
+const std::string& tensor_type_name(uint32_t type);
+
+}  // namespace tenon::core

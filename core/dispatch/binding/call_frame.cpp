@@ -1,0 +1,135 @@
+// How calls are written, for handlers and modes; and what these may return.
+#include "core/dispatch/binding/call_frame.hpp"
+
+#include <algorithm>
+#include <bitset>
+#include <cstring>
+#include <string>
+
+#include "core/base/error.hpp"
+#include "core/dispatch/call/result_check.hpp"
+
+namespace tenon::core {
+
+bool same_content(const tenon_value& a, const tenon_value& b) {
+  switch (a.tag) {
+    case TENON_VALUE_NONE:
+      return true;
+    case TENON_VALUE_INT_LIST:
+    case TENON_VALUE_FLOAT_LIST:
+      return a.length == 0 || std::memcmp(a.as.pointer, b.as.pointer, a.length * size_t{8}) == 0;
+    case TENON_VALUE_STRING:
+    case TENON_VALUE_BOOL_LIST:
+      return a.length == 0 || std::memcmp(a.as.pointer, b.as.pointer, a.length) == 0;
+    default:
+      return a.as.integer == b.as.integer;
+  }
+}
+
+void fill_view(tenon_call& view, const Call& call, WrittenCall& room) {
+  const Implementation& implementation = call.implementation;
+  const Schema& schema = implementation.schema;
+  const AsWritten all{{call.arguments, implementation.parameter_count}, {}, {}, true};
+  const AsWritten& written = call.written == nullptr ? all : *call.written;
+  const auto most = static_cast<size_t>(schema.positional_count);
+  const auto given = [&](size_t i) {
+    return !written.filled || !is_default(schema.parameters[i], call.arguments[i]);
+  };
+  view.size = sizeof(tenon_call);
+  view.op = implementation.op;
+  view.arguments = call.arguments;
+  view.argument_count = implementation.parameter_count;
+  view.positional = written.positional.data();
+  size_t positional = std::min(written.positional.size(), most);
+  while (positional > 0 && !given(positional - 1)) --positional;
+  view.positional_count = static_cast<int64_t>(positional);
+  view.keywords = written.keywords.data();
+  view.keyword_values = written.keyword_values.data();
+  view.keyword_count = static_cast<int64_t>(written.keywords.size());
+  if (!written.filled && written.positional.size() <= most) return;
+  view.keywords = room.names;
+  view.keyword_values = room.values;
+  size_t count = 0;
+  const auto put = [&](const tenon_string& name, const tenon_value& value) {
+    room.names[count] = name;
+    room.values[count++] = value;
+  };
+  for (size_t i = most; i < written.positional.size(); ++i) {
+    const std::string& name = schema.parameters[i].name;
+    if (given(i)) put({name.data(), static_cast<int64_t>(name.size())}, written.positional[i]);
+  }
+  for (size_t k = 0; k < written.keywords.size(); ++k) {
+    const tenon_string& name = written.keywords[k];
+    const int64_t i = schema.find({name.data, static_cast<size_t>(name.length)});
+    if (given(static_cast<size_t>(i))) put(name, written.keyword_values[k]);
+  }
+  view.keyword_count = static_cast<int64_t>(count);
+}
+
+Rewritten::Rewritten(const Call& call, const tenon_value* arguments) {
+  const Implementation& implementation = call.implementation;
+  const Schema& schema = implementation.schema;
+  if (call.written == nullptr) {
+    written_ = {{arguments, implementation.parameter_count}, {}, {}, true};
+    return;
+  }
+  written_ = *call.written;
+  if (arguments == call.arguments) return;
+  const auto kept = [&](size_t i) {
+    const tenon_value &now = arguments[i], &before = call.arguments[i];
+    return now.tag == before.tag && now.length == before.length &&
+           now.as.integer == before.as.integer;
+  };
+  std::bitset<kMaxParameters> given;
+  for (size_t i = 0; i < written_.positional.size(); ++i) {
+    positional_[i] = kept(i) ? written_.positional[i] : arguments[i];
+    given.set(i);
+  }
+  size_t named = 0;
+  for (; named < written_.keywords.size(); ++named) {
+    const tenon_string& name = written_.keywords[named];
+    const auto i = static_cast<size_t>(schema.find({name.data, static_cast<size_t>(name.length)}));
+    room_.names[named] = name;
+    room_.values[named] = kept(i) ? written_.keyword_values[named] : arguments[i];
+    given.set(i);
+  }
+  for (size_t i = 0; i < implementation.parameter_count; ++i) {
+    if (given[i] || kept(i)) continue;
+    const std::string& name = schema.parameters[i].name;
+    room_.names[named] = {name.data(), static_cast<int64_t>(name.size())};
+    room_.values[named++] = arguments[i];
+  }
+  written_.positional = {positional_, written_.positional.size()};
+  written_.keywords = {room_.names, named};
+  written_.keyword_values = {room_.values, named};
+}
+
+bool made_of_values(const Implementation& implementation, const tenon_value* results) {
+  for (uint32_t r = 0; r < implementation.result_count; ++r) {
+    const tenon_value& value = results[r];
+    if (value.tag >= TENON_VALUE_TAG_COUNT) return false;
+    if (value.tag == TENON_VALUE_NOT_IMPLEMENTED) {
+      if (r > 0) return false;
+      continue;
+    }
+    // Pointers are not null, except those of empty lists and strings.
+    if (value.tag < TENON_VALUE_STRING || value.as.pointer != nullptr) [[likely]]
+      continue;
+    const bool object = value.tag == TENON_VALUE_TENSOR || value.tag == TENON_VALUE_JSON ||
+                        value.tag == TENON_VALUE_MODULE;
+    if (object || value.length > 0) return false;
+  }
+  return true;
+}
+
+tenon_status check_results(const Implementation& implementation, tenon_value* results,
+                           const std::string& who, tenon_error** error) noexcept {
+  if (made_of_values(implementation, results)) return TENON_OK;
+  discard_results(implementation, results);
+  return guarded(error, [&] {
+    throw Error(TENON_ERROR_TYPE, "{}(): the {} returned an invalid value",
+                implementation.schema.short_name(), who);
+  });
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,220 @@
+// The op call: the one way from a handle and arguments to results. The plain path comes first, and
+// is one screen: look at the stack, note that a call runs, look at the operands' tags and flags,
+// run.
+#include "core/dispatch/call/call.hpp"
+
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/base/stack.hpp"
+#include "core/dispatch/binding/bound_call.hpp"
+#include "core/dispatch/call/kernel.hpp"
+#include "core/dispatch/call/running_calls.hpp"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TENON_ADDRESS_SANITIZER 1
+#endif
+#endif
+
+namespace tenon::core {
+
+constinit thread_local ThreadState thread_state;
+
+namespace {
+
+// ---- off the plain path, see below ----
+
+bool stack_may_be_low() noexcept;
+tenon_status check_stack(const tenon_op* op, tenon_error** error) noexcept;
+tenon_status fail_inactive(const tenon_op* op, tenon_error** error) noexcept;
+template <bool kFilled>
+tenon_status call_with_flags(const Implementation& implementation, const tenon_value* arguments,
+                             tenon_value* results, tenon_error** error, uint32_t flags) noexcept;
+
+// ---- the plain path ----
+
+// Calls run(implementation) with the active one, which stays loaded until it returns.
+template <class Run>
+[[gnu::always_inline]] inline tenon_status with_implementation(const tenon_op* op,
+                                                               tenon_error** error,
+                                                               Run&& run) noexcept {
+  if (stack_may_be_low()) [[unlikely]] {
+    const tenon_status status = check_stack(op, error);
+    if (status != TENON_OK) return status;
+  }
+  const RunningCall running;
+  const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
+  if (implementation == nullptr) [[unlikely]]
+    return fail_inactive(op, error);
+  return run(*implementation);
+}
+
+template <bool kFilled>
+[[gnu::always_inline]] inline tenon_status call_in_order(const tenon_op* op,
+                                                         const tenon_value* arguments,
+                                                         int64_t count, tenon_value* results,
+                                                         tenon_error** error) noexcept {
+  return with_implementation(op, error, [&](const Implementation& implementation) noexcept {
+    const auto given = static_cast<uint32_t>(count);
+    // In this order the other load is part of the instruction that joins them.
+    uint32_t flags =
+        implementation.call_flags.load(std::memory_order_relaxed) | thread_state.call_flags;
+    if (given != implementation.parameter_count ||
+        !gather_operand_flags(implementation, arguments, flags)) [[unlikely]]
+      return call_completed(implementation, {{arguments, given}, {}, {}, kFilled}, results, error);
+    if ((flags & (kSpecialFlags | kListsFlag)) != 0) [[unlikely]]
+      return call_with_flags<kFilled>(implementation, arguments, results, error, flags);
+    tenon_context context{&implementation, arguments, results, error};
+    return run_and_finish(context);
+  });
+}
+
+}  // namespace
+
+tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                     tenon_value* results, tenon_error** error) noexcept {
+  return call_in_order<false>(op, arguments, count, results, error);
+}
+tenon_status call_op_filled(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                            tenon_value* results, tenon_error** error) noexcept {
+  return call_in_order<true>(op, arguments, count, results, error);
+}
+
+// ---- off the plain path ----
+
+[[gnu::noinline]] bool gather_list_flags(const Implementation& implementation,
+                                         const tenon_value* arguments, uint32_t& flags) {
+  if (implementation.fixed_lists) {
+    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+      const int32_t length = implementation.schema.parameters[i].type.length;
+      if (length > 0 && arguments[i].tag != TENON_VALUE_NONE &&
+          arguments[i].length != static_cast<uint32_t>(length))
+        return false;
+    }
+  }
+  if (implementation.has_lists) {
+    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+      if (arguments[i].tag != TENON_VALUE_TENSOR_LIST) continue;
+      for (uint32_t k = 0; k < arguments[i].length; ++k) {
+        const Tensor* tensor = arguments[i].as.tensors[k];
+        if (tensor == nullptr) [[unlikely]]
+          return false;
+        flags |= tensor->flags();
+      }
+    }
+  }
+  return true;
+}
+
+namespace {
+
+// One comparison; true as well before the thread has looked, and on stacks that are not its own.
+[[gnu::always_inline]] inline bool stack_may_be_low() noexcept {
+#if defined(__SANITIZE_ADDRESS__) || defined(TENON_ADDRESS_SANITIZER)
+  const void* const here = __builtin_frame_address(0);  // the sanitizer keeps locals elsewhere
+#else
+  char local;  // in the caller's frame, without keeping a frame pointer
+  const void* const here = &local;
+#endif
+  return reinterpret_cast<uintptr_t>(here) < thread_state.own.stack_limit;
+}
+
+// Refuses a call for which too little of the stack is left.
+[[gnu::noinline, gnu::cold]] tenon_status check_stack(const tenon_op* op,
+                                                      tenon_error** error) noexcept {
+  join_running_calls();
+  thread_state.own.stack_limit = stack_limit(kCallReserve);
+  if (!stack_is_low(kCallReserve)) return TENON_OK;
+  return guarded(error, [&] {
+    Error refused(TENON_ERROR_RUNTIME, recursion_text({op->name}));
+    refused.op = op->name;
+    refused.chain.push_back(op->name);
+    throw refused;
+  });
+}
+
+[[noreturn, gnu::cold]] void throw_inactive(const tenon_op* op) {
+  if (const std::string* provider = op->withdrawn_by.load(std::memory_order_acquire)) {
+    throw Error(TENON_ERROR_PLUGIN,
+                "stale handle: op '{}' is provided by plugin '{}', which was unloaded; reload the "
+                "plugin, which revalidates the handle, or discard it",
+                op->name, *provider);
+  }
+  throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+              "op '{}' has no active implementation: its plugin was disabled or unloaded; run "
+              "`tenon show {}` for details",
+              op->name, op->name);
+}
+
+[[gnu::noinline, gnu::cold]] tenon_status fail_inactive(const tenon_op* op,
+                                                        tenon_error** error) noexcept {
+  return guarded(error, [&] { throw_inactive(op); });
+}
+
+// Runs a call whose arguments fit, lists perhaps aside, and whose flags are not those of a plain
+// call.
+template <bool kFilled>
+[[gnu::noinline]] tenon_status call_with_flags(const Implementation& implementation,
+                                               const tenon_value* arguments, tenon_value* results,
+                                               tenon_error** error, uint32_t flags) noexcept {
+  const AsWritten written{{arguments, implementation.parameter_count}, {}, {}, kFilled};
+  if ((flags & kListsFlag) != 0) {
+    flags &= ~kListsFlag;
+    if (!gather_list_flags(implementation, arguments, flags)) [[unlikely]]
+      return call_completed(implementation, written, results, error);
+    if ((flags & kSpecialFlags) == 0) {
+      tenon_context context{&implementation, arguments, results, error};
+      return run_and_finish(context);
+    }
+  }
+  return enter_layers(
+      {implementation, arguments, results, error, flags, kFilled ? nullptr : &written});
+}
+
+}  // namespace
+
+const Implementation& require_implementation(const tenon_op* op) {
+  const Implementation* active = op->implementation.load(std::memory_order_acquire);
+  if (active == nullptr) throw_inactive(op);
+  return *active;
+}
+
+tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> positional,
+                              std::span<const tenon_string> keywords,
+                              std::span<const tenon_value> keyword_values, tenon_value* results,
+                              tenon_error** error) noexcept {
+  return with_implementation(op, error, [&](const Implementation& implementation) noexcept {
+    return call_converted(implementation, {positional, keywords, keyword_values}, results, error);
+  });
+}
+
+tenon_status redispatch(Call call) noexcept {
+  const Implementation& implementation = call.implementation;
+  const tenon_op* op = implementation.op;
+  call.flags = thread_state.call_flags;
+  call.context = nullptr;
+  // A handler may have had the op's implementation changed, or have put in what does not fit.
+  if (op->implementation.load(std::memory_order_acquire) != &implementation ||
+      !gather_flags(implementation, call.arguments, call.flags))
+    return call_op_filled(op, call.arguments, implementation.parameter_count, call.results,
+                          call.error);
+  // NOLINTNEXTLINE(performance-move-const-arg): for the type alone
+  return enter_layers(std::move(call));
+}
+
+TensorRef call_tensor(const tenon_op* op, std::span<const tenon_value> arguments) {
+  tenon_value results[8] = {};
+  tenon_error* error = nullptr;
+  const tenon_status status =
+      call_op(op, arguments.data(), static_cast<int64_t>(arguments.size()), results, &error);
+  if (status != TENON_OK) throw_status(status, error);
+  if (results[0].tag != TENON_VALUE_TENSOR) {
+    release_value(results[0]);
+    throw Error(TENON_ERROR_TYPE, "op '{}' did not return a tensor where the runtime needs one",
+                op->name);
+  }
+  return TensorRef::take(results[0].as.tensor);
+}
+
+}  // namespace tenon::core

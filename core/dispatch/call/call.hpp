@@ -1,0 +1,38 @@
+// The op call: the one way from a handle and arguments to results.
+#pragma once
+
+#include <span>
+
+#include "core/dispatch/binding/value.hpp"
+#include "core/dispatch/call/aliasing.hpp"
+#include "core/dispatch/call/error_context.hpp"
+#include "core/dispatch/call/layer.hpp"
+#include "core/dispatch/call/thread_state.hpp"
+#include "core/dispatch/table/op.hpp"
+#include "core/tensor/tensor.hpp"
+#include "tenon/abi/error.h"
+#include "tenon/abi/value.h"
+
+namespace tenon::core {
+
+// A call with the first `count` parameters given in schema order; the others take their defaults.
+// `results` has result_count slots. On failure nothing is given.
+tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                     tenon_value* results, tenon_error** error) noexcept;
+// A call by a typed wrapper, see AsWritten::filled.
+tenon_status call_op_filled(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                            tenon_value* results, tenon_error** error) noexcept;
+tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> positional,
+                              std::span<const tenon_string> keywords,
+                              std::span<const tenon_value> keyword_values, tenon_value* results,
+                              tenon_error** error) noexcept;
+// A call that a mode or a fallback passes on, through all layers that its operands lead to now;
+// `written` is known.
+tenon_status redispatch(Call call) noexcept;
+// For the core itself: an op by handle on tensors and plain values; throws.
+TensorRef call_tensor(const tenon_op* op, std::span<const tenon_value> arguments);
+
+// Returns the implementation that a call runs now; throws NotImplementedError when none is active.
+const Implementation& require_implementation(const tenon_op* op);
+
+}  // namespace tenon::core

@@ -1,0 +1,115 @@
+// The layers of an op call. A call goes through them in order; each is one function in one file and
+// may handle the call, change it, or pass it on by next().
+//
+// A call without the flags of a layer does not see it; a call without any goes straight to the
+// kernel (call.cpp). TENON_LAYERS is the only list of layers: ids, flags, entries and explanations
+// all come from it. `explain` says what `run` would do (explanation.hpp); `tenon why` walks it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/dispatch/binding/arguments.hpp"
+#include "core/dispatch/call/call_flags.hpp"
+#include "core/dispatch/call/thread_state.hpp"
+#include "core/dispatch/table/op.hpp"
+#include "tenon/abi/error.h"
+#include "tenon/abi/value.h"
+
+// X(id, flags, run, explain):               file                      the layer
+#define TENON_LAYERS(X)                                                             \
+  /* call/trace.cpp: reports to the listeners */                                    \
+  X(trace, kTraceFlag, run_traced, explain_nothing)                                 \
+  /* types/modes.cpp: asks the handlers that are active in a scope of the thread */ \
+  X(mode, kModeFlag, run_modes, explain_modes)                                      \
+  /* types/chain.cpp: asks overrides and handlers of the operands' types */         \
+  X(typed, TENON_TENSOR_TYPED, run_typed, explain_typed)                            \
+  /* table/providers.cpp: the next provider runs what the first one declines */     \
+  X(provider, kProviderFlag, run_provider, explain_provider)                        \
+  /* call/change_check.cpp: refuses to change what is read-only */                  \
+  X(checks, kCheckFlags, run_checks, explain_checks)                                \
+  /* kernel/shapes.cpp: computes shapes and dtypes alone */                         \
+  X(shapes, kShapesFlag, run_shapes, explain_nothing)                               \
+  /* kernel/half.cpp: runs ops on f16 and bf16 in f32 */                            \
+  X(half, TENON_TENSOR_HALF, run_half, explain_nothing)                             \
+  /* autograd/record/tracked.cpp: leaves a node, carries tangents */                \
+  X(autograd, kAutogradFlags, run_recorded, explain_recorded)                       \
+  /* types/modes.cpp: asks handlers where a kernel would run */                     \
+  X(mode_below, kModeBelowFlag, run_modes_below, explain_nothing)                   \
+  /* call/kernel.cpp: runs the implementation */                                    \
+  X(kernel, kKernelFlag, run_kernel, explain_kernel)
+
+namespace tenon::core {
+
+// A call on its way down.
+struct Call {
+  const Implementation& implementation;
+  const tenon_value* arguments;        // bound: one for each parameter
+  tenon_value* results;                // result_count slots
+  tenon_error** error;                 // null: not read
+  uint32_t flags = 0;                  // of thread and operands, see call_flags.hpp
+  const AsWritten* written = nullptr;  // null: in order, defaults filled in
+  tenon_context* context = nullptr;    // prepared for the kernel; null: it makes its own
+};
+
+struct Explanation;
+
+enum class LayerId : uint8_t {
+#define TENON_LAYER(id, flags, run, explain) id,
+  TENON_LAYERS(TENON_LAYER)
+#undef TENON_LAYER
+};
+
+struct Layer {
+  LayerId id;
+  tenon_status (*run)(Call& call) noexcept;
+  // Adds what the layer would do; throws the error of a call that it would refuse.
+  void (*explain)(Explanation& explanation);
+};
+
+#define TENON_LAYER(id, flags, run, explain) \
+  tenon_status run(Call& call) noexcept;     \
+  void explain(Explanation& explanation);
+TENON_LAYERS(TENON_LAYER)
+#undef TENON_LAYER
+
+#define TENON_LAYER(id, flags, run, explain) uint32_t{flags},
+inline constexpr uint32_t kLayerFlags[] = {TENON_LAYERS(TENON_LAYER)};
+#undef TENON_LAYER
+inline constexpr size_t kLayerCount = std::size(kLayerFlags);
+
+// Calls that carry one of these go through the layer.
+constexpr uint32_t layer_flags(LayerId id) { return kLayerFlags[static_cast<size_t>(id)]; }
+
+// Calls that carry one of these leave the plain path.
+inline constexpr uint32_t kSpecialFlags = [] {
+  uint32_t all = 0;
+  for (const uint32_t flags : kLayerFlags) all |= flags;
+  return all & ~kKernelFlag;
+}();
+
+// In the order of LayerId. Defined by runtime/assembly.cpp: dispatch does not know what is above
+// it.
+extern const std::array<Layer, kLayerCount> layers;
+
+// Continues with the first layer, from this one, that the call has a flag of.
+template <LayerId kLayer>
+[[gnu::always_inline]] inline tenon_status enter(Call& call) noexcept {
+  constexpr auto at = static_cast<size_t>(kLayer);
+  if constexpr (kLayer != LayerId::kernel) {
+    if ((call.flags & layer_flags(kLayer)) == 0) return enter<static_cast<LayerId>(at + 1)>(call);
+  }
+  return layers[at].run(call);
+}
+// Has a call go through the layers that its flags lead to.
+inline tenon_status enter_layers(Call&& call) noexcept {
+  call.flags |= kKernelFlag;
+  return enter<LayerId::trace>(call);
+}
+// Continues after this layer: how a layer passes a call on.
+template <LayerId kLayer>
+inline tenon_status next(Call& call) noexcept {
+  return enter<static_cast<LayerId>(static_cast<size_t>(kLayer) + 1)>(call);
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,112 @@
+// State of a thread that its calls read.
+#pragma once
+
+#include <cstdint>
+
+#include "core/dispatch/call/call_flags.hpp"
+#include "core/tensor/tensor.hpp"
+
+namespace tenon::core {
+
+class EngineRun;
+struct SharedTangents;
+struct CallFrame;
+struct SavedScope;
+struct ModeEntry;
+struct TraceEntry;
+
+// State that stays a thread's own when another thread takes over the rest: copies and assignments
+// leave it as it is.
+struct OwnOfThread {
+  // Calls below this address look at what is left of the stack. A thread that has not looked yet
+  // has the highest, so that its first call looks.
+  uintptr_t stack_limit = UINTPTR_MAX;
+  int64_t running = 0;  // calls inside of each other, see running_calls.hpp
+  bool joined = false;  // among the threads that are looked at
+
+  constexpr OwnOfThread() = default;
+  OwnOfThread(const OwnOfThread&) noexcept {}
+  OwnOfThread& operator=(const OwnOfThread&) noexcept { return *this; }
+};
+
+// State of a thread. All but `own` goes along when a run of the engine continues on another thread.
+struct ThreadState {
+  OwnOfThread own;
+  bool grad_enabled = true;
+  bool inference = false;         // creation_flags says the same to what makes tensors
+  bool strict_gradients = false;  // a Function's gradient must have its input's shape
+  bool types_disabled = false;    // operands of child types are plain tensors
+  bool modes_disabled = false;    // modes above autograd are not called
+  uint8_t anomaly = 0;      // 1: nodes keep where they were recorded; 2: gradients are searched
+  uint64_t dual_level = 0;  // of forward mode; 0: none is open
+  SharedTangents* shared_tangents = nullptr;  // of that level, whichever thread opened it
+  EngineRun* run = nullptr;                   // the innermost backward under way
+  const CallFrame* frame = nullptr;  // the handlers and overrides that are running, innermost first
+  SavedScope* saved_scope = nullptr;  // innermost scope of saved-tensor hooks
+  uint32_t call_flags = 0;            // kThreadFlags: what every call begins with
+  int64_t* multiply_adds = nullptr;   // where ops compute shapes alone: their number so far
+  ModeEntry* mode = nullptr;          // the innermost one above autograd
+  ModeEntry* mode_below = nullptr;    // and below
+  TraceEntry* trace = nullptr;        // who listens, the last first
+  uint32_t trace_depth = 0;           // of the events inside of each other
+  uint32_t fresh_stacks = 0;          // on which a nested backward has continued
+};
+
+extern constinit thread_local ThreadState thread_state;
+
+inline bool records() { return thread_state.grad_enabled && !thread_state.inference; }
+
+// Sets the thread's recording for a scope.
+class GradModeGuard {
+ public:
+  explicit GradModeGuard(bool enabled) : previous_(thread_state.grad_enabled) {
+    thread_state.grad_enabled = enabled;
+  }
+  ~GradModeGuard() { thread_state.grad_enabled = previous_; }
+  GradModeGuard(const GradModeGuard&) = delete;
+  GradModeGuard& operator=(const GradModeGuard&) = delete;
+
+ private:
+  bool previous_;
+};
+
+// Makes the thread's calls see tensors of child types as plain ones, for a scope.
+class TypesDisabledGuard {
+ public:
+  explicit TypesDisabledGuard(bool disabled) : previous_(thread_state.types_disabled) {
+    thread_state.types_disabled = disabled;
+  }
+  ~TypesDisabledGuard() { thread_state.types_disabled = previous_; }
+  TypesDisabledGuard(const TypesDisabledGuard&) = delete;
+  TypesDisabledGuard& operator=(const TypesDisabledGuard&) = delete;
+
+ private:
+  bool previous_;
+};
+
+inline void set_thread_state(const ThreadState& state) {
+  thread_state = state;
+  creation_flags = state.inference ? uint32_t{TENON_TENSOR_INFERENCE} : 0;
+  large_storage_is_lazy = state.multiply_adds != nullptr;
+}
+// Sets all of it for a scope.
+class ThreadStateGuard {
+ public:
+  explicit ThreadStateGuard(const ThreadState& state) : previous_(thread_state) {
+    set_thread_state(state);
+  }
+  ~ThreadStateGuard() { set_thread_state(previous_); }
+  ThreadStateGuard(const ThreadStateGuard&) = delete;
+  ThreadStateGuard& operator=(const ThreadStateGuard&) = delete;
+  const ThreadState& previous() const { return previous_; }
+
+ private:
+  const ThreadState previous_;
+};
+
+inline void set_inference_mode(bool enabled) {
+  thread_state.inference = enabled;
+  creation_flags = enabled ? uint32_t{TENON_TENSOR_INFERENCE} : 0;
+}
+
+}  // namespace tenon::core

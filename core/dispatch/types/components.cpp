@@ -1,0 +1,253 @@
+// Tensors of other types as what they are made of.
+#include "core/dispatch/types/components.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/environment.hpp"
+#include "core/base/error.hpp"
+#include "core/base/format.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/dispatch/binding/value.hpp"
+#include "core/dispatch/types/payload.hpp"
+#include "core/dispatch/types/type_table.hpp"
+#include "core/tensor/dtype.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+constexpr std::string_view kRestoreKey = "restore ";
+
+// Whether its components are all that there is in a payload, and it can be made from nothing.
+bool only_components(const tenon_type_descriptor& descriptor) {
+  return descriptor.payload_size ==
+             descriptor.component_count * static_cast<int64_t>(sizeof(Tensor*)) &&
+         descriptor.merge != nullptr;
+}
+
+std::string attributes_of(const TensorType& owner, Payload& payload) {
+  tenon_value text{};
+  tenon_error* error = nullptr;
+  const tenon_status status =
+      owner.descriptor.attributes(owner.descriptor.self, payload.data(), &text, &error);
+  if (status != TENON_OK) throw_status(status, error);
+  std::string result;
+  if (text.tag == TENON_VALUE_STRING) result.assign(text.as.string, text.length);
+  release_value(text);
+  return result;
+}
+
+PayloadRef make_described(const TensorType& owner, std::string_view attributes) {
+  const tenon_type_descriptor& descriptor = owner.descriptor;
+  PayloadRef payload;
+  payload.reset(make_payload(owner.id, descriptor.payload_size));
+  tenon_error* error = nullptr;
+  const tenon_status status =
+      descriptor.restore(descriptor.self, attributes.data(),
+                         static_cast<int64_t>(attributes.size()), payload->data(), &error);
+  if (status != TENON_OK) throw_status(status, error);
+  payload->destroy = descriptor.destroy;
+  return payload;
+}
+
+// The text that makes the object again, beside its tensors.
+std::string restore_text(const TensorType& type, const Tensor& tensor) {
+  const TensorType* owner = type.payload_owner;
+  Payload* payload = tensor.payload();
+  JsonBuilder document;
+  document.begin_object().member("plugin", type.provider);
+  document.member("dtype", dtype_text(tensor.view.dtype)).key("shape").begin_array();
+  for (const int64_t size : tensor.shape()) document.value(size);
+  document.end_array().key("components").begin_array();
+  if (owner != nullptr && payload != nullptr) {
+    for (int64_t i = 0; i < owner->descriptor.component_count; ++i) {
+      if (owner->component(*payload, i) != nullptr) document.value(owner->descriptor.components[i]);
+    }
+  }
+  document.end_array();
+  if (payload != nullptr && owner->descriptor.attributes != nullptr)
+    document.member("attributes", attributes_of(*owner, *payload));
+  document.end_object();
+  return dump(*document.finish());
+}
+
+}  // namespace
+
+void StoredTensors::add(const std::string& name, const TensorRef& tensor, bool whole) {
+  if (!tensor || !tensor->typed()) {
+    tensors.push_back({name, tensor});
+    return;
+  }
+  const TensorType& type = TypeTable::process().at(tensor->view.type);
+  const TensorType* owner = type.payload_owner;
+  Payload* payload = tensor->payload();
+  const int64_t count =
+      owner == nullptr || payload == nullptr ? 0 : owner->descriptor.component_count;
+  const bool has_attributes = payload != nullptr && owner->descriptor.attributes != nullptr;
+  if (count == 0 && !type.is_tensor && !(whole && has_attributes)) {
+    throw Error(TENON_ERROR_TYPE,
+                "{} is a {}, which has no component tensors to save; declare them in its type, or "
+                "convert it to Tensor first",
+                quote(name), type.name);
+  }
+  if (whole && payload != nullptr && !has_attributes && !only_components(owner->descriptor)) {
+    throw Error(
+        TENON_ERROR_TYPE,
+        "{} is a {} (plugin '{}'), whose payload has members that a file does not keep; give the "
+        "type attributes() and from_attributes(), or convert it with ensure_tensor first",
+        quote(name), type.name, type.provider);
+  }
+  metadata.emplace_back(std::string(kTypeKey) + name, type.name);
+  if (whole) {
+    metadata.emplace_back(std::string(kRestoreKey) + name, restore_text(type, *tensor));
+  } else if (has_attributes && owner->descriptor.restore != nullptr) {
+    metadata.emplace_back(std::string(kAttributesKey) + name, attributes_of(*owner, *payload));
+    described.push_back({name, tensor});
+  }
+  if (type.is_tensor) tensors.push_back({name, tensor});
+  for (int64_t i = 0; i < count; ++i) {
+    Tensor* component = owner->component(*payload, i);
+    if (component != nullptr)
+      add(format_text("{}.{}", name, owner->descriptor.components[i]), TensorRef(component), whole);
+  }
+}
+
+PayloadRef payload_with_attributes(const Tensor& tensor, std::string_view attributes) {
+  const TensorType& owner = *TypeTable::process().at(tensor.view.type).payload_owner;
+  PayloadRef payload = make_described(owner, attributes);
+  for (int64_t i = 0; i < owner.descriptor.component_count; ++i) {
+    put(owner.component(*payload, i), TensorRef(owner.component(*tensor.payload(), i)));
+  }
+  return payload;
+}
+
+namespace {
+
+// One object out of a file.
+class Restoring {
+ public:
+  Restoring(TensorFile& file, std::string name, const std::string& text)
+      : file_(file), name_(std::move(name)) {
+    try {
+      said_ = parse_json(text);
+    } catch (const Error& error) {
+      fail(format_text("its \"restore\" metadata cannot be read: {}", error.message));
+    }
+    if (!said_->is_object()) fail("its \"restore\" metadata is not an object");
+  }
+
+  void run() {
+    const std::string type_name = file_.metadata.find(std::string(kTypeKey) + name_).value_or("");
+    const tenon_json* plugin = said_->find("plugin");
+    const TensorType* type = nullptr;
+    try {
+      type = &TypeTable::process().require(type_name);
+    } catch (const Error& error) {
+      fail(format_text("it is of type {}{}, which is not available: {}; install that plugin, or {}",
+                       quote(type_name),
+                       plugin != nullptr && plugin->is_string()
+                           ? format_text(" of plugin {}", quote(plugin->as_string()))
+                           : "",
+                       error.message, plugin_folder_advice()));
+    }
+    PayloadRef payload = make_payload_of(*type);
+    TensorRef made = type->is_tensor ? take(name_) : make_dataless(dtype(), shape(), type->id);
+    set_type(*made, type->id, payload.get());
+    file_.tensors.push_back({name_, std::move(made)});
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(TENON_ERROR_VALUE, "cannot restore tensor {} of '{}': {}", quote(name_), file_.path,
+                what);
+  }
+
+  TensorRef take(const std::string& name) {
+    const auto found = std::find_if(file_.tensors.begin(), file_.tensors.end(),
+                                    [&](const NamedTensor& entry) { return entry.name == name; });
+    if (found == file_.tensors.end()) fail(format_text("the file holds no tensor {}", quote(name)));
+    TensorRef tensor = std::move(found->tensor);
+    file_.tensors.erase(found);
+    return tensor;
+  }
+
+  PayloadRef make_payload_of(const TensorType& type) {
+    const TensorType* owner = type.payload_owner;
+    std::vector<std::string> names;
+    if (const tenon_json* components = said_->find("components")) {
+      for (const tenon_json& component : components->children()) {
+        if (!component.is_string()) fail("a component's name is not a string");
+        names.emplace_back(component.as_string());
+      }
+    }
+    const tenon_json* attributes = said_->find("attributes");
+    if (owner == nullptr) {
+      if (!names.empty() || attributes != nullptr)
+        fail(format_text("the file has a payload, but type {} has none", type.name));
+      return nullptr;
+    }
+    const tenon_type_descriptor& descriptor = owner->descriptor;
+    PayloadRef payload;
+    if (attributes != nullptr && attributes->is_string() && descriptor.restore != nullptr) {
+      payload = make_described(*owner, attributes->as_string());
+    } else if (attributes == nullptr && descriptor.restore == nullptr &&
+               only_components(descriptor)) {
+      payload = new_payload(*owner, {});
+    } else {
+      fail(format_text(
+          "the file and type {} of plugin '{}' do not agree on the attributes of its payload",
+          type.name, owner->provider));
+    }
+    for (const std::string& name : names) {
+      int64_t i = 0;
+      while (i < descriptor.component_count && name != descriptor.components[i]) ++i;
+      if (i == descriptor.component_count)
+        fail(format_text("type {} has no component {}", type.name, quote(name)));
+      put(owner->component(*payload, i), take(format_text("{}.{}", name_, name)));
+    }
+    return payload;
+  }
+
+  tenon_dtype dtype() const {
+    const tenon_json* said = said_->find("dtype");
+    for (int32_t code = 0; said != nullptr && said->is_string() && code < 64; ++code) {
+      const auto dtype = static_cast<tenon_dtype>(code);
+      if (dtype_valid(dtype) && said->as_string() == dtype_text(dtype)) return dtype;
+    }
+    fail("its dtype is not known");
+  }
+  Sizes shape() const {
+    Sizes shape{};
+    const tenon_json* said = said_->find("shape");
+    if (said == nullptr || !said->is_array() || said->size() > TENON_MAX_RANK)
+      fail("its shape is not a list of sizes");
+    for (const tenon_json& size : said->children()) {
+      if (!size.is_int() || size.as_int() < 0) fail("its shape is not a list of sizes");
+      shape.values[shape.rank++] = size.as_int();
+    }
+    return shape;
+  }
+
+  TensorFile& file_;
+  std::string name_;
+  Json said_;
+};
+
+}  // namespace
+
+void restore_types(TensorFile& file) {
+  std::vector<std::pair<std::string, std::string>> whole;
+  file.metadata.each([&](const std::string& key, std::string text) {
+    if (key.starts_with(kRestoreKey))
+      whole.emplace_back(key.substr(kRestoreKey.size()), std::move(text));
+  });
+  // Components before what they are of.
+  std::sort(whole.begin(), whole.end(), [](const auto& a, const auto& b) {
+    return std::pair(b.first.size(), a.first) < std::pair(a.first.size(), b.first);
+  });
+  for (const auto& [name, text] : whole) Restoring(file, name, text).run();
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,182 @@
+// Conversions of typed operands, and back.
+#include "core/dispatch/types/conversion.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/base/format.hpp"
+#include "core/dispatch/binding/call_frame.hpp"
+#include "core/dispatch/call/call.hpp"
+#include "core/dispatch/call/higher_areas.hpp"
+#include "core/dispatch/call/operands.hpp"
+#include "core/dispatch/call/result_check.hpp"
+#include "core/dispatch/call/trace.hpp"
+#include "core/dispatch/types/payload.hpp"
+#include "core/tensor/shape.hpp"
+
+namespace tenon::core {
+
+TensorRef to_plain(Tensor& tensor) {
+  if (!tensor.typed()) return TensorRef(&tensor);
+  const TensorType& type = TypeTable::process().at(tensor.view.type);
+  if (const TensorType* converter = type.converter()) {
+    TensorRef result;
+    if (converter->descriptor.to_tensor != nullptr) {
+      Tensor* given = nullptr;
+      tenon_error* error = nullptr;
+      const tenon_status status =
+          converter->descriptor.to_tensor(converter->descriptor.self, &tensor, &given, &error);
+      if (status != TENON_OK) throw_status(status, error);
+      result = TensorRef::take(given);
+    } else if (Payload* payload = tensor.payload()) {
+      result = TensorRef(converter->component(*payload, 0));
+    }
+    if (!result || result->typed())
+      throw Error(TENON_ERROR_TYPE, "to_tensor of {} gave no plain Tensor", converter->name);
+    // A type that says nothing of its shape is of rank 0 to the host.
+    if (tensor.view.rank > 0 && !same_shape(tensor.shape(), result->shape())) {
+      throw Error(TENON_ERROR_TYPE, "to_tensor of {} gave a tensor of shape {} for one of shape {}",
+                  converter->name, shape_text(result->shape()), shape_text(tensor.shape()));
+    }
+    if (converter->is_tensor)
+      return higher_areas.connect_same_data(std::move(result), tensor, *converter);
+    return higher_areas.connect_tangent(
+        higher_areas.connect_conversion(std::move(result), tensor, kToTensorNode), tensor);
+  }
+  if (!type.is_tensor) throw Error(TENON_ERROR_TYPE, "{} has no conversion to Tensor", type.name);
+  TensorRef plain = higher_areas.share_with_history(tensor);
+  set_type(*plain, 0, nullptr);
+  return plain;
+}
+
+namespace {
+
+// A change in place through a conversion must reach what the operand holds, and the operand
+// must have no history that would not see it.
+void check_changed_through(const Implementation& implementation, const Tensor& operand,
+                           const Tensor& plain) {
+  const TensorType& type = TypeTable::process().at(operand.view.type);
+  if (type.is_tensor) return;
+  const bool copied = plain.references.load() == 1 && plain.storage != nullptr &&
+                      plain.storage->references.load() == 1;
+  if (!copied && (!operand.requires_grad() || !records() || higher_areas.has_held_history(operand)))
+    return;
+  throw Error(copied ? TENON_ERROR_TYPE : TENON_ERROR_INPLACE,
+              "{}(): it would change a {} in place through its conversion to Tensor, {}; call the "
+              "op that gives a new tensor, or register an override {}[{}]",
+              implementation.schema.short_name(), type.name,
+              copied ? "which makes a copy, so that nothing of it would change"
+                     : "which the history of what requires grad does not see",
+              implementation.schema.name, type.name);
+}
+
+// The arguments of a call with those of one type converted.
+class ConvertedArguments {
+ public:
+  ConvertedArguments(const TensorType& type, const Call& call) : type_(type), call_(call) {
+    const Implementation& implementation = call.implementation;
+    replaced_.set(implementation, call.arguments, [&](Tensor* operand, uint32_t parameter) {
+      Tensor* const converted = convert(operand);
+      if (converted != operand && call.arguments[parameter].tag == TENON_VALUE_TENSOR &&
+          is_written(implementation, parameter))
+        check_changed_through(implementation, *operand, *converted);
+      return converted;
+    });
+  }
+  const tenon_value* values() const { return replaced_.values(); }
+  // The first operand that was converted; null: none.
+  Tensor* first() const { return first_; }
+  // The operand that the call wrote into through its conversion; null: none.
+  Tensor* operand_of(const Tensor* converted) const {
+    for (uint32_t i = 0; i < call_.implementation.parameter_count; ++i) {
+      if (is_written(call_.implementation, i) && call_.arguments[i].tag == TENON_VALUE_TENSOR &&
+          values()[i].as.tensor == converted)
+        return call_.arguments[i].as.tensor;
+    }
+    return nullptr;
+  }
+
+ private:
+  Tensor* convert(Tensor* tensor) {
+    if (!tensor->typed() || !TypeTable::process().at(tensor->view.type).is(type_)) return tensor;
+    if (first_ == nullptr) first_ = tensor;
+    if (tracing())
+      trace(trace_event::convert, call_.implementation,
+            format_text("convert {} to Tensor", type_.name));
+    const TraceDepth converting(tracing());
+    return owned_.emplace_back(to_plain(*tensor)).get();
+  }
+
+  const TensorType& type_;
+  const Call& call_;
+  std::vector<TensorRef> owned_;
+  ReplacedOperands replaced_;
+  Tensor* first_ = nullptr;
+};
+
+// A plain result as an object of the type: `converter` is the ancestor that makes it.
+TensorRef wrap(const TensorType& type, const TensorType& converter, Tensor& plain, Tensor* like,
+               const Call& call) {
+  TensorRef wrapped;
+  if (converter.descriptor.from_tensor != nullptr) {
+    tenon_error* cause = nullptr;
+    Tensor* given = nullptr;
+    const tenon_status made =
+        converter.descriptor.from_tensor(converter.descriptor.self, &plain, like, &given, &cause);
+    if (made != TENON_OK) throw_status(made, cause);
+    wrapped = TensorRef::take(given);
+    if (!wrapped) throw Error(TENON_ERROR_TYPE, "from_tensor of {} gave nothing", converter.name);
+  } else {
+    wrapped = replace_component(
+        type, plain, payload_operands(*type.payload_owner, call.implementation, call.arguments));
+  }
+  return higher_areas.connect_conversion(std::move(wrapped), plain, kFromTensorNode);
+}
+
+void wrap_results(const TensorType& type, const Call& call, const ConvertedArguments& converted,
+                  tenon_value* results) {
+  const TensorType* converter = type.nearest([](const TensorType& level) {
+    return level.descriptor.from_tensor != nullptr || level.keeps_one_tensor();
+  });
+  if (converter == nullptr) return;
+  for_each_result(call.implementation, results, [&](Tensor*& tensor) {
+    if (tensor == nullptr || tensor->typed()) return;
+    // A tensor that was changed in place comes back as the operand that holds it.
+    if (Tensor* operand = converted.operand_of(tensor)) {
+      put(tensor, TensorRef(operand));
+      return;
+    }
+    const TensorRef plain = TensorRef::take(std::exchange(tensor, nullptr));
+    tensor = wrap(type, *converter, *plain, converted.first(), call).give();
+  });
+}
+
+}  // namespace
+
+void run_fallback(const TensorType& type, const Call& call, tenon_value* results) {
+  const Implementation& implementation = call.implementation;
+  if (tracing()) {
+    trace(trace_event::fallback, implementation,
+          format_text("fallback {} of {}", fallback_text(type.fallback()), type.name),
+          type.provider);
+  }
+  const TraceDepth inside(tracing());
+  const ConvertedArguments converted(type, call);
+  const Rewritten written(call, converted.values());
+  tenon_error* error = nullptr;
+  Call again{implementation, converted.values(), results, &error};
+  again.written = &written.get();
+  const tenon_status status = redispatch(again);
+  if (status != TENON_OK) throw_status(status, error);
+  if (type.fallback() != TENON_FALLBACK_UNWRAP_REWRAP) return;
+  try {
+    wrap_results(type, call, converted, results);
+  } catch (...) {
+    release_results(implementation, results);
+    throw;
+  }
+}
+
+}  // namespace tenon::core

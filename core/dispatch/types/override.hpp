@@ -1,0 +1,60 @@
+// An override: an implementation that handles calls of one op with operands of certain types.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/dispatch/schema/schema.hpp"
+#include "core/dispatch/table/op.hpp"
+#include "core/dispatch/types/tensor_type.hpp"
+#include "tenon/abi/type.h"
+
+namespace tenon::core {
+
+// An implementation of one op for a set of types.
+struct Override {
+  std::string provider;
+  std::string doc;
+  PluginCode* code = nullptr;  // of its functions; null: of the program itself
+  std::atomic<bool> withdrawn{
+      false};     // its plugin was unloaded: it still handles objects of that plugin's types
+  Schema schema;  // its own signature
+  std::vector<const TensorType*> types;
+  std::vector<const TensorType*> accepts;
+  bool accepts_any = false;
+  tenon_override_descriptor descriptor{};
+  std::unique_ptr<Implementation> rules;         // of one that is recorded like an op
+  std::unique_ptr<tenon_op> handle;              // of `rules`
+  std::vector<std::string> differences;          // "lacks alpha, out"
+  size_t operand_count = 0;                      // of the op: how many can have a type
+  mutable std::atomic<int32_t> switched_off{0};  // how often
+
+  std::string key() const;  // "add[ScalarTensor, Other]"
+  bool enabled() const { return switched_off.load(std::memory_order_relaxed) == 0; }
+  // Rules for plain tensors: it handles no calls.
+  bool is_gradient_override() const {
+    return descriptor.rules != nullptr && has_rules_alone(*descriptor.rules);
+  }
+  // Steps from the type to the nearest that is accepted; -1 when none is.
+  int distance(const TensorType& type) const;
+  // Steps from a plain Tensor.
+  int distance_of_plain() const;
+  bool for_type(const TensorType& type) const;
+};
+
+// How the arguments of an op become those of an override's own signature.
+struct OverrideBinding {
+  std::vector<int8_t> source;    // for each own parameter: the op's, or -1: its own default
+  std::vector<uint8_t> untaken;  // the op's parameters that must have their defaults
+};
+// Throws ValueError when the signatures cannot be matched.
+OverrideBinding bind_override(const Schema& own, const Schema& op);
+// Parameters that an override leaves out of the op's signature, or adds to it, for listings.
+std::vector<std::string> signature_differences(const Schema& own, const Schema& op,
+                                               const OverrideBinding& binding);
+
+}  // namespace tenon::core
