@@ -1,6 +1,6 @@
 #include "core/plugin/config_policy.hpp"
 
-#include <memory>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,7 +49,7 @@ PluginPolicy::Plugin plugin_of(const tenon_json& entry) {
                 : mode == "never" ? LoadMode::Never
                                   : LoadMode::Lazy;
   plugin.version = text_in(entry, "version");
-  plugin.sha256 = text_in(entry, "sha256");
+  if (!text_in(entry, "sha256").empty()) plugin.guard = Json(&entry);
   if (const tenon_json* options = entry.find("options")) plugin.options = Json(options);
   plugin.required = bool_in(entry, "require", true);
   plugin.glue = bool_in(entry, "glue", false);
@@ -106,17 +106,15 @@ PluginPolicy::Type type_of(const tenon_json& entry) {
   return type;
 }
 
-PluginPolicy::Key key_of(const tenon_json& entry) {
-  if (!can_verify_signatures()) {
-    const std::string place = place_of(entry);
-    throw Error(TENON_ERROR_CONFIG,
-                "{}{}this Tenon cannot verify signatures; build it where libsodium-dev is "
-                "installed, or remove `keys`",
-                place, place.empty() ? "" : ": ");
-  }
-  const std::optional<MinisignKey> key = parse_minisign_key(text_in(entry, "key"));
-  if (!key) throw Error(TENON_ERROR_CONFIG, "`keys` holds a text that is not a minisign key");
-  return {*key, strings_in(entry, "namespaces"), Json(&entry)};
+// The load guard knows what these keys mean.
+void read_guard(const tenon_json& config, PluginPolicy& policy) {
+  policy.guard = Json(&config);
+  const tenon_json* keys = config.find("keys");
+  policy.needs_guard = (keys != nullptr && keys->size() > 0) ||
+                       !text_in(config, "frozen").empty() ||
+                       std::ranges::any_of(policy.plugins, [](const PluginPolicy::Plugin& plugin) {
+                         return static_cast<bool>(plugin.guard);
+                       });
 }
 
 }  // namespace
@@ -127,22 +125,16 @@ PluginPolicy policy_of(const tenon_json& config) {
       config.source().empty() ? "the config" : format_text("config '{}'", config.source());
   policy.strict = bool_in(config, "strict", false);
   policy.autoload = bool_in(config, "autoload", true);
-  policy.quarantine = bool_in(config, "quarantine", true);
   policy.search_paths = strings_in(config, "search_paths");
   policy.trust = strings_in(config, "trust");
-  policy.retry = strings_in(config, "retry");
-  if (const tenon_json* keys = config.find("keys")) {
-    for (const tenon_json& entry : keys->children()) policy.keys.push_back(key_of(entry));
-  }
   if (const tenon_json* plugins = config.find("plugins")) {
     for (const tenon_json& entry : plugins->children()) policy.plugins.push_back(plugin_of(entry));
   }
-  if (const std::string lock = text_in(config, "frozen"); !lock.empty())
-    policy.lock = std::make_shared<const PluginLock>(read_lock(lock));
   if (const tenon_json* ops = config.find("ops")) read_preferences(*ops, policy);
   if (const tenon_json* types = config.find("types")) {
     for (const tenon_json& entry : types->children()) policy.types.push_back(type_of(entry));
   }
+  read_guard(config, policy);
   return policy;
 }
 

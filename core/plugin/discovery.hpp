@@ -29,8 +29,6 @@ struct SearchEnvironment {
   std::string install_folder;
   std::optional<std::string> prefer;  // TENON_PREFER: preferences that go before those of configs
   bool autoload = true;               // TENON_PLUGIN_AUTOLOAD: "0" says no
-  std::string state_folder;           // of quarantine; empty: none is kept
-  std::string trial_program;          // that loads plugins which are suspected
 
   // Of a program with elevated rights only the install folder: its user is not trusted.
   static SearchEnvironment of_process();

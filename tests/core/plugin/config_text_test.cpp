@@ -33,6 +33,18 @@ TEST_SUITE("config text") {
     }
   }
 
+  TEST_CASE("a public key is 42 bytes in base64 that begin with the algorithm") {
+    const std::string key = "RWS6/tORAf9awkBJJ2KILsIwrwsmZwONKeRHi6ulsRYpM6+YAHp2VdfW";
+    CHECK(fits_text(ConfigText::PublicKey, key));
+    for (size_t length = 0; length < key.size(); ++length)
+      CHECK_FALSE(fits_text(ConfigText::PublicKey, key.substr(0, length)));
+    CHECK_FALSE(fits_text(ConfigText::PublicKey, key + "="));
+    CHECK_FALSE(fits_text(ConfigText::PublicKey, "RUS6" + key.substr(4)));
+    CHECK_FALSE(fits_text(ConfigText::PublicKey, "RWU6" + key.substr(4)));
+    CHECK_FALSE(fits_text(ConfigText::PublicKey, key.substr(0, 55) + "*"));
+    CHECK_FALSE(fits_text(ConfigText::PublicKey, key.substr(0, 55) + "_"));
+  }
+
   TEST_CASE("kinds without an expression") {
     CHECK(fits_text(ConfigText::Version, ">=1.2, <2"));
     CHECK_FALSE(fits_text(ConfigText::Version, ""));
