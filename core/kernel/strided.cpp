@@ -16,7 +16,8 @@ namespace tenon::core {
 namespace {
 
 constexpr int64_t kPanelBytes = 32768;    // bytes of a packed panel: it stays in the nearest cache
-constexpr int64_t kPanelLineBytes = 128;  // of each line that a panel takes: what one miss fetches
+// Part of each line in a panel: one cache miss fetches as much.
+constexpr int64_t kPanelLineBytes = 128;
 
 void store_number(const tenon_value& value, tenon_dtype dtype, void* to) {
   visit_dtype(dtype, [&](auto type) {

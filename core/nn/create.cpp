@@ -72,7 +72,7 @@ class Builder {
   }
 
  private:
-  // What the values of one module's attributes point to, as long as it is made.
+  // Memory that the values of one module's attributes point to, as long as it is made.
   struct Attributes {
     BoundArguments bound;
     std::vector<ModuleRef> made;

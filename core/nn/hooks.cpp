@@ -381,7 +381,7 @@ class HookedCall {
   std::vector<tenon_value> owned_;  // arguments that replaced others
   const std::span<tenon_value> results_;
   std::shared_ptr<BackwardHooks> backward_;  // null: there are none
-  std::vector<int64_t> called_;              // of those that are always called
+  std::vector<int64_t> called_;              // hooks that are always called
 };
 
 }  // namespace

@@ -75,7 +75,7 @@ tenon_module::Entry& entry_at(tenon_module& module, tenon_module::Place place) {
                                                      : module.buffers[place.index];
 }
 
-// What a location held before is released.
+// Writes a location, and releases its old value.
 template <class Handle>
 void write(Handle** location, Handle* handle) {
   if (location == nullptr) return;
@@ -132,7 +132,7 @@ OwnedValues::~OwnedValues() {
 
 namespace {
 
-// What dispatch cannot copy: documents and modules.
+// Copies attributes that dispatch cannot copy: documents and modules.
 tenon_value copy_attribute(const tenon_value& given) {
   const auto length = static_cast<int64_t>(given.length);
   tenon_value value = given;

@@ -46,7 +46,7 @@ struct tenon_module {
     tenon_module* module = nullptr;  // owned; null: a known name without a value
     tenon_module** location = nullptr;
   };
-  // Where a name is.
+  // The kind and index of a name.
   enum class Kind : uint8_t { Parameter, Buffer, Child };
   struct Place {
     Kind kind;
@@ -63,7 +63,8 @@ struct tenon_module {
   std::vector<Entry> buffers;
   std::vector<Child> children;
   std::map<std::string, Place, std::less<>> names;
-  std::unique_ptr<tenon::core::Schema> own_forward;  // of an instance whose type has none
+  // Forward schema of an instance whose type has none.
+  std::unique_ptr<tenon::core::Schema> own_forward;
   std::string place;                                 // in the document that describes it
   std::atomic<int32_t> registrations{0};             // as a child of others
   tenon::core::ModuleHooksPointer hooks;

@@ -84,7 +84,8 @@ void compute(tenon_module& module, const Schema& schema, const tenon_value* argu
   check_results(module, schema, results);
 }
 
-// What pre-hooks replaced is bound again, and what forward hooks replaced is checked.
+// Arguments that pre-hooks replaced are bound again, results that forward hooks replaced are
+// checked.
 [[gnu::cold]] void compute_with_hooks(tenon_module& module, const Schema& schema,
                                       const tenon_value* arguments, tenon_value* results) {
   std::vector<tenon_string> names;

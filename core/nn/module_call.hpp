@@ -9,7 +9,8 @@ namespace tenon::core {
 
 struct ModeEntry;
 
-// Of its type, or its own. Throws TypeError for a mode, and for an instance that has none.
+// The forward schema of its type, or its own. Throws TypeError for a mode, and for an instance that
+// has none.
 const Schema& forward_schema(const tenon_module& module);
 // Gives the instance its own forward schema. Throws TypeError when its type has one.
 void set_forward_schema(tenon_module& module, std::string_view text);

@@ -1,4 +1,4 @@
-// What a document says of a module beside its attributes:
+// Settings of a module in a document, beside its attributes:
 //
 //   "init": {"*.weight": "nn.init.xavier_uniform_", "bias": {"type": "nn.init.constant_", "val": 0}}
 //   "load": {"file": "encoder.safetensors", "prefix": "encoder.", "strict": true}

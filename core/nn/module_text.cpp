@@ -10,7 +10,7 @@ namespace tenon::core {
 namespace {
 
 std::string attribute_text(const tenon_value& value) {
-  // What is long stays out of a line.
+  // Long values are abbreviated.
   if (value.tag == TENON_VALUE_JSON) return "...";
   return value_text(value, [](const Tensor*) { return std::string("..."); });
 }
@@ -20,7 +20,7 @@ struct Step {
   size_t next_child;
 };
 
-// What the parentheses behind a type hold.
+// The text between the parentheses behind a type.
 std::string extra_text(tenon_module& module) {
   std::string extra;
   const tenon_module_descriptor& descriptor = module.type->descriptor;

@@ -24,7 +24,7 @@ struct ModuleType {
   Schema schema;                  // its attributes
   std::optional<Schema> forward;  // none: a mode, or each instance has its own
   std::string provider;
-  PluginCode* code = nullptr;  // of its functions; null: of the program itself
+  PluginCode* code = nullptr;  // code of its functions; null: the program itself
 
   std::string short_name() const { return std::string(schema.short_name()); }
 };

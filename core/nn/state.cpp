@@ -39,7 +39,7 @@ struct Visited {
   std::string prefix;
 };
 
-// Those that may have hooks, parents first. Hooks may change the tree meanwhile.
+// Modules that may have hooks, parents first. Hooks may change the tree meanwhile.
 std::vector<Visited> hooked_modules(tenon_module& root) {
   std::vector<Visited> modules;
   visit_modules(root, kEachName, [&](tenon_module& entered, const std::string& prefix) {
@@ -91,7 +91,7 @@ std::string key_list(const std::vector<std::string>& keys) {
   return text;
 }
 
-// What is loaded, of a file or of the memory.
+// The state to load, from a file or from memory.
 struct Source {
   std::vector<NamedTensor>& tensors;  // hooks may change them
   std::function<std::optional<std::string>(std::string_view kind, std::string_view name)> metadata;
@@ -189,7 +189,7 @@ void load_values(Fit& fit, uint32_t flags) {
   exchange_attributes(fit);
 }
 
-// What was loaded is taken back when a hook fails, or leaves keys that do not fit.
+// Loads, and restores the old state when a hook fails, or leaves keys that do not fit.
 void load_with_post_hooks(const tenon_module& root, const std::vector<Visited>& modules, Fit& fit,
                           const Source& source, uint32_t flags) {
   std::vector<TensorRef> before;

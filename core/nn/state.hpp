@@ -10,7 +10,8 @@
 
 namespace tenon::core {
 
-// Of a load that is not strict: what the state lacks, and what the module does not know.
+// Differences that a load without `strict` accepted: names that the state lacks, and names that the
+// module lacks.
 struct LoadReport {
   std::vector<std::string> missing, unexpected;
 };

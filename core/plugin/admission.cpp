@@ -3,13 +3,11 @@
 
 #include <utility>
 
-#include "core/base/characters.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/plugin/absolute_path.hpp"
 #include "core/plugin/held_services.hpp"
 #include "core/plugin/loader.hpp"
-#include "core/plugin/sha256.hpp"
 #include "core/plugin/version_range.hpp"
 
 namespace tenon::core {
@@ -17,7 +15,7 @@ namespace tenon::core {
 namespace {
 
 std::optional<PluginFailure> refusal(const KnownPlugin& plugin, const PolicyStack& policies,
-                                     const tenon_host& host, Quarantine& quarantine) {
+                                     const tenon_host& host) {
   const PluginFacts& facts = *plugin.found.facts;
   const std::string& path = plugin.found.path;
   if (auto failure = judge_abi(host, facts.id, path, facts.abi_major, facts.abi_minor))
@@ -30,9 +28,9 @@ std::optional<PluginFailure> refusal(const KnownPlugin& plugin, const PolicyStac
       return failure;
     }
   }
-  if (auto failure = Approval(policies.list).missing_signature(plugin.found)) return failure;
-  if (!policies.keeps_quarantine()) return std::nullopt;
-  return quarantine.find(path, plugin.found.stamp);
+  const GuardTerms terms = guard_terms(plugin, policies);
+  return GuardedPlugin(terms, plugin.id(), path)
+      .judge(TENON_GUARD_FOUND, facts, plugin.found.stamp);
 }
 
 // The plugin by its file, with its options, and what it may need in its init: the folders in which
@@ -52,23 +50,9 @@ Json trial_config(const KnownPlugin& plugin, const PluginPolicy::Plugin& pinned,
   return config.end_object().end_array().end_object().finish();
 }
 
-std::optional<PluginFailure> compare_hash(const std::string& id, const std::string& path,
-                                          const std::string& found, const std::string& pinned) {
-  std::string expected = pinned;
-  for (char& digit : expected) digit = lower_case(digit);
-  if (found == expected) return std::nullopt;
-  PluginFailure failure =
-      make_failure(PluginStage::Read, id, path, "its bytes are not those that the config pins",
-                   "get the file that was meant, or correct `sha256`");
-  failure.expected = format_text("sha256 {}", expected);
-  failure.found = format_text("sha256 {}", found);
-  return failure;
-}
-
 }  // namespace
 
-Admission admit(const KnownPlugin& plugin, const PolicyStack& policies, const tenon_host& host,
-                Quarantine& quarantine) {
+Admission admit(const KnownPlugin& plugin, const PolicyStack& policies, const tenon_host& host) {
   const auto exclude = [](std::string reason) {
     return Admission{PluginState::Excluded, std::move(reason), std::nullopt};
   };
@@ -86,39 +70,30 @@ Admission admit(const KnownPlugin& plugin, const PolicyStack& policies, const te
   if (entry.plugin == nullptr && !plugin.named && plugin.found.origin != PluginOrigin::Path &&
       policies.is_autoload_off())
     return exclude("loading from folders is switched off, and no config names it");
-  if (auto failure = refusal(plugin, policies, host, quarantine))
-    return refuse(std::move(*failure));
+  if (auto failure = refusal(plugin, policies, host)) return refuse(std::move(*failure));
   return {};
 }
 
-LoadTerms terms_of(const KnownPlugin& plugin, const PolicyStack& policies,
-                   const Quarantine& quarantine, std::span<const SearchFolder> folders) {
-  LoadTerms terms;
+GuardTerms guard_terms(const KnownPlugin& plugin, const PolicyStack& policies) {
+  GuardTerms terms;
+  terms.guard = policies.guard;
+  terms.needed_by = policies.guard_needed_by();
+  terms.documents = policies.guard_documents();
   const PolicyStack::Entry entry = policies.entry(plugin);
-  if (entry.plugin != nullptr) terms.pinned = *entry.plugin;
-  for (const PluginPolicy& policy : policies.list) {
-    if (policy.lock != nullptr) terms.locks.push_back(policy.lock);
-  }
-  terms.approval = Approval(policies.list);
-  if (quarantine.is_kept() && policies.keeps_quarantine())
-    terms.trial = trial_config(plugin, terms.pinned, policies, folders);
+  if (entry.plugin != nullptr) terms.entry = entry.plugin->guard;
   return terms;
 }
 
-std::optional<PluginFailure> check_hash(const std::string& id, const std::string& path,
-                                        const std::string& expected) {
-  if (expected.empty()) return std::nullopt;
-  try {
-    return compare_hash(id, path, sha256_file(path), expected);
-  } catch (const Error& error) {
-    return make_failure(PluginStage::Read, id, path, error.message, "check the file's rights");
-  }
-}
-
-std::optional<PluginFailure> check_hash(const std::string& id, const SealedFile& file,
-                                        const std::string& path, const std::string& expected) {
-  if (expected.empty()) return std::nullopt;
-  return compare_hash(id, path, file.sha256(), expected);
+LoadTerms terms_of(const KnownPlugin& plugin, const PolicyStack& policies,
+                   std::span<const SearchFolder> folders) {
+  LoadTerms terms;
+  const PolicyStack::Entry entry = policies.entry(plugin);
+  if (entry.plugin != nullptr) terms.pinned = *entry.plugin;
+  terms.trust = policies.trust();
+  terms.guard = guard_terms(plugin, policies);
+  if (policies.guard != nullptr)
+    terms.guard.alone = trial_config(plugin, terms.pinned, policies, folders);
+  return terms;
 }
 
 std::optional<PluginFailure> check_version(const PluginFacts& facts, const std::string& path,

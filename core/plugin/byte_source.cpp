@@ -1,10 +1,12 @@
 // Bounded reads of plugin files.
 #include "core/plugin/byte_source.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
+#include <vector>
 
 #include <sys/stat.h>
 
@@ -45,6 +47,20 @@ bool inside(uint64_t size, uint64_t offset, uint64_t count) {
 bool MemorySource::read(uint64_t offset, void* destination, size_t count) const {
   if (!inside(bytes_.size(), offset, count)) return false;
   if (count > 0) std::memcpy(destination, bytes_.data() + offset, count);
+  return true;
+}
+
+bool has_same_bytes(const ByteSource& one, const ByteSource& other) {
+  if (one.size() != other.size()) return false;
+  constexpr size_t kBlock = size_t{1} << 16;
+  std::vector<char> first(std::min<uint64_t>(one.size(), kBlock)), second(first.size());
+  for (uint64_t at = 0; at < one.size();) {
+    const size_t count = std::min<uint64_t>(one.size() - at, first.size());
+    if (!one.read(at, first.data(), count) || !other.read(at, second.data(), count) ||
+        std::memcmp(first.data(), second.data(), count) != 0)
+      return false;
+    at += count;
+  }
   return true;
 }
 

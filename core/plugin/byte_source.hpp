@@ -70,4 +70,7 @@ class FileSource : public DescriptorSource {
   explicit FileSource(const std::string& path);
 };
 
+// Reads both, as far as they agree.
+bool has_same_bytes(const ByteSource& one, const ByteSource& other);
+
 }  // namespace tenon::core

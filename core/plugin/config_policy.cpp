@@ -2,7 +2,7 @@
 // library tenon::config lists all faults of a file at once.
 #include "core/plugin/config_policy.hpp"
 
-#include <memory>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -119,7 +119,7 @@ PluginPolicy::Plugin plugin_of(const tenon_json& entry, bool lazy) {
       static_cast<void>(VersionRange(text));
       return std::string(text);
     });
-  plugin.sha256 = text_in(entry, "sha256");
+  if (!text_in(entry, "sha256").empty()) plugin.guard = Json(&entry);
   if (const tenon_json* options = entry.find("options")) {
     members_of(*options);
     plugin.options = Json(options);
@@ -187,25 +187,15 @@ PluginPolicy::Type type_of(const tenon_json& entry) {
   return type;
 }
 
-PluginPolicy::Key key_of(const tenon_json& entry) {
-  require_members(entry, {"key", "namespaces"});
-  if (!can_verify_signatures())
-    refuse(entry,
-           "this Tenon cannot verify signatures; build it where libsodium-dev is installed, or "
-           "remove `keys`");
-  const std::optional<MinisignKey> key = parse_minisign_key(text_in(entry, "key"));
-  if (!key) throw Error(TENON_ERROR_CONFIG, "`keys` holds a text that is not a minisign key");
-  return {*key, strings_in(entry, "namespaces"), Json(&entry)};
-}
-
-// Who signed a file, what a lock pins, and which plugins crashed.
-void read_trust(const tenon_json& document, PluginPolicy& policy) {
-  policy.quarantine = bool_in(document, "quarantine", true);
-  policy.retry = strings_in(document, "retry");
-  for (const tenon_json& entry : elements_in(document, "keys"))
-    policy.keys.push_back(key_of(entry));
-  if (const std::string lock = text_in(document, "frozen"); !lock.empty())
-    policy.lock = std::make_shared<const PluginLock>(read_lock(lock));
+// The load guard knows what these keys mean.
+void read_guard(const tenon_json& config, PluginPolicy& policy) {
+  policy.guard = Json(&config);
+  const tenon_json* keys = config.find("keys");
+  policy.needs_guard = (keys != nullptr && keys->size() > 0) ||
+                       !text_in(config, "frozen").empty() ||
+                       std::ranges::any_of(policy.plugins, [](const PluginPolicy::Plugin& plugin) {
+                         return static_cast<bool>(plugin.guard);
+                       });
 }
 
 }  // namespace
@@ -220,12 +210,12 @@ PluginPolicy policy_of(const tenon_json& document, bool lazy) {
   policy.autoload = bool_in(document, "autoload", true);
   policy.search_paths = strings_in(document, "search_paths");
   policy.trust = strings_in(document, "trust");
-  read_trust(document, policy);
   for (const tenon_json& entry : elements_in(document, "plugins"))
     policy.plugins.push_back(plugin_of(entry, lazy));
   if (const tenon_json* ops = document.find("ops")) read_ops(*ops, policy);
   for (const tenon_json& entry : members_in(document, "types"))
     policy.types.push_back(type_of(entry));
+  read_guard(document, policy);
   return policy;
 }
 

@@ -12,7 +12,6 @@
 #include "core/base/text.hpp"
 #include "core/plugin/absolute_path.hpp"
 #include "core/plugin/own_file.hpp"
-#include "core/plugin/quarantine.hpp"
 
 namespace tenon::core {
 
@@ -28,16 +27,6 @@ std::optional<std::string> environment_variable(const char* name) {
 std::string install_folder_of_library() {
   if (own_file().empty()) return {};
   return (std::filesystem::path(own_file()).parent_path() / "tenon" / "plugins").string();
-}
-
-// Empty where TENON_QUARANTINE says no, and in programs with elevated rights, which read no variable.
-std::string state_folder_of_user() {
-  if (says_no(environment_variable("TENON_QUARANTINE").value_or(""))) return {};
-  const std::optional<std::string> state = environment_variable("XDG_STATE_HOME");
-  if (state && state->starts_with('/')) return format_text("{}/tenon", *state);
-  const std::optional<std::string> home = environment_variable("HOME");
-  if (!home || !home->starts_with('/')) return {};
-  return format_text("{}/.local/state/tenon", *home);
 }
 
 // Sorted by name: the order of a listing must not depend on the file system.
@@ -198,8 +187,6 @@ SearchEnvironment SearchEnvironment::of_process() {
   const std::string autoload = environment_variable("TENON_PLUGIN_AUTOLOAD").value_or("");
   environment.autoload = !says_no(autoload);
   environment.install_folder = install_folder_of_library();
-  environment.state_folder = state_folder_of_user();
-  environment.trial_program = core::trial_program();
   return environment;
 }
 

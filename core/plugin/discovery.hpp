@@ -29,8 +29,6 @@ struct SearchEnvironment {
   std::string install_folder;
   std::optional<std::string> prefer;  // TENON_PREFER: preferences that go before those of configs
   bool autoload = true;               // TENON_PLUGIN_AUTOLOAD: "0" says no
-  std::string state_folder;           // folder of quarantine; empty: no quarantine
-  std::string trial_program;          // program that loads suspected plugins
 
   // A program with elevated rights has the install folder only: its user is not trusted.
   static SearchEnvironment of_process();

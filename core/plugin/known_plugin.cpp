@@ -9,7 +9,6 @@
 #include "core/base/environment.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/plugin/sha256.hpp"
 
 namespace tenon::core {
 
@@ -127,7 +126,7 @@ const KnownPlugin& same_plugin(const KnownPlugin& shadowed, const KnownPlugins& 
   const FoundPlugin& found = shadowed.found;
   if (other->found.stamp.same_file(found.stamp) ||
       (other->found.stamp.size == found.stamp.size &&
-       sha256_file(other->found.path) == sha256_file(found.path)))
+       has_same_bytes(FileSource(other->found.path), FileSource(found.path))))
     return *other;
   PluginFailure failure =
       make_failure(PluginStage::Register, shadowed.id(), found.path,

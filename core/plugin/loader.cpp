@@ -22,7 +22,6 @@
 #include "core/base/text.hpp"
 #include "core/plugin/item_check.hpp"
 #include "core/plugin/loader_libraries.hpp"
-#include "core/plugin/quarantine.hpp"
 
 namespace tenon::core {
 
@@ -95,8 +94,8 @@ class Load {
   Load(const PluginFacts& facts, const std::string& path, const tenon_host& host)
       : facts_(facts), path_(path), host_(host) {}
 
-  OpenLibrary& open(PluginCopy copy) const;
-  OpenedLibraries open_needed(const PluginCopy& copy) const;
+  OpenLibrary& open(std::unique_ptr<const SealedFile> copy, const GuardedPlugin& guarded) const;
+  OpenedLibraries open_needed(const SealedFile& copy, const GuardedPlugin& guarded) const;
   const tenon_plugin* enter(shared_library& library) const;
   const tenon_plugin* complete_table(const tenon_plugin& given) const;
   void check_table(const tenon_plugin& plugin) const;
@@ -142,24 +141,25 @@ std::recursive_mutex& loader_mutex() {
   return mutex;
 }
 
-OpenedLibraries Load::open_needed(const PluginCopy& copy) const {
+OpenedLibraries Load::open_needed(const SealedFile& copy, const GuardedPlugin& guarded) const {
   try {
-    return copy.locked == nullptr ? open_libraries(*copy.file, path_)
-                                  : open_locked_libraries(*copy.file, path_, *copy.locked);
+    return guarded.pinned() == nullptr ? open_libraries(copy, path_)
+                                       : open_pinned_libraries(copy, path_, guarded);
   } catch (PluginError& error) {
     error.failure.plugin = facts_.id;
     throw PluginError(std::move(error.failure));
   }
 }
 
-OpenLibrary& Load::open(PluginCopy copy) const {
+OpenLibrary& Load::open(std::unique_ptr<const SealedFile> copy,
+                        const GuardedPlugin& guarded) const {
   const std::lock_guard lock(loader_mutex());
   try {
     constexpr auto kNow = boost::dll::load_mode::rtld_now;
-    if (copy.file == nullptr) return keep_open({shared_library(path_, kNow), nullptr, {}});
-    OpenedLibraries needed = open_needed(copy);
-    shared_library library(copy.file->path(), kNow);
-    return keep_open({std::move(library), std::move(copy.file), std::move(needed)});
+    if (copy == nullptr) return keep_open({shared_library(path_, kNow), nullptr, {}});
+    OpenedLibraries needed = open_needed(*copy, guarded);
+    shared_library library(copy->path(), kNow);
+    return keep_open({std::move(library), std::move(copy), std::move(needed)});
   } catch (const boost::dll::fs::system_error& error) {
     const std::string text = loader_text(error);
     std::string remedy = "fix the file, or what it needs";
@@ -375,7 +375,8 @@ bool LoadedPlugin::unmap() noexcept {
 }
 
 void load_plugin(const PluginFacts& facts, uint64_t generation, const std::string& path,
-                 PluginCopy copy, const tenon_host& host, const tenon_json* options,
+                 std::unique_ptr<const SealedFile> copy, const GuardedPlugin& guarded,
+                 GuardedPlugin::Phase& phase, const tenon_host& host, const tenon_json* options,
                  LoadedPlugin& loaded) {
   if (auto reason = judge_abi(host, facts.id, path, facts.abi_major, facts.abi_minor)) {
     throw PluginError(std::move(*reason));
@@ -383,11 +384,11 @@ void load_plugin(const PluginFacts& facts, uint64_t generation, const std::strin
   auto services = std::make_shared<const HeldServices>(host, facts, path);
   const Load load(facts, path, host);
   loaded.services = services;
-  loaded.library = &load.open(std::move(copy));
+  loaded.library = &load.open(std::move(copy), guarded);
   loaded.code = new PluginCode(facts.id, generation);
   MappedLibrary mapped = mapped_library(loaded.library->library);
   if (find_segments(mapped)) loaded.code->set_range(mapped.begin, mapped.end);
-  LoadMarker::enter_init();
+  phase.entered();
   const tenon_plugin* plugin = load.complete_table(*load.enter(loaded.library->library));
   load.check_table(*plugin);
   compare_items(facts, path, *plugin);

@@ -8,8 +8,8 @@
 #include "core/base/plugin_code.hpp"
 #include "core/plugin/facts_reader.hpp"
 #include "core/plugin/failure.hpp"
+#include "core/plugin/guard.hpp"
 #include "core/plugin/held_services.hpp"
-#include "core/plugin/plugin_lock.hpp"
 #include "core/plugin/sealed_file.hpp"
 #include "tenon/abi/plugin.h"
 
@@ -40,18 +40,14 @@ struct LoadedPlugin {
 // of another libtenon in the process. Variables of that code are another load's.
 bool is_mapped(const std::string& path);
 
-// The copy that is mapped in place of a plugin's file.
-struct PluginCopy {
-  std::unique_ptr<const SealedFile> file;  // null: the file itself is mapped
-  const LockedPlugin* locked = nullptr;    // with whose libraries alone it may be opened; null: any
-};
-
 // Stages version to init, and the comparison that precedes register: when it returns, the plugin is
 // initialized and registers what it declared, but nothing is visible yet. Throws PluginError.
 // `loaded` has a library as soon as code of the plugin may have run: on failure the caller decides
-// whether to unmap it.
+// whether to unmap it. `copy` is mapped in place of the file; null: the file itself. `guarded` has the
+// libraries that are pinned, if any, and `phase` is entered between constructors and entry.
 void load_plugin(const PluginFacts& facts, uint64_t generation, const std::string& path,
-                 PluginCopy copy, const tenon_host& host, const tenon_json* options,
+                 std::unique_ptr<const SealedFile> copy, const GuardedPlugin& guarded,
+                 GuardedPlugin::Phase& phase, const tenon_host& host, const tenon_json* options,
                  LoadedPlugin& loaded);
 // The steps that a reload adds: the state of the plugin as it was, if both have functions for it,
 // and the plugin's test of itself. Throws PluginError, stage init.

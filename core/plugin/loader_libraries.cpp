@@ -9,11 +9,12 @@
 #include <system_error>
 #include <utility>
 
+#include "core/base/environment.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
+#include "core/plugin/absolute_path.hpp"
 #include "core/plugin/elf_notes.hpp"
 #include "core/plugin/failure.hpp"
-#include "core/plugin/linked_files.hpp"
 
 namespace tenon::core {
 
@@ -21,16 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(PluginStage stage, const std::string& path, std::string problem,
-                         std::string remedy, std::string expected = "", std::string found = "") {
-  PluginFailure failure;
-  failure.stage = stage;
-  failure.path = path;
-  failure.problem = std::move(problem);
-  failure.expected = std::move(expected);
-  failure.found = std::move(found);
-  failure.remedy = std::move(remedy);
-  throw PluginError(std::move(failure));
+[[noreturn]] void refuse(const std::string& path, std::string problem, std::string remedy) {
+  throw PluginError(
+      make_failure(PluginStage::Open, "", path, std::move(problem), std::move(remedy)));
 }
 
 // The library that is mapped under a name, or none: the system's loader's own record, and where it
@@ -55,8 +49,7 @@ Mapped mapped_as(const std::string& name) {
 void* open_file(const std::string& file) {
   if (void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
   const char* const text = ::dlerror();
-  refuse(PluginStage::Open, file,
-         format_text("the system's loader says: {}", text == nullptr ? "nothing" : text),
+  refuse(file, format_text("the system's loader says: {}", text == nullptr ? "nothing" : text),
          "fix the library, or what it needs");
 }
 
@@ -84,10 +77,12 @@ bool is_below(const fs::path& folder, const fs::path& above) {
              above.end();
 }
 
-class LockedClosure {
+// The libraries of a plugin whose libraries are pinned, opened in the order in which they need each
+// other.
+class PinnedClosure {
  public:
-  LockedClosure(const std::string& path, const LockedPlugin& locked)
-      : path_(path), locked_(locked) {}
+  PinnedClosure(const std::string& path, const GuardedPlugin& guarded)
+      : path_(path), guarded_(guarded), pinned_(*guarded.pinned()) {}
 
   // Libraries that the file links, as if it were at `path`.
   OpenedLibraries open_needed(const ByteSource& file, const std::string& path) {
@@ -105,30 +100,29 @@ class LockedClosure {
  private:
   // Null for one that stays mapped, or that the system's loader has to find.
   std::shared_ptr<const OpenedLibrary> open(const std::string& name) {
-    const auto found = std::ranges::find(locked_.libraries, name, &LockedLibrary::name);
-    const LockedLibrary* const library = found == locked_.libraries.end() ? nullptr : &*found;
+    const auto found = std::ranges::find(pinned_, name, &PinnedLibrary::name);
+    const PinnedLibrary* const library = found == pinned_.end() ? nullptr : &*found;
     if (const Mapped mapped = mapped_as(name); mapped.record != nullptr)
       return share(name, mapped, library);
-    if (library == nullptr) refuse_unlocked(name);
+    if (library == nullptr) refuse_unpinned(name);
     // Its folder, not the library: that may be a link.
     const fs::path folder = without_links(fs::path(library->path).parent_path());
     if (std::ranges::none_of(origins_,
                              [&](const fs::path& above) { return is_below(folder, above); }))
       return nullptr;  // it finds it for the copy as it does for the file
     if (!started_.insert(name).second) {
-      refuse(PluginStage::Open, path_,
-             format_text("its library {} links one that links it", quote(name)),
-             "join these libraries: locked libraries are opened one after the other");
+      refuse(path_, format_text("its library {} links one that links it", quote(name)),
+             "join these libraries: pinned libraries are opened one after the other");
     }
     auto copy = std::make_unique<const SealedFile>(library->path);
-    require_bytes(name, *library, copy->sha256());
+    guarded_.require_library(name, library, "", copy.get());
     OpenedLibraries needed = open_needed(*copy, library->path);
     auto opened = std::make_shared<const OpenedLibrary>(std::move(copy), std::move(needed));
     if (!opened->has_name(name)) {
-      refuse(PluginStage::Open, path_,
-             format_text("its library {} does not have the SONAME by which a locked copy is found",
+      refuse(path_,
+             format_text("its library {} does not have the SONAME by which a private copy is found",
                          quote(library->path)),
-             format_text("link the library with -Wl,-soname,{}, and lock again", name));
+             format_text("link the library with -Wl,-soname,{}, and pin it again", name));
     }
     std::erase_if(known_copies(), [](const auto& one) { return one.expired(); });
     known_copies().push_back(opened);
@@ -137,54 +131,59 @@ class LockedClosure {
 
   // The library that is mapped under the name is the one that the plugin will get.
   std::shared_ptr<const OpenedLibrary> share(const std::string& name, const Mapped& mapped,
-                                             const LockedLibrary* library) const {
+                                             const PinnedLibrary* library) const {
     for (const auto& known : known_copies()) {
       auto one = known.lock();
       if (one == nullptr || one->copy()->path() != mapped.path) continue;
       if (library == nullptr) break;
-      require_bytes(name, *library, one->copy()->sha256());
+      guarded_.require_library(name, library, "", one->copy());
       return one;
     }
-    // The lock has some under the path by which they are linked, the loader itself for example.
-    if (std::ranges::any_of(locked_.libraries, [&](const LockedLibrary& one) {
-          return is_same_file(one.path, mapped.path);
-        }))
+    // Some are pinned under the path by which they are linked, the loader itself for example.
+    if (std::ranges::any_of(
+            pinned_, [&](const PinnedLibrary& one) { return is_same_file(one.path, mapped.path); }))
       return nullptr;
-    if (library == nullptr) refuse_unlocked(name);
-    require_bytes(name, *library, SealedFile(mapped.path).sha256(), mapped.path);
+    if (library == nullptr) refuse_unpinned(name);
+    const SealedFile bytes(mapped.path);
+    guarded_.require_library(name, library, mapped.path, &bytes);
     return nullptr;
   }
 
-  void require_bytes(const std::string& name, const LockedLibrary& library,
-                     const std::string& sha256, const std::string& mapped = "") const {
-    if (sha256 == library.sha256) return;
-    const std::string expected = format_text("sha256 {}", library.sha256);
-    const std::string found = format_text("sha256 {}", sha256);
-    if (mapped.empty()) {
-      refuse(PluginStage::Read, path_,
-             format_text("its library {} has other bytes", quote(library.path)), kLockAgain,
-             expected, found);
-    }
-    refuse(PluginStage::Read, path_,
-           format_text("the process has mapped another library {} from {}", quote(name),
-                       quote(mapped)),
-           "start the process with the library that is locked, or lock again in it", expected,
-           found);
+  // Does not return: of a library that is not pinned, the guard has nothing to accept.
+  [[noreturn]] void refuse_unpinned(const std::string& name) const {
+    guarded_.require_library(name, nullptr, "", nullptr);
+    std::terminate();
   }
-
-  [[noreturn]] void refuse_unlocked(const std::string& name) const {
-    refuse(PluginStage::Read, path_,
-           format_text("it links {}, which is not locked with it", quote(name)), kLockAgain);
-  }
-
-  static constexpr const char* kLockAgain =
-      "restore what was locked, or look at the change and lock again";
 
   const std::string& path_;
-  const LockedPlugin& locked_;
+  const GuardedPlugin& guarded_;
+  const std::vector<PinnedLibrary>& pinned_;
   std::vector<fs::path> origins_;  // folders that $ORIGIN has led to so far
   std::set<std::string> started_;
 };
+
+// Where the system's loader finds `name` for the file at `path` and would not for a copy of it: in a
+// folder by $ORIGIN, unless an earlier folder has it. Empty: nowhere.
+std::string file_by_origin(const std::string& name, const LinkedLibraries& linked,
+                           const std::string& path) {
+  const auto has = [&](const fs::path& folder) {
+    std::error_code fault;
+    return fs::is_regular_file(folder / name, fault);
+  };
+  // What the process was started with comes before run paths, for a copy as well.
+  const char* const given = environment("LD_LIBRARY_PATH");
+  for (std::string_view rest = given == nullptr ? "" : given; !rest.empty();) {
+    const size_t end = std::min(rest.find_first_of(":;"), rest.size());
+    if (has(rest.substr(0, end))) return "";
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  for (const std::string& folder : linked.run_path) {
+    const fs::path place = expand_origin(folder, path);
+    if (!has(place)) continue;
+    return is_by_origin(folder) ? (place / name).string() : "";
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -205,20 +204,31 @@ bool OpenedLibrary::has_name(const std::string& name) const {
   return mapped.record != nullptr && mapped.record == mapped_by_handle(handle_).record;
 }
 
+bool is_by_origin(const std::string& folder) { return folder.find("ORIGIN") != folder.npos; }
+
+std::string expand_origin(std::string folder, const std::string& path) {
+  const std::string origin = fs::path(absolute_path(path)).parent_path();
+  for (const std::string_view word : {"${ORIGIN}", "$ORIGIN"}) {
+    for (size_t at = 0; (at = folder.find(word, at)) != folder.npos; at += origin.size())
+      folder.replace(at, word.size(), origin);
+  }
+  return folder;
+}
+
 OpenedLibraries open_libraries(const SealedFile& plugin, const std::string& path) {
   const LinkedLibraries linked = read_linked_libraries(plugin, path);
   OpenedLibraries opened;
-  if (std::ranges::none_of(linked.run_path, is_by_origin)) return opened;
-  for (const LinkedFile& file : linked_files(plugin, path)) {
-    if (std::ranges::find(linked.needed, file.name) != linked.needed.end())
-      opened.push_back(std::make_shared<const OpenedLibrary>(file.path));
+  for (const std::string& name : linked.needed) {
+    if (name.find('/') != name.npos || mapped_as(name).record != nullptr) continue;
+    if (const std::string file = file_by_origin(name, linked, path); !file.empty())
+      opened.push_back(std::make_shared<const OpenedLibrary>(file));
   }
   return opened;
 }
 
-OpenedLibraries open_locked_libraries(const SealedFile& plugin, const std::string& path,
-                                      const LockedPlugin& locked) {
-  return LockedClosure(path, locked).open_needed(plugin, path);
+OpenedLibraries open_pinned_libraries(const SealedFile& plugin, const std::string& path,
+                                      const GuardedPlugin& guarded) {
+  return PinnedClosure(path, guarded).open_needed(plugin, path);
 }
 
 }  // namespace tenon::core

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plugin/plugin_lock.hpp"
+#include "core/plugin/guard.hpp"
 #include "core/plugin/sealed_file.hpp"
 
 namespace tenon::core {
@@ -34,14 +34,18 @@ class OpenedLibrary {
   void* const handle_;
 };
 
-// Libraries that a copy of the plugin at `path` links, from where they are. One thread at a time.
-// Throws PluginError without the plugin's id.
+// Those that a copy of the plugin at `path` links and $ORIGIN leads to, from where they are. One thread
+// at a time. Throws PluginError without the plugin's id.
 OpenedLibraries open_libraries(const SealedFile& plugin, const std::string& path);
 
-// Libraries of a locked plugin: private copies of those that $ORIGIN leads to, from the plugin or
-// from a library that it links, with the bytes that are locked. A library that the process has
-// mapped already must be the one that is locked. Under the same terms.
-OpenedLibraries open_locked_libraries(const SealedFile& plugin, const std::string& path,
-                                      const LockedPlugin& locked);
+// Of a plugin whose libraries are pinned: private copies of those that $ORIGIN leads to, from the plugin
+// or from a library that it links. The guard judges the bytes of each, and of a library that the process
+// has mapped already. Under the same terms.
+OpenedLibraries open_pinned_libraries(const SealedFile& plugin, const std::string& path,
+                                      const GuardedPlugin& guarded);
+
+// Whether $ORIGIN is in a folder of a run path; and that folder for the file at `path`.
+bool is_by_origin(const std::string& folder);
+std::string expand_origin(std::string folder, const std::string& path);
 
 }  // namespace tenon::core

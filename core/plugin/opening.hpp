@@ -31,7 +31,6 @@ struct OpenedPlugin {
 };
 
 // Throws PluginError; `opened` has what is there by then.
-void open_plugin(const Opening& opening, const tenon_host& host, Quarantine& quarantine,
-                 OpenedPlugin& opened);
+void open_plugin(const Opening& opening, const tenon_host& host, OpenedPlugin& opened);
 
 }  // namespace tenon::core

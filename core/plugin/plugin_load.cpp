@@ -23,13 +23,12 @@ void PluginManager::Load::run() {
                                            Registrations::Due::More);
     if (request_.empty()) return;
   }
-  opening_ = {
-      plugin_.id(),
-      plugin_.found,
-      plugin_.generation + 1,
-      terms_of(plugin_, manager_.policies_, manager_.quarantine_, manager_.catalogue_.folders()),
-      replaces_ ? plugin_.loaded : LoadedPlugin(),
-      asked_by_};
+  opening_ = {plugin_.id(),
+              plugin_.found,
+              plugin_.generation + 1,
+              terms_of(plugin_, manager_.policies_, manager_.catalogue_.folders()),
+              replaces_ ? plugin_.loaded : LoadedPlugin(),
+              asked_by_};
   Change change(manager_.lifecycle_, lock_, plugin_);
   if (replaces_) refuse_users();
   try {
@@ -38,8 +37,10 @@ void PluginManager::Load::run() {
   } catch (const PluginError& error) {
     PluginFailure failure = error.failure;
     // A refusal of init is about its options.
-    failure.place = place_in(opening_.terms.pinned.written,
-                             failure.stage == PluginStage::Init ? "/options" : "");
+    if (failure.place.empty()) {
+      failure.place = place_in(opening_.terms.pinned.written,
+                               failure.stage == PluginStage::Init ? "/options" : "");
+    }
     fail(change, std::move(failure), error.cause);
   } catch (const Error& error) {
     fail(change,
@@ -70,7 +71,7 @@ void PluginManager::Load::refuse_users() {
 // Opens the file, whose init runs, and chooses what to register of it.
 void PluginManager::Load::open() {
   lock_.unlock();
-  open_plugin(opening_, manager_.host_, manager_.quarantine_, opened_);
+  open_plugin(opening_, manager_.host_, opened_);
   lock_.lock();
   if (opened_.facts != plugin_.found.facts) {
     plugin_.found.facts = opened_.facts;

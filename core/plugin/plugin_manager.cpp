@@ -9,9 +9,9 @@
 #include "core/base/text.hpp"
 #include "core/plugin/absolute_path.hpp"
 #include "core/plugin/admission.hpp"
+#include "core/plugin/loadable.hpp"
 #include "core/plugin/plugin_session.hpp"
 #include "core/plugin/policy_check.hpp"
-#include "core/plugin/present_lock.hpp"
 
 namespace tenon::core {
 
@@ -19,7 +19,6 @@ PluginManager::PluginManager(const tenon_host& host, Registrar& registrar,
                              const SearchEnvironment& environment)
     : host_(host),
       registrar_(registrar),
-      quarantine_(environment.state_folder, environment.trial_program),
       retirement_(registrar),
       catalogue_(environment),
       resolver_(policies_, registrations_.names()) {
@@ -64,7 +63,7 @@ void PluginManager::judge(LivePlugin& plugin) {
   const PolicyStack::Entry entry = policies_.entry(plugin);
   plugin.configured = entry.plugin != nullptr && entry.plugin->mode != LoadMode::Never;
   if (plugin.is_final() || plugin.attempt) return;
-  Admission admission = admit(plugin, policies_, host_, quarantine_);
+  Admission admission = admit(plugin, policies_, host_);
   plugin.state = admission.state;
   plugin.reason = std::move(admission.reason);
   plugin.failure = std::move(admission.failure);
@@ -87,6 +86,36 @@ void PluginManager::add_search_path(const std::string& folder) {
 
 // ---- policies ----
 
+namespace {
+
+Guard::Adopted adopted_by(const Guard* guard, const PluginPolicy& policy, bool applies) {
+  if (guard == nullptr && policy.needs_guard) {
+    throw Error(
+        TENON_ERROR_CONFIG,
+        "{} pins or restricts plugins, and this program has no load guard that could enforce "
+        "it; set one: link tenon::trust, and call tenon::trust::install()",
+        policy.source);
+  }
+  return guard == nullptr || !policy.guard ? Guard::Adopted() : guard->adopt(policy.guard, applies);
+}
+
+}  // namespace
+
+void PluginManager::set_guard(const std::shared_ptr<Guard>& guard) {
+  // The guard that was removed is released when the lock is free.
+  std::shared_ptr<const Guard> before;
+  const Lock lock = lifecycle_.lock();
+  if (guard != nullptr && policies_.guard != nullptr)
+    throw Error(TENON_ERROR_RUNTIME, "another load guard is set; remove it first, with a null one");
+  std::vector<Guard::Adopted> adopted;
+  for (const PluginPolicy& policy : policies_.list)
+    adopted.push_back(guard == nullptr ? Guard::Adopted() : adopted_by(guard.get(), policy, false));
+  for (size_t i = 0; i < adopted.size(); ++i) policies_.list[i].adopted = std::move(adopted[i]);
+  if (guard != nullptr) guard->set();
+  before = std::exchange(policies_.guard, guard);
+  catalogue_.expire();
+}
+
 std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool keep) {
   PluginPolicy adopted = policy;
   for (PluginPolicy::Plugin& plugin : adopted.plugins) {
@@ -96,9 +125,7 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
     for (PluginPolicy::Preference& preference : *preferences)
       preference.pattern = canonical_pattern(preference.pattern);
   }
-  for (const std::string& id : adopted.retry) {
-    if (keep) quarantine_.release(id);
-  }
+  adopted.adopted = adopted_by(policies_.guard.get(), adopted, keep);
   policies_.list.insert(policies_.list.begin(), std::move(adopted));
   scan();
   const PluginPolicy& first = policies_.list.front();
@@ -251,16 +278,9 @@ std::vector<SearchFolder> PluginManager::folders() {
   return catalogue_.folders();
 }
 
-PluginLock PluginManager::lock() {
-  std::vector<PluginFailure> failures;
-  PluginLock lock;
-  {
-    const Session session(*this);
-    lock = present_lock(lifecycle_.known(), resolver_, nullptr, failures);
-  }
-  for (const PluginFailure& failure : failures)
-    log(LogLevel::warning, failure.plugin, format_text("left out of the lock: {}", failure.text()));
-  return lock;
+Json PluginManager::loadable() {
+  const Session session(*this);
+  return loadable_document(lifecycle_.known(), resolver_);
 }
 
 void PluginManager::shutdown() {

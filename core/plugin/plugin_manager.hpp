@@ -21,7 +21,6 @@
 #include "core/plugin/held_services.hpp"
 #include "core/plugin/lifecycle.hpp"
 #include "core/plugin/policy_stack.hpp"
-#include "core/plugin/quarantine.hpp"
 #include "core/plugin/registration.hpp"
 #include "core/plugin/resolver.hpp"
 #include "core/plugin/retirement.hpp"
@@ -124,9 +123,12 @@ class PluginManager {
   // Names that plugins declare, sorted; for suggestions and listings.
   std::vector<std::string> declared_names(ItemKind kind);
   std::vector<SearchFolder> folders();
-  // A lock of every plugin that can be used now, and of what each would provide. A plugin whose
-  // libraries are missing is left out with a warning.
-  PluginLock lock();
+  // The plugins that can be used now, and what each would provide: loadable.hpp.
+  Json loadable();
+
+  // The load guard from now on; null removes it. Policies that are active are adopted again. Throws the
+  // guard's error, or RuntimeError while another one is set; then nothing has changed.
+  void set_guard(const std::shared_ptr<Guard>& guard);
 
   // Calls the shutdown of every active plugin, last loaded first. For explicit ends of a runtime;
   // never done by the destructor, which may run while the process is being torn down.
@@ -166,7 +168,6 @@ class PluginManager {
 
   const tenon_host& host_;
   Registrar& registrar_;
-  Quarantine quarantine_;
   Lifecycle lifecycle_;
   Retirement retirement_;
 

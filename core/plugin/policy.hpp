@@ -1,7 +1,6 @@
 // Decisions of a config or the environment about plugins and their items.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,8 +9,7 @@
 #include "core/base/json.hpp"
 #include "core/dispatch/table/provider_preference.hpp"
 #include "core/dispatch/types/tensor_type.hpp"
-#include "core/plugin/minisign.hpp"
-#include "core/plugin/plugin_lock.hpp"
+#include "core/plugin/guard.hpp"
 
 namespace tenon::core {
 
@@ -34,8 +32,8 @@ struct PluginPolicy {
     std::string name;  // id or path
     LoadMode mode = LoadMode::Lazy;
     std::string version;   // a VersionRange; empty: any
-    std::string sha256;    // hash of the file; empty: any
-    Json options;          // handed to its init; may be empty
+    Json guard;            // what this entry says to the load guard; may be empty
+    Json options;          // passed to its init; may be empty
     std::string id{};      // id that a plugin named by its path must have; empty: any
     bool required = true;  // false: it may be missing
     bool glue = false;     // may override other plugins' ops for other plugins' types
@@ -55,13 +53,6 @@ struct PluginPolicy {
     TypeSettings settings;
     Json written{};
   };
-  // A key and the namespaces in which plugins must carry a signature by it, or by another key that
-  // is bound to them.
-  struct Key {
-    MinisignKey key;
-    std::vector<std::string> namespaces;
-    Json written{};
-  };
   std::string source;                     // who asks, for messages: "config 'a.json'"
   std::vector<std::string> search_paths;  // folders, searched before all others
   std::vector<Plugin> plugins;
@@ -70,13 +61,11 @@ struct PluginPolicy {
   DuplicateChoice duplicates = DuplicateChoice::Error;
   std::vector<Type> types;
   bool autoload = true;  // false: of folders only plugins that are named or loaded by name are used
-  // Only what is locked may be loaded, and only as it is locked. Null: anything.
-  std::shared_ptr<const PluginLock> lock;
   std::vector<std::string> trust;  // files and folders that others may be able to change
-  std::vector<Key> keys;
-  bool quarantine = true;          // false: plugins that crash are neither marked nor kept out
-  std::vector<std::string> retry;  // ids of plugins that are taken out of quarantine
   bool strict = false;             // warnings about registrations are errors
+  Json guard;                      // what it says to the load guard; may be empty
+  bool needs_guard = false;        // without one it would allow more than it says
+  Guard::Adopted adopted{};        // what the guard that is set has kept of `guard`
 };
 
 // The target of a preference: an op, module or type; or an override of an op, whose key is "add[A,

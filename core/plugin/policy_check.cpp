@@ -8,7 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/dispatch/schema/schema.hpp"
 #include "core/plugin/admission.hpp"
-#include "core/plugin/present_lock.hpp"
+#include "core/plugin/loadable.hpp"
 
 namespace tenon::core {
 
@@ -43,17 +43,13 @@ class PolicyCheck {
     for (const PluginPolicy::Preference& preference : policy_.disable) check_disabled(preference);
     for (const PluginPolicy::Preference& preference : policy_.prefer) check_preferred(preference);
     for (const PluginPolicy::Type& type : policy_.types) check_type(type);
-    if (policy_.lock != nullptr) check_lock(*policy_.lock);
-    const auto& policies = input_.policies.list;
-    for (size_t i = 1; i < policies.size(); ++i) {
-      if (policies[i].lock != nullptr) check_locked_providers(*policies[i].lock);
-    }
+    review();
     return std::move(failures_);
   }
 
  private:
   void refuse(PluginFailure failure, const Json& written, std::string_view pointer = {}) {
-    failure.place = place_in(written, pointer);
+    if (failure.place.empty()) failure.place = place_in(written, pointer);
     if (failure.place.empty()) failure.asked_by = policy_.source;
     failures_.push_back(std::move(failure));
   }
@@ -86,8 +82,10 @@ class PolicyCheck {
       const bool version = known->failure->stage == PluginStage::Version;
       return refuse(*known->failure, plugin.written, version ? "/version" : "");
     }
-    if (auto failure = check_hash(known->id(), known->found.path, plugin.sha256))
-      refuse(std::move(*failure), plugin.written, "/sha256");
+    const GuardTerms terms = guard_terms(*known, input_.policies);
+    if (auto failure = GuardedPlugin(terms, known->id(), known->found.path)
+                           .judge(TENON_GUARD_POLICY, *known->found.facts, known->found.stamp))
+      refuse(std::move(*failure), plugin.written);
     if (known->is_final()) check_loaded(plugin, *known);
     if (auto failure = input_.resolver.conflict(*known))
       refuse(std::move(*failure), plugin.written);
@@ -272,26 +270,16 @@ class PolicyCheck {
     check_patterns(type.settings.covers, "/covers/");
   }
 
-  void check_lock(const PluginLock& lock) {
-    std::vector<PluginFailure> failures;
-    const PluginLock present = present_lock(input_.plugins, input_.resolver, &lock, failures);
-    for (PluginFailure& failure : compare_locks(lock, present))
-      failures.push_back(std::move(failure));
-    for (PluginFailure& failure : failures) refuse(std::move(failure), {});
-    for (const KnownPlugin* known : input_.plugins) {
-      if (known->is_final() && lock.find(known->id()) == nullptr)
-        refuse_late(
-            *known, PluginStage::Register,
-            format_text("it is loaded already, and not in the lock file {}", quote(lock.file)), {});
-    }
-  }
-
-  // A name that an earlier policy has locked keeps its provider.
-  void check_locked_providers(PluginLock lock) {
-    lock.plugins.clear();
-    std::vector<PluginFailure> none;
-    for (PluginFailure& failure :
-         compare_locks(lock, present_lock(input_.plugins, input_.resolver, &lock, none)))
+  // What the guard finds wrong with the policies together.
+  void review() {
+    const PolicyStack& policies = input_.policies;
+    if (policies.guard == nullptr ||
+        std::ranges::none_of(policies.list,
+                             [](const PluginPolicy& one) { return one.adopted.reviews; }))
+      return;
+    for (PluginFailure& failure : policies.guard->review(
+             policies.guard_documents(), static_cast<bool>(policy_.adopted.document),
+             loadable_document(input_.plugins, input_.resolver)))
       refuse(std::move(failure), {});
   }
 

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "core/base/format.hpp"
-#include "core/plugin/approval.hpp"
+#include "core/plugin/absolute_path.hpp"
 
 namespace tenon::core {
 
@@ -121,8 +121,25 @@ bool PolicyStack::is_autoload_off() const {
          std::ranges::any_of(list, [](const PluginPolicy& policy) { return !policy.autoload; });
 }
 
-bool PolicyStack::keeps_quarantine() const {
-  return std::ranges::all_of(list, [](const PluginPolicy& policy) { return policy.quarantine; });
+PathTrust PolicyStack::trust() const {
+  std::vector<std::string> paths;
+  for (const PluginPolicy& policy : list) {
+    for (const std::string& path : policy.trust) paths.push_back(absolute_path(path));
+  }
+  return PathTrust(std::move(paths));
+}
+
+std::vector<Json> PolicyStack::guard_documents() const {
+  std::vector<Json> documents;
+  for (const PluginPolicy& policy : list) {
+    if (policy.adopted.document) documents.push_back(policy.adopted.document);
+  }
+  return documents;
+}
+
+std::string PolicyStack::guard_needed_by() const {
+  const auto needing = std::ranges::find_if(list, &PluginPolicy::needs_guard);
+  return guard != nullptr || needing == list.end() ? "" : needing->source;
 }
 
 bool PolicyStack::is_strict() const {
@@ -133,7 +150,7 @@ Search PolicyStack::search() const {
   Search search;
   search.files = files;
   search.added = folders;
-  search.trust = Approval(list).trust();
+  search.trust = trust();
   for (const PluginPolicy& policy : list) {
     search.configured.insert(search.configured.end(), policy.search_paths.begin(),
                              policy.search_paths.end());

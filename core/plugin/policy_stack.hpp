@@ -1,10 +1,12 @@
 // All that was said about plugins: by configs, by the environment, and by calls.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/plugin/catalogue.hpp"
+#include "core/plugin/guard.hpp"
 #include "core/plugin/known_plugin.hpp"
 #include "core/plugin/policy.hpp"
 
@@ -15,9 +17,10 @@ struct PolicyStack {
   bool autoload = true;            // TENON_PLUGIN_AUTOLOAD
   std::vector<PluginPolicy> list;  // the newest first
 
-  std::vector<std::string> folders;   // folders of add_search_path, the newest first
-  std::vector<std::string> files;     // files of load(), the newest first
-  std::vector<std::string> versions;  // versions of load(): "cube@1.2.0", the oldest first
+  std::vector<std::string> folders;    // folders of add_search_path, the newest first
+  std::vector<std::string> files;      // files of load(), the newest first
+  std::vector<std::string> versions;   // versions of load(): "cube@1.2.0", the oldest first
+  std::shared_ptr<const Guard> guard;  // of the application; null: none
 
   struct Entry {
     const PluginPolicy::Plugin* plugin = nullptr;
@@ -45,8 +48,12 @@ struct PolicyStack {
 
   // Whether nothing but a policy's list or a load by name may use what is found in folders.
   bool is_autoload_off() const;
-  // No policy switches it off.
-  bool keeps_quarantine() const;
+  // Files and folders that policies allow no matter who can change them.
+  PathTrust trust() const;
+  // What the guard has kept of the policies that say something to it, the newest first.
+  std::vector<Json> guard_documents() const;
+  // The source of a policy that needs a guard while none is set; empty: there is none.
+  std::string guard_needed_by() const;
   bool is_strict() const;
   // The search that the catalogue makes.
   Search search() const;

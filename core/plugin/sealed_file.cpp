@@ -12,7 +12,6 @@
 
 #include "core/base/format.hpp"
 #include "core/plugin/failure.hpp"
-#include "core/plugin/sha256.hpp"
 
 namespace tenon::core {
 
@@ -69,18 +68,14 @@ SealedFile::SealedFile(const std::string& path) {
   }
 }
 
-const std::string& SealedFile::sha256() const {
-  if (!sha256_.empty()) return sha256_;
-  Sha256 hash;
-  std::vector<char> buffer(std::min<uint64_t>(size(), uint64_t{1} << 18));
-  for (uint64_t at = 0; at < size();) {
-    const size_t count = std::min<uint64_t>(size() - at, buffer.size());
-    if (!read(at, buffer.data(), count))
-      refuse(path(), "its private copy cannot be read", "try again");
-    hash.update(buffer.data(), count);
-    at += count;
+std::shared_ptr<const void> SealedFile::map() const {
+  if (size() == 0) return nullptr;
+  void* const mapped = ::mmap(nullptr, size(), PROT_READ, MAP_PRIVATE, file_, 0);
+  if (mapped == MAP_FAILED) {
+    refuse(path(), format_text("its private copy cannot be mapped: {}", strerror(errno)),
+           "free memory");
   }
-  return sha256_ = hash.finish();
+  return {mapped, [count = size()](void* bytes) { ::munmap(bytes, count); }};
 }
 
 std::string SealedFile::path() const { return format_text("/proc/self/fd/{}", file_); }

@@ -2,6 +2,7 @@
 // bytes that are mapped.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "core/plugin/byte_source.hpp"
@@ -15,14 +16,11 @@ class SealedFile : public DescriptorSource {
   // Copies the file, whatever it is now. Throws PluginError, stage find or read.
   explicit SealedFile(const std::string& path);
 
-  // 64 lower-case hexadecimal digits; computed when it is first asked for. [one thread at a time]
-  const std::string& sha256() const;
+  // The copy as read-only memory; null for an empty file. Throws PluginError, stage read. [any-thread]
+  std::shared_ptr<const void> map() const;
   // Path at which the system's loader finds the copy while this exists. The loader knows libraries
   // by this name, so a copy that was opened has to exist as long as its library.
   std::string path() const;
-
- private:
-  mutable std::string sha256_;
 };
 
 }  // namespace tenon::core

@@ -28,7 +28,7 @@ struct Written {
   std::vector<tenon_value> positional;
   std::vector<tenon_string> keywords;
   std::vector<tenon_value> keyword_values;
-  // Of a call by types: how its operands are written, what was filled in, and whether dtypes say
+  // For a call by types: how its operands are written, what was filled in, and whether dtypes say
   // anything.
   bool by_types = false;
   bool with_dtypes = false;
@@ -313,7 +313,7 @@ class ExplainedCall {
         const std::string preferred = known == active.end() ? "" : (*known)->provider;
         if (!near || preferred == plugin.id) continue;
         const bool loaded = plugin.state == PluginState::Active;
-        const bool off = loaded && preferred.empty();  // what is loaded and has no conflict
+        const bool off = loaded && preferred.empty();  // the plugin is loaded and has no conflict
         list.push_back({&plugin, &entry,
                         off                                    ? "switched off"
                         : loaded                               ? "outranked"

@@ -14,7 +14,7 @@
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/binding/value.hpp"
 #include "core/plugin/config_policy.hpp"
-#include "core/plugin/plugin_lock.hpp"
+
 #include "core/runtime/documents.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
@@ -101,12 +101,12 @@ tenon_status document_slot(uint32_t which, tenon_json** document, tenon_error** 
           return registrations_document(process_runtime());
         case TENON_DOCUMENT_LIVE:
           return describe_live();
-        case TENON_DOCUMENT_LOCK:
-          return lock_document(plugin_manager().lock());
+        case TENON_DOCUMENT_LOADABLE:
+          return plugin_manager().loadable();
         default:
           throw Error(TENON_ERROR_ARGUMENT,
                       "document {} is unknown; expected {} to {} (TENON_DOCUMENT_...)", which,
-                      TENON_DOCUMENT_RUNTIME, TENON_DOCUMENT_LOCK);
+                      TENON_DOCUMENT_RUNTIME, TENON_DOCUMENT_LOADABLE);
       }
     };
     *document = make().give();

@@ -5,10 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/error.hpp"
-#include "core/plugin/plugin_lock.hpp"
+#include <tenon/trust/lock.hpp>
 
-using namespace tenon::core;
+using namespace tenon::trust;
 
 namespace {
 
@@ -22,13 +21,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PluginLock lock;
   try {
     lock = parse_lock({reinterpret_cast<const char*>(data), size}, "tenon.lock");
-  } catch (const Error& error) {
-    require(error.kind == TENON_ERROR_CONFIG);
+  } catch (const tenon::ConfigError&) {
     return 0;
   }
-  const std::string text = dump(*lock_document(lock));
+  const std::string text = lock_document(lock).dump();
   const PluginLock again = parse_lock(text, "tenon.lock");
   require(compare_locks(lock, again).empty());
-  require(dump(*lock_document(again)) == text);
+  require(lock_document(again).dump() == text);
   return 0;
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include <tenon/tenon.hpp>
+#include <tenon/trust/guard.hpp>
 
 #include "tests/reload/build.hpp"
 
@@ -16,6 +17,7 @@ int main(int count, char** arguments) {
   if (count != 3) return kFailed;
   const std::string folder = arguments[1];
   try {
+    tenon::trust::install();
     tenon::add_plugin_path(folder);
     tenon::load_plugin("generation");
     for (int i = 0; i < std::atoi(arguments[2]); ++i) {

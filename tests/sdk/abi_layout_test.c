@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include <tenon/abi/abi.h>
+#include <tenon/abi/guard.h>
 
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "size of " #type)
 #define AT(type, member, bytes) \
@@ -421,6 +422,78 @@ SLOT(files, module_save_metadata, 6);
 SLOT(files, module_load, 7);
 SLOT(files, write, 8);
 SLOTS(files, 9);
+
+/* ---- the load guard, which applications set ---- */
+
+SIZE(tenon_refusal, 128);
+AT(tenon_refusal, size, 0);
+AT(tenon_refusal, stage, 8);
+AT(tenon_refusal, flags, 12);
+AT(tenon_refusal, plugin, 16);
+AT(tenon_refusal, path, 32);
+AT(tenon_refusal, problem, 48);
+AT(tenon_refusal, expected, 64);
+AT(tenon_refusal, found, 80);
+AT(tenon_refusal, remedy, 96);
+AT(tenon_refusal, place, 112);
+
+SIZE(tenon_pinned_library, 32);
+AT(tenon_pinned_library, name, 0);
+AT(tenon_pinned_library, path, 16);
+
+SIZE(tenon_guard_report, 32);
+AT(tenon_guard_report, size, 0);
+AT(tenon_guard_report, sink, 8);
+AT(tenon_guard_report, refuse, 16);
+AT(tenon_guard_report, pin_libraries, 24);
+
+SIZE(tenon_file_stamp, 40);
+AT(tenon_file_stamp, device, 0);
+AT(tenon_file_stamp, inode, 8);
+AT(tenon_file_stamp, size, 16);
+AT(tenon_file_stamp, modified, 24);
+AT(tenon_file_stamp, changed, 32);
+
+SIZE(tenon_guarded_file, 160);
+AT(tenon_guarded_file, size, 0);
+AT(tenon_guarded_file, plugin, 8);
+AT(tenon_guarded_file, path, 24);
+AT(tenon_guarded_file, asked_by, 40);
+AT(tenon_guarded_file, stamp, 56);
+AT(tenon_guarded_file, occasion, 96);
+AT(tenon_guarded_file, padding, 100);
+AT(tenon_guarded_file, bytes, 104);
+AT(tenon_guarded_file, byte_count, 112);
+AT(tenon_guarded_file, facts, 120);
+AT(tenon_guarded_file, entry, 128);
+AT(tenon_guarded_file, alone, 136);
+AT(tenon_guarded_file, policies, 144);
+AT(tenon_guarded_file, policy_count, 152);
+
+SIZE(tenon_guarded_library, 72);
+AT(tenon_guarded_library, size, 0);
+AT(tenon_guarded_library, name, 8);
+AT(tenon_guarded_library, path, 24);
+AT(tenon_guarded_library, mapped, 40);
+AT(tenon_guarded_library, bytes, 56);
+AT(tenon_guarded_library, byte_count, 64);
+
+SIZE(tenon_load_guard, 88);
+AT(tenon_load_guard, size, 0);
+AT(tenon_load_guard, self, 8);
+AT(tenon_load_guard, adopt, 16);
+AT(tenon_load_guard, review, 24);
+AT(tenon_load_guard, wants, 32);
+AT(tenon_load_guard, judge, 40);
+AT(tenon_load_guard, judge_library, 48);
+AT(tenon_load_guard, before, 56);
+AT(tenon_load_guard, entered, 64);
+AT(tenon_load_guard, after, 72);
+AT(tenon_load_guard, release, 80);
+
+_Static_assert(TENON_STAGE_FIND == 0 && TENON_STAGE_REGISTER == 6, "stages");
+_Static_assert(TENON_GUARD_FOUND == 0 && TENON_GUARD_LOAD == 2, "occasions");
+_Static_assert(TENON_GUARD_WANTS_BYTES == 1 && TENON_GUARD_WANTS_FACTS == 2, "wants");
 
 /* ---- codes that are written into files and plugins ---- */
 

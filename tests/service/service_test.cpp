@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <tenon/config/config.hpp>
 #include <tenon/listing/listing.hpp>
 #include <tenon/service.hpp>
 #include <tenon/tenon.hpp>
@@ -192,7 +193,7 @@ TEST_SUITE("service") {
     CHECK(has(error, "service 'twin' has 2 providers and nothing ranks them: 'twin_one' ("));
     CHECK(has(error, "'twin_two' ("));
     std::ofstream(folder() + "/prefer.json") << R"({"ops": {"prefer": {"twin": "twin_two"}}})";
-    tenon::apply_config(tenon::read_config(folder() + "/prefer.json"));
+    tenon::config::apply(tenon::config::read(folder() + "/prefer.json"));
     CHECK(Service<counter_service>("twin", 1)->value() == 2);
   }
 }

@@ -17,7 +17,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "format.hpp"
 #include "seal.hpp"
 
 namespace cli {
@@ -256,14 +255,6 @@ void end_children() {
 ChildEnd run_child(const std::vector<std::string>& arguments, double seconds,
                    const ChildListener& listener) {
   return ChildRun(seconds, listener).run(arguments);
-}
-
-std::string signal_text(int signal) {
-  const char* name = sigabbrev_np(signal);
-  const char* text = sigdescr_np(signal);
-  std::string found =
-      name == nullptr ? format_text("signal {}", signal) : format_text("SIG{}", name);
-  return text == nullptr ? found : format_text("{} ({})", found, text);
 }
 
 }  // namespace cli

@@ -36,7 +36,4 @@ ChildEnd run_child(const std::vector<std::string>& arguments, double seconds,
 // be started: for a process that is about to end. Any thread, once.
 void end_children();
 
-// "SIGSEGV (Segmentation fault)"
-std::string signal_text(int signal);
-
 }  // namespace cli

@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include <tenon/text.hpp>
+#include <tenon/trust/child_process.hpp>
 
 #include "format.hpp"
 #include "terminal.hpp"
@@ -143,7 +144,7 @@ bool Collector::conclude(const ChildEnd& end) {
     message = "it was ended for a signal to the processes that watch it, or for tracing them";
   } else if (end.signal != 0) {
     kind = "crash";
-    message = format_text("the process was ended by {}", signal_text(end.signal));
+    message = format_text("the process was ended by {}", tenon::trust::signal_text(end.signal));
   } else {
     message = format_text("the process exited with code {}", end.code);
   }

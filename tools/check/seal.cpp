@@ -1,10 +1,9 @@
 // Marks the lines of a child process that its checker wrote.
 #include "seal.hpp"
 
-#include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
+#include <sodium.h>
 #include <system_error>
 
 #include <sys/random.h>
@@ -14,41 +13,6 @@
 namespace cli {
 
 namespace {
-
-// SipHash-2-4 (Aumasson and Bernstein, 2012).
-class SipHash {
- public:
-  SipHash(uint64_t k0, uint64_t k1)
-      : v_{0x736f6d6570736575u ^ k0, 0x646f72616e646f6du ^ k1, 0x6c7967656e657261u ^ k0,
-           0x7465646279746573u ^ k1} {}
-  void add(uint64_t word) {
-    v_[3] ^= word;
-    rounds(2);
-    v_[0] ^= word;
-  }
-  uint64_t end() {
-    v_[2] ^= 0xff;
-    rounds(4);
-    return v_[0] ^ v_[1] ^ v_[2] ^ v_[3];
-  }
-
- private:
-  void rounds(int count) {
-    for (int i = 0; i < count; ++i) {
-      v_[0] += v_[1];
-      v_[1] = std::rotl(v_[1], 13) ^ v_[0];
-      v_[0] = std::rotl(v_[0], 32);
-      v_[2] += v_[3];
-      v_[3] = std::rotl(v_[3], 16) ^ v_[2];
-      v_[0] += v_[3];
-      v_[3] = std::rotl(v_[3], 21) ^ v_[0];
-      v_[2] += v_[1];
-      v_[1] = std::rotl(v_[1], 17) ^ v_[2];
-      v_[2] = std::rotl(v_[2], 32);
-    }
-  }
-  std::array<uint64_t, 4> v_;
-};
 
 constexpr size_t kMark = 16;
 
@@ -67,16 +31,17 @@ Secret Secret::make() {
   return {{random[0], random[1]}, static_cast<uint8_t>(32 + random[2] % 32)};
 }
 
+// SipHash-2-4 of the line's number and its text.
 std::string Seal::mark(std::string_view text) const {
-  SipHash hash(key_[0], key_[1]);
-  hash.add(number_);
-  hash.add(text.size());
-  for (size_t at = 0; at < text.size(); at += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, text.data() + at, std::min<size_t>(8, text.size() - at));
-    hash.add(word);
-  }
-  return format_text("{:016x}", hash.end());
+  static_assert(sizeof key_ == crypto_shorthash_KEYBYTES && kMark == 2 * crypto_shorthash_BYTES);
+  std::string message(sizeof number_ + text.size(), '\0');
+  std::memcpy(message.data(), &number_, sizeof number_);
+  text.copy(message.data() + sizeof number_, text.size());
+  std::array<unsigned char, crypto_shorthash_BYTES> hash{};
+  crypto_shorthash(hash.data(), reinterpret_cast<const unsigned char*>(message.data()),
+                   message.size(), reinterpret_cast<const unsigned char*>(key_.data()));
+  std::array<char, kMark + 1> digits{};
+  return sodium_bin2hex(digits.data(), digits.size(), hash.data(), hash.size());
 }
 
 // A line end in front closes whatever a plugin wrote before.

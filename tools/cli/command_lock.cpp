@@ -6,6 +6,7 @@
 #include <tenon/runtime.hpp>
 #include <tenon/training/config.hpp>
 #include <tenon/training/files.hpp>
+#include <tenon/trust/lock.hpp>
 
 #include "commands.hpp"
 #include "format.hpp"
@@ -16,10 +17,13 @@
 namespace cli {
 
 namespace training = tenon::training;
+namespace trust = tenon::trust;
 
 using tenon::Json;
 
 namespace {
+
+int64_t count(size_t size) { return static_cast<int64_t>(size); }
 
 // Why the lock file may not be written; empty: it may.
 std::string fault_of(const Json& config, const LockOptions& options, const std::string& file) {
@@ -38,6 +42,12 @@ std::string fault_of(const Json& config, const LockOptions& options, const std::
   }
 }
 
+void warn_left_out(const trust::Refusal& refusal) {
+  constexpr int32_t kWarning = 3;
+  const std::string text = format_text("left out of the lock: {}", refusal.text());
+  tenon::service::threads().log(kWarning, refusal.plugin.c_str(), text.data(), count(text.size()));
+}
+
 }  // namespace
 
 int lock_config(const LockOptions& options) {
@@ -54,15 +64,15 @@ int lock_config(const LockOptions& options) {
   if (const std::string fault = fault_of(config, options, file); !fault.empty())
     throw tenon::IOError(fault);
   apply_unlocked(config);
-  const Json lock = tenon::document(tenon::Document::lock);
-  tenon::write_file(file, lock.dump(2) + "\n");
-  int64_t libraries = 0;
-  for (int64_t i = 0; i < lock["plugins"].size(); ++i)
-    libraries += lock["plugins"][i]["libraries"].size();
+  const auto [lock, left_out] = trust::make_lock(tenon::document(tenon::Document::loadable));
+  for (const trust::Refusal& refusal : left_out) warn_left_out(refusal);
+  tenon::write_file(file, trust::lock_document(lock).dump(2) + "\n");
+  size_t libraries = 0;
+  for (const trust::LockedPlugin& plugin : lock.plugins) libraries += plugin.libraries.size();
   print(format_text(
       "locked {} with {} and the providers of {} in {}\n",
-      counted(lock["plugins"].size(), "plugin"), counted(libraries, "linked file"),
-      counted(lock["ops"].size() + lock["modules"].size() + lock["types"].size(), "name"), file));
+      counted(count(lock.plugins.size()), "plugin"), counted(count(libraries), "linked file"),
+      counted(count(lock.ops.size() + lock.modules.size() + lock.types.size()), "name"), file));
   return kFine;
 }
 

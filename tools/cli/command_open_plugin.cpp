@@ -1,4 +1,4 @@
-// tenon open-plugin: applies the config at standard input and ends. Libtenon starts it to find out
+// tenon open-plugin: applies the config at standard input and ends. tenon::trust starts it to find out
 // whether a plugin ends the process that loads it.
 #include <array>
 #include <csignal>
@@ -23,7 +23,7 @@ namespace cli {
 namespace {
 
 constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS};
-constexpr std::string_view kBacktraceLine = "-- backtrace --\n";  // libtenon looks for it
+constexpr std::string_view kBacktraceLine = "-- backtrace --\n";  // tenon::trust looks for it
 
 // Runs on its own stack, since the other may be what ran out. The handler is gone by then, so
 // that returning ends the process by the same signal.

@@ -7,6 +7,7 @@
 
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
+#include <tenon/trust/guard.hpp>
 
 #include "exit_code.hpp"
 #include "format.hpp"
@@ -34,6 +35,7 @@ void trust(const std::vector<std::string>& paths) {
 }  // namespace
 
 void apply_session(const SessionOptions& options) {
+  tenon::trust::install();
   if (options.no_autoload) tenon::apply_policy(tenon::Json::parse(R"({"autoload": false})"));
   if (!options.trusted.empty()) trust(options.trusted);
   // The folder that is added last is searched first.

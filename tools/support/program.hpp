@@ -15,6 +15,7 @@ struct SessionOptions {
   int threads = 0;  // 0: not asked for
 };
 
+// Also installs the load guard of tenon::trust, before any config is applied.
 void apply_session(const SessionOptions& options);
 
 // Runs `body`, prints what it throws, and returns the exit code of the program.

@@ -26,7 +26,7 @@ struct CallOrigin {
   const Implementation* const implementation;  // null for nodes of the engine itself
   void* frames[kFrames];
   int count = -1;                            // -1: it was recorded without anomaly mode
-  std::shared_ptr<const CallOrigin> parent;  // of the node whose backward recorded this one
+  std::shared_ptr<const CallOrigin> parent;  // origin of the node whose backward recorded this one
 };
 
 void remember_origin(Node& node);

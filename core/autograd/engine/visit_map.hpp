@@ -21,11 +21,11 @@ using RunVector = boost::container::small_vector<T, 4, void, Doubling>;
 struct Visit {
   Node* node = nullptr;
   uint32_t waiting = 0;    // gradients still to come, in edges
-  uint32_t gradients = 0;  // where the node's buffer begins
+  uint32_t gradients = 0;  // offset of the node's buffer
   bool needed = true;      // leads to an input whose gradient is captured, or all are needed
   bool captured = false;
   bool queued = false;
-  uint32_t next_leaf = 0;  // of the leaves whose gradients wait to be added: index + 1
+  uint32_t next_leaf = 0;  // next of the leaves whose gradients wait to be added: index + 1
 };
 using Visits = RunVector<Visit>;
 

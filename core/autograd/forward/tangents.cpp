@@ -135,7 +135,7 @@ class Propagation {
         change(*result, i);
       else if (computed_[i])
         give(*result, i);
-      else if (!differentiable && tangent_of(*result) != nullptr)  // that of its base
+      else if (!differentiable && tangent_of(*result) != nullptr)  // the tangent of its base
         attach_tangent(*result, zeros_in_layout(*result));
     }
   }

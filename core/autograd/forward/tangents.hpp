@@ -23,7 +23,7 @@ struct DualCall {
   std::span<const TensorRef> originals;  // by slot: operands as they were, where they changed
   std::span<Tensor** const> results;
   std::span<const bool> constant;    // by result: marked as not differentiable
-  FunctionContext* function;         // of a Function
+  FunctionContext* function;         // context of a Function
   std::span<const TensorRef> saved;  // for its jvp
   OpNode* node;                      // null when it was not recorded
 };

@@ -93,7 +93,7 @@ class Node : public GraphNode {
   virtual ~Node();
   static void destroy_node(GraphNode* node) noexcept;
 
-  uint64_t sequence_;  // of a dead node: where the next dead one is
+  uint64_t sequence_;  // in a dead node: the next dead one
   uint64_t tensor_slots_ = ~uint64_t{0};
   Edge* edges_ = nullptr;  // in the node's block, as the outputs are
   OutputInfo* outputs_ = nullptr;

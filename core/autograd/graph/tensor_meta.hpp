@@ -30,12 +30,12 @@ struct TensorMeta final : AutogradMeta {
   std::atomic<Accumulator*> accumulator{nullptr};  // owned
   std::mutex adding;                               // held while a gradient is added
   std::mutex mutex;                                // guards grad
-  TensorRef grad;                                  // of a leaf
-  std::shared_ptr<RetainedGrad> retained;          // of a computed tensor that asked
+  TensorRef grad;                                  // gradient of a leaf
+  std::shared_ptr<RetainedGrad> retained;          // gradient of a computed tensor with retain_grad
   std::vector<HookHandle> hooks;                   // registered on it, for removal by id
   TensorRef tangent;                               // forward mode
   uint64_t tangent_level = 0;
-  std::shared_ptr<SharedTangents> shared_tangents;  // where this is listed
+  std::shared_ptr<SharedTangents> shared_tangents;  // list that has this
 };
 
 // The tensor's meta, made when missing. [this tensor's owner]

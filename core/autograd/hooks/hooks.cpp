@@ -111,7 +111,7 @@ namespace {
 struct Place {
   const char* what;
   size_t hook;   // position among the hooks of its kind
-  size_t index;  // of the gradient
+  size_t index;  // index of the gradient
   const Node& node;
   std::string text() const {
     return format_text("{} {} of {} has changed the", what, hook, node.name());

@@ -37,7 +37,7 @@ class NodeExtra final : public HookOwner {
   struct Hook {
     int64_t id;
     int32_t kind;
-    uint32_t output;  // of hooks on tensors
+    uint32_t output;  // output that hooks on tensors belong to
     std::shared_ptr<HookBody> body;
   };
 

@@ -159,7 +159,7 @@ class ComponentsNode final : public Node {
   }
 
   const TensorType& owner_;
-  TensorRef held_;  // where to_tensor computes the gradients
+  TensorRef held_;  // destination of the gradients that to_tensor computes
   uint32_t version_ = 0;
 };
 

@@ -16,7 +16,7 @@ struct CallFrame {
   Call& call;
   const Plan* plan = nullptr;
   const DispatchChain* chain = nullptr;  // null: a mode
-  size_t index = 0;                      // of the running candidate in the chain
+  size_t index = 0;                      // index of the running candidate in the chain
   uint32_t hidden = 0;                   // flags that only components of the operands carry
   const CallFrame* outer = nullptr;
   int depth = 0;

@@ -63,7 +63,7 @@ struct FunctionContext {
   Attributes attributes;
   uint64_t needs = 0;  // bit per slot, the first 64
   bool materialize = true;
-  bool transient = false;  // of a run that is not recorded: attributes for the run itself
+  bool transient = false;  // a run that is not recorded: attributes for the run itself
 
   FunctionContext() = default;
   FunctionContext(const FunctionContext&) = delete;
@@ -89,7 +89,7 @@ struct RuleState {
   // False when they cannot be given away, or were already.
   virtual bool take_gradients(std::span<Tensor*>) { return false; }
 
-  std::vector<TensorRef>* answer = nullptr;  // where context_give puts the rule's tensors
+  std::vector<TensorRef>* answer = nullptr;  // destination of context_give for the rule's tensors
   bool answered = false;
 };
 
@@ -100,8 +100,8 @@ struct RuleState {
 struct tenon_context {
   const tenon::core::Implementation* implementation = nullptr;
   const tenon_value* arguments = nullptr;
-  tenon_value* results = nullptr;                    // of a run; null in rules
-  tenon_error** error = nullptr;                     // of a run; null: not read
+  tenon_value* results = nullptr;                    // results of a run; null in rules
+  tenon_error** error = nullptr;                     // error of a run; null: not read
   tenon::core::FunctionContext* function = nullptr;  // null: what run saves is not read
   tenon::core::RuleState* rule = nullptr;            // set in backward and jvp
   const tenon::core::AsWritten* written = nullptr;   // null: not known

@@ -24,7 +24,7 @@ struct Explanation {
   struct Handling {
     std::string what, provider;
     bool own = false;                       // the implementation itself runs
-    const Implementation* rules = nullptr;  // of an override that is recorded like an op
+    const Implementation* rules = nullptr;  // rules of an override that is recorded like an op
     const Candidate* entry = nullptr;       // an override
   };
   // One stop on the way to it.

@@ -38,17 +38,17 @@ struct ThreadState {
   bool types_disabled = false;    // operands of child types are plain tensors
   bool modes_disabled = false;    // modes above autograd are not called
   uint8_t anomaly = 0;      // 1: nodes keep where they were recorded; 2: gradients are searched
-  uint64_t dual_level = 0;  // of forward mode; 0: none is open
-  SharedTangents* shared_tangents = nullptr;  // of that level, whichever thread opened it
+  uint64_t dual_level = 0;  // level of forward mode; 0: none is open
+  SharedTangents* shared_tangents = nullptr;  // tangents of that level, whichever thread opened it
   EngineRun* run = nullptr;                   // the innermost backward under way
   const CallFrame* frame = nullptr;  // the handlers and overrides that are running, innermost first
   SavedScope* saved_scope = nullptr;  // innermost scope of saved-tensor hooks
   uint32_t call_flags = 0;            // kThreadFlags: what every call begins with
-  int64_t* multiply_adds = nullptr;   // where ops compute shapes alone: their number so far
+  int64_t* multiply_adds = nullptr;   // counted while ops compute shapes alone: their number so far
   ModeEntry* mode = nullptr;          // the innermost one above autograd
   ModeEntry* mode_below = nullptr;    // and below
   TraceEntry* trace = nullptr;        // who listens, the last first
-  uint32_t trace_depth = 0;           // of the events inside of each other
+  uint32_t trace_depth = 0;           // depth of the events inside of each other
   uint32_t fresh_stacks = 0;          // on which a nested backward has continued
 };
 

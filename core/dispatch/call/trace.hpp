@@ -21,11 +21,11 @@ struct TraceEntry {
   bool json = false;
   TraceWriter write = nullptr;
   void* self = nullptr;
-  uint32_t depth = 0;  // where it began
+  uint32_t depth = 0;  // depth at which it began
   TraceEntry* outer = nullptr;
   std::atomic<bool> left{false};
   bool left_in_line = false;  // by what its lines are written to: it goes when they are
-  CodeLease code;             // of the writer
+  CodeLease code;             // lease on the writer's code
 };
 
 // Until it is left, lines of this thread's events go to `write`; calls that it makes are not

@@ -23,7 +23,7 @@ struct Literal {
   Kind kind = Kind::None;
   int64_t integer = 0;
   double number = 0;
-  std::string text;  // of strings and words
+  std::string text;  // text of strings and words
   size_t offset = 0;
 };
 

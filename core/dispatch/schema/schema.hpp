@@ -25,7 +25,7 @@ enum class TypeKind : uint8_t {
   string,
   dtype,
   json,
-  module,  // of modules' attributes
+  module,  // an attribute of modules
   any
 };
 
@@ -76,7 +76,7 @@ struct Schema {
   bool returns_tuple = false;             // written in parentheses: "(Tensor y)"
   int64_t positional_count = 0;           // parameters before '*'
   int64_t required_count = 0;             // leading positional parameters without a default
-  std::string owner;  // of a module's forward: its type, "Linear"; what messages call is the two
+  std::string owner;  // a module's forward: its type, "Linear"; messages name both
 
   std::string_view short_name() const;             // "linear"
   std::string called_name() const;                 // "linear", or "Linear.forward"

@@ -19,7 +19,7 @@ namespace tenon::core {
 struct SavedItem {
   enum class Kind : uint8_t { Argument, ShapeOnly, Result };
   Kind kind = Kind::Argument;
-  uint8_t index = 0;  // of the parameter or the result
+  uint8_t index = 0;  // index of the parameter or the result
   // Bit per parameter: kept when one of them needs a gradient.
   uint32_t for_parameters = ~uint32_t{0};
 };
@@ -49,7 +49,7 @@ struct Implementation {
   // Flags that each of its calls carries: kListsFlag, kProviderFlag. The latter comes and goes with
   // the op's rules.
   mutable std::atomic<uint32_t> call_flags{0};
-  uint32_t flags = 0;             // of its descriptor
+  uint32_t flags = 0;             // flags of its descriptor
   bool has_lists = false;         // some parameter is a tensor list
   bool fixed_lists = false;       // some list parameter has a fixed length
   bool mutates = false;           // some operand is changed in place
@@ -62,25 +62,27 @@ struct Implementation {
   int8_t out_parameter = -1;
   int8_t viewed_parameter =
       -1;  // the one result, a tensor, is a view of it, and nothing else changes
-  uint8_t result_tag = kAnyTag;     // of the one result, where the schema leaves one tag only
+  uint8_t result_tag = kAnyTag;     // tag of the one result, when the schema leaves one tag only
   uint32_t slot_parameters = 0;     // leading parameters that can hold tensors other than `out`
   uint32_t mutated_parameters = 0;  // bits
   uint32_t saved_parameters = 0;    // bits: some item of `saves` keeps it
   uint32_t accept[kMaxParameters];
   uint8_t result_tags[kMaxResults];  // by result
   int8_t returned_parameter = -1;    // the one result is this operand, which the op has changed
-  bool may_decline = false;          // of an override: result 0 may be not_implemented
+  bool may_decline = false;          // an override: result 0 may be not_implemented
 
   // ---- read when it has declined a call (descriptor.declines) ----
-  mutable std::atomic<const Implementation*> next{nullptr};   // of the next ranked provider
+  // Implementation of the next ranked provider.
+  mutable std::atomic<const Implementation*> next{nullptr};
   mutable std::atomic<const char*> reason_declined{nullptr};  // the last, for listings
 
   // ---- read when recording, listing, failing ----
   Schema schema;
   std::string provider;
   PluginCode* code = nullptr;           // of `run`; null: of the program itself
-  PluginCode* rules_code = nullptr;     // of rules that replace its own
-  std::string rules_provider;           // of a backward or jvp that replaces its own; else empty
+  PluginCode* rules_code = nullptr;     // code of rules that replace its own
+  // Provider of a backward or jvp that replaces its own; else empty.
+  std::string rules_provider;
   const Implementation* own = nullptr;  // with its own rules, where others took their place
   std::string doc;
   std::string not_overridable;
@@ -90,9 +92,10 @@ struct Implementation {
   // For each result: the parameter that it aliases or is, -1 when fresh.
   std::vector<int32_t> result_alias;
   tenon_elementwise elementwise{};
-  std::vector<uint8_t> operand_parameters;  // of elementwise ops
+  std::vector<uint8_t> operand_parameters;  // operands of elementwise ops
   std::vector<uint8_t> scalar_parameters;
-  mutable std::atomic<bool> told_summed{false};  // that gradients of the Function were summed
+  // The log has that gradients of the Function were summed.
+  mutable std::atomic<bool> told_summed{false};
 };
 
 // Prepares a descriptor. Throws ValueError for a bad schema, saves text or combination of

@@ -44,7 +44,7 @@ class ProviderPreferences {
   struct Placed {
     ProviderPreference preference;
     std::string text;
-    std::vector<size_t> places;  // of the parameters
+    std::vector<size_t> places;  // places of the parameters
   };
   std::vector<Placed> preferences_;
 };

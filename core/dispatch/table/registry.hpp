@@ -89,7 +89,7 @@ class Registry {
   const HeldAcrossFork held_{writers_};
   struct Retired {
     std::unique_ptr<const Snapshot> snapshot;
-    uint64_t mark;  // of running_calls.hpp: freed when the calls that were running have ended
+    uint64_t mark;  // mark of running_calls.hpp: freed when the calls that were running have ended
   };
   std::vector<Retired> retired_;
   std::vector<std::unique_ptr<tenon_op>> ops_;

@@ -61,7 +61,7 @@ ShapeClass::ShapeClass(std::string_view text) : text_(text) {
     if (dtype_ == TENON_DTYPE_NONE) refuse(text);
   }
   std::string_view rest = text.substr(bracket + 1, text.size() - bracket - 2);
-  if (trim_spaces(rest).empty()) return;  // of tensors without dimensions
+  if (trim_spaces(rest).empty()) return;  // a class of tensors without dimensions
   for (;;) {
     const size_t comma = rest.find(',');
     const std::optional<Sizes> sizes = sizes_in(trim_spaces(rest.substr(0, comma)));

@@ -21,10 +21,10 @@ struct ModeEntry {
   void* self = nullptr;
   bool below = false;
   std::thread::id thread;
-  ModeEntry* outer = nullptr;  // of the same level
+  ModeEntry* outer = nullptr;  // next mode of the same level
   std::atomic<bool> left{false};
   void (*release_self)(void* self) = nullptr;  // when `self` is kept for it
-  CodeLease code;                              // of the handler
+  CodeLease code;                              // lease on the handler's code
 
   ~ModeEntry() {
     if (release_self != nullptr) release_self(self);

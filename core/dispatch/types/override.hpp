@@ -19,7 +19,7 @@ namespace tenon::core {
 struct Override {
   std::string provider;
   std::string doc;
-  PluginCode* code = nullptr;  // of its functions; null: of the program itself
+  PluginCode* code = nullptr;  // code of its functions; null: the program itself
   std::atomic<bool> withdrawn{
       false};     // its plugin was unloaded: it still handles objects of that plugin's types
   Schema schema;  // its own signature
@@ -27,10 +27,10 @@ struct Override {
   std::vector<const TensorType*> accepts;
   bool accepts_any = false;
   tenon_override_descriptor descriptor{};
-  std::unique_ptr<Implementation> rules;         // of one that is recorded like an op
-  std::unique_ptr<tenon_op> handle;              // of `rules`
+  std::unique_ptr<Implementation> rules;         // rules of an override that is recorded like an op
+  std::unique_ptr<tenon_op> handle;              // handle of `rules`
   std::vector<std::string> differences;          // "lacks alpha, out"
-  size_t operand_count = 0;                      // of the op: how many can have a type
+  size_t operand_count = 0;                      // operands of the op that can have a type
   mutable std::atomic<int32_t> switched_off{0};  // how often
 
   std::string key() const;  // "add[ScalarTensor, Other]"

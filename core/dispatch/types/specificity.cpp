@@ -108,7 +108,7 @@ class PairSearch {
   std::span<const Override* const> entries_;
   const Override& a_;
   const Override& b_;
-  std::vector<const TensorType*> candidates_;  // what both accept
+  std::vector<const TensorType*> candidates_;  // types that both accept
   bool takes_plain_ = false;
   size_t tried_ = 0;
   std::vector<int> steps_;

@@ -50,7 +50,7 @@ struct TensorType {
   const TensorType* payload_owner = nullptr;  // the nearest in its line that has a payload
   tenon_type_descriptor descriptor{};
   std::atomic<const TypeSettings*> settings{nullptr};  // null: the config does not speak of it
-  PluginCode* code = nullptr;          // of its functions; null: of the program itself
+  PluginCode* code = nullptr;          // code of its functions; null: the program itself
   std::atomic<bool> withdrawn{false};  // its plugin was unloaded: new objects are of another type
   std::atomic<bool> has_overrides{false};
   mutable std::atomic<bool> complete{false};  // the overrides of other plugins for it are there

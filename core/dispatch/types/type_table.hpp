@@ -68,7 +68,7 @@ class TypeTable {
   struct OpSource {
     std::string schema;
     std::string provider;
-    std::string suggestion{};  // where there is none
+    std::string suggestion{};  // suggestion when there is none
     bool overridable = true;   // its plugin does not forbid it
   };
   using OpOf = std::function<OpSource(std::string_view op)>;

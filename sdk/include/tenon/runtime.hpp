@@ -71,7 +71,7 @@ enum class Document : uint32_t {
   facts = TENON_DOCUMENT_FACTS,
   registrations = TENON_DOCUMENT_REGISTRATIONS,
   live = TENON_DOCUMENT_LIVE,
-  lock = TENON_DOCUMENT_LOCK
+  loadable = TENON_DOCUMENT_LOADABLE
 };
 inline Json document(Document which) {
   Json content;

@@ -10,6 +10,7 @@
 #include <tenon/training/config.hpp>
 #include <tenon/training/op_choice.hpp>
 #include <tenon/training/optimizer.hpp>
+#include <tenon/trust/guard.hpp>
 
 #include "config_sections.hpp"
 #include "lib/base/format.hpp"
@@ -166,7 +167,10 @@ Json closed_definition(const Json& definition, const std::vector<ConfigChoice>& 
 
 }  // namespace
 
-Json read_config(const std::string& path) { return config::read(path, sections()); }
+Json read_config(const std::string& path) {
+  trust::install();
+  return config::read(path, sections());
+}
 
 std::vector<ConfigChoice> config_choices(const std::string& definition) {
   if (definition == "module") return declared("modules", [](const FoundOp&) { return true; });

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "core/base/error.hpp"
-#include "core/plugin/sha256.hpp"
 #include "core/tensor/file.hpp"
 
 using namespace tenon::core;
@@ -51,7 +50,6 @@ TEST_SUITE("input_file") {
     alarm(10);  // instead of hanging
     CHECK(refused([&] { const InputFile input(pipe); }));
     CHECK(refused([&] { load_tensors(pipe); }));
-    CHECK(refused([&] { sha256_file(pipe); }));
     alarm(0);
     std::filesystem::remove_all(folder);
   }

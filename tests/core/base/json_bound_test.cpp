@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 
-#include "core/plugin/plugin_lock.hpp"
 #include "core/tensor/file_header.hpp"
 #include "tests/core/plugin/support.hpp"
 #include "tests/support/memory_growth.hpp"
@@ -102,21 +101,6 @@ TEST_SUITE("reader memory") {
     CHECK_THROWS(require_bounded(repeated("[12345678", ",12345678", "]", 450000), options, 1000));
     // Brackets and commas of strings are not values.
     CHECK_NOTHROW(require_bounded(repeated("\"", "[,{\\\"", "\"", kMiB), options));
-  }
-
-  TEST_CASE("lock files take no more, whatever is wrong with them") {
-    if (!kCanMeasureMemory) return;
-    std::vector<std::string> texts = hostile_documents(6 * kMiB);
-    std::string entries = R"({"lock_version":1,"plugins":[],"modules":{},"types":{},"ops":{"":"")";
-    for (int i = 0; entries.size() < 6 * kMiB; ++i) {
-      entries += ",\"";
-      entries += std::to_string(i);
-      entries += "\":\"a\"";
-    }
-    texts.push_back(entries + "}}");
-    for (const std::string& text : texts) {
-      check_bound(text, Outcome::Refused, [&] { parse_lock(text, "tenon.lock"); });
-    }
   }
 
   TEST_CASE("headers of tensor files take no more") {

@@ -1,6 +1,7 @@
 // Which plugins policies and this host take, in the order in which reasons count.
 #include "core/plugin/admission.hpp"
 
+#include "tests/core/plugin/fake_guard.hpp"
 #include "tests/core/plugin/support.hpp"
 
 using namespace tenon::core;
@@ -27,7 +28,7 @@ struct World {
     return policy().plugins.front();
   }
   std::string admitted() {
-    const Admission found = admit(plugin, policies, host.table(), quarantine);
+    const Admission found = admit(plugin, policies, host.table());
     CHECK((found.state == PluginState::Failed) == found.failure.has_value());
     return std::string(plugin_state_text(found.state)) +
            (found.failure          ? ": " + found.failure->problem
@@ -38,7 +39,6 @@ struct World {
   KnownPlugin plugin;
   PolicyStack policies;
   FakeHost host;
-  Quarantine quarantine{"", ""};
 };
 
 }  // namespace
@@ -80,8 +80,7 @@ TEST_SUITE("plugin/admission") {
   TEST_CASE("the newest policy that names a plugin says which versions it takes") {
     World world;
     world.entry().version = ">=2";
-    const Admission refused =
-        admit(world.plugin, world.policies, world.host.table(), world.quarantine);
+    const Admission refused = admit(world.plugin, world.policies, world.host.table());
     REQUIRE(refused.failure);
     CHECK(refused.failure->expected == "version >=2");
     CHECK(refused.failure->asked_by == "config 'c'");
@@ -91,24 +90,35 @@ TEST_SUITE("plugin/admission") {
     CHECK(world.admitted() == "indexed");
   }
 
-  TEST_CASE("the terms of a load are what the newest policy pins, and the locks of all") {
+  TEST_CASE("what the guard refuses is failed, behind every other reason") {
     World world;
-    CHECK_FALSE(terms_of(world.plugin, world.policies, world.quarantine, {}).judge_bytes());
-    world.entry().sha256 = "ab";
-    auto lock = std::make_shared<const PluginLock>();
-    world.policies.list.emplace_back().lock = lock;
-    const LoadTerms terms = terms_of(world.plugin, world.policies, world.quarantine, {});
-    CHECK(terms.pinned.sha256 == "ab");
-    CHECK(terms.locks == std::vector<std::shared_ptr<const PluginLock>>{lock});
-    CHECK(terms.judge_bytes());
-    CHECK_FALSE(terms.trial);
-    const Quarantine kept("/nowhere/tenon", "");
+    FakeGuard fake;
+    fake.on_judge = [](const tenon_guarded_file& file, const tenon_guard_report& report) {
+      CHECK(file.occasion == TENON_GUARD_FOUND);
+      refuse(report, "it is unknown");
+      return TENON_ERROR_PLUGIN;
+    };
+    world.policies.guard = fake.guard();
+    CHECK(world.admitted() == "failed: it is unknown");
+    world.plugin.unloaded = true;
+    CHECK(world.admitted() == "excluded: it was unloaded");
+  }
+
+  TEST_CASE("the terms of a load are the entry of the newest policy, and what the guard has kept") {
+    World world;
+    world.entry().guard = parse_json(R"({"sha256": "ab"})");
+    world.policies.list.emplace_back().adopted.document = parse_json("1");
     const std::vector<SearchFolder> folders = {{"/plugins", PluginOrigin::User, "", 1}};
-    const Json trial = terms_of(world.plugin, world.policies, kept, folders).trial;
-    REQUIRE(trial);
-    CHECK(dump(*trial, 0).find(R"("search_paths":["/plugins"])") != std::string::npos);
-    CHECK(dump(*trial, 0).find(R"("path":"/made.so")") != std::string::npos);
-    world.policies.list.front().quarantine = false;
-    CHECK_FALSE(terms_of(world.plugin, world.policies, kept, folders).trial);
+    const LoadTerms terms = terms_of(world.plugin, world.policies, folders);
+    CHECK(terms.pinned.name == "made");
+    CHECK(dump(*terms.guard.entry) == R"({"sha256":"ab"})");
+    CHECK(terms.guard.documents.size() == 1);
+    CHECK_FALSE(terms.guard.alone);
+    FakeGuard fake;
+    world.policies.guard = fake.guard();
+    const Json alone = terms_of(world.plugin, world.policies, folders).guard.alone;
+    REQUIRE(alone);
+    CHECK(contains(dump(*alone), R"("search_paths":["/plugins"])"));
+    CHECK(contains(dump(*alone), R"("path":"/made.so")"));
   }
 }

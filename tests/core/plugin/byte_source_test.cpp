@@ -75,4 +75,15 @@ TEST_SUITE("byte source") {
     std::filesystem::create_symlink(folder / "loop.so", folder / "loop.so");
     CHECK(refused(folder / "loop.so").stage == PluginStage::Read);
   }
+
+  TEST_CASE("sources have the same bytes, or differ in one or in their number") {
+    const std::string bytes((size_t{1} << 16) + 5, 'a');
+    std::string other = bytes;
+    CHECK(has_same_bytes(MemorySource(bytes), MemorySource(other)));
+    other.back() = 'b';
+    CHECK_FALSE(has_same_bytes(MemorySource(bytes), MemorySource(other)));
+    other.pop_back();
+    CHECK_FALSE(has_same_bytes(MemorySource(bytes), MemorySource(other)));
+    CHECK(has_same_bytes(MemorySource(""), MemorySource("")));
+  }
 }

@@ -12,14 +12,13 @@ using namespace tenon::core::test;
 
 namespace {
 
-constexpr const char* kKey = "RWS6/tORAf9awkBJJ2KILsIwrwsmZwONKeRHi6ulsRYpM6+YAHp2VdfW";
-
 PluginPolicy policy_in(std::string_view text) {
   JsonOptions options;
   options.source = "c.json";
   const Json config = parse_json(text, options);
   return policy_of(*config);
 }
+
 std::string refusal(std::string_view text, tenon_status kind) {
   try {
     policy_in(text);
@@ -38,15 +37,13 @@ TEST_SUITE("plugin/config_policy") {
     const PluginPolicy policy = policy_in("{}");
     CHECK(policy.source == "config 'c.json'");
     CHECK(policy.autoload);
-    CHECK(policy.quarantine);
     CHECK_FALSE(policy.strict);
     CHECK(policy.duplicates == DuplicateChoice::Error);
-    CHECK(policy.lock == nullptr);
     CHECK(policy.plugins.empty());
     CHECK(policy.prefer.empty());
     CHECK(policy.disable.empty());
     CHECK(policy.types.empty());
-    CHECK(policy.keys.empty());
+    CHECK_FALSE(policy.needs_guard);
   }
 
   TEST_CASE("a config that comes from no file is called the config") {
@@ -57,13 +54,12 @@ TEST_SUITE("plugin/config_policy") {
   TEST_CASE("switches and lists are taken as they are written") {
     const PluginPolicy policy =
         policy_in(R"({"strict": true, "autoload": false, "quarantine": false,
-                 "search_paths": ["/b", "/a"], "trust": ["/t"], "retry": ["one", "two"]})");
+                 "search_paths": ["/b", "/a"], "trust": ["/t"]})");
     CHECK(policy.strict);
     CHECK_FALSE(policy.autoload);
-    CHECK_FALSE(policy.quarantine);
+    CHECK_FALSE(policy.needs_guard);
     CHECK(policy.search_paths == std::vector<std::string>{"/b", "/a"});
     CHECK(policy.trust == std::vector<std::string>{"/t"});
-    CHECK(policy.retry == std::vector<std::string>{"one", "two"});
   }
 
   TEST_CASE("a plugin is meant by its path where it has one, and its name is the id it must have") {
@@ -97,7 +93,9 @@ TEST_SUITE("plugin/config_policy") {
     CHECK_FALSE(full.required);
     CHECK(full.glue);
     CHECK(full.version == ">=1");
-    CHECK(full.sha256 == "ab");
+    CHECK(full.guard->get("sha256").as_string() == "ab");
+    CHECK_FALSE(bare.guard);
+    CHECK(policy.needs_guard);
     REQUIRE(full.options);
     CHECK(full.options->get("threads").as_int() == 2);
   }
@@ -299,35 +297,14 @@ TEST_SUITE("plugin/config_policy") {
     }
   }
 
-  TEST_CASE("a key is bound to namespaces; a build that cannot verify refuses it by its place") {
-    const std::string text =
-        R"({"keys": [{"key": ")" + std::string(kKey) + R"(", "namespaces": ["math", "acme."]}]})";
-    if (!can_verify_signatures()) {
-      const std::string message = refusal(text, TENON_ERROR_CONFIG);
-      CHECK(message.starts_with("c.json:1:11: /keys/0: this Tenon cannot verify signatures"));
-      return;
-    }
-    const PluginPolicy policy = policy_in(text);
-    REQUIRE(policy.keys.size() == 1);
-    CHECK(policy.keys[0].key == parse_minisign_key(kKey));
-    CHECK(policy.keys[0].namespaces == std::vector<std::string>{"math", "acme."});
-    CHECK(refusal(R"({"keys": [{"key": "RWS6", "namespaces": ["a"]}]})", TENON_ERROR_CONFIG) ==
-          "`keys` holds a text that is not a minisign key");
-  }
-
-  TEST_CASE("a frozen config has the lock of its file, and a file that is not a lock is refused") {
-    const TemporaryFolder folder;
-    const std::string file = folder / "tenon.lock";
-    const auto config = [&] { return R"({"frozen": ")" + file + "\"}"; };
-    CHECK(contains(refusal(config(), TENON_ERROR_IO), file));
-    write_file(file, "{}");
-    CHECK(contains(refusal(config(), TENON_ERROR_CONFIG), "expected a member 'lock_version'"));
-    PluginLock lock;
-    lock.ops = {{"add", "math"}};
-    write_file(file, dump(*lock_document(lock)));
-    const PluginPolicy policy = policy_in(config());
-    REQUIRE(policy.lock != nullptr);
-    CHECK(policy.lock->file == file);
-    CHECK(policy.lock->ops == lock.ops);
+  TEST_CASE("a config that pins or restricts plugins needs a guard, which is given the document") {
+    const auto needs = [](const std::string& text) { return policy_in(text).needs_guard; };
+    CHECK(needs(R"({"keys": [{"key": "RWS6", "namespaces": ["math"]}]})"));
+    CHECK(needs(R"({"frozen": "/p/tenon.lock"})"));
+    CHECK(needs(R"({"plugins": [{"name": "a"}, {"name": "b", "sha256": "ab"}]})"));
+    CHECK_FALSE(needs(R"({"keys": [], "quarantine": false, "retry": ["a"]})"));
+    const Json guard = policy_in(R"({"retry": ["one", "two"]})").guard;
+    REQUIRE(guard);
+    CHECK(guard->get("retry").size() == 2);
   }
 }

@@ -8,10 +8,20 @@ using namespace tenon::core::test;
 
 namespace {
 
+// Without a guard, and from the file itself.
+void load_from(const FakeHost& host, const std::string& path, const tenon_json* options,
+               LoadedPlugin& loaded) {
+  const GuardTerms none;
+  GuardedPlugin guarded(none, "", path);
+  GuardedPlugin::Phase phase(guarded);
+  load_plugin(*read_facts_file(path).facts, 1, path, nullptr, guarded, phase, host.table(), options,
+              loaded);
+}
+
 LoadedPlugin load_file(const FakeHost& host, const std::string& path,
                        const tenon_json* options = nullptr) {
   LoadedPlugin loaded;
-  load_plugin(*read_facts_file(path).facts, 1, path, {}, host.table(), options, loaded);
+  load_from(host, path, options, loaded);
   return loaded;
 }
 
@@ -203,9 +213,7 @@ TEST_SUITE("loader") {
     const FakeHost host;
     const auto opened = [&](const std::string& name) {
       LoadedPlugin loaded;
-      const FactsFile file = read_facts_file(fixture(name));
-      CHECK_THROWS_AS(load_plugin(*file.facts, 1, fixture(name), {}, host.table(), nullptr, loaded),
-                      PluginError);
+      CHECK_THROWS_AS(load_from(host, fixture(name), nullptr, loaded), PluginError);
       return loaded.library != nullptr;
     };
     CHECK(!opened("abi_major"));

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "core/plugin/sha256.hpp"
+#include "tests/core/plugin/fake_guard.hpp"
 #include "tests/core/plugin/support.hpp"
 
 using namespace tenon::core;
@@ -30,7 +30,7 @@ struct Opened {
     opening.found.facts = file.facts;
     opening.found.stamp = file.stamp;
   }
-  void run() { open_plugin(opening, host.table(), quarantine, result); }
+  void run() { open_plugin(opening, host.table(), result); }
   PluginFailure refusal() {
     return failure_of([&] { run(); });
   }
@@ -43,7 +43,6 @@ struct Opened {
   TemporaryFolder folder;
   std::string path;
   FakeHost host;
-  Quarantine quarantine{"", ""};
   Opening opening;
   OpenedPlugin result;
 };
@@ -81,44 +80,25 @@ TEST_SUITE("plugin/opening") {
     CHECK(FakeHost::lines().empty());
   }
 
-  TEST_CASE("bytes that are not those of the pinned hash are refused, and those that are run") {
+  TEST_CASE("bytes that the guard refuses are not run, and those that it accepts are") {
     Opened pinned("slow");
-    pinned.opening.terms.pinned.sha256 = std::string(64, '0');
-    CHECK(contains(pinned.refusal().text(), std::string(64, '0')));
+    FakeGuard fake;
+    fake.wants = TENON_GUARD_WANTS_BYTES;
+    const std::string good = read_file(pinned.path);
+    fake.on_judge = [&](const tenon_guarded_file& file, const tenon_guard_report& report) {
+      const std::string_view bytes(static_cast<const char*>(file.bytes), file.byte_count);
+      if (bytes == good) return TENON_OK;
+      refuse(report, "other bytes");
+      return TENON_ERROR_PLUGIN;
+    };
+    pinned.opening.terms.guard.guard = fake.guard();
+    pinned.replace_by(good + "more");
+    CHECK(pinned.refusal().problem == "other bytes");
     CHECK(pinned.result.loaded.library == nullptr);
     CHECK(FakeHost::lines().empty());
-    pinned.opening.terms.pinned.sha256 = sha256_file(pinned.path);
+    pinned.replace_by(good);
     pinned.run();
     CHECK(FakeHost::lines() == std::vector<std::string>{"slow: init"});
-  }
-
-  TEST_CASE("a plugin is opened as its lock has it: by its bytes, and with one list of libraries") {
-    const auto lock_of = [](const Opened& opened, const std::string& hash) {
-      auto lock = std::make_shared<PluginLock>();
-      lock->file = "tenon.lock";
-      lock->plugins = {{opened.opening.plugin, "1.0.0", opened.path, hash, "d", {}}};
-      return lock;
-    };
-    Opened opened("plain");
-    opened.opening.terms.locks = {
-        std::make_shared<PluginLock>(PluginLock{"other.lock", {}, {}, {}, {}})};
-    CHECK(opened.refusal().problem == "it is not in the lock file 'other.lock'");
-    opened.opening.terms.locks = {lock_of(opened, std::string(64, '1'))};
-    const PluginFailure changed = opened.refusal();
-    CHECK(changed.problem == "its bytes are not those in the lock file 'tenon.lock'");
-    CHECK(changed.expected == "sha256 " + std::string(64, '1'));
-    CHECK(changed.found == "sha256 " + sha256_file(opened.path));
-    const auto first = lock_of(opened, sha256_file(opened.path));
-    const auto second = lock_of(opened, sha256_file(opened.path));
-    second->plugins[0].libraries = {{"libx.so.1", "/l/libx.so.1", "21"}};
-    opened.opening.terms.locks = {first, second};
-    CHECK(contains(opened.refusal().problem, "pins other libraries than the active lock file"));
-    CHECK(opened.result.loaded.library == nullptr);
-    KnownHashes known;  // some builds link libraries of the compiler's
-    lock_libraries(first->plugins[0], SealedFile(opened.path), known);
-    opened.opening.terms.locks = {first};
-    opened.run();
-    CHECK(opened.result.loaded.table != nullptr);
   }
 
   TEST_CASE(
@@ -138,7 +118,7 @@ TEST_SUITE("plugin/opening") {
     Opening reload = opened.opening;
     reload.before = opened.result.loaded;
     reload.generation = 2;
-    open_plugin(reload, opened.host.table(), opened.quarantine, again);
+    open_plugin(reload, opened.host.table(), again);
     CHECK(again.loaded.table != opened.result.loaded.table);
     CHECK(again.loaded.code->generation() == 2);
     again.loaded.shutdown();
@@ -148,7 +128,7 @@ TEST_SUITE("plugin/opening") {
     reload.terms.pinned.version = ">=9";
     OpenedPlugin refused;
     const PluginFailure failure =
-        failure_of([&] { open_plugin(reload, opened.host.table(), opened.quarantine, refused); });
+        failure_of([&] { open_plugin(reload, opened.host.table(), refused); });
     CHECK(failure.stage == PluginStage::Version);
     CHECK(refused.loaded.library == nullptr);
   }

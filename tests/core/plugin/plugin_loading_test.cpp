@@ -28,9 +28,9 @@ TEST_SUITE("plugin/plugin_loading") {
     CHECK_FALSE(providers[0].may_decline);
     CHECK(providers[1].standing == ProviderStanding::Chosen);
     CHECK(providers[1].may_decline);
-    const PluginLock lock = world.manager->lock();
-    CHECK(lock.ops.at("ranked.who") == "ranked_small, ranked_general");
-    CHECK(lock.ops.at("ranked.alone") == "ranked_small");
+    const Json ops(world.manager->loadable()->find("ops"));
+    CHECK(dump(ops->get("ranked.who")) == R"(["ranked_small","ranked_general"])");
+    CHECK(dump(ops->get("ranked.alone")) == R"(["ranked_small"])");
   }
 
   TEST_CASE("what is loaded for another of its ops registers nothing that is not its turn") {

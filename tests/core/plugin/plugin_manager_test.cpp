@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "core/plugin/sha256.hpp"
+#include "tests/core/plugin/fake_guard.hpp"
 #include "tests/core/plugin/managed_folder.hpp"
 
 using namespace tenon::core;
@@ -330,8 +330,8 @@ TEST_SUITE("plugin manager") {
     ManagedFolder world;
     world.folder.add("slow");
     world.folder.add("plain");
-    PluginPolicy policy = policy_with({"slow", LoadMode::Eager, "", "", parse_json("{\"a\":1}")});
-    policy.plugins.push_back({"plain", LoadMode::Never, "", "", {}});
+    PluginPolicy policy = policy_with({"slow", LoadMode::Eager, "", {}, parse_json("{\"a\":1}")});
+    policy.plugins.push_back({"plain", LoadMode::Never, "", {}, {}});
     world.manager->apply(policy);
     CHECK(world.state("slow") == PluginState::Active);
     CHECK(world.state("plain") == PluginState::Excluded);
@@ -346,7 +346,7 @@ TEST_SUITE("plugin manager") {
     ManagedFolder world;
     const TemporaryFolder other;
     const std::string path = other.add("plain");
-    world.manager->apply(policy_with({path, LoadMode::Lazy, "1.2", "", {}}));
+    world.manager->apply(policy_with({path, LoadMode::Lazy, "1.2", {}, {}}));
     CHECK(world.state("plain") == PluginState::Indexed);
     CHECK(world.manager->ensure_op("plain.add_one"));
 
@@ -361,7 +361,7 @@ TEST_SUITE("plugin manager") {
     ManagedFolder world;
     world.folder.add("plain");
     const auto optional = [](const std::string& name, LoadMode mode = LoadMode::Lazy) {
-      PluginPolicy policy = policy_with({name, mode, "", "", {}});
+      PluginPolicy policy = policy_with({name, mode, "", {}, {}});
       policy.plugins[0].required = false;
       return policy;
     };
@@ -386,7 +386,7 @@ TEST_SUITE("plugin manager") {
   TEST_CASE("policy: a name beside a path is checked, and no plugin is listed by both") {
     ManagedFolder world;
     const std::string path = world.folder.add("plain");
-    PluginPolicy both = policy_with({path, LoadMode::Lazy, "", "", {}});
+    PluginPolicy both = policy_with({path, LoadMode::Lazy, "", {}, {}});
     both.plugins[0].id = "other";
     CHECK(failure_of([&] { world.manager->apply(both); }).problem ==
           "the file at this path is plugin 'plain'");
@@ -406,10 +406,10 @@ TEST_SUITE("plugin manager") {
     CHECK(contains(world.listing("plain").reason, "loading from folders is switched off"));
     CHECK_THROWS_AS(world.manager->ensure_op("plain.add_one"), Error);
     SUBCASE("by a config") {
-      world.manager->apply(policy_with({"plain", LoadMode::Lazy, "", "", {}}));
+      world.manager->apply(policy_with({"plain", LoadMode::Lazy, "", {}, {}}));
     }
     SUBCASE("by its path in a config") {
-      world.manager->apply(policy_with({path, LoadMode::Lazy, "", "", {}}));
+      world.manager->apply(policy_with({path, LoadMode::Lazy, "", {}, {}}));
     }
     SUBCASE("by a load") { world.manager->load("plain"); }
     SUBCASE("by a load of its file") { world.manager->load(path); }
@@ -424,47 +424,39 @@ TEST_SUITE("plugin manager") {
     CHECK_THROWS_AS(second.manager->ensure_op("plain.add_one"), Error);
   }
 
-  TEST_CASE("policy: expected and found version and hash are named") {
+  TEST_CASE("policy: expected and found version are named") {
     ManagedFolder world;
     const std::string path = world.folder.add("plain");
     const PluginFailure version = failure_of([&] {
-      world.manager->apply(policy_with({"plain", LoadMode::Lazy, ">=2", "", {}}));
+      world.manager->apply(policy_with({"plain", LoadMode::Lazy, ">=2", {}, {}}));
     });
     CHECK(version.stage == PluginStage::Version);
     CHECK(version.expected == "version >=2");
     CHECK(version.found == "1.2.0");
     CHECK(version.asked_by == "config 'test.json'");
-    const PluginFailure hash = failure_of([&] {
-      world.manager->apply(policy_with({"plain", LoadMode::Lazy, "", std::string(64, 'a'), {}}));
-    });
-    CHECK(hash.stage == PluginStage::Read);
-    CHECK(hash.expected == "sha256 " + std::string(64, 'a'));
-    CHECK(hash.found == "sha256 " + sha256_file(path));
-    // Nothing of the refused policies stays.
+    // Nothing of the refused policy stays.
     CHECK(world.state("plain") == PluginState::Indexed);
-    world.manager->apply(
-        policy_with({"plain", LoadMode::Eager, ">=1.2, <2", sha256_file(path), {}}));
+    world.manager->apply(policy_with({"plain", LoadMode::Eager, ">=1.2, <2", {}, {}}));
     CHECK(world.state("plain") == PluginState::Active);
   }
 
-  TEST_CASE("policy: a file that changes after its hash was checked is not opened") {
-    ManagedFolder world;
-    const std::string path = world.folder.add("plain");
-    world.manager->apply(policy_with({"plain", LoadMode::Lazy, "", sha256_file(path), {}}));
-    std::filesystem::remove(path);
-    write_file(path, read_file(fixture("plain")) + "more");
-    const PluginFailure failure = failure_of([&] { world.manager->ensure_op("plain.add_one"); });
-    CHECK(failure.stage == PluginStage::Read);
-    CHECK(contains(failure.problem, "pins"));
-  }
-
-  TEST_CASE("policy: swaps of a pinned plugin's file never run a constructor of other bytes") {
+  TEST_CASE(
+      "policy: swaps of a file whose bytes a guard judges never run a constructor of other bytes") {
     ManagedFolder world;
     const std::string approved = read_file(fixture("constructed/constructed_approved"));
     const std::string foreign = read_file(fixture("constructed/constructed_foreign"));
     const std::string path = world.folder / "constructed.so";
     write_file(path, approved);
-    world.manager->apply(policy_with({"constructed", LoadMode::Lazy, "", sha256_file(path), {}}));
+    FakeGuard fake;
+    fake.wants = TENON_GUARD_WANTS_BYTES;
+    fake.on_judge = [&](const tenon_guarded_file& file, const tenon_guard_report& report) {
+      if (file.occasion != TENON_GUARD_LOAD) return TENON_OK;
+      if (std::string_view(static_cast<const char*>(file.bytes), file.byte_count) == approved)
+        return TENON_OK;
+      refuse(report, "other bytes");
+      return TENON_ERROR_PLUGIN;
+    };
+    world.manager->set_guard(fake.guard());
     const int record = ::memfd_create("constructed", MFD_CLOEXEC);
     REQUIRE(record >= 0);
     ::setenv("TENON_TEST_CONSTRUCTED", std::to_string(record).c_str(), 1);
@@ -486,7 +478,7 @@ TEST_SUITE("plugin manager") {
         world.manager->unload("constructed", UnloadChoice::Force);
       } catch (const PluginError& error) {
         ++refused;
-        pinned = pinned || contains(error.failure.problem, "those that the config pins");
+        pinned = pinned || contains(error.failure.problem, "other bytes");
       }
     }
     done = true;
@@ -496,49 +488,24 @@ TEST_SUITE("plugin manager") {
     ::close(record);
     CHECK(loads > 0);
     CHECK(pinned);
+    world.manager->set_guard(nullptr);
   }
 
-  TEST_CASE("policy: of a pinned plugin a private copy is mapped, with the libraries beside it") {
+  TEST_CASE(
+      "policy: of bytes that are judged a private copy is mapped, with the libraries beside it") {
     ManagedFolder world;
     const std::string path = world.folder.add("beside");
     std::filesystem::copy_file(std::string(TENON_FIXTURES) + "/libbeside_library.so",
                                world.folder / "libbeside_library.so");
-    world.manager->apply(policy_with({"beside", LoadMode::Eager, "", sha256_file(path), {}}));
-    CHECK(world.state("beside") == PluginState::Active);
+    FakeGuard fake;
+    fake.wants = TENON_GUARD_WANTS_BYTES;
+    world.manager->set_guard(fake.guard());
+    world.manager->load("beside");
     const std::string maps = read_file("/proc/self/maps");
     CHECK(contains(maps, "memfd:tenon-plugin"));
     CHECK(contains(maps, world.folder / "libbeside_library.so"));
     CHECK_FALSE(contains(maps, path));
-  }
-
-  TEST_CASE(
-      "policy: what is loaded and not locked is refused, and locked names keep their plugin") {
-    ManagedFolder world;
-    world.folder.add("plain");
-    PluginPolicy frozen = policy_with({"plain", LoadMode::Lazy, "", "", {}});
-    auto lock = std::make_shared<PluginLock>(world.manager->lock());
-    CHECK(lock->ops.at("plain.add_one") == "plain");
-    frozen.lock = lock;
-    ManagedFolder other;
-    other.folder.add("plain");
-    other.folder.add("slow");
-    other.manager->load("slow");
-    lock->plugins[0].path = other.folder / "plain.so";
-    CHECK(contains(failure_of([&] { other.manager->apply(frozen); }).problem,
-                   "loaded already, and not in the lock file"));
-    world.folder.add("slow");
-    world.manager->apply(frozen);
-    CHECK(contains(failure_of([&] { world.manager->load("slow"); }).problem,
-                   "it is not in the lock file"));
-    world.manager->ensure_op("plain.add_one");
-    CHECK(world.state("plain") == PluginState::Active);
-    world.folder.add("other_schema");
-    PluginPolicy later = policy_with({"other_schema", LoadMode::Lazy, "", "", {}});
-    later.prefer.push_back({"plain.add_one", "other_schema", {}});
-    const std::vector<PluginFailure> failures = world.manager->check(later);
-    CHECK(std::ranges::any_of(failures, [](const PluginFailure& failure) {
-      return failure.problem == "op 'plain.add_one' is now provided by another plugin";
-    }));
+    world.manager->set_guard(nullptr);
   }
 
   TEST_CASE("policy: all faults are reported at once, and then nothing has changed") {
@@ -547,11 +514,11 @@ TEST_SUITE("plugin manager") {
     world.folder.add("duplicate");
     world.folder.add("abi_major");
     PluginPolicy policy = preferences({{"*", "unknown"}}, {});
-    policy.plugins = {{"plain", LoadMode::Eager, "", "", {}},
-                      {"duplicate", LoadMode::Eager, "", "", {}},
-                      {"missing", LoadMode::Lazy, "", "", {}},
-                      {"/no/such/file.so", LoadMode::Lazy, "", "", {}},
-                      {"abi_major", LoadMode::Lazy, "", "", {}}};
+    policy.plugins = {{"plain", LoadMode::Eager, "", {}, {}},
+                      {"duplicate", LoadMode::Eager, "", {}, {}},
+                      {"missing", LoadMode::Lazy, "", {}, {}},
+                      {"/no/such/file.so", LoadMode::Lazy, "", {}, {}},
+                      {"abi_major", LoadMode::Lazy, "", {}, {}}};
     const std::vector<PluginFailure> failures = world.manager->check(policy);
     REQUIRE(failures.size() == 6);
     CHECK(failures[0].plugin == "plain");
@@ -578,12 +545,12 @@ TEST_SUITE("plugin manager") {
       REQUIRE(failures.size() == 1);
       return failures[0].problem;
     };
-    CHECK(contains(refused(policy_with({"slow", LoadMode::Never, "", "", {}})),
+    CHECK(contains(refused(policy_with({"slow", LoadMode::Never, "", {}, {}})),
                    "cannot be disabled"));
-    CHECK(contains(refused(policy_with({"slow", LoadMode::Lazy, "", "", parse_json("{}")})),
+    CHECK(contains(refused(policy_with({"slow", LoadMode::Lazy, "", {}, parse_json("{}")})),
                    "options come too late"));
     CHECK(contains(refused(preferences({}, {{"slow.first", ""}})), "registered already"));
-    CHECK(refused(policy_with({"slow", LoadMode::Lazy, "7", "", {}})) ==
+    CHECK(refused(policy_with({"slow", LoadMode::Lazy, "7", {}, {}})) ==
           "its version differs from the version in the config");
   }
 

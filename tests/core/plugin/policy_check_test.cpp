@@ -5,6 +5,7 @@
 #include <list>
 
 #include "core/plugin/config_policy.hpp"
+#include "tests/core/plugin/fake_guard.hpp"
 #include "tests/core/plugin/support.hpp"
 
 using namespace tenon::core;
@@ -210,22 +211,21 @@ TEST_SUITE("plugin/policy_check") {
         std::vector<std::string>{"/plugins/0/version: it is too old", "/plugins/1: it is cut off"});
   }
 
-  TEST_CASE("the bytes of a file must be those that are pinned") {
-    const TemporaryFolder folder;
-    write_file(folder / "math.so", "abc");
+  TEST_CASE(
+      "what the guard says of a plugin that is listed is a fault, at the place that it names") {
     World world;
-    world.find("math").found.path = folder / "math.so";
-    const std::string hash = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-    const auto config = [](const std::string& pinned) {
-      return R"({"plugins": [{"name": "math", "sha256": ")" + pinned + "\"}]}";
+    FakeGuard fake;
+    fake.on_judge = [](const tenon_guarded_file& file, const tenon_guard_report& report) {
+      CHECK(file.occasion == TENON_GUARD_POLICY);
+      CHECK(text_in(file.plugin) == "math");
+      REQUIRE(file.entry != nullptr);
+      CHECK(file.entry->get("sha256").as_string() == "ab");
+      refuse(report, "other bytes");
+      return TENON_ERROR_PLUGIN;
     };
-    CHECK(world.faults(config(hash)).empty());
-    const std::string other(64, '0');
-    const std::vector<PluginFailure> failures = world.check(World::policy(config(other)));
-    REQUIRE(failures.size() == 1);
-    CHECK(failures[0].found == "sha256 " + hash);
-    CHECK(failures[0].expected == "sha256 " + other);
-    CHECK(failures[0].place.ends_with("/plugins/0/sha256"));
+    world.stack.guard = fake.guard();
+    CHECK(world.fault(R"({"plugins": [{"name": "math", "sha256": "ab"}]})") ==
+          "/plugins/0: other bytes");
   }
 
   TEST_CASE("what is loaded takes no other version, no options, and is not disabled any more") {
@@ -314,39 +314,22 @@ TEST_SUITE("plugin/policy_check") {
               .empty());
   }
 
-  TEST_CASE("a lock refuses what is not there, other providers, and what was loaded beside it") {
+  TEST_CASE("the guard reviews policies where one of them asks for it") {
     World world;
-    world.load("nn");
-    PluginLock lock;
-    lock.file = "a.lock";
-    lock.plugins.emplace_back().id = "gone";
-    lock.ops = {{"add", "math"}, {"scale", "gone"}};
-    PluginPolicy policy;
-    policy.source = "config 'c'";
-    policy.lock = std::make_shared<const PluginLock>(lock);
-    const std::vector<PluginFailure> failures = world.check(policy);
-    REQUIRE(failures.size() == 3);
-    CHECK(failures[0].plugin == "gone");
-    CHECK(failures[0].problem == "it is locked, and not usable here");
-    CHECK(failures[1].problem == "op 'scale' is now provided by another plugin");
-    CHECK(failures[1].found == "plugin 'math'");
-    CHECK(failures[2].problem == "it is loaded already, and not in the lock file 'a.lock'");
-    for (const PluginFailure& failure : failures) CHECK(failure.asked_by == "config 'c'");
-  }
-
-  TEST_CASE("what an earlier policy has locked keeps its provider") {
-    World world;
-    PluginFacts fast;
-    fast.ops = {World::op(kAdd)};
-    world.add("fast", fast);
+    FakeGuard fake;
+    std::vector<bool> reviewed;
+    fake.on_review = [&](const Json& loadable, bool newest, const tenon_guard_report& report) {
+      reviewed.push_back(newest);
+      CHECK(loadable->get("plugins").size() > 0);
+      refuse(report, "another provider");
+      return TENON_ERROR_PLUGIN;
+    };
+    world.stack.guard = fake.guard();
+    CHECK(world.faults("{}").empty());
     PluginPolicy earlier;
-    PluginLock lock;
-    lock.plugins.emplace_back().id = "gone";  // judged when that policy was applied
-    lock.ops = {{"add", "math"}};
-    earlier.lock = std::make_shared<const PluginLock>(lock);
+    earlier.adopted = {parse_json("{}"), true};
     world.stack.list = {earlier};
-    CHECK(world.fault(R"({"ops": {"prefer": {"add": "fast"}}})") ==
-          "config 'c': op 'add' is now provided by another plugin");
-    CHECK(world.faults(R"({"ops": {"prefer": {"add": "math"}}})").empty());
+    CHECK(world.fault("{}") == "config 'c': another provider");
+    CHECK(reviewed == std::vector<bool>{false});
   }
 }

@@ -196,18 +196,31 @@ TEST_SUITE("plugin/policy_stack") {
     CHECK(world.by_place() == "three: first in the list of new");
   }
 
-  TEST_CASE("one policy is enough to be strict, or to switch folders or quarantine off") {
+  TEST_CASE(
+      "what is kept for the guard is that of the newest first; one policy is enough to need it") {
+    World world;
+    world.policy("new").adopted.document = parse_json("1");
+    world.policy("silent");
+    world.policy("old").adopted.document = parse_json("2");
+    const std::vector<Json> documents = world.stack.guard_documents();
+    REQUIRE(documents.size() == 2);
+    CHECK(documents[0]->as_int() == 1);
+    CHECK(documents[1]->as_int() == 2);
+    CHECK(world.stack.guard_needed_by().empty());
+    world.stack.list.back().needs_guard = true;
+    CHECK(world.stack.guard_needed_by() == "old");
+  }
+
+  TEST_CASE("one policy is enough to be strict, or to switch folders off") {
     World world;
     CHECK_FALSE(world.stack.is_strict());
     CHECK_FALSE(world.stack.is_autoload_off());
-    CHECK(world.stack.keeps_quarantine());
     world.policy("new");
     PluginPolicy& old = world.policy("old");
     old.strict = true;
-    old.autoload = old.quarantine = false;
+    old.autoload = false;
     CHECK(world.stack.is_strict());
     CHECK(world.stack.is_autoload_off());
-    CHECK_FALSE(world.stack.keeps_quarantine());
     old.autoload = true;
     CHECK_FALSE(world.stack.is_autoload_off());
     world.stack.autoload = false;

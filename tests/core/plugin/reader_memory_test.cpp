@@ -1,8 +1,7 @@
-// Memory limits of readers of plugin files and their signatures: twice the file, and 16 MiB.
+// Memory limits of readers of plugin files: twice the file, and 16 MiB.
 
 #include "core/plugin/elf_notes.hpp"
 #include "core/plugin/facts_reader.hpp"
-#include "core/plugin/minisign.hpp"
 #include "core/plugin/unmap_verdict.hpp"
 #include "tenon/abi/facts.h"
 #include "tests/core/plugin/elf_image.hpp"
@@ -77,29 +76,5 @@ TEST_SUITE("reader memory") {
     const MemorySource source(bytes);
     CHECK(read_facts(source, "/x/y.so").ops.size() == ops);
     check_bound(bytes.size(), Outcome::Taken, [&] { read_facts(source, "/x/y.so"); });
-  }
-
-  TEST_CASE("signatures with long comments, and of large files, take no more") {
-    if (!kCanMeasureMemory) return;
-    const size_t size = 24 * kMiB;
-    const std::string encoded =
-        "RUS6/tORAf9awhqzMzKsEaEL7CKDesTU4Oz99laoQn1T5AE1QO/zTbYFJme9/"
-        "DRCD5u57EXVDwu6h4m7tl1dsdq7LzYe8cPf7AU=\n";
-    const std::string comment = "trusted comment: ", filler(size, 'c');
-    for (const std::string& text : {"untrusted comment: " + filler + "\n" + encoded,
-                                    "untrusted comment: \n" + encoded + comment + filler + "\n",
-                                    "untrusted comment: \n" + filler + "\n", filler}) {
-      check_bound(text.size(), Outcome::Refused,
-                  [&] { static_cast<void>(parse_minisign_signature(text)); });
-      check_bound(text.size(), Outcome::Taken,
-                  [&] { static_cast<void>(parse_minisign_key(text)); });
-    }
-    for (const bool prehashed : {true, false}) {
-      MinisignSignature signature;
-      signature.prehashed = prehashed;
-      check_bound(size, Outcome::Taken, [&] {
-        static_cast<void>(signature_fault(signature, MinisignKey(), MemorySource(filler)));
-      });
-    }
   }
 }

@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 
 #include "core/plugin/elf_notes.hpp"
-#include "core/plugin/sha256.hpp"
 #include "tests/core/plugin/support.hpp"
 
 using namespace tenon::core;
@@ -30,22 +29,27 @@ std::string mapped(const SealedFile& file) {
   return text;
 }
 
+// What a load guard is shown.
+std::string shown(const SealedFile& file) {
+  return {static_cast<const char*>(file.map().get()), file.size()};
+}
+
 }  // namespace
 
 TEST_SUITE("sealed file") {
-  TEST_CASE("a copy has the file's bytes, hash and stamp") {
+  TEST_CASE("a copy has the file's bytes and stamp") {
     const TemporaryFolder folder;
     for (const size_t size : {size_t{1}, size_t{4097}, (size_t{1} << 18) + 3}) {
       std::string bytes(size, 'x');
       for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31);
       write_file(folder / "file", bytes);
       const SealedFile copy(folder / "file");
-      CHECK(copy.sha256() == sha256_text(bytes));
+      CHECK(shown(copy) == bytes);
       CHECK(copy.stamp() == FileSource(folder / "file").stamp());
       CHECK(mapped(copy) == bytes);
     }
     write_file(folder / "empty", "");
-    CHECK(SealedFile(folder / "empty").sha256() == sha256_text(""));
+    CHECK(SealedFile(folder / "empty").map() == nullptr);
     CHECK_THROWS_AS(SealedFile(folder / "none"), PluginError);
   }
 
@@ -67,7 +71,6 @@ TEST_SUITE("sealed file") {
   TEST_CASE("swaps between judging and mapping never map a byte that was not judged") {
     const TemporaryFolder folder;
     const std::string good(512, 'g'), foreign(512, 'f');
-    const std::string expected = sha256_text(good);
     const std::string path = folder / "plugin.so";
     write_file(path, good);
     std::atomic<bool> done{false};
@@ -94,7 +97,7 @@ TEST_SUITE("sealed file") {
     int approved = 0, wrong = 0;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       const SealedFile copy(path);
-      if (copy.sha256() != expected) continue;
+      if (shown(copy) != good) continue;
       ++approved;
       if (attempt % 16 == 0) std::this_thread::yield();
       if (mapped(copy) != good) ++wrong;

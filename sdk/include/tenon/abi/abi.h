@@ -1,4 +1,5 @@
-/* Includes the whole C boundary. Each header also compiles alone, as C11 and as C++17. */
+/* Includes the C boundary of plugins; guard.h is for applications alone. Each header also compiles alone, as
+ * C11 and as C++17. */
 #ifndef TENON_ABI_ABI_H
 #define TENON_ABI_ABI_H
 

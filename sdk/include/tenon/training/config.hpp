@@ -13,7 +13,8 @@ TENON_NAMESPACE_BEGIN
 namespace training {
 
 // Reads and checks a config with these sections; every fault is in the one error, with its place.
-// Runs no plugin code.
+// Runs no plugin code. Installs the load guard of tenon::trust, unless the process has one: configs may
+// pin and restrict plugins.
 Json read_config(const std::string& path);
 
 // JSON Schema of such configs, for editors. `installed`: with the ops and modules of all plugins

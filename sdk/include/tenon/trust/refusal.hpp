@@ -1,0 +1,37 @@
+// Why a plugin must not be loaded, in the pieces of the message that the host makes of it.
+#pragma once
+
+#include <string>
+
+#include <tenon/abi/guard.h>
+#include <tenon/error.hpp>
+
+TENON_NAMESPACE_BEGIN
+
+namespace trust {
+
+struct Refusal {
+  int32_t stage = TENON_STAGE_READ;
+  std::string plugin;    // id; empty: that of the file
+  std::string path;      // empty where no file was found
+  std::string problem;   // one clause
+  std::string expected;  // empty where there is nothing to compare
+  std::string found;
+  std::string remedy;
+  std::string place;         // in a config: "x.json:3:14: /plugins/0"
+  bool quarantined = false;  // it has ended processes
+
+  // Problem, what was expected and found, and remedy in one line.
+  std::string text() const;
+};
+
+// Of a call that cannot return a refusal.
+class RefusalError : public PluginError {
+ public:
+  explicit RefusalError(Refusal why) : PluginError(why.text()), refusal(std::move(why)) {}
+  Refusal refusal;
+};
+
+}  // namespace trust
+
+TENON_NAMESPACE_END
