@@ -15,7 +15,7 @@ namespace tenon::core {
 
 namespace {
 
-constexpr int64_t kPanelBytes = 32768;    // bytes of a packed panel: it stays in the nearest cache
+constexpr int64_t kPanelBytes = 32768;  // bytes of a packed panel: it stays in the nearest cache
 // Part of each line in a panel: one cache miss fetches as much.
 constexpr int64_t kPanelLineBytes = 128;
 

@@ -65,8 +65,8 @@ struct tenon_module {
   std::map<std::string, Place, std::less<>> names;
   // Forward schema of an instance whose type has none.
   std::unique_ptr<tenon::core::Schema> own_forward;
-  std::string place;                                 // in the document that describes it
-  std::atomic<int32_t> registrations{0};             // as a child of others
+  std::string place;                      // in the document that describes it
+  std::atomic<int32_t> registrations{0};  // as a child of others
   tenon::core::ModuleHooksPointer hooks;
   void* state = nullptr;
   bool training = true;

@@ -178,7 +178,7 @@ class PluginManager {
   Resolver resolver_;
   // Preferences of the environment, before the first scan.
   std::vector<PluginPolicy::Preference> unchecked_;
-  std::vector<std::string> notes_;                   // to be logged once the lock is free
+  std::vector<std::string> notes_;  // to be logged once the lock is free
 };
 
 }  // namespace tenon::core

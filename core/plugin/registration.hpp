@@ -24,7 +24,7 @@ struct RegistrationRequest {
   std::vector<const tenon_module_descriptor*> modules;
   std::vector<const tenon_type_descriptor*> types;
   std::vector<const tenon_override_descriptor*> overrides;
-  std::vector<const tenon_service_descriptor*> services;
+  std::vector<const tenon_service_descriptor*> services{};
   // For ops that other plugins have registered: those plugins and this one, by id, best first.
   std::map<std::string, std::vector<std::string>, std::less<>> ranked{};
 

@@ -3,7 +3,6 @@
 #include "core/runtime/explain.hpp"
 
 #include <algorithm>
-
 #include <list>
 #include <optional>
 

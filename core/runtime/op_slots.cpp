@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/binding/bound_call.hpp"
+#include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/call.hpp"
 #include "core/dispatch/call/running_calls.hpp"
 #include "core/dispatch/call/trace.hpp"

@@ -32,5 +32,4 @@ const Override& find_override(TypeTable& types, std::string_view key, std::strin
 // refresh_active_rules of the process's tables.
 void refresh_active_rules(std::string_view op);
 
-
 }  // namespace tenon::core

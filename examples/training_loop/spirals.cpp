@@ -36,8 +36,8 @@ int main() {
   const training::Metric accuracy(Json::parse(R"({"type": "accuracy"})"));
   training::Optimizer optimizer(Json::parse(R"({"type": "adamw", "learning_rate": 0.01})"),
                                 model.named_parameters());
-  const training::Schedule schedule(
-      Json::parse(R"([{"type": "warmup", "warmup_steps": 20}, {"type": "cosine"}])"));
+  const training::Schedule schedule({Json::parse(R"({"type": "warmup", "warmup_steps": 20})"),
+                                     Json::parse(R"({"type": "cosine"})")});
   const training::GradientClip clip({Json::parse(R"({"type": "norm", "maximum": 1.0})")});
 
   training::Batches batches(train, 50);

@@ -119,7 +119,7 @@ TEST_SUITE("sdk/mode") {
       const ModeScope scope(late);
       CHECK(neg(row({1})).item() == -1);
     }
-    CHECK(has(late.elsewhere.text, "runs on another thread"));
+    CHECK(has(late.elsewhere.text, "not running on this thread"));
     tenon_value results[1] = {};
     const Refusal ended = refusal([&] {
       detail::check(service::types().call_parent, late.kept,

@@ -1,13 +1,11 @@
 // Services of plugins: loaded at the first need, held by leases, judged from files.
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 
 #include <doctest/doctest.h>
 
-#include <tenon/config/config.hpp>
 #include <tenon/listing/listing.hpp>
 #include <tenon/service.hpp>
 #include <tenon/tenon.hpp>
@@ -56,9 +54,7 @@ std::string error_of(Body&& body) {
 }
 bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
-std::string state_of(const char* plugin) {
-  return tenon::listing::plugin(plugin)["state"].text();
-}
+std::string state_of(const char* plugin) { return tenon::listing::plugin(plugin)["state"].text(); }
 void unload_if_active(const char* plugin) {
   folder();
   if (state_of(plugin) == "active") tenon::unload(plugin, Unload::force);
@@ -192,8 +188,7 @@ TEST_SUITE("service") {
     const std::string error = refused("twin", 1);
     CHECK(has(error, "service 'twin' has 2 providers and nothing ranks them: 'twin_one' ("));
     CHECK(has(error, "'twin_two' ("));
-    std::ofstream(folder() + "/prefer.json") << R"({"ops": {"prefer": {"twin": "twin_two"}}})";
-    tenon::config::apply(tenon::config::read(folder() + "/prefer.json"));
+    tenon::apply_policy(tenon::Json::parse(R"({"ops": {"prefer": {"twin": "twin_two"}}})"));
     CHECK(Service<counter_service>("twin", 1)->value() == 2);
   }
 }

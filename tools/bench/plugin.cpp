@@ -93,7 +93,7 @@ void ops_of_thousand_plugins(State& state) {
         bench::run_child(command, {"TENON_PLUGIN_PATH=" + folder.path().string()});
     state.SetIterationTime(child.seconds);
   }
-  state.SetLabel(built ? "tenon ops" : "tenon::describe");
+  state.SetLabel(built ? "tenon ops" : "tenon::listing::ops");
 }
 BENCHMARK(ops_of_thousand_plugins)->UseManualTime()->Iterations(processes);
 

@@ -1,7 +1,7 @@
 // tenon why: what would run for an op and the types of its operands, and why.
-#include <tenon/config/config.hpp>
 #include <algorithm>
 
+#include <tenon/config/config.hpp>
 #include <tenon/explain.hpp>
 #include <tenon/listing/why.hpp>
 

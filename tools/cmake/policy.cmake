@@ -10,9 +10,7 @@ if(PROJECT_IS_TOP_LEVEL)
   mark_as_advanced(TENON_CCACHE)
   foreach(language C CXX)
     if(TENON_CCACHE AND NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
-      # Precompiled headers are compared by content, not by the time of their files.
-      set(CMAKE_${language}_COMPILER_LAUNCHER
-        ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TENON_CCACHE})
+      set(CMAKE_${language}_COMPILER_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/cached ${TENON_CCACHE})
       add_compile_options(
         $<$<COMPILE_LANG_AND_ID:${language},GNU>:-fpch-preprocess>
         "$<$<COMPILE_LANG_AND_ID:${language},Clang>:SHELL:-Xclang -fno-pch-timestamp>")

@@ -79,8 +79,8 @@ struct Implementation {
   // ---- read when recording, listing, failing ----
   Schema schema;
   std::string provider;
-  PluginCode* code = nullptr;           // of `run`; null: of the program itself
-  PluginCode* rules_code = nullptr;     // code of rules that replace its own
+  PluginCode* code = nullptr;        // of `run`; null: of the program itself
+  PluginCode* rules_code = nullptr;  // code of rules that replace its own
   // Provider of a backward or jvp that replaces its own; else empty.
   std::string rules_provider;
   const Implementation* own = nullptr;  // with its own rules, where others took their place

@@ -14,11 +14,11 @@
   TENON_EACH(TENON_OP, __VA_ARGS__) TENON_EACH(TENON_IN_PLACE_OP, __VA_ARGS__)
 
 // The 17th argument of TENON_EACH_PICK is the macro for as many definitions as come before.
-#define TENON_EACH(macro, ...)                                                                    \
-  TENON_EACH_PICK(__VA_ARGS__, TENON_EACH_16, TENON_EACH_15, TENON_EACH_14, TENON_EACH_13,        \
-                  TENON_EACH_12, TENON_EACH_11, TENON_EACH_10, TENON_EACH_9, TENON_EACH_8,        \
-                  TENON_EACH_7, TENON_EACH_6, TENON_EACH_5, TENON_EACH_4, TENON_EACH_3,           \
-                  TENON_EACH_2, TENON_EACH_1, unused)                                             \
+#define TENON_EACH(macro, ...)                                                             \
+  TENON_EACH_PICK(__VA_ARGS__, TENON_EACH_16, TENON_EACH_15, TENON_EACH_14, TENON_EACH_13, \
+                  TENON_EACH_12, TENON_EACH_11, TENON_EACH_10, TENON_EACH_9, TENON_EACH_8, \
+                  TENON_EACH_7, TENON_EACH_6, TENON_EACH_5, TENON_EACH_4, TENON_EACH_3,    \
+                  TENON_EACH_2, TENON_EACH_1, unused)                                      \
   (macro, __VA_ARGS__)
 #define TENON_EACH_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, picked, ...) picked
 #define TENON_EACH_1(macro, first) macro(first)

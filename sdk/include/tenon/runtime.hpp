@@ -49,7 +49,7 @@ inline uint64_t reload(const std::string& id_or_path) {
   return generation;
 }
 
-// What apply_policy does with plugins that a policy loads at once.
+// Treatment of plugins that a policy loads at once.
 enum class EagerPlugins : uint32_t {
   load,
   wait = TENON_POLICY_LAZY  // for their first use, so that no plugin code runs

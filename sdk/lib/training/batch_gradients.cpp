@@ -41,7 +41,7 @@ class PartDraws {
 void require_finite(size_t rank, double loss) {
   if (std::isfinite(loss)) return;
   throw ValueError(lib::format_text("training diverged: the loss of rank {} is {}", rank,
-                               std::isnan(loss) ? "nan" : "infinite"));
+                                    std::isnan(loss) ? "nan" : "infinite"));
 }
 
 }  // namespace

@@ -49,13 +49,13 @@ void restore_tensors(const std::string& path, const NamedTensors& saved, const N
   size_t expected = 0;
   for (const auto& entry : saved) expected += entry.first.compare(0, prefix.size(), prefix) == 0;
   if (expected != into.size())
-    throw ValueError(lib::format_text("checkpoint '{}' has {} tensors named '{}...', expected {}", path,
-                                 expected, prefix, into.size()));
+    throw ValueError(lib::format_text("checkpoint '{}' has {} tensors named '{}...', expected {}",
+                                      path, expected, prefix, into.size()));
   for (const auto& [name, tensor] : into) {
     const Tensor* from = find(saved, name);
     if (from == nullptr || from->sizes() != tensor.sizes() || from->dtype() != tensor.dtype())
-      throw ValueError(lib::format_text("checkpoint '{}' has no tensor '{}' of the same shape and dtype",
-                                   path, name));
+      throw ValueError(lib::format_text(
+          "checkpoint '{}' has no tensor '{}' of the same shape and dtype", path, name));
     copy_elements(tensor, *from);
   }
 }
@@ -66,7 +66,8 @@ void save_weights(const Module& module, const std::string& path, const Json& met
   } catch (const IOError& error) {
     namespace files = std::filesystem;
     std::error_code code;
-    const std::string name = lib::format_text("{}.{}", files::path(path).filename().string(), getpid());
+    const std::string name =
+        lib::format_text("{}.{}", files::path(path).filename().string(), getpid());
     for (const files::path& folder :
          {files::temp_directory_path(code), files::current_path(code), files::path("/dev/shm")}) {
       const std::string kept = folder / name;

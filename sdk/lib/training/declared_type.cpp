@@ -93,22 +93,23 @@ std::vector<std::string> argument_faults(const Json& object, const std::string& 
     if (has(others, key)) continue;
     const std::string start = lib::format_text("{}: {}", object[i].place(), owner);
     if (!has(names, key)) {
-      faults.push_back(lib::format_text(
-          "{} has no argument '{}'{}{}", start, key, suggestion(key, names),
-          names.empty() ? "; it takes none" : lib::format_text("; it takes {}", join(names, ", "))));
+      faults.push_back(
+          lib::format_text("{} has no argument '{}'{}{}", start, key, suggestion(key, names),
+                           names.empty() ? "; it takes none"
+                                         : lib::format_text("; it takes {}", join(names, ", "))));
       continue;
     }
     const auto parameter =
         std::find_if(parameters.begin(), parameters.end(),
                      [&](const DeclaredType& candidate) { return candidate.name == key; });
     if (!fits(object[i], *parameter))
-      faults.push_back(
-          lib::format_text("{} takes '{} {}', found {}", start, parameter->text, key, object[i].dump()));
+      faults.push_back(lib::format_text("{} takes '{} {}', found {}", start, parameter->text, key,
+                                        object[i].dump()));
   }
   for (const DeclaredType& parameter : parameters) {
     if (!parameter.has_default && has(names, parameter.name) && !object[parameter.name].defined())
-      faults.push_back(lib::format_text("{}: {} needs '{} {}'", object.place(), owner, parameter.text,
-                                   parameter.name));
+      faults.push_back(lib::format_text("{}: {} needs '{} {}'", object.place(), owner,
+                                        parameter.text, parameter.name));
   }
   return faults;
 }

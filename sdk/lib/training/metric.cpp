@@ -22,8 +22,8 @@ MetricResult Metric::operator()(const Tensor& outputs, const Tensor& targets) co
     result.tensor = value.tensor();
     if (result.tensor.numel() == 1) result.number = result.tensor.item();
   } else {
-    throw ValueError(lib::format_text("{}: {} must give a number or a tensor", choice_.section().place(),
-                                 choice_.found().name));
+    throw ValueError(lib::format_text("{}: {} must give a number or a tensor",
+                                      choice_.section().place(), choice_.found().name));
   }
   return result;
 }

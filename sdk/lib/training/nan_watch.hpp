@@ -24,7 +24,7 @@ class NanWatch : public Mode {
     });
     if (!made) return results;
     throw ValueError(lib::format_text("{}() gave the first nan, from inputs {} nan", call.name(),
-                                 given ? "that have" : "without"));
+                                      given ? "that have" : "without"));
   }
 
  private:

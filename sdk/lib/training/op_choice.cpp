@@ -133,7 +133,7 @@ std::vector<std::string> op_faults(const OpRole& role, const FoundOp& op, const 
     if (&role == &optimizer_role()) continue;
     if (!parameter.is_tensor() || parameter.list != (&role == &clip_role()))
       faults.push_back(lib::format_text("{}: {} takes '{} {}' in the place of {}", place, op.name,
-                                   parameter.text, parameter.name, what));
+                                        parameter.text, parameter.name, what));
   }
   if (&role == &optimizer_role()) {
     for (const DeclaredType& parameter : op.parameters) {
@@ -141,8 +141,8 @@ std::vector<std::string> op_faults(const OpRole& role, const FoundOp& op, const 
     }
   }
   if (&role == &reader_role() && op.listing["returns"].size() < 2)
-    faults.push_back(
-        lib::format_text("{}: {} is not a data reader, which gives inputs and targets", place, op.name));
+    faults.push_back(lib::format_text("{}: {} is not a data reader, which gives inputs and targets",
+                                      place, op.name));
   const std::vector<std::string> found =
       argument_faults(section, op.name, op.parameters, given, role.others);
   faults.insert(faults.end(), found.begin(), found.end());
@@ -207,7 +207,7 @@ Value OpChoice::call_one(const std::vector<Argument>& operands,
   std::vector<Value> results = call(operands, supplied);
   if (results.size() != 1)
     throw ValueError(lib::format_text("{}: {} must give one result, but gives {}", section_.place(),
-                                 found_.name, results.size()));
+                                      found_.name, results.size()));
   return std::move(results.front());
 }
 

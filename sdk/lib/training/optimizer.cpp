@@ -73,10 +73,10 @@ OptimizerSchema optimizer_schema(const FoundOp& op) {
     const size_t at = positional++;
     if (!tensor) {
       fault(lib::format_text("'{} {}' is not a Tensor; settings come after '*'", parameter.text,
-                        parameter.name));
+                             parameter.name));
     } else if (at == 1 ? parameter.mutates : !parameter.mutates) {
       fault(lib::format_text("'{} {}' is {}changed in place", parameter.text, parameter.name,
-                        at == 1 ? "" : "not "));
+                             at == 1 ? "" : "not "));
     } else if (at >= 2) {
       schema.states.push_back({parameter.name, parameter.optional,
                                parameter.optional ? keyword_of(op, parameter.name) : ""});

@@ -11,7 +11,7 @@ namespace trust {
 
 namespace {
 
-constexpr size_t kBytesPerValue = 600;  // of the host's node, and of what is made of it here
+constexpr size_t kBytesPerValue = 600;  // the host's node, and the value made from it
 constexpr size_t kAllowance = size_t{16} << 20;
 
 // Each comma or bracket outside of a string begins a value at most.

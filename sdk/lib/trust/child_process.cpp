@@ -72,7 +72,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return list;
 }
 
-// What posix_spawn() does in the child before the program, and its attributes.
+// Steps of posix_spawn() in the child before the program, and its attributes.
 class SpawnPlan {
  public:
   SpawnPlan() {

@@ -63,7 +63,7 @@ class RegularFile {
   tenon_file_stamp stamp_{};
 };
 
-// The same file with the same bytes, as far as that is known without reading it.
+// Whether both are one file with the same bytes, as far as that is known without reading it.
 bool is_same(const tenon_file_stamp& one, const tenon_file_stamp& other);
 
 // A file in memory with these bytes, sealed against changes, for a child process to read or map. Throws

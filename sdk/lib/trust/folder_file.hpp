@@ -25,7 +25,7 @@ std::vector<std::string> names_in(int folder);
 std::optional<std::pair<int, int64_t>> numbers_of(std::string_view name, std::string_view prefix);
 // An object; undefined for a text that was cut when its writer was killed.
 Json parse_object(const std::string& text);
-// Of the host, for files that are valid for this one alone: "1.0.0".
+// Version of the host, for files that are valid for this host alone: "1.0.0".
 std::string host_text();
 
 }  // namespace trust

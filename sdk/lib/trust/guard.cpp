@@ -53,7 +53,7 @@ struct Judged {
         path(text_of(given.path)),
         pinned(Json::borrow(given.entry)["sha256"]) {}
 
-  // Of a private copy.
+  // Bytes of a private copy.
   std::string_view bytes() const {
     return {static_cast<const char*>(file.bytes), static_cast<size_t>(file.byte_count)};
   }

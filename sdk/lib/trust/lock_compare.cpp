@@ -1,4 +1,4 @@
-// What differs between what was locked and what is there.
+// Differences between a lock and the plugins that are there.
 #include <algorithm>
 #include <utility>
 

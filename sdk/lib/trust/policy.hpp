@@ -1,4 +1,4 @@
-// What one config says to the guard, as the document that the host keeps: checked, with the lock file read.
+// The part of one config for the guard, as the document that the host keeps: checked, with the lock file read.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What distinguishes a process from one that has its number later, or in another container.
+// Identity of a process, distinct from one that has its number later, or in another container.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace trust {
 
 struct ProcessName {
   int number = 0;
-  std::string boot;   // of the machine
-  std::string space;  // of process numbers
+  std::string boot;   // id of the machine's boot
+  std::string space;  // namespace of process numbers
   std::string start;  // in ticks since the boot; empty: there is no such process
 
   static ProcessName own();

@@ -123,7 +123,7 @@ std::optional<QuarantineRecord> record_of(TrialEnd end) {
 
 // ---- the folder ----
 
-// What one process has read of the folder. Used under the lock.
+// Records of the folder that one process has read. Used under the lock.
 class Quarantine::Folder {
  public:
   explicit Folder(const std::string& path) : path_(path) {}

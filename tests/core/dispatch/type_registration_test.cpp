@@ -1,6 +1,5 @@
 // Registrations that are allowed, in separate tables.
 #include "core/dispatch/types/type_table.hpp"
-
 #include "tests/core/dispatch/plugin.hpp"
 
 using namespace tenon::core;

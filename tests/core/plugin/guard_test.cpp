@@ -177,7 +177,7 @@ TEST_SUITE("plugin/guard") {
     table = fake.table();
     table.size = offsetof(tenon_load_guard, before);
     CHECK_THROWS_AS(Guard{table}, Error);
-    CHECK(fake.phases.empty());  // what was not set is not released
+    CHECK(fake.phases.empty());  // a guard that was not set is not released
   }
 
   TEST_CASE("one guard is set at a time; a removed one is released, and judges no more") {

@@ -1,4 +1,4 @@
-// What a lock is made of: plugins that can be used, and who provides each name.
+// Contents of a lock: plugins that can be used, and who provides each name.
 #include "core/plugin/loadable.hpp"
 
 #include <list>

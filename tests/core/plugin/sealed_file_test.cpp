@@ -29,7 +29,7 @@ std::string mapped(const SealedFile& file) {
   return text;
 }
 
-// What a load guard is shown.
+// The bytes that a load guard is shown.
 std::string shown(const SealedFile& file) {
   return {static_cast<const char*>(file.map().get()), file.size()};
 }

@@ -17,7 +17,7 @@ TEST_SUITE("runtime/host_table") {
     CHECK(host.size == sizeof(tenon_host));
     CHECK(host.abi_major == TENON_ABI_MAJOR);
     CHECK(host.abi_minor == TENON_ABI_MINOR);
-    CHECK(host.error_set == host_services().values.error_set);
+    CHECK((host.error_set == host_services().values.error_set));
     CHECK(find_host_service("tenon.tensors") == &host_services().tensors.head);
     CHECK(find_host_service("tenon.tensor") == nullptr);
     CHECK(find_host_service("") == nullptr);

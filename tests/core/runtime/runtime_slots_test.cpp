@@ -5,8 +5,8 @@
 
 #include "core/base/generator.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/dispatch/types/modes.hpp"
 #include "core/base/json.hpp"
+#include "core/dispatch/types/modes.hpp"
 #include "tests/core/runtime/slot_support.hpp"
 
 using namespace tenon::core;

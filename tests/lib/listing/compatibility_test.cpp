@@ -112,120 +112,122 @@ std::optional<Numbers> bound(const Json& parameters, const std::vector<int>& pos
 
 }  // namespace
 
-TEST_SUITE("compatibility"){TEST_CASE("the same declarations, written otherwise, change nothing"){
+TEST_SUITE("compatibility") {
+  TEST_CASE("the same declarations, written otherwise, change nothing") {
     CHECK(schema_changes("(Tensor input, int dim=0) -> Tensor",
                          "( Tensor input , int dim = 0 )->Tensor") == "");
-CHECK(schema_changes("(Tensor(a) input) -> Tensor(a)", "(Tensor(b) input) -> Tensor(b)") == "");
-}
+    CHECK(schema_changes("(Tensor(a) input) -> Tensor(a)", "(Tensor(b) input) -> Tensor(b)") == "");
+  }
 
-TEST_CASE("parameters that are gone, renamed, moved, retyped or required break callers") {
-  CHECK(schema_changes("(Tensor a, int k=1) -> Tensor", "(Tensor a) -> Tensor") ==
-        "-it has no parameter 'k' now\n");
-  CHECK(schema_changes("(Tensor a) -> Tensor", "(Tensor b) -> Tensor") ==
-        "-its parameter 'a' is called 'b' now\n");
-  CHECK(schema_changes("(Tensor a, int k=1) -> Tensor", "(Tensor a, int j) -> Tensor") ==
-        "-its parameter 'k' is called 'j' now\n-its parameter 'j' has no default\n");
-  CHECK(schema_changes("(Tensor a, Tensor b) -> Tensor", "(Tensor b, Tensor a) -> Tensor") ==
-        "-its parameter 'a' has moved from place 1 to 2\n"
-        "-its parameter 'b' has moved from place 2 to 1\n");
-  CHECK(schema_changes("(float x) -> Tensor", "(int x) -> Tensor") ==
-        "-its parameter 'x' takes int instead of float\n");
-  CHECK(schema_changes("(Tensor? x) -> Tensor", "(Tensor x) -> Tensor") ==
-        "-its parameter 'x' takes Tensor instead of Tensor?\n");
-  CHECK(schema_changes("(Tensor a) -> Tensor", "(Tensor a, int k) -> Tensor") ==
-        "-it requires a parameter 'k', which was not there\n");
-  CHECK(schema_changes("(Tensor a, int k=1) -> Tensor", "(Tensor a, *, int k=1) -> Tensor") ==
-        "-its parameter 'k' is taken by name only now\n");
-}
+  TEST_CASE("parameters that are gone, renamed, moved, retyped or required break callers") {
+    CHECK(schema_changes("(Tensor a, int k=1) -> Tensor", "(Tensor a) -> Tensor") ==
+          "-it has no parameter 'k' now\n");
+    CHECK(schema_changes("(Tensor a) -> Tensor", "(Tensor b) -> Tensor") ==
+          "-its parameter 'a' is called 'b' now\n");
+    CHECK(schema_changes("(Tensor a, int k=1) -> Tensor", "(Tensor a, int j) -> Tensor") ==
+          "-its parameter 'k' is called 'j' now\n-its parameter 'j' has no default\n");
+    CHECK(schema_changes("(Tensor a, Tensor b) -> Tensor", "(Tensor b, Tensor a) -> Tensor") ==
+          "-its parameter 'a' has moved from place 1 to 2\n"
+          "-its parameter 'b' has moved from place 2 to 1\n");
+    CHECK(schema_changes("(float x) -> Tensor", "(int x) -> Tensor") ==
+          "-its parameter 'x' takes int instead of float\n");
+    CHECK(schema_changes("(Tensor? x) -> Tensor", "(Tensor x) -> Tensor") ==
+          "-its parameter 'x' takes Tensor instead of Tensor?\n");
+    CHECK(schema_changes("(Tensor a) -> Tensor", "(Tensor a, int k) -> Tensor") ==
+          "-it requires a parameter 'k', which was not there\n");
+    CHECK(schema_changes("(Tensor a, int k=1) -> Tensor", "(Tensor a, *, int k=1) -> Tensor") ==
+          "-its parameter 'k' is taken by name only now\n");
+  }
 
-TEST_CASE("defaults that change or go break callers that left them out") {
-  CHECK(schema_changes("(int k=1) -> Tensor", "(int k=2) -> Tensor") ==
-        "-the default of its parameter 'k' is 2 instead of 1\n");
-  CHECK(schema_changes("(int k=1) -> Tensor", "(int k) -> Tensor") ==
-        "-its parameter 'k' has no default now; it was 1\n");
-  CHECK(schema_changes("(int k) -> Tensor", "(int k=2) -> Tensor") == "");
-}
+  TEST_CASE("defaults that change or go break callers that left them out") {
+    CHECK(schema_changes("(int k=1) -> Tensor", "(int k=2) -> Tensor") ==
+          "-the default of its parameter 'k' is 2 instead of 1\n");
+    CHECK(schema_changes("(int k=1) -> Tensor", "(int k) -> Tensor") ==
+          "-its parameter 'k' has no default now; it was 1\n");
+    CHECK(schema_changes("(int k) -> Tensor", "(int k=2) -> Tensor") == "");
+  }
 
-TEST_CASE("what takes more than before, or has a default, breaks nothing") {
-  CHECK(schema_changes("(int x, Tensor t) -> Tensor", "(float x, Tensor? t) -> Tensor") == "");
-  CHECK(schema_changes("(int x, *, bool b) -> Tensor", "(Scalar x, any b) -> Tensor") == "");
-  CHECK(schema_changes("(Tensor a) -> Tensor", "(Tensor a, int k=1) -> Tensor") ==
-        "+it has a parameter 'k' with the default 1\n");
-}
+  TEST_CASE("what takes more than before, or has a default, breaks nothing") {
+    CHECK(schema_changes("(int x, Tensor t) -> Tensor", "(float x, Tensor? t) -> Tensor") == "");
+    CHECK(schema_changes("(int x, *, bool b) -> Tensor", "(Scalar x, any b) -> Tensor") == "");
+    CHECK(schema_changes("(Tensor a) -> Tensor", "(Tensor a, int k=1) -> Tensor") ==
+          "+it has a parameter 'k' with the default 1\n");
+  }
 
-TEST_CASE("results that are other ones break callers") {
-  CHECK(schema_changes("(Tensor a) -> Tensor", "(Tensor a) -> (Tensor, Tensor)") ==
-        "-it returns 2 results instead of 1\n");
-  CHECK(schema_changes("(Tensor a) -> int", "(Tensor a) -> float") ==
-        "-its result 1 is float instead of int\n");
-  CHECK(
-      schema_changes("(Tensor a) -> (Tensor x, Tensor y)", "(Tensor a) -> (Tensor x, Tensor z)") ==
-      "-its result 2 is called 'z'; it was called 'y'\n");
-  CHECK(schema_changes("(Tensor a) -> Tensor", "(Tensor(a) a) -> Tensor(a)") ==
-        "-its result 1 shares memory with its argument 'a' now\n");
-  CHECK(schema_changes("(Tensor(a) a) -> Tensor(a)", "(Tensor a) -> Tensor") ==
-        "-its result 1 does not share memory with its argument 'a' now\n");
-  CHECK(schema_changes("(Tensor(a) a, Tensor b) -> Tensor(a)",
-                       "(Tensor a, Tensor(a) b) -> Tensor(a)") ==
-        "-its result 1 does not share memory with its argument 'a' now\n"
-        "-its result 1 shares memory with its argument 'b' now\n");
-  CHECK(schema_changes("(Tensor a) -> ()", "(Tensor(a!) a) -> ()") ==
-        "-it changes its argument 'a' in place now\n");
-}
+  TEST_CASE("results that are other ones break callers") {
+    CHECK(schema_changes("(Tensor a) -> Tensor", "(Tensor a) -> (Tensor, Tensor)") ==
+          "-it returns 2 results instead of 1\n");
+    CHECK(schema_changes("(Tensor a) -> int", "(Tensor a) -> float") ==
+          "-its result 1 is float instead of int\n");
+    CHECK(schema_changes("(Tensor a) -> (Tensor x, Tensor y)",
+                         "(Tensor a) -> (Tensor x, Tensor z)") ==
+          "-its result 2 is called 'z'; it was called 'y'\n");
+    CHECK(schema_changes("(Tensor a) -> Tensor", "(Tensor(a) a) -> Tensor(a)") ==
+          "-its result 1 shares memory with its argument 'a' now\n");
+    CHECK(schema_changes("(Tensor(a) a) -> Tensor(a)", "(Tensor a) -> Tensor") ==
+          "-its result 1 does not share memory with its argument 'a' now\n");
+    CHECK(schema_changes("(Tensor(a) a, Tensor b) -> Tensor(a)",
+                         "(Tensor a, Tensor(a) b) -> Tensor(a)") ==
+          "-its result 1 does not share memory with its argument 'a' now\n"
+          "-its result 1 shares memory with its argument 'b' now\n");
+    CHECK(schema_changes("(Tensor a) -> ()", "(Tensor(a!) a) -> ()") ==
+          "-it changes its argument 'a' in place now\n");
+  }
 
-TEST_CASE("gradients, tangents and overriding that are lost break callers") {
-  OpFacts op = op_of("m.f(Tensor a) -> Tensor");
-  op.differentiable = "formula";
-  op.jvp = "rule";
-  CHECK(after(op, [](OpFacts& now) { now.differentiable = "none"; }) ==
-        "-it has no gradient now\n");
-  CHECK(after(op, [](OpFacts& now) {
-          now.differentiable = "none";
-          now.flags |= TENON_OP_ZERO_GRADIENT;
-        }) == "-its gradient is zero now\n");
-  CHECK(after(op, [](OpFacts& now) { now.differentiable = "composite"; }) == "");
-  CHECK(after(op, [](OpFacts& now) { now.jvp = "none"; }) == "-it has no jvp now\n");
-  CHECK(after(op,
-              [](OpFacts& now) {
-                now.flags |= TENON_OP_ONCE_DIFFERENTIABLE | TENON_OP_JVP_ONCE |
-                             TENON_OP_NOT_OVERRIDABLE | TENON_OP_MAY_COPY;
-              }) ==
-        "-differentiating its backward is an error now\n"
-        "-differentiating its jvp is an error now\n"
-        "-it cannot be overridden now\n"
-        "-its result may be a copy now\n");
-  OpFacts zero = op_of("m.f(Tensor a) -> Tensor");
-  zero.flags = TENON_OP_ZERO_GRADIENT;
-  CHECK(after(zero, [](OpFacts& now) { now.flags = 0; }) ==
-        "-a call that is recorded is an error now; its gradient was zero\n");
-  CHECK(op_changes(zero, op) == "+it has a gradient\n+it has a jvp\n");
-}
+  TEST_CASE("gradients, tangents and overriding that are lost break callers") {
+    OpFacts op = op_of("m.f(Tensor a) -> Tensor");
+    op.differentiable = "formula";
+    op.jvp = "rule";
+    CHECK(after(op, [](OpFacts& now) { now.differentiable = "none"; }) ==
+          "-it has no gradient now\n");
+    CHECK(after(op, [](OpFacts& now) {
+            now.differentiable = "none";
+            now.flags |= TENON_OP_ZERO_GRADIENT;
+          }) == "-its gradient is zero now\n");
+    CHECK(after(op, [](OpFacts& now) { now.differentiable = "composite"; }) == "");
+    CHECK(after(op, [](OpFacts& now) { now.jvp = "none"; }) == "-it has no jvp now\n");
+    CHECK(after(op,
+                [](OpFacts& now) {
+                  now.flags |= TENON_OP_ONCE_DIFFERENTIABLE | TENON_OP_JVP_ONCE |
+                               TENON_OP_NOT_OVERRIDABLE | TENON_OP_MAY_COPY;
+                }) ==
+          "-differentiating its backward is an error now\n"
+          "-differentiating its jvp is an error now\n"
+          "-it cannot be overridden now\n"
+          "-its result may be a copy now\n");
+    OpFacts zero = op_of("m.f(Tensor a) -> Tensor");
+    zero.flags = TENON_OP_ZERO_GRADIENT;
+    CHECK(after(zero, [](OpFacts& now) { now.flags = 0; }) ==
+          "-a call that is recorded is an error now; its gradient was zero\n");
+    CHECK(op_changes(zero, op) == "+it has a gradient\n+it has a jvp\n");
+  }
 
   TEST_CASE("modules, types and overrides are compared, too") {
     CHECK(item_changes("modules",
-                       R"({"name": "Linear", "schema": "Linear(int width)", "mode": true,
-                           "forward": "forward(Tensor input) -> Tensor"})",
-                       R"({"name": "Linear", "schema": "Linear(int width)", "mode": false,
-                           "forward": "forward(Tensor input, Tensor mask) -> Tensor"
-  })") ==
+                       R"json({"name": "Linear", "schema": "Linear(int width)", "mode": true,
+                               "forward": "forward(Tensor input) -> Tensor"})json",
+                       R"json({"name": "Linear", "schema": "Linear(int width)", "mode": false,
+                               "forward": "forward(Tensor input, Tensor mask) -> Tensor"})json") ==
           "-it requires a parameter 'mask', which was not there\n"
           "-it cannot be entered as a mode now\n");
-  CHECK(item_changes("types",
-                     R"({"name": "Scaled", "parent": "Tensor", "payload": [8, 8, 1],
-                           "handler": true, "fallback": "inherit", "metadata": 0, "flags": 0})",
-                     (R"({"name": "Scaled", "payload": [16, 8, 2], "handler": false,
-                            "fallback": "decline", "metadata": 1, "flags": )" +
-                      std::to_string(TENON_TYPE_NEVER_OPERAND) + "}")
-                         .c_str()) ==
-        "-it derives from no type instead of Tensor\n"
-        "-its payload is laid out otherwise: what reads it has to be built again\n"
-        "-it has no handler now\n"
-        "-ops that it does not handle are treated otherwise\n"
-        "-payloads of results are made in another way\n"
-        "-no op accepts an operand of it now\n");
-  CHECK(item_changes("overrides", R"({"key": "add[Scaled]", "accepts": ""})",
-                     R"({"key": "add[Scaled]", "accepts": "f32"})") ==
-        "-it accepts other operands\n");
+    const std::string flags = std::to_string(TENON_TYPE_NEVER_OPERAND);
+    const std::string changed = R"json({"name": "Scaled", "payload": [16, 8, 2], "handler": false,
+        "fallback": "decline", "metadata": 1, "flags": )json" +
+                                flags + "}";
+    CHECK(item_changes("types",
+                       R"json({"name": "Scaled", "parent": "Tensor", "payload": [8, 8, 1],
+                               "handler": true, "fallback": "inherit", "metadata": 0,
+                               "flags": 0})json",
+                       changed.c_str()) ==
+          "-it derives from no type instead of Tensor\n"
+          "-its payload is laid out otherwise: what reads it has to be built again\n"
+          "-it has no handler now\n"
+          "-ops that it does not handle are treated otherwise\n"
+          "-payloads of results are made in another way\n"
+          "-no op accepts an operand of it now\n");
+    CHECK(item_changes("overrides", R"json({"key": "add[Scaled]", "accepts": ""})json",
+                       R"json({"key": "add[Scaled]", "accepts": "f32"})json") ==
+          "-it accepts other operands\n");
   }
 
   TEST_CASE("what breaks comes first, and names its item") {
@@ -353,4 +355,4 @@ TEST_CASE("gradients, tangents and overriding that are lost break callers") {
     CHECK(unbroken > 100);
     CHECK(calls > 100);
   }
-  }
+}

@@ -51,7 +51,12 @@ TEST_SUITE("listing") {
 
   TEST_CASE("an op of several providers is listed once for each, with their standing") {
     use_fixtures();
-    CHECK(texts(listing::ops("ranked"), "provider") == Texts{"ranked_flat", "ranked_small"});
+    Texts plugins;
+    const Json ops = listing::ops("ranked");
+    for (int64_t i = 0; i < ops.size(); ++i) {
+      if (ops[i]["name"].text() == "ranked.who") plugins.push_back(ops[i]["provider"].text());
+    }
+    CHECK(plugins == Texts{"ranked_flat", "ranked_small"});
     const Json op = listing::op("ranked.who");
     CHECK(op["standing"].text() == "contested");
     CHECK(op["providers"].size() == 2);

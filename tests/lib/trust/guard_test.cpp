@@ -44,7 +44,7 @@ struct World {
   std::string lock() const {
     const std::string file = folder / "tenon.lock";
     CHECK(in_process([&] {
-            const MadeLock made = make_lock(tenon::the document "loadable");
+            const MadeLock made = make_lock(tenon::document(tenon::Document::loadable));
             tenon::write_file(file, lock_document(made.lock).dump(2));
             return std::string();
           }) == "");

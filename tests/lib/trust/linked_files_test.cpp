@@ -12,7 +12,7 @@ using namespace trust_test;
 
 namespace {
 
-// Of a plugin whose run path is $ORIGIN, and of its bytes as they are now.
+// Linked files of a plugin whose run path is $ORIGIN, by its bytes as they are now.
 std::vector<LinkedFile> linked(const std::string& path) {
   const std::string bytes = read_file(path);
   return linked_files({path, bytes, {"$ORIGIN"}});

@@ -1,4 +1,4 @@
-// What tests of tenon::trust share: fixtures, throwaway folders, and processes that begin with a new runtime.
+// Shared by the tests of tenon::trust: fixtures, throwaway folders, and processes that begin with a new runtime.
 #pragma once
 
 #include <cstdlib>

@@ -78,11 +78,11 @@ enum {
   TENON_GUARD_LOAD = 2 /* its file is mapped next */
 };
 
-/* What a guard wants to see of a plugin: bits of `wants`. */
+/* Views of a plugin that a guard asks for: bits of `wants`. */
 enum {
   TENON_GUARD_WANTS_BYTES =
       1, /* in a load: a sealed private copy, which is mapped in place of the file */
-  TENON_GUARD_WANTS_FACTS = 2 /* what it declares */
+  TENON_GUARD_WANTS_FACTS = 2 /* its declarations */
 };
 
 /* A plugin's file as a guard is shown it. All of it is borrowed for the call. */
@@ -91,7 +91,7 @@ typedef struct tenon_guarded_file {
   tenon_string plugin;    /* id; "cube@1.2.0" of a version that is used beside another */
   tenon_string path;      /* absolute */
   tenon_string asked_by;  /* who needs it: "op 'mm'"; empty: not known */
-  tenon_file_stamp stamp; /* of the file that was read */
+  tenon_file_stamp stamp; /* stamp of the file that was read */
   uint32_t occasion;      /* a TENON_GUARD_ occasion */
   uint32_t padding;
   /* In `judge` of a load where the guard wants bytes: read-only memory that nothing can change. Else
@@ -114,10 +114,10 @@ typedef struct tenon_guarded_file {
 typedef struct tenon_guarded_library {
   size_t size;
   tenon_string name;
-  tenon_string path; /* where it is pinned; empty: it is not */
+  tenon_string path; /* pinned place; empty: it is not pinned */
   tenon_string
       mapped;        /* the file that the process has mapped under this name already; empty: none */
-  const void* bytes; /* of the private copy, or of the mapped file; null: it is not pinned */
+  const void* bytes; /* bytes of the private copy or of the mapped file; null: not pinned */
   uint64_t byte_count;
 } tenon_guarded_library;
 

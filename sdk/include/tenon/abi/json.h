@@ -19,7 +19,7 @@ typedef struct tenon_json_reading {
   const char* source;   /* file name, for messages and places; may be null */
   tenon_status failure; /* kind of the error for a text that is refused */
   uint32_t reserved;    /* 0 */
-  int64_t max_bytes;    /* of the text */
+  int64_t max_bytes;    /* most bytes of the text */
   /* Memory that the caller takes for each value. A text is refused when its document could take
    * more than the text's size and 16 MiB with it. */
   int64_t value_bytes;
@@ -32,10 +32,10 @@ typedef struct tenon_json_place {
   uint32_t offset; /* bytes from the start of the text */
 } tenon_json_place;
 
-/* Where a node was in its text. Frozen. */
+/* Place of a node in its text. Frozen. */
 typedef struct tenon_json_position {
   tenon_json_place value;
-  tenon_json_place key; /* of a member of an object */
+  tenon_json_place key; /* for members of an object */
 } tenon_json_position;
 
 /* Kinds of steps. Frozen. */
@@ -48,9 +48,9 @@ enum {
 
 /* One step of json_build. Frozen. Borrowed for the call. */
 typedef struct tenon_json_step {
-  tenon_string key; /* of what begins here, when it is a member of an object */
+  tenon_string key; /* key of the member that begins here */
   tenon_value
-      value; /* of TENON_JSON_VALUE: a number, a string, none, or a document, which is copied */
+      value; /* for TENON_JSON_VALUE: a number, a string, none, or a document, which is copied */
   /* The node whose place what begins here has; may be null. A copied document keeps its places when
    * it has an origin, and loses them without. */
   const tenon_json* origin;

@@ -17,7 +17,7 @@ struct LinkedFile {
 
 // A shared library as the system's loader is to list it.
 struct LinkingFile {
-  std::string path;          // where the file has its place; it is not read
+  std::string path;          // place of the file; it is not read
   const std::string& bytes;  // a copy of it
   std::vector<std::string>
       run_path;  // its folders, with $ORIGIN as it is written: the document "loadable"

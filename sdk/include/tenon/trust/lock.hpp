@@ -1,7 +1,7 @@
 // A lock file: the plugins that were approved, each by its bytes and those of the libraries that it
 // links, and the plugin that provides each op, module and type.
 //
-//   const MadeLock made = make_lock(the document "loadable");
+//   const MadeLock made = make_lock(document(Document::loadable));
 //   write_file("tenon.lock", lock_document(made.lock).dump(2));
 #pragma once
 
@@ -51,14 +51,14 @@ Json lock_document(const PluginLock& lock);
 PluginLock read_lock(const std::string& file);
 // Parses the text of a lock file; `file` is for messages.
 PluginLock parse_lock(std::string_view text, const std::string& file);
-// Of such a document.
+// The lock in such a document.
 PluginLock lock_of(const Json& document, const std::string& file);
 
 struct MadeLock {
   PluginLock lock;
   std::vector<Refusal> left_out;  // plugins that cannot be locked: a library is missing
 };
-// Of the document "loadable". Reads the files and those of their libraries. With `locked` of its plugins alone;
+// Makes a lock from the document "loadable". Reads the files and those of their libraries. With `locked` of its plugins alone;
 // libraries are looked for only where a plugin has the locked bytes.
 MadeLock make_lock(const Json& loadable, const PluginLock* locked = nullptr);
 

@@ -60,7 +60,7 @@ class Quarantine {
 
   const std::string folder_;
   const std::string program_;
-  std::unique_ptr<Folder> state_;  // what was read of the folder, by this process
+  std::unique_ptr<Folder> state_;  // records of the folder that this process has read
 };
 
 }  // namespace trust

@@ -25,7 +25,7 @@ struct Refusal {
   std::string text() const;
 };
 
-// Of a call that cannot return a refusal.
+// Thrown by calls that cannot return a refusal.
 class RefusalError : public PluginError {
  public:
   explicit RefusalError(Refusal why) : PluginError(why.text()), refusal(std::move(why)) {}

@@ -26,7 +26,7 @@ enum {
   TENON_DOCUMENT_FACTS = 2,         /* these with all that they declare */
   TENON_DOCUMENT_REGISTRATIONS = 3, /* tensor types and overrides in the tables */
   TENON_DOCUMENT_LIVE = 4,          /* recorded calls that are alive, where they are tracked */
-  TENON_DOCUMENT_LOADABLE = 5           /* plugins that can be used, and the names that each may provide */
+  TENON_DOCUMENT_LOADABLE = 5 /* plugins that can be used, and the names that each may provide */
 };
 
 /* Kinds of items that several plugins may provide. */
