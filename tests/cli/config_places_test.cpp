@@ -3,6 +3,7 @@
 
 #include <tenon/config/config.hpp>
 #include <tenon/runtime.hpp>
+#include <tenon/trust/guard.hpp>
 
 #include "program.hpp"
 
@@ -42,6 +43,7 @@ std::string config_of(const std::string& line) {
 }
 
 std::string applied_error(const std::string& path) {
+  tenon::trust::install();  // as the program does
   try {
     tenon::config::apply(tenon::config::read(path));
   } catch (const tenon::Error& error) {

@@ -2,7 +2,7 @@
 // (`keys`), lock files (`frozen`), and quarantine for plugins that end the process that loads them.
 //
 //   trust::install();
-//   apply_config(read_config("app.json"));
+//   config::apply(config::read("app.json"));
 //
 // The command line and tenon::training install it. Without it the host refuses configs that pin or restrict
 // plugins, and keeps no plugin in quarantine.
