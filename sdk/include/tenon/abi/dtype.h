@@ -35,13 +35,26 @@
 #define TENON_DTYPES(X) TENON_COMPUTED_DTYPES(X) TENON_STORED_DTYPES(X) TENON_COMPLEX_DTYPES(X)
 
 /* X(name, text): other texts that name a dtype, those of PyTorch and NumPy. */
-#define TENON_DTYPE_LONG_NAMES(X)                                                            \
-  X(U8, "uint8")                                                                             \
-  X(I8, "int8")                                                                              \
-  X(I16, "int16")                                                                            \
-  X(I32, "int32") X(I64, "int64") X(F32, "float32") X(F32, "float") X(F64, "float64")        \
-      X(F64, "double") X(F16, "float16") X(F16, "half") X(BF16, "bfloat16") X(U16, "uint16") \
-          X(U32, "uint32") X(U64, "uint64") X(C64, "complex64") X(C128, "complex128")
+/* clang-format off */
+#define TENON_DTYPE_LONG_NAMES(X) \
+  X(U8, "uint8") \
+  X(I8, "int8") \
+  X(I16, "int16") \
+  X(I32, "int32") \
+  X(I64, "int64") \
+  X(F32, "float32") \
+  X(F32, "float") \
+  X(F64, "float64") \
+  X(F64, "double") \
+  X(F16, "float16") \
+  X(F16, "half") \
+  X(BF16, "bfloat16") \
+  X(U16, "uint16") \
+  X(U32, "uint32") \
+  X(U64, "uint64") \
+  X(C64, "complex64") \
+  X(C128, "complex128")
+/* clang-format on */
 
 #define TENON_DTYPE_CONSTANT(name, code, ...) TENON_##name = code,
 /* TENON_DTYPE_NONE: a dtype was not given. TENON_DTYPE_COUNT: one more than the last code;
