@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/autograd/hook_handle.hpp"
-#include "core/tensor/file.hpp"
+#include "core/tensor/named_tensor.hpp"
 #include "tenon/abi/module_hooks.h"
 
 namespace tenon::core {

@@ -1,5 +1,6 @@
 // The host's slots on JSON documents.
 #include <cstring>
+#include <limits>
 
 #include "core/base/json.hpp"
 #include "core/dispatch/value.hpp"
@@ -54,6 +55,45 @@ tenon_status json_create(const tenon_string* keys, const tenon_value* values, in
   });
 }
 
+tenon_string json_source(const tenon_json* document) {
+  const std::string_view source = document->source();
+  return {source.data(), static_cast<int64_t>(source.size())};
+}
+
+// Events of a text as the boundary has them.
+class BoundaryEvents final : public JsonEvents {
+ public:
+  explicit BoundaryEvents(const tenon_json_events& events) : events_(events) {}
+  void begin(bool object, JsonPlace) override { call(events_.begin, object ? 1 : 0); }
+  void end() override { call(events_.end); }
+  void key(std::string_view text, JsonPlace) override {
+    call(events_.key, text.data(), static_cast<int64_t>(text.size()));
+  }
+  void scalar(const tenon_value& value, JsonPlace) override { call(events_.value, &value); }
+
+ private:
+  template <class Event, class... Arguments>
+  void call(Event event, Arguments... arguments) {
+    tenon_error* error = nullptr;
+    const tenon_status status = event(events_.self, arguments..., &error);
+    if (status != TENON_OK) throw_status(status, error);
+  }
+
+  const tenon_json_events& events_;
+};
+
+tenon_status json_scan(const char* json, int64_t length, int64_t max_depth,
+                       const tenon_json_events* given, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(given, "the events");
+    JsonOptions options;
+    options.max_bytes = std::numeric_limits<uint32_t>::max();
+    options.max_depth = static_cast<size_t>(max_depth);
+    BoundaryEvents events(*given);
+    scan_json({json, static_cast<size_t>(length)}, options, events);
+  });
+}
+
 }  // namespace
 
 void add_json_slots(tenon_host& host) {
@@ -69,6 +109,8 @@ void add_json_slots(tenon_host& host) {
   host.json_key = json_key;
   host.json_place = json_place;
   host.json_create = json_create;
+  host.json_scan = json_scan;
+  host.json_source = json_source;
 }
 
 }  // namespace tenon::core

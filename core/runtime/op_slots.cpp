@@ -116,6 +116,12 @@ int32_t op_returns_tuple(const tenon_op* op) {
   return implementation != nullptr && implementation->schema.returns_tuple ? 1 : 0;
 }
 
+tenon_status op_schema(const tenon_op* op, tenon_value* text, tenon_error** error) {
+  return guarded(error, [&] {
+    const OuterCall running;
+    *text = make_string(require_implementation(op).schema.text);
+  });
+}
 tenon_status op_parameter(const tenon_op* op, const char* name, int64_t length, int64_t* index,
                           tenon_error** error) {
   return guarded(error, [&] {
@@ -197,6 +203,7 @@ void add_op_slots(tenon_host& host) {
   host.op_call_filled = call_op_filled;
   host.op_returns_tuple = op_returns_tuple;
   host.op_parameter = op_parameter;
+  host.op_schema = op_schema;
   // Calls of any thread come through here.
   if (!process_is_traced()) return;
   host.op_call = [](const tenon_op* op, const tenon_value* arguments, int64_t count,

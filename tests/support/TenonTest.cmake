@@ -9,14 +9,14 @@ target_compile_options(tenon_test_main PUBLIC -O0)
 
 # tenon_add_tests(core SOURCES tensor/shape_test.cpp... [LINK tenon_core] [PRECOMPILE <header>...])
 #
-# One program for an area, tenon_core_tests, and one ctest entry for each x_test.cpp:
-# core/tensor/shape. Other sources are helpers.
+# One program for an area, tenon_core_tests (for lib/config tenon_lib_config_tests), and one ctest entry
+# for each x_test.cpp: core/tensor/shape. Other sources are helpers.
 function(tenon_add_tests area)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK;PRECOMPILE")
   if(NOT arg_SOURCES)
     return()
   endif()
-  set(program tenon_${area}_tests)
+  string(REPLACE / _ program tenon_${area}_tests)
   add_executable(${program} ${arg_SOURCES})
   target_link_libraries(${program} PRIVATE tenon_test_main ${arg_LINK})
   target_precompile_headers(${program} PRIVATE <doctest/doctest.h> <string> <vector> ${arg_PRECOMPILE})

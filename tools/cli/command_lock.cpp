@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include <tenon/runtime.hpp>
+#include <tenon/state/atomic_file.hpp>
 #include <tenon/training/config.hpp>
 #include <tenon/training/files.hpp>
 
@@ -55,7 +56,7 @@ int lock_config(const LockOptions& options) {
     throw tenon::IOError(fault);
   apply_unlocked(config);
   const Json lock = tenon::describe("lock");
-  tenon::write_file(file, lock.dump(2) + "\n");
+  tenon::state::write_file(file, lock.dump(2) + "\n");
   int64_t libraries = 0;
   for (int64_t i = 0; i < lock["plugins"].size(); ++i)
     libraries += lock["plugins"][i]["libraries"].size();

@@ -143,7 +143,7 @@ struct Graph : ModuleOf<Graph> {
       refuse(description, R"(Graph: a node has one of "op", "module" and "same")");
     if (op) {
       node.op.emplace(description["op"].text());
-      node.results = result_names(tenon::describe("op", node.op->name())["schema"].text());
+      node.results = result_names(node.op->schema());
     } else {
       node.child = module ? add_child(name, description["module"])
                           : child_of(description["same"], description["same"].text());

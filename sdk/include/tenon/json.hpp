@@ -51,6 +51,7 @@ class Json {
   bool is_null() const { return node_ == nullptr || value().tag == TENON_VALUE_NONE; }
   bool is_container() const { return node_ != nullptr && value().tag == TENON_VALUE_JSON; }
   bool is_text() const { return node_ != nullptr && value().tag == TENON_VALUE_STRING; }
+  bool is_bool() const { return node_ != nullptr && value().tag == TENON_VALUE_BOOL; }
   bool is_number() const {
     return node_ != nullptr && (value().tag == TENON_VALUE_INT || value().tag == TENON_VALUE_FLOAT);
   }
@@ -89,6 +90,12 @@ class Json {
     Value text;
     detail::check(host().json_place, static_cast<const tenon_json*>(node_), text.slot());
     return text.text();
+  }
+  // The file that the document was read from; empty for others.
+  std::string source() const {
+    if (node_ == nullptr) return {};
+    const tenon_string source = host().json_source(node_);
+    return std::string(source.data, static_cast<size_t>(source.length));
   }
   std::string dump(int32_t indent = 0) const {
     Value text;

@@ -148,6 +148,12 @@ class Op {
   explicit Op(std::string_view name) { find(name); }
   explicit Op(const tenon_op* handle) : op_(handle), result_count_(detail::result_count(handle)) {}
   std::string name() const { return host().op_name(handle()); }
+  // "nn.functional.relu(Tensor input) -> Tensor"; loads the plugin that provides the op.
+  std::string schema() const {
+    Value text;
+    detail::check(host().op_schema, handle(), text.slot());
+    return text.text();
+  }
   const tenon_op* handle() const {
     const tenon_op* op = __atomic_load_n(&op_, __ATOMIC_ACQUIRE);
     return __builtin_expect(op == nullptr, 0) ? find_later() : op;

@@ -9,6 +9,7 @@
 #include <tenon/ops.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/shapes_only.hpp>
+#include <tenon/state/module_file.hpp>
 #include <tenon/trace.hpp>
 #include <tenon/training/model_summary.hpp>
 #include <tenon/training/op_choice.hpp>
@@ -139,7 +140,8 @@ std::string call_fault(const std::string& what, const LayerSummary* layer) {
     const std::string found =
         end == node_line ? between(line, "' (", ")") : between(line + "\n", " at ", "\n");
     if (!found.empty()) place = found;
-    if (end == node_line) owner = lib::format_text("node {}: ", between(line + " ", "at node ", " "));
+    if (end == node_line)
+      owner = lib::format_text("node {}: ", between(line + " ", "at node ", " "));
   }
   if (layer != nullptr && !layer->name.empty())
     owner = lib::format_text("layer '{}' ({}): {}", layer->name, layer->type, owner);
@@ -210,7 +212,7 @@ ModelSummary summarize_model(const Json& config, const DataOutline& data, bool w
     Module model;
     {
       const ShapesOnly shapes;
-      model = create_module(config["model"]);
+      model = state::create_module(config["model"]);
     }
     const std::vector<Tensor> inputs = model_inputs(config, data);
     if (inputs.empty())

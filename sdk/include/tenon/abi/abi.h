@@ -10,6 +10,7 @@
 #include "facts.h"
 #include "half.h"
 #include "host.h"
+#include "json.h"
 #include "module.h"
 #include "module_hooks.h"
 #include "op.h"

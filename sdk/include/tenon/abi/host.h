@@ -25,6 +25,8 @@
 #include "attributes.h"
 #include "autograd.h"
 #include "error.h"
+#include "json.h"
+#include "module.h"
 #include "module_hooks.h"
 #include "op.h"
 #include "saved_hooks.h"
@@ -352,10 +354,12 @@ typedef struct tenon_host {
                                           const tenon_value* keyword_values, int64_t keyword_count,
                                           tenon_module** module, tenon_error** error);
   /* Makes a module from {"type": "Linear", attribute: value, ...}, or the name of a type; an
-   * attribute that is a module is such a document itself. ConfigError names all faults with their
-   * places. New reference. Any thread. */
-  tenon_status(TENON_CALL* module_create_json)(const tenon_json* document, tenon_module** module,
-                                               tenon_error** error);
+   * attribute that is a module is such a document itself. `settings` are keys that documents have
+   * beside attributes; null: those of the creation that runs on this thread, if any. ConfigError
+   * names all faults with their places. New reference. Any thread. */
+  tenon_status(TENON_CALL* module_create_json)(const tenon_json* document,
+                                               const tenon_module_settings* settings,
+                                               tenon_module** module, tenon_error** error);
   /* Adds a reference. Any thread. */
   void(TENON_CALL* module_retain)(tenon_module* module);
   /* Drops a reference; the last one destroys the module. May be null. Any thread. */
@@ -401,7 +405,8 @@ typedef struct tenon_host {
   void(TENON_CALL* module_train)(tenon_module* module, int32_t training);
   /* Lists members in registration order. `what`: 0 parameters, 1 buffers, 2 children, 3 modules,
    * the module itself first under the name ""; with TENON_WALK_DUPLICATES added, a member that is
-   * registered several times comes under each of its names instead of the first. `recurse` 1 goes
+   * registered several times comes under each of its names instead of the first, and with
+   * TENON_WALK_ABSENT added to children, names without a value come too, as null. `recurse` 1 goes
    * below children. `names` receives a string list and may be null, `items` a tensor or module
    * list. Owned. TENON_WALK_HOOKS lists nothing: *count is 1 where a call runs hooks. Any thread. */
   tenon_status(TENON_CALL* module_walk)(tenon_module* module, int32_t what, int32_t recurse,
@@ -410,35 +415,6 @@ typedef struct tenon_host {
   /* Converts floating-point parameters, buffers and their gradients in place: all or none.
    * Any thread. */
   tenon_status(TENON_CALL* module_to)(tenon_module* module, tenon_dtype dtype, tenon_error** error);
-  /* The printed form, children indented, as a string. Owned. Any thread. */
-  tenon_status(TENON_CALL* module_text)(tenon_module* module, tenon_value* text,
-                                        tenon_error** error);
-  /* Saves parameters and persistent buffers as a safetensors file. Replaces the whole file, or
-   * leaves the old one. Any thread. */
-  tenon_status(TENON_CALL* module_save)(tenon_module* module, const char* path,
-                                        tenon_error** error);
-  /* Loads such a file. `flags`: TENON_LOAD_ bits. Without TENON_LOAD_STRICT missing and unexpected
-   * names are accepted, which the two string lists receive; either may be null. A size that differs
-   * is always an error. All or none. Owned. Any thread. */
-  tenon_status(TENON_CALL* module_load)(tenon_module* module, const char* path, uint32_t flags,
-                                        tenon_value* missing, tenon_value* unexpected,
-                                        tenon_error** error);
-
-  /* ---- tensor files ---- */
-
-  /* Saves named tensors as a safetensors file. Replaces the whole file, or leaves the old one.
-   * Any thread. */
-  tenon_status(TENON_CALL* tensors_save)(const char* path, const tenon_string* names,
-                                         tenon_tensor* const* tensors, int64_t count,
-                                         tenon_error** error);
-  /* `names` receives a string list, `tensors` a tensor list of the same length. Owned.
-   * Any thread. */
-  tenon_status(TENON_CALL* tensors_load)(const char* path, tenon_value* names, tenon_value* tensors,
-                                         tenon_error** error);
-  /* Writes a whole file, or leaves the old one. Any thread. */
-  tenon_status(TENON_CALL* file_write)(const char* path, const char* data, int64_t length,
-                                       tenon_error** error);
-
   /* ---- tensor types ---- */
 
   /* The id of a type, 0 for Tensor; loads the plugin that declares it. Valid for the life of the
@@ -780,9 +756,14 @@ typedef struct tenon_host {
    * Owned. Any thread. */
   tenon_status(TENON_CALL* module_state)(tenon_module* module, tenon_value* names,
                                          tenon_value* tensors, tenon_error** error);
-  /* module_load of `count` tensors in memory. Any thread. */
+  /* Copies `count` named tensors into those of the module. `metadata` is the object that
+   * tensors_store has made of them; may be null. `source` is the file that they come from, for
+   * messages; may be null. `flags`: TENON_LOAD_ bits. Without TENON_LOAD_STRICT missing and
+   * unexpected names are accepted, which the two string lists receive; either may be null. A size
+   * or type that differs is always an error. All or none. Owned. Any thread. */
   tenon_status(TENON_CALL* module_load_state)(tenon_module* module, const tenon_string* names,
                                               tenon_tensor* const* tensors, int64_t count,
+                                              const tenon_json* metadata, const char* source,
                                               uint32_t flags, tenon_value* missing,
                                               tenon_value* unexpected, tenon_error** error);
 
@@ -803,21 +784,33 @@ typedef struct tenon_host {
   /* Continues the generator where generator_reserve(0, ...) has read it: the next draw is the one at
    * `offset` of the sequence of `seed`. For the process. Any thread. */
   void(TENON_CALL* generator_state_set)(uint64_t seed, uint64_t offset);
-  /* tensors_save and module_save that write metadata: an object of strings, kept in the file's
-   * "__metadata__". ValueError for a key that the host uses. Any thread. */
-  tenon_status(TENON_CALL* tensors_save_metadata)(const char* path, const tenon_string* names,
-                                                  tenon_tensor* const* tensors, int64_t count,
-                                                  const tenon_json* metadata, tenon_error** error);
-  tenon_status(TENON_CALL* module_save_metadata)(tenon_module* module, const char* path,
-                                                 const tenon_json* metadata, tenon_error** error);
-  /* The metadata of such a file, an object of strings. New reference. Any thread. */
-  tenon_status(TENON_CALL* tensors_metadata)(const char* path, tenon_json** metadata,
-                                             tenon_error** error);
-  /* tensors_load without a copy: the data is mapped, and a page is read when it is first used.
-   * Writing to a tensor changes it alone, never the file; the file must not be shortened as long as
-   * a tensor is used. Owned. Any thread. */
-  tenon_status(TENON_CALL* tensors_map)(const char* path, tenon_value* names, tenon_value* tensors,
-                                        tenon_error** error);
+  /* Named tensors of any type as plain ones: a tensor of another type becomes its data, where it
+   * has data, and each of its components as "NAME.component". *metadata receives an object of
+   * strings that says what they were. `flags`: TENON_STORE_ bits. `stored_names` receives a string
+   * list, `stored` a tensor list of the same length. Owned. TypeError where a type has no components
+   * or attributes that describe its tensors. Any thread. */
+  tenon_status(TENON_CALL* tensors_store)(const tenon_string* names, tenon_tensor* const* tensors,
+                                          int64_t count, uint32_t flags, tenon_value* stored_names,
+                                          tenon_value* stored, tenon_json** metadata,
+                                          tenon_error** error);
+  /* The reverse for what was stored with TENON_STORE_WHOLE; loads the plugins of its types. Other
+   * tensors and members of `metadata` are left as they are. `source` is the file that they come
+   * from, for messages. ValueError where the metadata does not fit tensors or types. Owned.
+   * Any thread. */
+  tenon_status(TENON_CALL* tensors_restore)(const char* source, const tenon_string* names,
+                                            tenon_tensor* const* tensors, int64_t count,
+                                            const tenon_json* metadata, tenon_value* restored_names,
+                                            tenon_value* restored, tenon_error** error);
+  /* Passes the values of a JSON text to `events` in its order, and keeps none: the document may be
+   * of any size. `max_depth` is how deep containers may be nested. ValueError for what is not JSON,
+   * with line and column; an event's error ends it. Any thread. */
+  tenon_status(TENON_CALL* json_scan)(const char* json, int64_t length, int64_t max_depth,
+                                      const tenon_json_events* events, tenon_error** error);
+  /* The file that the document was read from; empty for others. Borrowed; valid as long as the
+   * document. Any thread. */
+  tenon_string(TENON_CALL* json_source)(const tenon_json* document);
+  /* The text of an op's schema; loads the plugin that provides the op. Owned. Any thread. */
+  tenon_status(TENON_CALL* op_schema)(const tenon_op* op, tenon_value* text, tenon_error** error);
   /* From now on ops compute shapes and dtypes alone: results are zeros, operands are not changed,
    * nothing is recorded or drawn at random, and large new tensors take no memory until they are
    * written. What ops declare in `multiply_adds` is added to *multiply_adds. Null ends it. Returns

@@ -136,6 +136,10 @@ typedef struct tenon_type_descriptor {
                                     tenon_error** error);
 } tenon_type_descriptor;
 
+/* A bit of the flags of tensors_store: keep what tensors_restore makes the objects of. Without it only
+ * what a module_load_state needs, whose module has the objects. */
+#define TENON_STORE_WHOLE 1
+
 /* The payload's struct as one binary was compiled with it, so that another layout is an error
  * instead of a wrong read. Growable: begins with its size. Borrowed; valid during the call. */
 typedef struct tenon_payload_layout {
