@@ -8,6 +8,7 @@
 
 #include <sys/mman.h>
 
+#include <tenon/state/atomic_file.hpp>
 #include <tenon/trust/lock.hpp>
 #include <tenon/trust/sha256.hpp>
 
@@ -44,8 +45,8 @@ struct World {
   std::string lock() const {
     const std::string file = folder / "tenon.lock";
     CHECK(in_process([&] {
-            const MadeLock made = make_lock(tenon::the document "loadable");
-            tenon::write_file(file, lock_document(made.lock).dump(2));
+            const MadeLock made = make_lock(tenon::document(tenon::Document::loadable));
+            tenon::state::write_file(file, lock_document(made.lock).dump(2));
             return std::string();
           }) == "");
     return file;

@@ -54,7 +54,7 @@ class Shelf {
     loadable_ = Json::parse(in_child([&] {
       tenon::apply_policy(
           Json::parse(R"({"autoload": true, "search_paths": [")" + folder + "\"]}"));
-      const Json loadable = tenon::the document "loadable";
+      const Json loadable = tenon::document(tenon::Document::loadable);
       tenon::JsonArray plugins;  // the install folder has others
       for (int64_t i = 0; i < loadable["plugins"].size(); ++i) {
         if (loadable["plugins"][i]["path"].text().rfind(folder, 0) == 0)
