@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "attributes.h"
 #include "error.h"
 #include "value.h"
 
