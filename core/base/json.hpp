@@ -158,6 +158,21 @@ struct JsonOptions {
 // With a source name they begin with `FILE:3:14: ` instead.
 Json parse_json(std::string_view json, const JsonOptions& options = {});
 
+// Receives the values of a text in its order. Texts and values are borrowed during the call.
+class JsonEvents {
+ public:
+  virtual void begin(bool object, JsonPlace place) = 0;
+  virtual void end() = 0;
+  virtual void key(std::string_view text, JsonPlace place) = 0;
+  virtual void scalar(const tenon_value& value, JsonPlace place) = 0;
+
+ protected:
+  ~JsonEvents() = default;
+};
+
+// Parses as parse_json does, but makes no document: `events` sees duplicate keys too.
+void scan_json(std::string_view json, const JsonOptions& options, JsonEvents& events);
+
 // indent 0: one line without spaces. Numbers read back as the same kind and value; what JSON cannot
 // express is written as null (inf, nan) or U+FFFD (bytes that are not UTF-8).
 std::string dump(const tenon_json& document, int32_t indent = 0);

@@ -18,6 +18,22 @@ namespace {
 
 namespace json_parser = boost::json;
 
+tenon_value integer_value(uint32_t tag, int64_t integer) {
+  tenon_value value{};
+  value.tag = tag;
+  value.as.integer = integer;
+  return value;
+}
+tenon_value float_value(double number) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_FLOAT;
+  value.as.number = number;
+  return value;
+}
+tenon_value string_value(std::string_view text) {
+  return {TENON_VALUE_STRING, static_cast<uint32_t>(text.size()), {.string = text.data()}};
+}
+
 // Receives the parser's events. Boost gives no positions: a cursor of our own follows through the
 // text, which the parser has already found to be right up to the event.
 class Handler {
@@ -27,7 +43,7 @@ class Handler {
   static constexpr std::size_t max_key_size = std::numeric_limits<uint32_t>::max();
   static constexpr std::size_t max_string_size = std::numeric_limits<uint32_t>::max();
 
-  Handler(std::string_view source, JsonBuilder& builder) : source_(source), builder_(builder) {}
+  Handler(std::string_view source, JsonEvents& events) : source_(source), events_(events) {}
 
   using Code = json_parser::error_code;
   using Part = json_parser::string_view;
@@ -35,32 +51,32 @@ class Handler {
   bool on_document_begin(Code&) { return true; }
   bool on_document_end(Code&) { return true; }
   bool on_object_begin(Code&) {
-    builder_.at(seek()).begin_object();
+    events_.begin(true, seek());
     ++cursor_;
     return true;
   }
   bool on_object_end(std::size_t, Code&) {
     seek();
     ++cursor_;
-    builder_.end_object();
+    events_.end();
     return true;
   }
   bool on_array_begin(Code&) {
-    builder_.at(seek()).begin_array();
+    events_.begin(false, seek());
     ++cursor_;
     return true;
   }
   bool on_array_end(std::size_t, Code&) {
     seek();
     ++cursor_;
-    builder_.end_array();
+    events_.end();
     return true;
   }
   bool on_key_part(Part part, std::size_t, Code&) { return keep(part); }
   bool on_key(Part part, std::size_t, Code&) {
     const JsonPlace place = seek();
     skip_string();
-    builder_.key(whole(part), place);
+    events_.key(whole(part), place);
     parts_.clear();
     return true;
   }
@@ -68,13 +84,13 @@ class Handler {
   bool on_string(Part part, std::size_t, Code&) {
     const JsonPlace place = seek();
     skip_string();
-    builder_.at(place).value(whole(part));
+    events_.scalar(string_value(whole(part)), place);
     parts_.clear();
     return true;
   }
   bool on_number_part(Part, Code&) { return true; }
   bool on_int64(int64_t number, Part, Code&) {
-    builder_.at(seek()).value(number);
+    events_.scalar(integer_value(TENON_VALUE_INT, number), seek());
     skip_word();
     return true;
   }
@@ -98,17 +114,17 @@ class Handler {
       if (too_large(text)) return out_of_range("the number is too large for a double");
       number = text.front() == '-' ? -0.0 : 0.0;
     }
-    builder_.at(place).value(number);
+    events_.scalar(float_value(number), place);
     skip_word();
     return true;
   }
   bool on_bool(bool boolean, Code&) {
-    builder_.at(seek()).value(boolean);
+    events_.scalar(integer_value(TENON_VALUE_BOOL, boolean ? 1 : 0), seek());
     skip_word();
     return true;
   }
   bool on_null(Code&) {
-    builder_.at(seek()).value(nullptr);
+    events_.scalar({}, seek());
     skip_word();
     return true;
   }
@@ -201,7 +217,7 @@ class Handler {
   }
 
   std::string_view source_;
-  JsonBuilder& builder_;
+  JsonEvents& events_;
   std::string parts_;
   const char* fault_ = nullptr;
   size_t cursor_ = 0;
@@ -294,7 +310,7 @@ bool is_inside_string(std::string_view source, size_t begin, size_t offset) {
 
 }  // namespace
 
-Json parse_json(std::string_view source, const JsonOptions& options) {
+void scan_json(std::string_view source, const JsonOptions& options, JsonEvents& events) {
   if (source.size() > std::min<size_t>(options.max_bytes, std::numeric_limits<uint32_t>::max())) {
     throw Error(options.kind, "{}the text has {} bytes; at most {} are read",
                 options.source.empty() ? "" : format_text("{}: ", options.source), source.size(),
@@ -304,16 +320,11 @@ Json parse_json(std::string_view source, const JsonOptions& options) {
     throw Error(options.kind, "{}the text is empty, expected JSON",
                 options.source.empty() ? "" : format_text("{}: ", options.source));
   }
-  std::vector<DuplicateKey> repeated;
-  JsonBuilder builder(options.source);
-  builder.reserve(source.size() / 16 + 4, source.size());
-  builder.collect_duplicates(options.duplicates != nullptr ? options.duplicates : &repeated);
-
   json_parser::parse_options parse_options;
   parse_options.max_depth = options.max_depth;
   parse_options.allow_comments = options.relaxed;
   parse_options.allow_trailing_commas = options.relaxed;
-  json_parser::basic_parser<Handler> parser(parse_options, source, builder);
+  json_parser::basic_parser<Handler> parser(parse_options, source, events);
   json_parser::error_code code;
   const size_t read = parser.write_some(false, source.data(), source.size(), code);
   const Handler& handler = parser.handler();
@@ -340,6 +351,64 @@ Json parse_json(std::string_view source, const JsonOptions& options) {
          format_text("unexpected {} after the end of the value", quote(character_at(source, read))),
          options);
   }
+}
+
+namespace {
+
+class DocumentEvents final : public JsonEvents {
+ public:
+  explicit DocumentEvents(JsonBuilder& builder) : builder_(builder) {}
+  void begin(bool object, JsonPlace place) override {
+    builder_.at(place);
+    if (object)
+      builder_.begin_object();
+    else
+      builder_.begin_array();
+    objects_.push_back(object);
+  }
+  void end() override {
+    if (objects_.back())
+      builder_.end_object();
+    else
+      builder_.end_array();
+    objects_.pop_back();
+  }
+  void key(std::string_view text, JsonPlace place) override { builder_.key(text, place); }
+  void scalar(const tenon_value& value, JsonPlace place) override {
+    builder_.at(place);
+    switch (value.tag) {
+      case TENON_VALUE_BOOL:
+        builder_.value(value.as.integer != 0);
+        break;
+      case TENON_VALUE_INT:
+        builder_.value(value.as.integer);
+        break;
+      case TENON_VALUE_FLOAT:
+        builder_.value(value.as.number);
+        break;
+      case TENON_VALUE_STRING:
+        builder_.value(std::string_view(value.as.string, value.length));
+        break;
+      default:
+        builder_.value(nullptr);
+    }
+  }
+
+ private:
+  JsonBuilder& builder_;
+  std::vector<bool> objects_;
+};
+
+}  // namespace
+
+Json parse_json(std::string_view source, const JsonOptions& options) {
+  std::vector<DuplicateKey> repeated;
+  JsonBuilder builder(options.source);
+  builder.reserve(std::min(source.size(), options.max_bytes) / 16 + 4,
+                  std::min(source.size(), options.max_bytes));
+  builder.collect_duplicates(options.duplicates != nullptr ? options.duplicates : &repeated);
+  DocumentEvents events(builder);
+  scan_json(source, options, events);
   if (!repeated.empty()) {
     const auto first = std::min_element(repeated.begin(), repeated.end(),
                                         [](const DuplicateKey& a, const DuplicateKey& b) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "core/autograd/engine/grad.hpp"
 #include "core/autograd/engine/grow_stack.hpp"
@@ -15,13 +16,27 @@
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/table/core_ops.hpp"
-#include "core/dispatch/table/registry.hpp"
-#include "core/nn/module_settings.hpp"
 #include "core/tensor/copy.hpp"
 
 namespace tenon::core {
 
 namespace {
+
+// Settings of the document that a module is made of on this thread, for documents in it that the
+// module's type reads.
+constinit thread_local const tenon_module_settings* running_settings = nullptr;
+
+class SettingsGuard {
+ public:
+  explicit SettingsGuard(const tenon_module_settings* settings) noexcept
+      : previous_(std::exchange(running_settings, settings)) {}
+  ~SettingsGuard() { running_settings = previous_; }
+  SettingsGuard(const SettingsGuard&) = delete;
+  SettingsGuard& operator=(const SettingsGuard&) = delete;
+
+ private:
+  const tenon_module_settings* previous_;
+};
 
 // `attributes` has one value for each parameter of the schema.
 ModuleRef make_module(const ModuleType& type, const tenon_value* attributes) {
@@ -52,7 +67,8 @@ namespace {
 // Makes the modules of a document, and continues after a fault to find the others.
 class Builder {
  public:
-  Builder(const ModuleTable& types, const Registry& ops) : types_(types), ops_(ops) {}
+  Builder(const ModuleTable& types, const tenon_module_settings* settings)
+      : types_(types), settings_(settings) {}
 
   // Null after a fault.
   ModuleRef build(const tenon_json& document) {
@@ -128,8 +144,9 @@ class Builder {
     bool given[kMaxParameters] = {};
     for (const tenon_json& node :
          document.is_object() ? document.children() : std::span<const tenon_json>()) {
-      if (node.key() == "type" || is_module_setting(*type, node.key())) continue;
+      if (node.key() == "type") continue;
       const int64_t index = type->schema.find(node.key());
+      if (index < 0 && is_setting(node.key())) continue;
       if (index < 0) {
         refuse_name(node, *type);
         attributes.complete = false;
@@ -141,14 +158,36 @@ class Builder {
     fill_defaults(document, *type, given, attributes);
     if (!attributes.complete) return {};
     ModuleRef module;
-    located(document, nullptr, [&] { module = make_module(*type, attributes.bound.values); });
+    located(document, nullptr, [&] {
+      const SettingsGuard running(settings_);
+      module = make_module(*type, attributes.bound.values);
+    });
     if (!module) return module;
     module->place = place_of(document);
-    for (const tenon_json* setting : module_settings(*type, document)) {
-      if (!located(*setting, nullptr, [&] { apply_module_setting(*module, *setting, ops_); }))
-        return {};
+    return apply_settings(*module, document) ? module : ModuleRef();
+  }
+
+  bool is_setting(std::string_view key) const {
+    for (uint32_t i = 0; settings_ != nullptr && i < settings_->count; ++i) {
+      if (key == settings_->keys[i]) return true;
     }
-    return module;
+    return false;
+  }
+
+  // An attribute of the same name takes precedence.
+  bool apply_settings(tenon_module& module, const tenon_json& document) {
+    if (settings_ == nullptr || !document.is_object()) return true;
+    for (uint32_t i = 0; i < settings_->count; ++i) {
+      const tenon_json* value = document.find(settings_->keys[i]);
+      if (value == nullptr || module.type->schema.find(value->key()) >= 0) continue;
+      const bool applied = located(*value, nullptr, [&] {
+        tenon_error* error = nullptr;
+        const tenon_status status = settings_->apply(settings_->self, &module, i, value, &error);
+        if (status != TENON_OK) throw_status(status, error);
+      });
+      if (!applied) return false;
+    }
+    return true;
   }
 
   void refuse_name(const tenon_json& node, const ModuleType& type) {
@@ -241,23 +280,20 @@ class Builder {
   }
 
   const ModuleTable& types_;
-  const Registry& ops_;
+  const tenon_module_settings* settings_;
   std::vector<std::string> faults_;
   std::vector<std::unique_ptr<std::string>> indices_;
 };
 
 }  // namespace
 
-ModuleRef create_module(const tenon_json& document, const ModuleTable& types, const Registry& ops) {
-  Builder builder(types, ops);
+ModuleRef create_module(const tenon_json& document, const tenon_module_settings* settings,
+                        const ModuleTable& types) {
+  Builder builder(types, settings != nullptr ? settings : running_settings);
   ModuleRef module = builder.build(document);
   if (const std::string faults = builder.faults(); !faults.empty())
     throw Error(TENON_ERROR_CONFIG, faults);
   return module;
-}
-
-ModuleRef create_module(const tenon_json& document) {
-  return create_module(document, ModuleTable::process(), Registry::process());
 }
 
 // ---- from another module ----

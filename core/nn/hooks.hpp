@@ -14,7 +14,7 @@
 
 #include "core/autograd/hooks/hook_handle.hpp"
 #include "core/autograd/hooks/hook_list.hpp"
-#include "core/tensor/file.hpp"
+#include "core/tensor/named_tensor.hpp"
 #include "tenon/abi/module_hooks.h"
 
 namespace tenon::core {

@@ -1,4 +1,4 @@
-// The printed form of a tree of modules.
+// The printed form of one module.
 #include "core/nn/module_text.hpp"
 
 #include "core/base/error.hpp"
@@ -14,11 +14,6 @@ std::string attribute_text(const tenon_value& value) {
   if (value.tag == TENON_VALUE_JSON) return "...";
   return value_text(value, [](const Tensor*) { return std::string("..."); });
 }
-
-struct Step {
-  tenon_module* module;
-  size_t next_child;
-};
 
 // The text between the parentheses behind a type.
 std::string extra_text(tenon_module& module) {
@@ -47,43 +42,7 @@ std::string extra_text(tenon_module& module) {
 }  // namespace
 
 std::string module_text(tenon_module& module) {
-  std::string text;
-  std::vector<Step> steps;
-  const auto new_line = [&](size_t depth) { (text += '\n').append(2 * depth, ' '); };
-  const auto open = [&](tenon_module& opened) {
-    const size_t depth = steps.size();
-    text += format_text("{}(", opened.type->short_name());
-    const std::string extra = extra_text(opened);
-    if (!opened.children.empty() && !extra.empty()) new_line(depth + 1);
-    for (const char c : extra) {
-      if (c == '\n')
-        new_line(depth);
-      else
-        text += c;
-    }
-    if (opened.children.empty())
-      text += ")";
-    else
-      steps.push_back({&opened, 0});
-  };
-  open(module);
-  while (!steps.empty()) {
-    Step& step = steps.back();
-    if (step.next_child == step.module->children.size()) {
-      steps.pop_back();
-      new_line(steps.size());
-      text += ")";
-      continue;
-    }
-    const tenon_module::Child& child = step.module->children[step.next_child++];
-    new_line(steps.size());
-    text += format_text("({}): ", child.name);
-    if (child.module == nullptr)
-      text += "None";
-    else
-      open(*child.module);
-  }
-  return text;
+  return format_text("{}({})", module.type->short_name(), extra_text(module));
 }
 
 }  // namespace tenon::core

@@ -1,4 +1,4 @@
-// How modules are printed.
+// The printed form of one module.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace tenon::core {
 
-// Linear(in_features=1, out_features=1, bias=True); children indented by two spaces.
+// Linear(in_features=1, out_features=1, bias=True): its type and what its type prints of it, without
+// its children.
 std::string module_text(tenon_module& module);
 
 }  // namespace tenon::core

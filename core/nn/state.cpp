@@ -1,4 +1,4 @@
-// Module state in files: saving, and loading with a full report of what does not fit.
+// Module state: what it consists of, and loading it with a full report of what does not fit.
 #include "core/nn/state.hpp"
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/interrupt.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/types/components.hpp"
 #include "core/nn/hooks.hpp"
@@ -236,46 +237,21 @@ std::vector<NamedTensor> module_state(tenon_module& module) {
   return state;
 }
 
-LoadReport load_state(tenon_module& module, std::span<const NamedTensor> state, uint32_t flags) {
-  StoredTensors given = stored({state.begin(), state.end()});
+LoadReport load_state(tenon_module& module, const StateSource& source, uint32_t flags) {
+  StoredTensors given = stored({source.tensors.begin(), source.tensors.end()});
   const auto metadata = [&](std::string_view kind,
                             std::string_view name) -> std::optional<std::string> {
-    for (const auto& [key, text] : given.metadata) {
-      if (key.starts_with(kind) && key.substr(kind.size()) == name) return text;
+    const std::string key = format_text("{}{}", kind, name);
+    if (source.metadata != nullptr) {
+      const tenon_json* text = source.metadata->find(key);
+      if (text != nullptr && text->is_string()) return std::string(text->as_string());
+    }
+    for (const auto& [own, text] : given.metadata) {
+      if (own == key) return text;
     }
     return std::nullopt;
   };
-  return load(module, {given.tensors, metadata, ""}, flags);
-}
-
-void save_module(tenon_module& module, const std::string& path, FileMetadata metadata) {
-  const StoredTensors state = stored(module_state(module));
-  metadata.insert(metadata.end(), state.metadata.begin(), state.metadata.end());
-  save_tensors(path, state.tensors, metadata);
-}
-
-namespace {
-
-void keep_prefixed(TensorFile& file, const std::string& prefix) {
-  if (prefix.empty()) return;
-  std::erase_if(file.tensors,
-                [&](const NamedTensor& entry) { return !entry.name.starts_with(prefix); });
-  if (file.tensors.empty())
-    throw Error(TENON_ERROR_VALUE, "no tensor of {} has a name that begins with {}",
-                quote(file.path), quote(prefix));
-  for (NamedTensor& entry : file.tensors) entry.name.erase(0, prefix.size());
-}
-
-}  // namespace
-
-LoadReport load_module(tenon_module& module, const std::string& path, uint32_t flags,
-                       const std::string& prefix) {
-  TensorFile file = (flags & TENON_LOAD_ASSIGN) != 0 ? map_tensors(path) : load_tensors(path);
-  keep_prefixed(file, prefix);
-  const auto metadata = [&](std::string_view kind, std::string_view name) {
-    return file.metadata.find(format_text("{}{}{}", kind, prefix, name));
-  };
-  return load(module, {file.tensors, metadata, path}, flags);
+  return load(module, {given.tensors, metadata, source.file}, flags);
 }
 
 }  // namespace tenon::core

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "core/nn/module.hpp"
-#include "core/tensor/file.hpp"
+#include "core/tensor/named_tensor.hpp"
+
+struct tenon_json;
 
 namespace tenon::core {
 
@@ -19,15 +21,17 @@ struct LoadReport {
 // Parameters and persistent buffers under each of their names, shared ones too. The module's own
 // tensors, not copies.
 std::vector<NamedTensor> module_state(tenon_module& module);
+// Where the tensors of a load come from. `metadata` says what StoredTensors has made of objects; null:
+// the tensors themselves do.
+struct StateSource {
+  std::span<const NamedTensor> tensors;
+  const tenon_json* metadata = nullptr;
+  std::string file;  // for messages; empty: memory
+};
+
 // `flags`: TENON_LOAD_ bits. Copies values into the module's tensors, or with ASSIGN makes their
 // memory that of the module's tensors where dtype and type are the same. STRICT: a missing or
-// unexpected key is an error; a size that differs always is. Nothing is loaded then.
-LoadReport load_state(tenon_module& module, std::span<const NamedTensor> state, uint32_t flags);
-
-void save_module(tenon_module& module, const std::string& path, FileMetadata metadata = {});
-// With ASSIGN the file is mapped, not read. Of the file what begins with `prefix`, without it; throws
-// ValueError where nothing does.
-LoadReport load_module(tenon_module& module, const std::string& path, uint32_t flags,
-                       const std::string& prefix = "");
+// unexpected key is an error; a size or type that differs always is. Nothing is loaded then.
+LoadReport load_state(tenon_module& module, const StateSource& source, uint32_t flags);
 
 }  // namespace tenon::core

@@ -64,7 +64,7 @@ std::vector<WalkItem> walk(tenon_module& module, Walk what, WalkOptions options)
   };
   if (what == Walk::Children && !options.recurse) {
     for (const tenon_module::Child& child : module.children) {
-      if (child.module != nullptr)
+      if (child.module != nullptr || options.absent)
         add(child.module, options.names ? child.name : std::string(), nullptr, child.module);
     }
     return items;

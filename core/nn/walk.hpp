@@ -20,13 +20,15 @@ struct WalkOptions {
   bool recurse = true;
   bool names = true;  // fill them in
   bool duplicates =
-      false;  // under each of its names; else a tensor or module comes once, first name
+      false;            // under each of its names; else a tensor or module comes once, first name
+  bool absent = false;  // of a module's own children: names without a value too
 };
 // Calls `enter` with the module and, where `recurse` is set, all below it, in registration order,
 // parents first; `prefix` is what its members' names begin with: "", "layers.0.".
 void visit_modules(tenon_module& root, WalkOptions options,
                    const std::function<void(tenon_module&, const std::string& prefix)>& enter);
-// In registration order, parents first; names are dotted below. Names without a value are left out.
+// In registration order, parents first; names are dotted below. Names without a value are omitted
+// unless `absent` is set.
 std::vector<WalkItem> walk(tenon_module& module, Walk what, WalkOptions options);
 
 void set_training(tenon_module& module, bool training);

@@ -1,4 +1,5 @@
 // The host's slots on JSON documents.
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -146,6 +147,45 @@ tenon_status json_build(const tenon_json_step* steps, int64_t count, const tenon
   });
 }
 
+tenon_string json_source(const tenon_json* document) {
+  const std::string_view source = document->source();
+  return {source.data(), static_cast<int64_t>(source.size())};
+}
+
+// Events of a text as the boundary has them.
+class BoundaryEvents final : public JsonEvents {
+ public:
+  explicit BoundaryEvents(const tenon_json_events& events) : events_(events) {}
+  void begin(bool object, JsonPlace) override { call(events_.begin, object ? 1 : 0); }
+  void end() override { call(events_.end); }
+  void key(std::string_view text, JsonPlace) override {
+    call(events_.key, text.data(), static_cast<int64_t>(text.size()));
+  }
+  void scalar(const tenon_value& value, JsonPlace) override { call(events_.value, &value); }
+
+ private:
+  template <class Event, class... Arguments>
+  void call(Event event, Arguments... arguments) {
+    tenon_error* error = nullptr;
+    const tenon_status status = event(events_.self, arguments..., &error);
+    if (status != TENON_OK) throw_status(status, error);
+  }
+
+  const tenon_json_events& events_;
+};
+
+tenon_status json_scan(const char* json, int64_t length, int64_t max_depth,
+                       const tenon_json_events* given, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(given, "the events");
+    JsonOptions options;
+    options.max_bytes = std::numeric_limits<uint32_t>::max();
+    options.max_depth = static_cast<size_t>(max_depth);
+    BoundaryEvents events(*given);
+    scan_json({json, static_cast<size_t>(length)}, options, events);
+  });
+}
+
 }  // namespace
 
 void add_json_slots(Services& services) {
@@ -162,6 +202,8 @@ void add_json_slots(Services& services) {
   services.documents.place = json_place;
   services.documents.build = json_build;
   services.documents.position = json_position;
+  services.documents.scan = json_scan;
+  services.documents.source = json_source;
 }
 
 }  // namespace tenon::core

@@ -11,12 +11,10 @@
 #include "core/nn/create.hpp"
 #include "core/nn/hooks.hpp"
 #include "core/nn/module_call.hpp"
-#include "core/nn/module_text.hpp"
 #include "core/nn/state.hpp"
 #include "core/nn/walk.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
-#include "core/tensor/file.hpp"
 
 namespace tenon::core {
 
@@ -35,13 +33,13 @@ tenon_status module_create(const char* type, const tenon_value* attributes, int6
                   .give();
   });
 }
-tenon_status module_create_json(const tenon_json* document, tenon_module** module,
-                                tenon_error** error) {
+tenon_status module_create_json(const tenon_json* document, const tenon_module_settings* settings,
+                                tenon_module** module, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(document, "the module's description");
     plugin_manager();
     const OuterCall running;
-    *module = create_module(*document).give();
+    *module = create_module(*document, settings).give();
   });
 }
 void module_retain(tenon_module* module) { module->retain(); }
@@ -139,18 +137,21 @@ tenon_status module_walk(tenon_module* module, int32_t kind, int32_t recurse, in
   return guarded(error, [&] {
     require_not_null(module, "the module");
     const bool duplicates = (kind & TENON_WALK_DUPLICATES) != 0;
-    const int32_t what = kind & ~TENON_WALK_DUPLICATES;
-    if (what < 0 || what > 3)
+    const bool absent = (kind & TENON_WALK_ABSENT) != 0;
+    const int32_t what = kind & ~(TENON_WALK_DUPLICATES | TENON_WALK_ABSENT);
+    if (what < 0 || what > 3 || (absent && (what != 2 || recurse != 0)))
       throw Error(TENON_ERROR_ARGUMENT,
                   "walks are of parameters, buffers, children or modules (0 to 3), not {}", kind);
     // Containers ask for it at each call.
-    if (names == nullptr && what == 2 && recurse == 0 && duplicates) {
+    if (names == nullptr && what == 2 && recurse == 0 && duplicates && !absent) {
       list_children(*module, count, items);
       return;
     }
-    const std::vector<WalkItem> found =
-        walk(*module, static_cast<Walk>(what),
-             {.recurse = recurse != 0, .names = names != nullptr, .duplicates = duplicates});
+    const std::vector<WalkItem> found = walk(*module, static_cast<Walk>(what),
+                                             {.recurse = recurse != 0,
+                                              .names = names != nullptr,
+                                              .duplicates = duplicates,
+                                              .absent = absent});
     std::vector<std::string> texts;
     std::vector<TensorRef> tensors;
     for (const WalkItem& item : found) {
@@ -165,7 +166,7 @@ tenon_status module_walk(tenon_module* module, int32_t kind, int32_t recurse, in
     }
     auto** modules = static_cast<tenon_module**>(allocate(found.empty() ? 1 : *count * 8));
     for (size_t i = 0; i < found.size(); ++i) {
-      found[i].module->retain();
+      if (found[i].module != nullptr) found[i].module->retain();
       modules[i] = found[i].module;
     }
     *items = tenon_value{};
@@ -180,36 +181,9 @@ tenon_status module_to(tenon_module* module, tenon_dtype dtype, tenon_error** er
     convert(*module, dtype);
   });
 }
-tenon_status module_text_slot(tenon_module* module, tenon_value* text, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
-    *text = make_string(module_text(*module));
-  });
-}
-tenon_status module_save(tenon_module* module, const char* path, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
-    save_module(*module, path);
-  });
-}
-tenon_status module_save_metadata(tenon_module* module, const char* path,
-                                  const tenon_json* metadata, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
-    require_not_null(metadata, "the metadata");
-    save_module(*module, path, file_metadata(*metadata));
-  });
-}
 void give_report(const LoadReport& report, tenon_value* missing, tenon_value* unexpected) {
   if (missing != nullptr) *missing = make_string_list(report.missing);
   if (unexpected != nullptr) *unexpected = make_string_list(report.unexpected);
-}
-tenon_status module_load(tenon_module* module, const char* path, uint32_t flags,
-                         tenon_value* missing, tenon_value* unexpected, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
-    give_report(load_module(*module, path, flags), missing, unexpected);
-  });
 }
 tenon_status module_assign(tenon_module* module, const char* name, int64_t length,
                            const tenon_value* value, uint32_t flags, tenon_error** error) {
@@ -267,7 +241,8 @@ tenon_status module_state_slot(tenon_module* module, tenon_value* names, tenon_v
   });
 }
 tenon_status module_load_state(tenon_module* module, const tenon_string* names,
-                               tenon_tensor* const* tensors, int64_t count, uint32_t flags,
+                               tenon_tensor* const* tensors, int64_t count,
+                               const tenon_json* metadata, const char* source, uint32_t flags,
                                tenon_value* missing, tenon_value* unexpected, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(module, "the module");
@@ -277,7 +252,8 @@ tenon_status module_load_state(tenon_module* module, const tenon_string* names,
       state.push_back({std::string(names[i].data, static_cast<size_t>(names[i].length)),
                        TensorRef(tensors[i])});
     }
-    give_report(load_state(*module, state, flags), missing, unexpected);
+    give_report(load_state(*module, {state, metadata, source == nullptr ? "" : source}, flags),
+                missing, unexpected);
   });
 }
 
@@ -301,10 +277,6 @@ void add_module_slots(Services& services) {
   services.modules.walk = module_walk;
   services.modules.has_hooks = module_has_hooks;
   services.modules.to = module_to;
-  services.modules.text = module_text_slot;
-  services.files.module_save = module_save;
-  services.files.module_save_metadata = module_save_metadata;
-  services.files.module_load = module_load;
   services.modules.attribute = module_attribute;
   services.modules.assign = module_assign;
   services.modules.bind = module_bind;

@@ -1,4 +1,4 @@
-// The host's slots on tensors and tensor files.
+// The host's slots on tensors.
 #include <cstring>
 #include <string>
 #include <utility>
@@ -6,7 +6,6 @@
 
 #include "core/autograd/graph/history.hpp"
 #include "core/autograd/typed/typed.hpp"
-#include "core/base/atomic_file.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/base/json.hpp"
 #include "core/dispatch/binding/value.hpp"
@@ -19,7 +18,6 @@
 #include "core/runtime/value_text.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
-#include "core/tensor/file.hpp"
 #include "core/tensor/shape.hpp"
 
 namespace tenon::core {
@@ -141,60 +139,56 @@ tenon_status broadcast_shapes_slot(const tenon_tensor* const* tensors, int64_t c
 }
 tenon_dtype promote_dtypes_slot(tenon_dtype a, tenon_dtype b) { return promote_dtypes(a, b); }
 
-tenon_status tensors_save_metadata(const char* path, const tenon_string* names,
-                                   tenon_tensor* const* tensors, int64_t count,
-                                   const tenon_json* metadata, tenon_error** error) {
+std::vector<NamedTensor> named_tensors(const tenon_string* names, tenon_tensor* const* tensors,
+                                       int64_t count) {
+  std::vector<NamedTensor> list;
+  for (int64_t i = 0; i < count; ++i) {
+    require_not_null(tensors[i], "a named tensor");
+    list.push_back(
+        {std::string(names[i].data, static_cast<size_t>(names[i].length)), TensorRef(tensors[i])});
+  }
+  return list;
+}
+void give_named(std::vector<NamedTensor> named, tenon_value* names, tenon_value* tensors) {
+  std::vector<std::string> texts;
+  std::vector<TensorRef> list;
+  for (NamedTensor& entry : named) {
+    texts.push_back(std::move(entry.name));
+    list.push_back(std::move(entry.tensor));
+  }
+  *names = make_string_list(texts);
+  *tensors = make_tensor_list(std::move(list));
+}
+tenon_status tensors_store(const tenon_string* names, tenon_tensor* const* tensors, int64_t count,
+                           uint32_t flags, tenon_value* stored_names, tenon_value* stored,
+                           tenon_json** metadata, tenon_error** error) {
   return guarded(error, [&] {
     StoredTensors list;
-    if (metadata != nullptr) list.metadata = file_metadata(*metadata);
-    for (int64_t i = 0; i < count; ++i) {
-      require_not_null(tensors[i], "a tensor to save");
-      list.add_whole(std::string(names[i].data, static_cast<size_t>(names[i].length)),
-                     TensorRef(tensors[i]));
+    for (const NamedTensor& entry : named_tensors(names, tensors, count)) {
+      if ((flags & TENON_STORE_WHOLE) != 0)
+        list.add_whole(entry.name, entry.tensor);
+      else
+        list.add(entry.name, entry.tensor);
     }
-    save_tensors(path, list.tensors, list.metadata);
-  });
-}
-tenon_status tensors_save(const char* path, const tenon_string* names, tenon_tensor* const* tensors,
-                          int64_t count, tenon_error** error) {
-  return tensors_save_metadata(path, names, tensors, count, nullptr, error);
-}
-tenon_status tensors_metadata(const char* path, tenon_json** metadata, tenon_error** error) {
-  return guarded(error, [&] {
     JsonBuilder object;
     object.begin_object();
-    load_metadata(path).each(
-        [&](const std::string& key, const std::string& value) { object.member(key, value); });
+    for (const auto& [key, text] : list.metadata) object.member(key, text);
     object.end_object();
     *metadata = object.finish().give();
+    give_named(std::move(list.tensors), stored_names, stored);
   });
 }
-tenon_status give_tensors(TensorFile (*read)(const std::string& path), const char* path,
-                          tenon_value* names, tenon_value* tensors, tenon_error** error) {
+tenon_status tensors_restore(const char* source, const tenon_string* names,
+                             tenon_tensor* const* tensors, int64_t count,
+                             const tenon_json* metadata, tenon_value* restored_names,
+                             tenon_value* restored, tenon_error** error) {
   return guarded(error, [&] {
-    TensorFile file = read(path);
+    require_not_null(metadata, "the metadata");
+    std::vector<NamedTensor> list = named_tensors(names, tensors, count);
     plugin_manager();
-    restore_types(file);
-    std::vector<std::string> texts;
-    std::vector<TensorRef> list;
-    for (NamedTensor& entry : file.tensors) {
-      texts.push_back(entry.name);
-      list.push_back(std::move(entry.tensor));
-    }
-    *names = make_string_list(texts);
-    *tensors = make_tensor_list(std::move(list));
+    restore_types(list, *metadata, source);
+    give_named(std::move(list), restored_names, restored);
   });
-}
-tenon_status tensors_load(const char* path, tenon_value* names, tenon_value* tensors,
-                          tenon_error** error) {
-  return give_tensors(load_tensors, path, names, tensors, error);
-}
-tenon_status tensors_map(const char* path, tenon_value* names, tenon_value* tensors,
-                         tenon_error** error) {
-  return give_tensors(map_tensors, path, names, tensors, error);
-}
-tenon_status file_write(const char* path, const char* data, int64_t length, tenon_error** error) {
-  return guarded(error, [&] { write_file(path, {data, static_cast<size_t>(length)}); });
 }
 
 }  // namespace
@@ -216,12 +210,8 @@ void add_tensor_slots(Services& services) {
   services.tensors.text = tensor_text_slot;
   services.tensors.broadcast_shapes = broadcast_shapes_slot;
   services.tensors.promote_dtypes = promote_dtypes_slot;
-  services.files.tensors_save = tensors_save;
-  services.files.tensors_load = tensors_load;
-  services.files.tensors_map = tensors_map;
-  services.files.tensors_save_metadata = tensors_save_metadata;
-  services.files.tensors_metadata = tensors_metadata;
-  services.files.write = file_write;
+  services.tensors.store = tensors_store;
+  services.tensors.restore = tensors_restore;
 }
 
 }  // namespace tenon::core

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <tenon/saved_tensors.hpp>
+#include <tenon/state/tensor_file.hpp>
 #include <tenon/tenon.hpp>
 
 using tenon::Tensor;
@@ -17,11 +18,11 @@ class StoredTensor {
  public:
   explicit StoredTensor(const Tensor& tensor)
       : path_(new std::string("saved_" + std::to_string(++written) + ".safetensors"), &remove) {
-    tenon::save_tensors(*path_, {{"tensor", tensor.detach()}});
+    tenon::state::save_tensors(*path_, {{"tensor", tensor.detach()}});
   }
   Tensor read() const {
     ++reads;
-    return tenon::load_tensors(*path_).front().second;
+    return tenon::state::load_tensors(*path_).front().second;
   }
   static int written, reads;
 

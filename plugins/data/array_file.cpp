@@ -5,6 +5,8 @@
 #include <set>
 
 #include <tenon/runtime.hpp>
+#include <tenon/state/atomic_file.hpp>
+#include <tenon/state/tensor_file.hpp>
 #include <tenon/text.hpp>
 
 #include "file.hpp"
@@ -126,7 +128,7 @@ NamedArrays read_npz(std::string_view path, const std::vector<std::string>& name
 
 NamedArrays read_safetensors(std::string_view path, const std::vector<std::string>& names) {
   check_path(path);
-  NamedArrays all = tenon::load_tensors(std::string(path));
+  NamedArrays all = tenon::state::load_tensors(std::string(path));
   if (names.empty()) return all;
   NamedArrays arrays;
   std::vector<std::string> present;
@@ -157,7 +159,7 @@ NamedArrays named_arrays(const std::vector<std::string_view>& names, tenon::Tens
 
 void replace_file(std::string_view path, std::string_view contents) {
   check_path(path);
-  tenon::write_file(std::string(path), contents);
+  tenon::state::write_file(std::string(path), contents);
 }
 
 void write_npz(std::string_view path, const NamedArrays& arrays, bool compress) {
@@ -173,7 +175,7 @@ void write_npz(std::string_view path, const NamedArrays& arrays, bool compress) 
 
 void write_safetensors(std::string_view path, const NamedArrays& arrays) {
   check_path(path);
-  tenon::save_tensors(std::string(path), arrays);
+  tenon::state::save_tensors(std::string(path), arrays);
 }
 
 }  // namespace data

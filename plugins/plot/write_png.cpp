@@ -6,6 +6,7 @@
 
 #include <tenon/plugin.hpp>
 #include <tenon/runtime.hpp>
+#include <tenon/state/atomic_file.hpp>
 
 namespace {
 
@@ -84,7 +85,7 @@ struct WritePng {
     std::string bytes;
     check(cairo_surface_write_to_png_stream(surface.get(), append, &bytes));
     if (path.find('\0') != path.npos) throw tenon::IOError("the path holds a NUL byte; remove it");
-    tenon::write_file(std::string(path), bytes);
+    tenon::state::write_file(std::string(path), bytes);
   }
 };
 

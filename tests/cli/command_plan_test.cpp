@@ -1,6 +1,7 @@
 // tenon plan: nothing runs, everything that can be seen is seen.
 #include <doctest/doctest.h>
 
+#include <tenon/state/tensor_file.hpp>
 #include <tenon/tenon.hpp>
 
 #include "program.hpp"
@@ -202,8 +203,8 @@ TEST_SUITE("plan") {
     const tenon::Json arrays = plan(R"({"path": "x.npy", "targets": "y.npy"})");
     CHECK(arrays["samples"].integer() == 6);
     CHECK(arrays["shape"].dump() == "[2,3]");
-    tenon::save_tensors(folder.path("z.safetensors"),
-                        {{"inputs", tenon::zeros({4, 5})}, {"targets", tenon::zeros({4, 2})}});
+    tenon::state::save_tensors(folder.path("z.safetensors"), {{"inputs", tenon::zeros({4, 5})},
+                                                              {"targets", tenon::zeros({4, 2})}});
     const tenon::Json named = plan(R"({"path": "z.safetensors"})");
     CHECK(named["shape"].dump() == "[5]");
     CHECK(named["targets"].dump() == "[2]");

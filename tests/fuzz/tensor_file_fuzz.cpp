@@ -1,14 +1,15 @@
-// Fuzzes the headers of tensor files: what parses names each tensor once, can be read again, and
-// faults can be printed.
+// Fuzzes the headers of tensor files: what is read names each tensor once, can be written and read
+// again, and faults can be printed.
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <set>
 #include <string>
 
-#include "core/base/error.hpp"
-#include "core/base/text.hpp"
-#include "core/tensor/file_header.hpp"
+#include <tenon/error.hpp>
+#include <tenon/text.hpp>
+
+#include "lib/base/text.hpp"
+#include "lib/state/file_header.hpp"
 
 namespace {
 
@@ -19,26 +20,28 @@ void require(bool holds) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-  using namespace tenon::core;
+  using namespace tenon;
   if (size < 1) return 0;
-  const auto text =
-      std::make_shared<const std::string>(reinterpret_cast<const char*>(bytes) + 1, size - 1);
+  const std::string text(reinterpret_cast<const char*>(bytes) + 1, size - 1);
   try {
-    FileHeader header(text);
+    const state::FileHeader header = state::read_header("x", text, bytes[0]);
     std::set<std::string> names;
-    for (size_t i = 0; i < header.size(); ++i) {
-      const FileHeader::Tensor tensor = header.tensor(i);
-      require(is_utf8(tensor.name) && names.insert(tensor.name).second);
-      require(tensor.shape.rank <= TENON_MAX_RANK && tensor.begin >= 0 && tensor.end >= 0);
+    int64_t next = 0;
+    bool known = true;
+    for (const state::FileEntry& entry : header.entries) {
+      require(lib::is_utf8(entry.name) && names.insert(entry.name).second);
+      require(entry.shape.size() <= TENON_MAX_RANK && entry.begin == next);
+      next = entry.end;
+      known = known && entry.dtype != nullptr;
     }
-    header.check_ranges(bytes[0]);
-    const StoredMetadata metadata = header.take_metadata();
-    metadata.each([&](const std::string& key, const std::string& value) {
-      require(is_utf8(key) && is_utf8(value) && metadata.find(key) == value);
-    });
-  } catch (const Error& error) {
-    require(error.kind == TENON_ERROR_VALUE);
-    require(printable(error.message) == error.message);
+    require(next == bytes[0]);
+    for (const auto& [key, value] : header.metadata)
+      require(lib::is_utf8(key) && lib::is_utf8(value));
+    if (!known) return 0;
+    const state::FileHeader again = state::read_header("x", state::header_text(header), bytes[0]);
+    require(again.entries.size() == header.entries.size() && again.metadata == header.metadata);
+  } catch (const ValueError& error) {
+    require(printable(error.what()) == error.what());
   }
   return 0;
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <tenon/state/module_file.hpp>
+
 #include "compare.hpp"
 #include "random_inputs.hpp"
 
@@ -198,12 +200,12 @@ TEST_SUITE("plugins/half") {
       CHECK(y.dtype() == half);
       y.sum().backward();
       CHECK(small.tensor("bias").grad().dtype() == half);
-      small.save(path);
-      large.load(path);
+      state::save(small, path);
+      state::load(large, path);
       CHECK(large.tensor("weight").dtype() == f32);
       check_close(large.tensor("weight").detach(), small.tensor("weight").detach(), 0);
-      make().save(path);
-      small.load(path);
+      state::save(make(), path);
+      state::load(small, path);
       CHECK(small.tensor("weight").dtype() == half);
       check_rounded(small.tensor("weight").detach(), make().tensor("weight").detach(), half);
     }
@@ -222,7 +224,7 @@ TEST_SUITE("plugins/half") {
     const std::string path = "half_test_bf16.safetensors";
     std::ofstream(path, std::ios::binary) << file;
     Module linear = Module::create("Linear", arg("in_features") = 3, arg("out_features") = 2);
-    linear.load(path);
+    state::load(linear, path);
     CHECK(linear.tensor("weight").dtype() == f32);
     check_values(linear.tensor("weight").detach(), {2, 3}, {1, 2, 3, -0.25, 0, 0.10009765625}, 0);
     check_values(linear.tensor("bias").detach(), {2}, {0.5, -1}, 0);

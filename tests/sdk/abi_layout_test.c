@@ -103,6 +103,19 @@ AT(tenon_module_descriptor, extra_repr, 64);
 AT(tenon_module_descriptor, tenon_function, 72);
 AT(tenon_module_descriptor, clone, 80);
 
+SIZE(tenon_module_settings, 32);
+AT(tenon_module_settings, count, 4);
+AT(tenon_module_settings, keys, 8);
+AT(tenon_module_settings, self, 16);
+AT(tenon_module_settings, apply, 24);
+
+SIZE(tenon_json_events, 48);
+AT(tenon_json_events, self, 8);
+AT(tenon_json_events, begin, 16);
+AT(tenon_json_events, end, 24);
+AT(tenon_json_events, key, 32);
+AT(tenon_json_events, value, 40);
+
 SIZE(tenon_module_hook_call, 56);
 AT(tenon_module_hook_call, size, 0);
 AT(tenon_module_hook_call, kind, 4);
@@ -231,7 +244,9 @@ SLOT(tensors, item, 12);
 SLOT(tensors, text, 13);
 SLOT(tensors, broadcast_shapes, 14);
 SLOT(tensors, promote_dtypes, 15);
-SLOTS(tensors, 16);
+SLOT(tensors, store, 16);
+SLOT(tensors, restore, 17);
+SLOTS(tensors, 18);
 
 SLOT(ops, find, 0);
 SLOT(ops, name, 1);
@@ -370,8 +385,7 @@ SLOT(modules, state, 23);
 SLOT(modules, load_state, 24);
 SLOT(modules, add_hook, 25);
 SLOT(modules, has_hooks, 26);
-SLOT(modules, text, 27);
-SLOTS(modules, 28);
+SLOTS(modules, 27);
 
 SLOT(threads, parallel_for, 0);
 SLOT(threads, count, 1);
@@ -403,7 +417,9 @@ SLOT(documents, facts_read, 13);
 SLOT(documents, providers, 14);
 SLOT(documents, schema_parse, 15);
 SLOT(documents, position, 16);
-SLOTS(documents, 17);
+SLOT(documents, scan, 17);
+SLOT(documents, source, 18);
+SLOTS(documents, 19);
 
 SLOT(plugins, path_add, 0);
 SLOT(plugins, load, 1);
@@ -411,17 +427,6 @@ SLOT(plugins, unload, 2);
 SLOT(plugins, reload, 3);
 SLOT(plugins, policy_apply, 4);
 SLOTS(plugins, 5);
-
-SLOT(files, tensors_save, 0);
-SLOT(files, tensors_save_metadata, 1);
-SLOT(files, tensors_load, 2);
-SLOT(files, tensors_map, 3);
-SLOT(files, tensors_metadata, 4);
-SLOT(files, module_save, 5);
-SLOT(files, module_save_metadata, 6);
-SLOT(files, module_load, 7);
-SLOT(files, write, 8);
-SLOTS(files, 9);
 
 /* ---- the load guard, which applications set ---- */
 

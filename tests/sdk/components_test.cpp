@@ -5,6 +5,9 @@
 #include <map>
 #include <random>
 
+#include <tenon/state/module_file.hpp>
+#include <tenon/state/tensor_file.hpp>
+
 #include "tests/sdk/functions.hpp"
 
 using namespace functions;
@@ -278,11 +281,11 @@ TEST_SUITE("sdk/components") {
     const Tensor nested = tenon::make<Boxed>(make_one("Product", row({1, 2}), row({3, 4})));
     const Tensor child = make_one("Shifted", row({5}));
     const Tensor scaled = make_one("Scaled", row({5, 6}), row({7}));
-    save_tensors(
+    state::save_tensors(
         file.path,
         {{"l", labelled}, {"plain", row({9})}, {"n", nested}, {"c", child}, {"s", scaled}});
     std::map<std::string, Tensor> loaded;
-    for (const auto& [name, tensor] : load_tensors(file.path)) loaded[name] = tensor;
+    for (const auto& [name, tensor] : state::load_tensors(file.path)) loaded[name] = tensor;
     REQUIRE(loaded.size() == 5);
     CHECK(loaded["l"].text() == "a \"label\": tensor([1., 2.], dtype=f64)");
     CHECK(numbers(as<Labelled>(loaded["l"]).data) == Numbers{1, 2});
@@ -294,11 +297,11 @@ TEST_SUITE("sdk/components") {
     CHECK(loaded["s"].to_vector<double>() == Numbers{5, 6});
     CHECK(type_name(loaded["plain"]) == "Tensor");
     const Refusal refused = refusal([&] {
-      save_tensors(file.path, {{"f", make_one("Forgotten", row({1}), {}, "lost")}});
+      state::save_tensors(file.path, {{"f", make_one("Forgotten", row({1}), {}, "lost")}});
     });
     CHECK(refused.kind == TENON_ERROR_TYPE);
     CHECK(has(refused.text, "'f' is a Forgotten (plugin 'wrappers'), whose payload has members"));
-    CHECK(load_tensors(file.path).size() == 5);
+    CHECK(state::load_tensors(file.path).size() == 5);
   }
 
   TEST_CASE("attributes of a module's tensors come back, from a file and from memory") {
@@ -311,8 +314,8 @@ TEST_SUITE("sdk/components") {
     };
     const Module saved = module_with("one", {1, 2}), loaded = module_with("other", {3, 4});
     const Tensor kept = loaded.tensor("kept"), data = as<Labelled>(kept).data;
-    saved.save(file.path);
-    loaded.load(file.path);
+    state::save(saved, file.path);
+    state::load(loaded, file.path);
     CHECK(loaded.tensor("kept").handle() == kept.handle());
     CHECK(kept.text() == "one: tensor([1., 2.], dtype=f64)");
     CHECK(as<Labelled>(kept).data.handle() == data.handle());
@@ -322,8 +325,9 @@ TEST_SUITE("sdk/components") {
     CHECK(kept.text() == "two: tensor([5., 6.], dtype=f64)");
 
     // A state that does not fit changes nothing.
-    module_with("long", {1, 2, 3}).save(file.path);
-    CHECK(has(refusal([&] { loaded.load(file.path); }).text, "size mismatch for kept.data"));
+    state::save(module_with("long", {1, 2, 3}), file.path);
+    CHECK(
+        has(refusal([&] { state::load(loaded, file.path); }).text, "size mismatch for kept.data"));
     CHECK(kept.text() == "two: tensor([5., 6.], dtype=f64)");
   }
 
@@ -339,7 +343,7 @@ TEST_SUITE("sdk/components") {
     const std::string data("\0\0\x80\x3f\0\0\0\x40\x40\x40", 10);
     std::ofstream(file.path, std::ios::binary) << length << header << data;
     std::map<std::string, Tensor> loaded;
-    for (const auto& [name, tensor] : load_tensors(file.path)) loaded[name] = tensor;
+    for (const auto& [name, tensor] : state::load_tensors(file.path)) loaded[name] = tensor;
     REQUIRE(loaded.size() == 2);
     CHECK(type_name(loaded["weight.data"]) == "Tensor");
     CHECK(loaded["weight.data"].to_vector<float>() == std::vector<float>{1, 2});
@@ -349,7 +353,7 @@ TEST_SUITE("sdk/components") {
     Module other = Module::create("ReLU");
     other.register_buffer("weight", make_one("Labelled", row({1, 2}), {}, "mine"));
     other.register_buffer("bias", row({0}));
-    CHECK(has(refusal([&] { other.load(file.path); }).text,
+    CHECK(has(refusal([&] { state::load(other, file.path); }).text,
               "type mismatch for weight: it is a Gone in checkpoint, the type in current model is "
               "Labelled."));
     CHECK(other.tensor("weight").text() == "mine: tensor([1., 2.], dtype=f64)");

@@ -6,6 +6,8 @@
 #include <thread>
 
 #include <tenon/hooked.hpp>
+#include <tenon/state/module_file.hpp>
+#include <tenon/state/tensor_file.hpp>
 
 #include "tests/sdk/functions.hpp"
 
@@ -389,17 +391,17 @@ TEST_SUITE("sdk/module_hooks") {
               CHECK(prefix.empty());
               state.emplace_back("version", ones({1}));
             })};
-    outer.save(file.path);
+    state::save(outer, file.path);
     CHECK(order == "<Sequential() <Linear(0.) inner> outer> ");
     std::vector<std::string> names;
-    for (const auto& [name, tensor] : load_tensors(file.path)) names.push_back(name);
+    for (const auto& [name, tensor] : state::load_tensors(file.path)) names.push_back(name);
     std::sort(names.begin(), names.end());
     CHECK(names == std::vector<std::string>{"0.bias", "0.kernel", "version"});
 
     const Module fresh_inner = linear_of(2, 2);
     Module fresh = around(fresh_inner);
     const std::vector<float> before = floats(fresh_inner.tensor("weight"));
-    const Refusal refused = refusal([&] { fresh.load(file.path); });
+    const Refusal refused = refusal([&] { state::load(fresh, file.path); });
     CHECK(has(refused.text, "Missing key(s) in state_dict: \"0.weight\"."));
     CHECK(has(refused.text, "Unexpected key(s) in state_dict: \"0.kernel\", \"version\"."));
     fresh_inner.register_load_state_dict_pre_hook(
@@ -409,7 +411,7 @@ TEST_SUITE("sdk/module_hooks") {
             if (name == prefix + "kernel") name = prefix + "weight";
           }
         });
-    CHECK(has(refusal([&] { fresh.load(file.path); }).text,
+    CHECK(has(refusal([&] { state::load(fresh, file.path); }).text,
               "Unexpected key(s) in state_dict: \"version\"."));
     const Hook failing =
         fresh.register_load_state_dict_post_hook([&](const Module&, IncompatibleKeys& keys) {
@@ -418,13 +420,13 @@ TEST_SUITE("sdk/module_hooks") {
           CHECK(keys.unexpected == std::vector<std::string>{"version"});
           throw ValueError("too old");
         });
-    CHECK(has(refusal([&] { fresh.load(file.path); }).text,
+    CHECK(has(refusal([&] { state::load(fresh, file.path); }).text,
               "too old (in a load_state_dict post-hook of Sequential)"));
     CHECK(floats(fresh_inner.tensor("weight")) == before);  // taken back
     failing.remove();
     fresh.register_load_state_dict_post_hook(
         [](const Module&, IncompatibleKeys& keys) { keys.unexpected.clear(); });
-    fresh.load(file.path);
+    state::load(fresh, file.path);
     CHECK(floats(fresh_inner.tensor("weight")) == floats(inner.tensor("weight")));
   }
 

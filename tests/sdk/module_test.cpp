@@ -1,6 +1,9 @@
 // Modules through the skin: registration, walks, state, printing.
 #include <cstdio>
 
+#include <tenon/state/module_file.hpp>
+#include <tenon/state/tensor_file.hpp>
+
 #include "tests/sdk/functions.hpp"
 #include "tests/support/small_stack.hpp"
 
@@ -61,7 +64,7 @@ TEST_SUITE("sdk/module") {
     CHECK_THROWS_WITH_AS(none.train(), undefined, TypeError);
     CHECK_THROWS_WITH_AS(none.parameters(), undefined, TypeError);
     CHECK_THROWS_WITH_AS(none.tensor("weight"), undefined, TypeError);
-    CHECK_THROWS_WITH_AS(none.load("nowhere"), undefined, TypeError);
+    CHECK_THROWS_WITH_AS(state::load(none, "nowhere"), undefined, TypeError);
     CHECK_THROWS_WITH_AS(
         detail::check(service::modules().to, nullptr, static_cast<tenon_dtype>(DType::f32)),
         "the module is null", ArgumentError);
@@ -70,9 +73,9 @@ TEST_SUITE("sdk/module") {
   TEST_CASE("a load that assigns takes the file's memory and leaves the file as it is") {
     const TemporaryFile file;
     const Module saved = linear_of(3, 2), loaded = linear_of(3, 2);
-    saved.save(file.path);
+    state::save(saved, file.path);
     const Tensor weight = loaded.tensor("weight");
-    loaded.load(file.path, true, true);
+    state::load(loaded, file.path, true, true);
     CHECK(weight.detach().to_vector<float>() == saved.tensor("weight").detach().to_vector<float>());
     CHECK(weight.requires_grad());
     loaded(ones({1, 3})).sum().backward();
@@ -81,7 +84,7 @@ TEST_SUITE("sdk/module") {
       const NoGrad no_grad;
       add_(weight, 1);
     }
-    loaded.load(file.path);
+    state::load(loaded, file.path);
     CHECK(weight.detach().to_vector<float>() == saved.tensor("weight").detach().to_vector<float>());
     // States of tensors in memory are shared with them. Another dtype is converted, so copied.
     const Tensor given = ones({2, 3}), other = zeros({2}, f64);
@@ -89,7 +92,7 @@ TEST_SUITE("sdk/module") {
     fill_elements(given, 4);
     CHECK(weight.detach().to_vector<float>() == std::vector<float>(6, 4));
     CHECK(loaded.tensor("bias").dtype() == f32);
-    for (const auto& [name, tensor] : map_tensors(file.path)) CHECK(tensor.dtype() == f32);
+    for (const auto& [name, tensor] : state::map_tensors(file.path)) CHECK(tensor.dtype() == f32);
   }
 
   TEST_CASE("MOD-01 train and eval reach all descendants") {
@@ -141,8 +144,8 @@ TEST_SUITE("sdk/module") {
     CHECK(module.tensor("weight").dtype() == f32);
     CHECK_FALSE(module.tensor("bias").defined());
     TemporaryFile file;
-    module.save(file.path);
-    for (const auto& [name, tensor] : load_tensors(file.path)) CHECK(name != "bias");
+    state::save(module, file.path);
+    for (const auto& [name, tensor] : state::load_tensors(file.path)) CHECK(name != "bias");
     CHECK(refusal([&] { module.tensor("nothing"); }).kind == TENON_ERROR_VALUE);
   }
 
@@ -325,10 +328,10 @@ TEST_SUITE("sdk/module") {
     CHECK(module.modules().size() == 3);
     // State has all names.
     TemporaryFile file;
-    module.save(file.path);
-    const auto saved = load_tensors(file.path);
+    state::save(module, file.path);
+    const auto saved = state::load_tensors(file.path);
     CHECK(saved.size() == 7 + 3);
-    module.load(file.path);
+    state::load(module, file.path);
   }
 
   TEST_CASE("a layer that is registered twice runs twice") {
@@ -414,8 +417,8 @@ TEST_SUITE("sdk/module") {
       deep.eval();
       deep.to(f64);
       TemporaryFile file;
-      deep.save(file.path);
-      deep.load(file.path);
+      state::save(deep, file.path);
+      state::load(deep, file.path);
       const std::string name = deep.named_parameters()[1].first;
       CHECK(deep.tensor(name.c_str()).is_same(deep.parameters()[1]));
       CHECK(deep.child(name.substr(0, name.rfind('.')).c_str()).type() == "Linear");
@@ -453,8 +456,8 @@ TEST_SUITE("sdk/module") {
       wide.register_parameter(("p" + std::to_string(i)).c_str(), parameter);
     CHECK(wide.parameters().size() == 2);
     TemporaryFile file;
-    wide.save(file.path);
-    wide.load(file.path);
+    state::save(wide, file.path);
+    state::load(wide, file.path);
   }
 
   TEST_CASE("cycles are refused, wherever they would close") {
@@ -478,18 +481,18 @@ TEST_SUITE("sdk/module") {
     TemporaryFile file;
     Module module = module_of("fx.Bare");
     const Numbers before = numbers(module.tensor("weight"));
-    save_tensors(file.path, {{"weight", zeros({3, 3}, f64)}, {"extra", zeros({1}, f64)}});
-    const Refusal strict = refusal([&] { module.load(file.path); });
+    state::save_tensors(file.path, {{"weight", zeros({3, 3}, f64)}, {"extra", zeros({1}, f64)}});
+    const Refusal strict = refusal([&] { state::load(module, file.path); });
     CHECK(has(strict.text, "running"));
     CHECK(has(strict.text, "extra"));
     CHECK(has(strict.text, "[3, 3]"));
     CHECK(has(strict.text, "[3, 2]"));
     CHECK(numbers(module.tensor("weight")) == before);
-    CHECK(refusal([&] { module.load(file.path, false); }).kind != TENON_OK);
-    save_tensors(file.path, {{"weight", full({3, 2}, 7, f64)}, {"extra", zeros({1}, f64)}});
-    CHECK(refusal([&] { module.load(file.path); }).kind != TENON_OK);
+    CHECK(refusal([&] { state::load(module, file.path, false); }).kind != TENON_OK);
+    state::save_tensors(file.path, {{"weight", full({3, 2}, 7, f64)}, {"extra", zeros({1}, f64)}});
+    CHECK(refusal([&] { state::load(module, file.path); }).kind != TENON_OK);
     CHECK(numbers(module.tensor("weight")) == before);
-    module.load(file.path, false);
+    state::load(module, file.path, false);
     CHECK(numbers(module.tensor("weight")) == Numbers(6, 7));
   }
 }

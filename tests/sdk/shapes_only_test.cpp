@@ -1,5 +1,6 @@
 // Shapes without values, through the shipped plugins.
 #include <tenon/shapes_only.hpp>
+#include <tenon/state/module_file.hpp>
 
 #include "tests/sdk/functions.hpp"
 #include "tests/support/emulation.hpp"
@@ -86,7 +87,7 @@ TEST_SUITE("sdk/shapes_only") {
     seed_generator(11);
     const Module trained =
         Module::create("Linear", arg("in_features") = 700, arg("out_features") = 500);
-    trained.save(file.path);
+    state::save(trained, file.path);
     seed_generator(11);
     const Draws before = reserve_draws(0);
     const Module linear = skip_init("Linear", arg("in_features") = 700, arg("out_features") = 500);
@@ -94,7 +95,7 @@ TEST_SUITE("sdk/shapes_only") {
     CHECK(linear.parameters().size() == 2);
     CHECK(linear.tensor("weight").requires_grad());
     CHECK(linear.training());
-    linear.load(file.path);
+    state::load(linear, file.path);
     CHECK(linear.tensor("weight").detach().to_vector<float>() ==
           trained.tensor("weight").detach().to_vector<float>());
     const Tensor x = ones({2, 700});

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include <tenon/override_entry.hpp>
+#include <tenon/state/module_file.hpp>
+#include <tenon/state/tensor_file.hpp>
 
 #include "tests/sdk/functions.hpp"
 
@@ -145,13 +147,13 @@ TEST_SUITE("sdk/typed_gradients") {
     Module module = Module::create("tg.Keeper", arg("value") = 3.0);
     sum(module(tensor({1., 2.}))).backward();
     CHECK(module.tensor("weight").grad().to_vector<float>() == std::vector<float>{1, 2});
-    module.save(file.path);
-    const auto saved = load_tensors(file.path);
+    state::save(module, file.path);
+    const auto saved = state::load_tensors(file.path);
     REQUIRE(saved.size() == 2);
     CHECK(saved[0].first == "weight.data");
     CHECK(saved[1].first == "running");
     Module other = Module::create("tg.Keeper", arg("value") = 0.0);
-    other.load(file.path);
+    state::load(other, file.path);
     CHECK(other.tensor("weight").text() == "kept: tensor([3., 3.])");
     CHECK(other.tensor("running").to_vector<float>() == std::vector<float>{4, 4});
     other.to(f64);
@@ -160,10 +162,12 @@ TEST_SUITE("sdk/typed_gradients") {
     CHECK(other.tensor("weight").dtype() == f64);
     CHECK(other.tensor("weight").requires_grad());
     CHECK(ensure_tensor(other.tensor("weight")).dtype() == f64);
-    const Refusal refused = refusal([&] { save_tensors(file.path, {{"d", diagonal(2, 1)}}); });
+    const Refusal refused = refusal([&] {
+      state::save_tensors(file.path, {{"d", diagonal(2, 1)}});
+    });
     CHECK(refused.kind == TENON_ERROR_TYPE);
     CHECK(has(refused.text, "'d' is a Diagonal, which has no component tensors"));
-    CHECK(load_tensors(file.path).size() == 2);
+    CHECK(state::load_tensors(file.path).size() == 2);
   }
 
   TEST_CASE("F-273 one rule of an op comes from another plugin, the others stay") {

@@ -1,4 +1,6 @@
 // Summaries of models: shapes, parameters, multiply-adds, and shapes that do not fit.
+#include <tenon/state/module_file.hpp>
+
 #include "support.hpp"
 #include "tests/support/emulation.hpp"
 
@@ -97,7 +99,7 @@ TEST_SUITE("training model_summary") {
     const auto linear = [](const std::string& settings) {
       return R"({"type": "Linear", "in_features": 4, "out_features": 3)" + settings + "}";
     };
-    tenon::create_module(Json::parse(linear(""))).save(folder.file("s.safetensors"));
+    tenon::state::save(tenon::create_module(Json::parse(linear(""))), folder.file("s.safetensors"));
     const auto summarize = [&](const std::string& settings) {
       return summary_of(folder, R"("model": {"type": "Sequential", "layers": [)" +
                                     linear(settings) + R"(]}, "input": {"shape": [4]})");

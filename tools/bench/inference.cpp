@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include <tenon/state/module_file.hpp>
+
 #include "bench.hpp"
 
 namespace {
@@ -37,7 +39,7 @@ Json read_config(const char* file) {
 void resnet18(State& state) {
   // One for all samples, of which each has few calls.
   static const Module model =
-      in_eval_mode(tenon::create_module(read_config(BENCH_RESNET18)["model"]));
+      in_eval_mode(tenon::state::create_module(read_config(BENCH_RESNET18)["model"]));
   infer(state, model, numbers({state.range(0), 3, 224, 224}));
 }
 BENCHMARK(resnet18)->Arg(1)->Arg(8)->UseRealTime();

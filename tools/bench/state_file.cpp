@@ -4,6 +4,8 @@
 #include <unistd.h>
 #include <vector>
 
+#include <tenon/state/module_file.hpp>
+
 #include "bench.hpp"
 
 namespace {
@@ -19,9 +21,9 @@ struct Saved {
     if (file < 0) throw tenon::IOError("bench: cannot create a file in /var/tmp");
     close(file);
     path = name;
-    model = tenon::create_module(tenon::Json::parse(
+    model = tenon::state::create_module(tenon::Json::parse(
         R"({"type": "Linear", "in_features": 16384, "out_features": 16384, "bias": false})"));
-    model.save(path);
+    tenon::state::save(model, path);
   }
   Saved(const Saved&) = delete;
   Saved& operator=(const Saved&) = delete;
@@ -49,16 +51,16 @@ void copy_file(const std::string& from, const std::string& to) {
 
 void state_save(State& state) {
   const Saved& file = saved();
-  for (auto _ : state) file.model.save(file.path);
+  for (auto _ : state) tenon::state::save(file.model, file.path);
 }
 void state_load(State& state) {
   Module model = saved().model;
-  for (auto _ : state) model.load(saved().path);
+  for (auto _ : state) tenon::state::load(model, saved().path);
 }
 // Only the header is read; pages of the file become the model's memory as they are used.
 void state_map(State& state) {
   Module model = saved().model.clone();
-  for (auto _ : state) model.load(saved().path, true, true);
+  for (auto _ : state) tenon::state::load(model, saved().path, true, true);
 }
 void limit_file_copy(State& state) {
   const Saved& file = saved();

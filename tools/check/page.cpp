@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <tenon/runtime.hpp>
+#include <tenon/state/atomic_file.hpp>
 
 #include "comparison.hpp"
 #include "format.hpp"
@@ -126,7 +127,7 @@ std::string report_page(const CheckReport& report) {
 }
 
 void write_page(const std::string& path, const CheckReport& report) {
-  tenon::write_file(path, report_page(report));
+  tenon::state::write_file(path, report_page(report));
 }
 
 }  // namespace cli

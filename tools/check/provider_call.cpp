@@ -8,6 +8,7 @@
 #include <tenon/graph.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/shapes_only.hpp>
+#include <tenon/state/tensor_file.hpp>
 #include <tenon/trace.hpp>
 
 #include "format.hpp"
@@ -342,19 +343,19 @@ void save_outcomes(const std::string& folder, const OpCheck& check,
     add("gradient", outcomes[i].gradients);
   }
   for (const Sample& sample : check.samples) samples.add(Json::parse(sample.dump()));
-  tenon::save_tensors(file_of(folder, check.op.name), tensors,
-                      tenon::JsonObject()
-                          .set("calls", calls.json().dump())
-                          .set("samples", samples.json().dump())
-                          .json());
+  tenon::state::save_tensors(file_of(folder, check.op.name), tensors,
+                             tenon::JsonObject()
+                                 .set("calls", calls.json().dump())
+                                 .set("samples", samples.json().dump())
+                                 .json());
 }
 
 SavedOutcomes load_outcomes(const std::string& folder, const std::string& op) {
   const std::string file = file_of(folder, op);
-  const Json metadata = tenon::tensors_metadata(file);
+  const Json metadata = tenon::state::metadata(file);
   const Json calls = Json::parse(metadata["calls"].text());
   SavedOutcomes saved{metadata["samples"].text(), {}};
-  std::vector<std::pair<std::string, Tensor>> tensors = tenon::load_tensors(file);
+  std::vector<std::pair<std::string, Tensor>> tensors = tenon::state::load_tensors(file);
   const auto take = [&](size_t call, const char* what, const Json& count) {
     std::vector<Tensor> list;
     // The file was written beside plugin code.

@@ -7,6 +7,7 @@
 
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
+#include <tenon/state/module_file.hpp>
 
 #include "format.hpp"
 #include "sample.hpp"
@@ -284,7 +285,7 @@ tenon::Module make_module(const std::string& type, const Sample& sample, uint64_
     object.set("type", type);
     for (const SampleValue& value : sample.values) object.set(value.name, value.json());
     tenon::seed_generator(seed);
-    return tenon::create_module(object.json());
+    return tenon::state::create_module(object.json());
   }
   SampleCall call(sample);
   use_singles(call.sample_);
@@ -297,7 +298,7 @@ tenon::Module make_module(const std::string& type, const Sample& sample, uint64_
     const tenon::Json& document = sample.values[v].document;
     if (document.is_object() && document["type"].is_text())
       arguments.values[v] =
-          tenon::Argument(inside.emplace_back(tenon::create_module(document))).value();
+          tenon::Argument(inside.emplace_back(tenon::state::create_module(document))).value();
   }
   tenon::seed_generator(seed);
   tenon_module* handle = nullptr;

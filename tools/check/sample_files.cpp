@@ -8,6 +8,7 @@
 
 #include <tenon/error.hpp>
 #include <tenon/runtime.hpp>
+#include <tenon/state/atomic_file.hpp>
 
 #include "format.hpp"
 #include "remove_tree.hpp"
@@ -54,7 +55,7 @@ SampleFiles::SampleFiles(std::string folder, bool preparing)
 void SampleFiles::write(const std::string& name, const std::string& content) const {
   const fs::path path = fs::path(folder_) / "shared" / name;
   make_folders(path.parent_path());
-  tenon::write_file(path.string(), content);
+  tenon::state::write_file(path.string(), content);
 }
 
 std::string SampleFiles::own() const {

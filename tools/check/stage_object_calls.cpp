@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include <tenon/runtime.hpp>
+#include <tenon/state/tensor_file.hpp>
 #include <tenon/type.hpp>
 
 #include "format.hpp"
@@ -87,9 +88,9 @@ void check_empty_objects(TypeCheck& check, const ObjectSource& source) {
   const std::string file = format_text("{}/empty.safetensors", check.settings.folder);
   const Tensor object = check.make(source);
   try {
-    tenon::save_tensors(file, {{"object", object.detach()}});
+    tenon::state::save_tensors(file, {{"object", object.detach()}});
     remove_components(file);
-    for (const auto& [name, loaded] : tenon::load_tensors(file)) {
+    for (const auto& [name, loaded] : tenon::state::load_tensors(file)) {
       if (name == "object") use_object(check, loaded, sample_of(source));
     }
   } catch (const tenon::Error&) {  // it is not kept in files, or refused

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include <tenon/runtime.hpp>
+#include <tenon/state/tensor_file.hpp>
 #include <tenon/type.hpp>
 
 #include "format.hpp"
@@ -16,7 +17,7 @@ namespace {
 // The difference of an object from its file; empty: none.
 std::string difference_in_file(const TypeCheck& check, const Tensor& object,
                                const std::string& file) {
-  for (const auto& [name, loaded] : tenon::load_tensors(file)) {
+  for (const auto& [name, loaded] : tenon::state::load_tensors(file)) {
     if (name != "object") continue;
     if (tenon::type_name(loaded) != check.type)
       return format_text(" is a {}", tenon::type_name(loaded));
@@ -34,7 +35,7 @@ void check_object_files(TypeCheck& check, const ObjectSource& source) {
   const std::string file = format_text("{}/object.safetensors", check.settings.folder);
   const Tensor object = check.make(source);
   try {
-    tenon::save_tensors(file, {{"object", object.detach()}});
+    tenon::state::save_tensors(file, {{"object", object.detach()}});
   } catch (const tenon::TypeError& error) {  // with what to do about it
     check.listener.note(format_text("not saved whole: {}", error.what()));
     return;

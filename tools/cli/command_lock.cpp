@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include <tenon/runtime.hpp>
+#include <tenon/state/atomic_file.hpp>
 #include <tenon/training/config.hpp>
 #include <tenon/training/files.hpp>
 #include <tenon/trust/lock.hpp>
@@ -66,7 +67,7 @@ int lock_config(const LockOptions& options) {
   apply_unlocked(config);
   const auto [lock, left_out] = trust::make_lock(tenon::document(tenon::Document::loadable));
   for (const trust::Refusal& refusal : left_out) warn_left_out(refusal);
-  tenon::write_file(file, trust::lock_document(lock).dump(2) + "\n");
+  tenon::state::write_file(file, trust::lock_document(lock).dump(2) + "\n");
   size_t libraries = 0;
   for (const trust::LockedPlugin& plugin : lock.plugins) libraries += plugin.libraries.size();
   print(format_text(

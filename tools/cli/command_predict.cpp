@@ -3,6 +3,9 @@
 #include <tenon/op.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/runtime.hpp>
+#include <tenon/state/atomic_file.hpp>
+#include <tenon/state/module_file.hpp>
+#include <tenon/state/tensor_file.hpp>
 #include <tenon/training/training.hpp>
 
 #include "commands.hpp"
@@ -96,10 +99,10 @@ int predict_outputs(const PredictOptions& options) {
   check_output(config, options);
   if (options.frozen) freeze(config.document, lock_file_of(options.config));
   tenon::config::apply(config.document);
-  const Json noted = tenon::tensors_metadata(weights)["tenon.run"];
+  const Json noted = tenon::state::metadata(weights)["tenon.run"];
   const std::string fitted =
       noted.defined() ? Json::parse(noted.text())["fitted"].text() : std::string();
-  tenon::Module model = tenon::create_module(config.model);
+  tenon::Module model = tenon::state::create_module(config.model);
   training::load_weights(model, weights);
   const Tensor inputs = training::load_inputs(config.data, options.data, fitted);
   const Tensor outputs = training::predict(model, inputs, 256);
@@ -107,8 +110,8 @@ int predict_outputs(const PredictOptions& options) {
   if (ending == ".npy")
     tenon::Op("data.write_npy").call<void>(options.output, outputs);
   else
-    tenon::write_file(options.output,
-                      ending == ".csv" ? csv_text(Rows(outputs)) : json_text(Rows(outputs)));
+    tenon::state::write_file(options.output,
+                             ending == ".csv" ? csv_text(Rows(outputs)) : json_text(Rows(outputs)));
   return kFine;
 }
 

@@ -9,6 +9,8 @@
 #include <tenon/config/config.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
+#include <tenon/state/module_file.hpp>
+#include <tenon/state/tensor_file.hpp>
 #include <tenon/training/training.hpp>
 
 #include "commands.hpp"
@@ -240,7 +242,7 @@ Json weights_metadata(const TrainingConfig& config, const Result& result, int64_
 // measured.
 uint64_t evaluation_seed(const TrainingConfig& config, const RunOptions& options) {
   const uint64_t asked = options.seed.value_or(config.seed);
-  const Json noted = tenon::tensors_metadata(options.evaluate)[kRunKey];
+  const Json noted = tenon::state::metadata(options.evaluate)[kRunKey];
   if (!noted.defined()) return asked;
   const Json run = Json::parse(noted.text());
   const auto seed = static_cast<uint64_t>(run["seed"].integer());
@@ -286,7 +288,7 @@ Result start_result(const TrainingConfig& config, const RunOptions& options) {
 
 // Values that a training learned from its data and stored with its weights.
 std::string fitted_of(const std::string& weights) {
-  const Json noted = tenon::tensors_metadata(weights)[kRunKey];
+  const Json noted = tenon::state::metadata(weights)[kRunKey];
   return noted.defined() ? Json::parse(noted.text())["fitted"].text() : "";
 }
 
@@ -301,9 +303,10 @@ Setup set_up(const TrainingConfig& config, const RunOptions& options, Result& re
   // The order of what draws random numbers is a promise: with the same seed a saved model is
   // evaluated on the very samples that its training held back.
   tenon::seed_generator(result.seed);
-  Setup setup{training::load_dataset(config.data, config.split,
-                                     result.trained ? "" : fitted_of(options.evaluate)),
-              training::at_place(config.model, [&] { return tenon::create_module(config.model); })};
+  Setup setup{
+      training::load_dataset(config.data, config.split,
+                             result.trained ? "" : fitted_of(options.evaluate)),
+      training::at_place(config.model, [&] { return tenon::state::create_module(config.model); })};
   for (const tenon::Tensor& parameter : setup.model.parameters())
     result.parameters += parameter.numel();
   result.train_count = setup.dataset.train.count();

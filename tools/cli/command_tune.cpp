@@ -10,6 +10,8 @@
 #include <tenon/interrupt.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
+#include <tenon/state/atomic_file.hpp>
+#include <tenon/state/module_file.hpp>
 #include <tenon/training/training.hpp>
 
 #include "commands.hpp"
@@ -66,7 +68,7 @@ void record_run(const training::TrainingConfig& config, const TuneOptions& optio
   tenon::seed_generator(config.seed);
   training::Dataset dataset = training::load_dataset(config.data, config.split);
   tenon::Module model =
-      training::at_place(config.model, [&] { return tenon::create_module(config.model); });
+      training::at_place(config.model, [&] { return tenon::state::create_module(config.model); });
   training::fit_labels(config, model, dataset);
   training::Trainer trainer(config, model, dataset);
   int64_t steps = 0;
@@ -226,7 +228,7 @@ int tune_config(const TuneOptions& options) {
       throw tenon::ConfigError(format_text(
           "{} was changed while its calls were measured, and is left as it is now; tune it again",
           options.config));
-    tenon::write_file(options.config, after);
+    tenon::state::write_file(options.config, after);
   }
   if (options.json)
     print_json(result_json(options, classes, diff));

@@ -380,7 +380,11 @@ void save(const std::string& path, const std::string& text) {
     std::ifstream file(path, std::ios::binary);
     if (file && std::string(std::istreambuf_iterator<char>(file), {}) == text) return;
   }
-  tenon::write_file(path, text);
+  // Compilers that run meanwhile see the old header or the new one.
+  const std::string next = path + ".new";
+  if (std::ofstream file(next, std::ios::binary); !(file << text).flush())
+    throw tenon::IOError("cannot write '" + next + "'");
+  std::filesystem::rename(next, path);
 }
 
 }  // namespace wrappers

@@ -125,11 +125,18 @@ PayloadRef payload_with_attributes(const Tensor& tensor, std::string_view attrib
 
 namespace {
 
-// One object out of a file.
+// Tensors and metadata from which objects are restored.
+struct Source {
+  std::vector<NamedTensor>& tensors;
+  const tenon_json& metadata;
+  const std::string& name;
+};
+
+// Restores one object from its source.
 class Restoring {
  public:
-  Restoring(TensorFile& file, std::string name, const std::string& text)
-      : file_(file), name_(std::move(name)) {
+  Restoring(const Source& source, std::string name, std::string_view text)
+      : source_(source), name_(std::move(name)) {
     try {
       said_ = parse_json(text);
     } catch (const Error& error) {
@@ -139,7 +146,8 @@ class Restoring {
   }
 
   void run() {
-    const std::string type_name = file_.metadata.find(std::string(kTypeKey) + name_).value_or("");
+    const tenon_json* said = source_.metadata.find(std::string(kTypeKey) + name_);
+    const std::string type_name(said != nullptr && said->is_string() ? said->as_string() : "");
     const tenon_json* plugin = said_->find("plugin");
     const TensorType* type = nullptr;
     try {
@@ -155,21 +163,22 @@ class Restoring {
     PayloadRef payload = make_payload_of(*type);
     TensorRef made = type->is_tensor ? take(name_) : make_dataless(dtype(), shape(), type->id);
     set_type(*made, type->id, payload.get());
-    file_.tensors.push_back({name_, std::move(made)});
+    source_.tensors.push_back({name_, std::move(made)});
   }
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(TENON_ERROR_VALUE, "cannot restore tensor {} of '{}': {}", quote(name_), file_.path,
-                what);
+    throw Error(TENON_ERROR_VALUE, "cannot restore tensor {} of '{}': {}", quote(name_),
+                source_.name, what);
   }
 
   TensorRef take(const std::string& name) {
-    const auto found = std::find_if(file_.tensors.begin(), file_.tensors.end(),
+    std::vector<NamedTensor>& all = source_.tensors;
+    const auto found = std::find_if(all.begin(), all.end(),
                                     [&](const NamedTensor& entry) { return entry.name == name; });
-    if (found == file_.tensors.end()) fail(format_text("the file holds no tensor {}", quote(name)));
+    if (found == all.end()) fail(format_text("the file holds no tensor {}", quote(name)));
     TensorRef tensor = std::move(found->tensor);
-    file_.tensors.erase(found);
+    all.erase(found);
     return tensor;
   }
 
@@ -230,24 +239,26 @@ class Restoring {
     return shape;
   }
 
-  TensorFile& file_;
+  const Source& source_;
   std::string name_;
   Json said_;
 };
 
 }  // namespace
 
-void restore_types(TensorFile& file) {
-  std::vector<std::pair<std::string, std::string>> whole;
-  file.metadata.each([&](const std::string& key, std::string text) {
-    if (key.starts_with(kRestoreKey))
-      whole.emplace_back(key.substr(kRestoreKey.size()), std::move(text));
-  });
+void restore_types(std::vector<NamedTensor>& tensors, const tenon_json& metadata,
+                   const std::string& source_name) {
+  const Source source{tensors, metadata, source_name};
+  std::vector<std::pair<std::string, std::string_view>> whole;
+  for (const tenon_json& member : metadata.children()) {
+    if (member.is_string() && member.key().starts_with(kRestoreKey))
+      whole.emplace_back(member.key().substr(kRestoreKey.size()), member.as_string());
+  }
   // Components before what they are of.
   std::sort(whole.begin(), whole.end(), [](const auto& a, const auto& b) {
     return std::pair(b.first.size(), a.first) < std::pair(a.first.size(), b.first);
   });
-  for (const auto& [name, text] : whole) Restoring(file, name, text).run();
+  for (const auto& [name, text] : whole) Restoring(source, name, text).run();
 }
 
 }  // namespace tenon::core

@@ -2,8 +2,6 @@
 // "2, 4, kernel_size=(3, 3), bias=False".
 #pragma once
 
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,15 +14,7 @@ inline std::string attribute_text(const char* word) { return word; }
 inline std::string attribute_text(bool truth) { return truth ? "True" : "False"; }
 inline std::string attribute_text(int64_t number) { return std::to_string(number); }
 // 1e-05, 0.1, 2.0
-inline std::string attribute_text(double number) {
-  char digits[32];
-  for (int count = 1; count <= 17; ++count) {
-    std::snprintf(digits, sizeof digits, "%.*g", count, number);
-    if (std::strtod(digits, nullptr) == number) break;
-  }
-  std::string text = digits;
-  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
-}
+inline std::string attribute_text(double number) { return tenon::text_of(number); }
 // (4,), (2, 3)
 inline std::string attribute_text(IntList list) {
   std::string text = "(";

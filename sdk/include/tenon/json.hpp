@@ -95,6 +95,12 @@ class Json {
     detail::check(service::documents().place, static_cast<const tenon_json*>(node_), text.slot());
     return text.text();
   }
+  // The file that the document was read from; empty for others.
+  std::string source() const {
+    if (node_ == nullptr) return {};
+    const tenon_string source = service::documents().source(node_);
+    return std::string(source.data, static_cast<size_t>(source.length));
+  }
   std::string dump(int32_t indent = 0) const {
     Value text;
     detail::check(service::documents().dump, static_cast<const tenon_json*>(node_), indent,

@@ -206,11 +206,8 @@ class Module : public Hookable<Module> {
     detail::check(service::modules().clone, required(), &copy);
     return take(copy);
   }
-  std::string text() const {
-    Value text;
-    detail::check(service::modules().text, required(), text.slot());
-    return text.text();
-  }
+  // The tree, a line for each module below, indented: module_text.hpp.
+  std::string text() const;
 
   // ---- state ----
   // Parameters and persistent buffers under each of their names; the module's own, not copies.
@@ -225,7 +222,7 @@ class Module : public Hookable<Module> {
   }
   // Copies values in. Strict: RuntimeError that lists missing and unexpected names and sizes that
   // differ; else the sizes alone. All or nothing. `assign`: tensors of the module's dtypes are not
-  // copied, the module's tensors share their memory.
+  // copied, the module's tensors share their memory. Files: <tenon/state/module_file.hpp>.
   LoadReport load_state(const std::vector<std::pair<std::string, Tensor>>& state,
                         bool strict = true, bool assign = false) const {
     std::vector<tenon_string> names(state.size());
@@ -236,19 +233,9 @@ class Module : public Hookable<Module> {
     }
     Value missing, unexpected;
     detail::check(service::modules().load_state, required(), names.data(), tensors.data(),
-                  static_cast<int64_t>(names.size()), load_flags(strict, assign), missing.slot(),
+                  static_cast<int64_t>(names.size()), static_cast<const tenon_json*>(nullptr),
+                  static_cast<const char*>(nullptr), load_flags(strict, assign), missing.slot(),
                   unexpected.slot());
-    return {missing.strings(), unexpected.strings()};
-  }
-  // As a safetensors file.
-  void save(const std::string& path) const {
-    detail::check(service::files().module_save, required(), path.c_str());
-  }
-  // `assign`: the file is mapped as map_tensors does.
-  LoadReport load(const std::string& path, bool strict = true, bool assign = false) const {
-    Value missing, unexpected;
-    detail::check(service::files().module_load, required(), path.c_str(),
-                  load_flags(strict, assign), missing.slot(), unexpected.slot());
     return {missing.strings(), unexpected.strings()};
   }
 
@@ -424,3 +411,5 @@ struct HandleParameter<ModuleDict> {
 }  // namespace detail
 
 TENON_NAMESPACE_END
+
+#include "tenon/module_text.hpp"  // IWYU pragma: export

@@ -1,4 +1,4 @@
-// The runtime for applications: plugins, policies, raw documents, files.
+// The runtime for applications: plugins, policies, raw documents.
 #pragma once
 
 #include <cstdint>
@@ -162,66 +162,13 @@ inline std::string provider_of(const std::string& op) {
 // when the program ends is printed.
 inline bool track_live(bool enabled) { return service::graph().tracking_set(enabled ? 1 : 0) != 0; }
 
-// A module from its document: {"type": "Sequential", "layers": [...]}.
+// A module from its document: {"type": "Sequential", "layers": [...]}. Settings beside attributes,
+// such as a state file to load, are state::create_module's; within it they are known here too.
 inline Module create_module(const Json& document) {
   tenon_module* module = nullptr;
-  detail::check(service::modules().create_json, document.handle(), &module);
+  detail::check(service::modules().create_json, document.handle(),
+                static_cast<const tenon_module_settings*>(nullptr), &module);
   return Module::take(module);
-}
-
-// Module::save with metadata, an object of strings, in the file's "__metadata__".
-inline void save_module(const Module& module, const std::string& path, const Json& metadata) {
-  detail::check(service::files().module_save_metadata, module.handle(), path.c_str(),
-                metadata.handle());
-}
-
-// safetensors files. Saving replaces the file as a whole or leaves the old one. A tensor of another
-// type is stored as its components and made again by load_tensors, which loads its plugin;
-// TypeError where its type has no components or attributes that describe it completely.
-//
-// `metadata`, an object of strings, is kept in the file's "__metadata__".
-inline void save_tensors(const std::string& path,
-                         const std::vector<std::pair<std::string, Tensor>>& tensors,
-                         const Json& metadata = {}) {
-  std::vector<tenon_string> names;
-  std::vector<tenon_tensor*> handles;
-  for (const auto& [name, tensor] : tensors) {
-    names.push_back({name.data(), static_cast<int64_t>(name.size())});
-    handles.push_back(tensor.handle());
-  }
-  detail::check(service::files().tensors_save_metadata, path.c_str(), names.data(), handles.data(),
-                static_cast<int64_t>(names.size()), metadata.handle());
-}
-namespace detail {
-inline std::vector<std::pair<std::string, Tensor>> read_tensors(
-    decltype(tenon_files_service::tensors_load) read, const std::string& path) {
-  Value names, tensors;
-  check(read, path.c_str(), names.slot(), tensors.slot());
-  const std::vector<std::string> texts = names.strings();
-  std::vector<std::pair<std::string, Tensor>> list;
-  for (size_t i = 0; i < texts.size(); ++i)
-    list.emplace_back(texts[i], Tensor::borrow(tensors.get().as.tensors[i]));
-  return list;
-}
-}  // namespace detail
-inline std::vector<std::pair<std::string, Tensor>> load_tensors(const std::string& path) {
-  return detail::read_tensors(service::files().tensors_load, path);
-}
-// Maps the tensors of a file without a copy: a page of the file is read when it is first used.
-// Writing to a tensor changes it alone, never the file, which must not be shortened as long as a
-// tensor is used.
-inline std::vector<std::pair<std::string, Tensor>> map_tensors(const std::string& path) {
-  return detail::read_tensors(service::files().tensors_map, path);
-}
-// The metadata of such a file, an object of strings.
-inline Json tensors_metadata(const std::string& path) {
-  Json metadata;
-  detail::check(service::files().tensors_metadata, path.c_str(), metadata.slot());
-  return metadata;
-}
-inline void write_file(const std::string& path, std::string_view data) {
-  detail::check(service::files().write, path.c_str(), data.data(),
-                static_cast<int64_t>(data.size()));
 }
 
 // Returns large blocks that the allocator keeps for reuse to the system, and sets how many bytes it

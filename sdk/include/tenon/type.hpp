@@ -39,7 +39,7 @@
 //                    object unrelated to Tensor: declare all of them. A type unrelated to Tensor
 //                    that has one needs neither shape nor conversions
 //   attributes()     the payload but its components as text, and static T from_attributes(
-//                    std::string_view text): by these load_tensors restores an object that has
+//                    std::string_view text): by these state::load_tensors restores an object that has
 //                    other members than components
 //   project_gradient static, (const Tensor& gradient) -> Tensor: what a gradient of any type is for
 //                    a tensor of this type; without it gradients stay what they are

@@ -17,6 +17,30 @@ std::string quote(std::string_view text) {
   return quoted.text();
 }
 
+bool is_utf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto byte = [&](size_t k) {
+      return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0U;
+    };
+    const unsigned first = byte(0), second = byte(1);
+    if (first < 0x80) {
+      ++i;
+      continue;
+    }
+    if (first < 0xC2 || first > 0xF4) return false;
+    const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+    for (size_t k = 1; k < length; ++k) {
+      if ((byte(k) & 0xC0U) != 0x80) return false;
+    }
+    // Longer than need be, half of a surrogate pair, or above U+10FFFF.
+    if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+        (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
+      return false;
+    i += length;
+  }
+  return true;
+}
+
 std::string word_list(const std::vector<std::string>& words, std::string_view conjunction) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i) {

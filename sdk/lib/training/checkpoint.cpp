@@ -3,7 +3,8 @@
 #include <unistd.h>
 
 #include <tenon/autograd.hpp>
-#include <tenon/runtime.hpp>
+#include <tenon/state/module_file.hpp>
+#include <tenon/state/tensor_file.hpp>
 #include <tenon/training/checkpoint.hpp>
 
 #include "lib/base/format.hpp"
@@ -26,14 +27,14 @@ const Tensor* find(const NamedTensors& tensors, const std::string& name) {
 }  // namespace
 
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
-  save_tensors(path, checkpoint.tensors,
-               JsonObject().set(kProgress, checkpoint.progress.dump()).json());
+  state::save_tensors(path, checkpoint.tensors,
+                      JsonObject().set(kProgress, checkpoint.progress.dump()).json());
 }
 
 Checkpoint load_checkpoint(const std::string& path) {
-  const Json progress = tensors_metadata(path)[kProgress];
+  const Json progress = state::metadata(path)[kProgress];
   if (!progress.defined()) throw ValueError(lib::format_text("'{}' is not a checkpoint", path));
-  return {load_tensors(path), Json::parse(progress.text())};
+  return {state::load_tensors(path), Json::parse(progress.text())};
 }
 
 NamedTensors module_state(const Module& module, const std::string& prefix) {
@@ -62,7 +63,7 @@ void restore_tensors(const std::string& path, const NamedTensors& saved, const N
 
 void save_weights(const Module& module, const std::string& path, const Json& metadata) {
   try {
-    return save_module(module, path, metadata);
+    return state::save(module, path, metadata);
   } catch (const IOError& error) {
     namespace files = std::filesystem;
     std::error_code code;
@@ -72,7 +73,7 @@ void save_weights(const Module& module, const std::string& path, const Json& met
          {files::temp_directory_path(code), files::current_path(code), files::path("/dev/shm")}) {
       const std::string kept = folder / name;
       try {
-        save_module(module, kept, metadata);
+        state::save(module, kept, metadata);
       } catch (const IOError&) {
         continue;
       }
@@ -84,7 +85,7 @@ void save_weights(const Module& module, const std::string& path, const Json& met
 
 void load_weights(Module& model, const std::string& path) {
   try {
-    model.load(path);
+    state::load(model, path);
   } catch (const RuntimeError& error) {
     throw RuntimeError(lib::format_text("'{}' does not fit the model: {}", path, error.what()));
   }

@@ -9,6 +9,7 @@
 #include <tenon/ops.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/shapes_only.hpp>
+#include <tenon/state/module_file.hpp>
 #include <tenon/trace.hpp>
 #include <tenon/training/model_summary.hpp>
 #include <tenon/training/op_choice.hpp>
@@ -208,7 +209,7 @@ ModelSummary summarize_model(const TrainingConfig& config, const DataOutline& da
     Module model;
     {
       const ShapesOnly shapes;
-      model = create_module(config.model);
+      model = state::create_module(config.model);
     }
     const std::vector<Tensor> inputs = model_inputs(config, data);
     if (inputs.empty())

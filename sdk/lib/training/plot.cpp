@@ -3,6 +3,7 @@
 
 #include <tenon/op.hpp>
 #include <tenon/runtime.hpp>
+#include <tenon/state/atomic_file.hpp>
 #include <tenon/training/plot.hpp>
 
 #include "lib/base/format.hpp"
@@ -41,7 +42,7 @@ void write_plot(const std::string& path, const std::string& svg) {
   if (const char* const op = plot_op(path))
     Op(op).call<void>(path, svg);
   else
-    write_file(path, svg);
+    state::write_file(path, svg);
 }
 
 }  // namespace training

@@ -13,7 +13,7 @@
 
 #include <sys/stat.h>
 
-#include <tenon/runtime.hpp>
+#include <tenon/state/atomic_file.hpp>
 #include <tenon/trust/quarantine.hpp>
 #include <tenon/trust/sha256.hpp>
 #include <tenon/trust/trial.hpp>
@@ -379,7 +379,7 @@ std::optional<Refusal> Quarantine::settle(const std::string& path, const tenon_f
 }
 
 void Quarantine::add(const QuarantineRecord& record) {
-  write_file(format_text("{}/{}", folder_, record_name(record.sha256)), record_text(record));
+  state::write_file(format_text("{}/{}", folder_, record_name(record.sha256)), record_text(record));
   const Lock lock(quarantine_lock());
   folder().forget();
 }

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 
-#include "core/tensor/file_header.hpp"
 #include "tests/core/plugin/support.hpp"
 #include "tests/support/memory_growth.hpp"
 
@@ -101,28 +100,5 @@ TEST_SUITE("reader memory") {
     CHECK_THROWS(require_bounded(repeated("[12345678", ",12345678", "]", 450000), options, 1000));
     // Brackets and commas of strings are not values.
     CHECK_NOTHROW(require_bounded(repeated("\"", "[,{\\\"", "\"", kMiB), options));
-  }
-
-  TEST_CASE("headers of tensor files take no more") {
-    if (!kCanMeasureMemory) return;
-    const size_t bytes = 8 * kMiB;
-    std::vector<std::string> texts = hostile_documents(bytes);
-    std::string tensors = "{\"\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}";
-    std::string metadata = "{\"__metadata__\":{\"\":\"\"";
-    for (int i = 0; tensors.size() < bytes; ++i)
-      tensors +=
-          ",\"" + std::to_string(i) + "\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}";
-    for (int i = 0; metadata.size() < bytes; ++i) metadata += ",\"" + std::to_string(i) + "\":\"\"";
-    texts.push_back(tensors + "}");
-    texts.push_back(metadata + "}}");
-    for (const std::string& text : texts) {
-      const auto owner = std::make_shared<const std::string>(text);
-      const bool sound = &text >= &texts[texts.size() - 2];
-      check_bound(text, sound ? Outcome::Taken : Outcome::Refused, [&] {
-        FileHeader header(owner);
-        header.check_ranges(0);
-        header.take_metadata();
-      });
-    }
   }
 }

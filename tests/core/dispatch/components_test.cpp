@@ -3,8 +3,6 @@
 // Types are of the process's table, which tensors' ids refer to, and stay: each test has its own.
 #include "core/dispatch/types/components.hpp"
 
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 
 #include "core/dispatch/types/payload.hpp"
@@ -90,14 +88,15 @@ std::vector<std::string> names(const std::vector<NamedTensor>& tensors) {
 }
 using Names = std::vector<std::string>;
 
-TensorFile file_of(const StoredTensors& stored) {
-  char folder[] = "/tmp/tenon-components-XXXXXX";
-  REQUIRE(::mkdtemp(folder) != nullptr);
-  const std::string path = std::string(folder) + "/x.safetensors";
-  save_tensors(path, stored.tensors, stored.metadata);
-  TensorFile file = load_tensors(path);
-  std::filesystem::remove_all(folder);
-  return file;
+// The tensors of a state once its objects are made again.
+std::vector<NamedTensor> restored(const StoredTensors& stored) {
+  JsonBuilder metadata;
+  metadata.begin_object();
+  for (const auto& [key, text] : stored.metadata) metadata.member(key, text);
+  metadata.end_object();
+  std::vector<NamedTensor> tensors = stored.tensors;
+  restore_types(tensors, *metadata.finish(), "x.safetensors");
+  return tensors;
 }
 // The metadata's text under the key; "" where there is none.
 std::string said(const StoredTensors& stored, const std::string& key) {
@@ -111,8 +110,7 @@ std::string fault(const TensorType& type, const std::function<void(StoredTensors
   StoredTensors stored;
   stored.add_whole("x", pair(type, floats({1}), floats({2}), 7));
   change(stored);
-  TensorFile file = file_of(stored);
-  return refusal([&] { restore_types(file); }, TENON_ERROR_VALUE);
+  return refusal([&] { restored(stored); }, TENON_ERROR_VALUE);
 }
 
 }  // namespace
@@ -172,10 +170,9 @@ TEST_SUITE("dispatch/components") {
     StoredTensors stored;
     stored.add("plain", floats({9}));
     stored.add_whole("x", pair(type, pair(type, floats({1}), TensorRef(), 5), floats({2, 3}), 7));
-    TensorFile file = file_of(stored);
-    restore_types(file);
-    REQUIRE(names(file.tensors) == Names{"plain", "x"});
-    const Tensor& x = *file.tensors[1].tensor;
+    const std::vector<NamedTensor> tensors = restored(stored);
+    REQUIRE(names(tensors) == Names{"plain", "x"});
+    const Tensor& x = *tensors[1].tensor;
     CHECK(x.view.type == type.id);
     CHECK(x.view.dtype == TENON_F64);
     REQUIRE(x.view.rank == 2);
@@ -199,7 +196,7 @@ TEST_SUITE("dispatch/components") {
       });
     };
     const std::string unreadable = rewritten("{\"plugin\"", "{plugin");
-    CHECK(has(unreadable, "cannot restore tensor 'x' of '"));
+    CHECK(has(unreadable, "cannot restore tensor 'x' of 'x.safetensors'"));
     CHECK(has(unreadable, "metadata cannot be read"));
     CHECK(has(rewritten("\"left\"", "\"middle\""), "has no component 'middle'"));
     CHECK(has(rewritten("\"left\"", "3"), "a component's name is not a string"));

@@ -2,8 +2,8 @@
 #include "core/nn/create.hpp"
 
 #include "core/autograd/engine/grad.hpp"
+#include "core/base/format.hpp"
 #include "core/base/json.hpp"
-#include "core/dispatch/table/registry.hpp"
 #include "tests/core/nn/support.hpp"
 
 using namespace tenon::core;
@@ -27,9 +27,8 @@ TEST_SUITE("nn/create") {
 
   TEST_CASE("a document names types of the given table, and every fault of it") {
     const Types types;
-    const Registry ops;
     const auto made = [&](const char* text) {
-      return create_module(*parse_json(text), types.table, ops);
+      return create_module(*parse_json(text), nullptr, types.table);
     };
     CHECK(module_text(*made(R"({"type": "Block", "width": 3})")) == "Block(width=3)");
     CHECK(module_text(*made(R"("Block")")) == "Block(width=2)");
@@ -39,6 +38,35 @@ TEST_SUITE("nn/create") {
     CHECK(has(fault, "unexpected keyword argument 'depth'"));
     CHECK(has(refusal([&] { made(R"("Nothing")"); }, TENON_ERROR_CONFIG),
               "no module type is named 'Nothing'"));
+  }
+
+  TEST_CASE("settings beside attributes are applied in their order, each with its place") {
+    const Types types;
+    struct Applied {
+      std::string keys;
+      uint32_t fails = 9;
+    } applied;
+    const char* const keys[] = {"late", "early", "width"};
+    tenon_module_settings settings{sizeof(tenon_module_settings), 3, keys, &applied, nullptr};
+    settings.apply = [](void* self, tenon_module* module, uint32_t index, const tenon_json* value,
+                        tenon_error** error) {
+      return guarded(error, [&] {
+        auto& found = *static_cast<Applied*>(self);
+        found.keys += format_text("{} {}; ", index, module_text(*module));
+        if (index == found.fails) throw Error(TENON_ERROR_VALUE, "{} is wrong", dump(*value));
+      });
+    };
+    const auto made = [&](const char* text) {
+      return create_module(*parse_json(text), &settings, types.table);
+    };
+    // An attribute of the same name takes precedence.
+    made(R"({"early": 1, "type": "Block", "late": 2, "width": 3})");
+    CHECK(applied.keys == "0 Block(width=3); 1 Block(width=3); ");
+    applied.fails = 0;
+    CHECK(has(
+        refusal([&] { made(R"({"type": "Block", "early": 1, "late": 2})"); }, TENON_ERROR_CONFIG),
+        "/late: 2 is wrong"));
+    CHECK(applied.keys == "0 Block(width=3); 1 Block(width=3); 0 Block(width=2); ");
   }
 
   TEST_CASE("a clone has its own tensors, and shares what its original shares") {

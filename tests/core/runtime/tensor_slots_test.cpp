@@ -1,9 +1,8 @@
 // Tensors and their files as plugins make them.
-#include <filesystem>
 
+#include "core/base/json.hpp"
 #include "core/dispatch/call/running_calls.hpp"
 #include "core/runtime/runtime.hpp"
-#include "core/tensor/file.hpp"
 #include "tests/core/dispatch/plugin.hpp"
 #include "tests/core/plugin/support.hpp"
 #include "tests/core/runtime/slot_support.hpp"
@@ -148,35 +147,32 @@ TEST_SUITE("runtime/tensor_slots") {
     CHECK(rank == 0);
   }
 
-  TEST_CASE("tensors come back from a file under their names, with its metadata") {
-    const TemporaryFolder folder;
-    const std::string path = folder / "state.safetensors";
+  TEST_CASE("plain tensors are stored and restored as they are, and none is refused") {
     const TensorRef a = floats({1, 2}), b = floats({3});
     const tenon_string names[] = {{"a", 1}, {"b", 1}};
     tenon_tensor* const tensors[] = {a.get(), b.get()};
-    const Json metadata = parse_json(R"({"epoch": "3"})");
+    Given found, list;
+    tenon_json* metadata = nullptr;
     CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-            return slots().files.tensors_save_metadata(path.c_str(), names, tensors, 2,
-                                                       metadata.get(), error);
+            return slots().tensors.store(names, tensors, 2, TENON_STORE_WHOLE, &found.value,
+                                         &list.value, &metadata, error);
           }) == "");
-    for (auto* load : {slots().files.tensors_load, slots().files.tensors_map}) {
-      Given found, list;
-      CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-              return load(path.c_str(), &found.value, &list.value, error);
-            }) == "");
-      CHECK(found.texts() == std::vector<std::string>{"a", "b"});
-      REQUIRE(list.value.length == 2);
-      CHECK(read(*list.value.as.tensors[1]) == std::vector<float>{3});
-    }
-    tenon_json* read_back = nullptr;
-    CHECK(slots().files.tensors_metadata(path.c_str(), &read_back, nullptr) == TENON_OK);
-    const Json document = Json::take(read_back);
-    REQUIRE(document->find("epoch") != nullptr);
-    CHECK(document->find("epoch")->as_string() == "3");
+    const Json document = Json::take(metadata);
+    CHECK(document->size() == 0);
+    CHECK(found.texts() == std::vector<std::string>{"a", "b"});
+    REQUIRE(list.value.length == 2);
+    CHECK(list.value.as.tensors[1] == b.get());
+    Given again, restored;
+    CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
+            return slots().tensors.restore("x", names, tensors, 2, document.get(), &again.value,
+                                           &restored.value, error);
+          }) == "");
+    CHECK(again.texts() == std::vector<std::string>{"a", "b"});
+    CHECK(restored.value.as.tensors[0] == a.get());
     tenon_tensor* const missing[] = {a.get(), nullptr};
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().files.tensors_save((folder / "none").c_str(), names, missing, 2, error);
-          }) == "a tensor to save is null");
-    CHECK_FALSE(std::filesystem::exists(folder / "none"));
+            return slots().tensors.store(names, missing, 2, 0, &found.value, &list.value, &metadata,
+                                         error);
+          }) == "a named tensor is null");
   }
 }

@@ -8,6 +8,7 @@
 
 #include <sys/mman.h>
 
+#include <tenon/state/atomic_file.hpp>
 #include <tenon/trust/lock.hpp>
 #include <tenon/trust/sha256.hpp>
 
@@ -45,7 +46,7 @@ struct World {
     const std::string file = folder / "tenon.lock";
     CHECK(in_process([&] {
             const MadeLock made = make_lock(tenon::document(tenon::Document::loadable));
-            tenon::write_file(file, lock_document(made.lock).dump(2));
+            tenon::state::write_file(file, lock_document(made.lock).dump(2));
             return std::string();
           }) == "");
     return file;

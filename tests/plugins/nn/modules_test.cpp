@@ -1,4 +1,6 @@
 // The shipped modules: parameters, initial values, forward, printing, training.
+#include <tenon/state/module_file.hpp>
+
 #include "../compare.hpp"
 
 using namespace compare;
@@ -347,9 +349,9 @@ TEST_SUITE("nn") {
     }
     CHECK(loss < 0.05);
     const std::string path = "modules_test.safetensors";
-    model.save(path);
+    tenon::state::save(model, path);
     Module again = from_json(description);
-    again.load(path);
+    tenon::state::load(again, path);
     std::remove(path.c_str());
     CHECK(again(x).to_vector<float>() == model(x).to_vector<float>());
   }

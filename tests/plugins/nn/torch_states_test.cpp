@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <tenon/state/tensor_file.hpp>
 #include <tenon/tenon.hpp>
 
 using namespace tenon;
@@ -17,7 +18,7 @@ constexpr auto path = TENON_TORCH_STATES;
 // The file's tensors by module, then by what is behind the first slash.
 std::map<std::string, std::map<std::string, Tensor>> read_file() {
   std::map<std::string, std::map<std::string, Tensor>> modules;
-  for (const auto& [name, tensor] : load_tensors(path)) {
+  for (const auto& [name, tensor] : state::load_tensors(path)) {
     const size_t slash = name.find('/');
     modules[name.substr(0, slash)][name.substr(slash + 1)] = tensor;
   }

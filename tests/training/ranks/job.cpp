@@ -12,6 +12,7 @@
 
 #include <tenon/config/config.hpp>
 #include <tenon/parallel.hpp>
+#include <tenon/state/module_file.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/training/training.hpp>
 
@@ -89,7 +90,7 @@ void train(int count, char** arguments) {
   tenon::clear_interrupt();
   if (!finished) trainer.save_checkpoint(arguments[5]);
   if (!trainer.ranks().first()) return;
-  model.save(arguments[2]);
+  tenon::state::save(model, arguments[2]);
   std::printf("%d ranks, train loss %.9g\n", static_cast<int>(trainer.ranks().size()),
               finished ? trainer.history().back().train_loss : 0.0);
 }

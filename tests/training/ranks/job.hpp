@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <tenon/state/tensor_file.hpp>
+
 #include "../support.hpp"
 #include "tests/support/shell_job.hpp"
 
@@ -72,7 +74,7 @@ inline std::string distributed(const std::string& engine, const std::string& mor
 }
 
 inline double largest_difference(const std::string& a, const std::string& b) {
-  const auto left = tenon::load_tensors(a), right = tenon::load_tensors(b);
+  const auto left = tenon::state::load_tensors(a), right = tenon::state::load_tensors(b);
   REQUIRE(left.size() == right.size());
   double most = 0;
   for (size_t i = 0; i < left.size(); ++i) {

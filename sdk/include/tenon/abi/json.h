@@ -1,9 +1,11 @@
-/* JSON documents: how a text is read, where a node was in it, and the steps that make a document. */
+/* JSON documents: how a text is read, where a node was in it, the steps that make a document, and events
+ * for readers that keep little of a large text. */
 #ifndef TENON_ABI_JSON_H
 #define TENON_ABI_JSON_H
 
 #include <stdint.h>
 
+#include "attributes.h"
 #include "error.h"
 #include "value.h"
 
@@ -57,5 +59,20 @@ typedef struct tenon_json_step {
   uint32_t kind;
   uint32_t reserved; /* 0 */
 } tenon_json_step;
+
+/* Functions that documents.scan calls, on its thread. Growable: begins with its size. A function that returns
+ * another status than TENON_OK, with an error, ends the scan. */
+typedef struct tenon_json_events {
+  uint32_t size;
+  void* self; /* first argument of every function */
+  /* An object (1) or array (0) begins; its members or elements are next. */
+  tenon_status(TENON_CALL* begin)(void* self, int32_t is_object, tenon_error** error);
+  /* The innermost object or array ends. */
+  tenon_status(TENON_CALL* end)(void* self, tenon_error** error);
+  /* The key of the next value. Borrowed; valid during the call. */
+  tenon_status(TENON_CALL* key)(void* self, const char* text, int64_t length, tenon_error** error);
+  /* A scalar: NONE, BOOL, INT, FLOAT or STRING. Borrowed; valid during the call. */
+  tenon_status(TENON_CALL* value)(void* self, const tenon_value* scalar, tenon_error** error);
+} tenon_json_events;
 
 #endif

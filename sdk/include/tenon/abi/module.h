@@ -10,6 +10,7 @@
 #include "value.h"
 
 #define TENON_WALK_DUPLICATES 4 /* `what` of modules.walk: shared members under each name */
+#define TENON_WALK_ABSENT 16    /* for children: names without a value too, as null */
 
 /* Bits of a descriptor's flags. */
 enum {
@@ -21,11 +22,10 @@ enum {
  * one. Without it only a leaf that requires grad is a parameter. */
 #define TENON_ASSIGN_MAKE_PARAMETER 1
 
-/* Bits of the flags of files.module_load and modules.load_state. */
+/* Bits of the flags of modules.load_state. */
 enum {
   TENON_LOAD_STRICT = 1, /* missing and unexpected names are errors */
-  /* tensors of the module's dtypes take the place of the module's data, which is copied otherwise;
-   * of a file: as files.tensors_map reads them */
+  /* tensors of the module's dtypes take the place of the module's data, which is copied otherwise */
   TENON_LOAD_ASSIGN = 2
 };
 
@@ -69,5 +69,20 @@ typedef struct tenon_module_descriptor {
   tenon_status(TENON_CALL* clone)(void* self, void* state, tenon_module* copy, void** copy_state,
                                   tenon_error** error);
 } tenon_module_descriptor;
+
+/* Settings: keys that a document of modules.create_json may have beside attributes. Growable: begins
+ * with its size. Borrowed; valid during the creation. */
+typedef struct tenon_module_settings {
+  uint32_t size;
+  uint32_t count;
+  /* In the order in which they are applied. An attribute of the same name takes precedence. */
+  const char* const* keys;
+  void* self; /* first argument of `apply` */
+  /* Applies keys[index] to a module that was just made, and to all below it. Settings of an inner
+   * module come before those of the outer. The host adds the place to the error's message.
+   * Calling thread of the creation, or one that waits for it. */
+  tenon_status(TENON_CALL* apply)(void* self, tenon_module* module, uint32_t index,
+                                  const tenon_json* value, tenon_error** error);
+} tenon_module_settings;
 
 #endif

@@ -5,7 +5,6 @@
 #include "tenon/abi/service/autograd.h"
 #include "tenon/abi/service/contexts.h"
 #include "tenon/abi/service/documents.h"
-#include "tenon/abi/service/files.h"
 #include "tenon/abi/service/graph.h"
 #include "tenon/abi/service/modes.h"
 #include "tenon/abi/service/modules.h"
@@ -29,7 +28,6 @@
   X(modules, MODULES)     \
   X(threads, THREADS)     \
   X(documents, DOCUMENTS) \
-  X(plugins, PLUGINS)     \
-  X(files, FILES)
+  X(plugins, PLUGINS)
 
 #endif

@@ -136,6 +136,10 @@ typedef struct tenon_type_descriptor {
                                     tenon_error** error);
 } tenon_type_descriptor;
 
+/* A bit of the flags of tensors.store: keeps whole objects, which tensors.restore makes again. Without
+ * it only the parts for modules.load_state, whose module has the objects. */
+#define TENON_STORE_WHOLE 1
+
 /* The payload's struct as one binary was compiled with it, so that another layout is an error
  * instead of a wrong read. Growable: begins with its size. Borrowed; valid during the call. */
 typedef struct tenon_payload_layout {

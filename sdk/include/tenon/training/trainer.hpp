@@ -4,12 +4,12 @@
 //   config::apply(config);
 //   seed_generator(config["seed"].integer());
 //   training::Dataset dataset = training::load_dataset(config["data"], config["split"]);
-//   Module model = create_module(config["model"]);
+//   Module model = state::create_module(config["model"]);
 //   training::fit_labels(config, model, dataset);
 //   training::Trainer trainer(config, model, dataset);
 //   trainer.epoch_done = [](const training::Epoch& epoch) { std::printf("%f\n", epoch.train_loss); };
 //   trainer.run();
-//   model.save("digits.safetensors");
+//   state::save(model, "digits.safetensors");
 #pragma once
 
 #include <chrono>

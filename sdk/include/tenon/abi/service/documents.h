@@ -95,6 +95,14 @@ typedef struct tenon_documents_service {
                                          tenon_error** error);
   /* Place of the node in the text that was parsed. Any thread. */
   void(TENON_CALL* position)(const tenon_json* node, tenon_json_position* position);
+  /* Passes the values of a JSON text to `events` in its order, and keeps none: the document may be
+   * of any size. `max_depth` is how deep containers may be nested. ValueError for a text that is
+   * not JSON, with line and column; an event's error ends it. Any thread. */
+  tenon_status(TENON_CALL* scan)(const char* json, int64_t length, int64_t max_depth,
+                                 const tenon_json_events* events, tenon_error** error);
+  /* The file that the document was read from; empty for others. Borrowed; valid as long as the
+   * document. Any thread. */
+  tenon_string(TENON_CALL* source)(const tenon_json* document);
 } tenon_documents_service;
 
 #endif

@@ -31,10 +31,12 @@ typedef struct tenon_modules_service {
                                    int64_t keyword_count, tenon_module** module,
                                    tenon_error** error);
   /* Makes a module from {"type": "Linear", attribute: value, ...}, or the name of a type; an
-   * attribute that is a module is such a document itself. ConfigError names all faults with their
-   * places. New reference. Any thread. */
-  tenon_status(TENON_CALL* create_json)(const tenon_json* document, tenon_module** module,
-                                        tenon_error** error);
+   * attribute that is a module is such a document itself. `settings` are keys that documents have
+   * beside attributes; null: those of the creation that runs on this thread, if any. ConfigError
+   * names all faults with their places. New reference. Any thread. */
+  tenon_status(TENON_CALL* create_json)(const tenon_json* document,
+                                        const tenon_module_settings* settings,
+                                        tenon_module** module, tenon_error** error);
   /* Adds a reference. Any thread. */
   void(TENON_CALL* retain)(tenon_module* module);
   /* Drops a reference; the last one destroys the module. May be null. Any thread. */
@@ -72,7 +74,8 @@ typedef struct tenon_modules_service {
                                   tenon_error** error);
   /* Lists members in registration order. `what`: 0 parameters, 1 buffers, 2 children, 3 modules,
    * the module itself first under the name ""; with TENON_WALK_DUPLICATES added, a member that is
-   * registered several times comes under each of its names instead of the first. `recurse` 1 goes
+   * registered several times comes under each of its names instead of the first, and with
+   * TENON_WALK_ABSENT added to children, names without a value come too, as null. `recurse` 1 goes
    * below children. `names` receives a string list and may be null, `items` a tensor or module
    * list. Owned. Any thread. */
   tenon_status(TENON_CALL* walk)(tenon_module* module, int32_t what, int32_t recurse,
@@ -118,11 +121,16 @@ typedef struct tenon_modules_service {
    * Owned. Any thread. */
   tenon_status(TENON_CALL* state)(tenon_module* module, tenon_value* names, tenon_value* tensors,
                                   tenon_error** error);
-  /* files.module_load of `count` tensors in memory. Any thread. */
+  /* Copies `count` named tensors into those of the module. `metadata` is the object that
+   * tensors.store has made of them; may be null. `source` is the file that they come from, for
+   * messages; may be null. `flags`: TENON_LOAD_ bits. Without TENON_LOAD_STRICT missing and
+   * unexpected names are accepted, which the two string lists receive; either may be null. A size
+   * or type that differs is always an error. All or none. Owned. Any thread. */
   tenon_status(TENON_CALL* load_state)(tenon_module* module, const tenon_string* names,
-                                       tenon_tensor* const* tensors, int64_t count, uint32_t flags,
-                                       tenon_value* missing, tenon_value* unexpected,
-                                       tenon_error** error);
+                                       tenon_tensor* const* tensors, int64_t count,
+                                       const tenon_json* metadata, const char* source,
+                                       uint32_t flags, tenon_value* missing,
+                                       tenon_value* unexpected, tenon_error** error);
   /* Registers a hook of a kind of module_hooks.h on a module, or on all modules when `module` is
    * null. `flags`: TENON_HOOK_PREPEND, TENON_HOOK_ALWAYS_CALL; ArgumentError for others, and for
    * an unknown kind. Takes `state`: `destroy(state)` runs once, on any thread, when the hook was
@@ -136,8 +144,6 @@ typedef struct tenon_modules_service {
   /* 1 where a call of the module runs hooks, its own or those of all modules; 0 for null.
    * Any thread. */
   int32_t(TENON_CALL* has_hooks)(const tenon_module* module);
-  /* The printed form, children indented, as a string. Owned. Any thread. */
-  tenon_status(TENON_CALL* text)(tenon_module* module, tenon_value* text, tenon_error** error);
 } tenon_modules_service;
 
 #endif

@@ -1,11 +1,6 @@
 // Files written as a whole: replacement, failures that leave the old file, links and permissions.
-#include "core/base/atomic_file.hpp"
-
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -15,58 +10,41 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "core/base/error.hpp"
+#include <tenon/error.hpp>
+#include <tenon/state/atomic_file.hpp>
 
-using namespace tenon::core;
+#include "tests/support/temporary_folder.hpp"
+
+using tenon::state::AtomicFile;
+using tenon::state::write_file;
+using Folder = tenon_test::TemporaryFolder;
+using tenon_test::bytes_of;
 namespace fs = std::filesystem;
 
 namespace {
 
-class Folder {
- public:
-  Folder() {
-    char name[] = "/tmp/tenon-file-XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    path_ = name;
-  }
-  ~Folder() { fs::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ / name; }
-  size_t entries() const {
-    return static_cast<size_t>(
-        std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
-  }
-
- private:
-  fs::path path_;
-};
-
-std::string content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 std::string io_failure(const std::string& path, std::string_view data = "new") {
   try {
     write_file(path, data);
-  } catch (const Error& error) {
-    CHECK(error.kind == TENON_ERROR_IO);
-    CHECK(error.message.find("'" + path + "'") != std::string::npos);
-    return error.message;
+  } catch (const tenon::IOError& error) {
+    const std::string message = error.what();
+    CHECK(message.find("'" + path + "'") != std::string::npos);
+    return message;
   }
   return "";
 }
 
 }  // namespace
 
-TEST_SUITE("atomic_file") {
+TEST_SUITE("state/atomic_file") {
   TEST_CASE("a file is made, then replaced, and nothing else stays") {
     const Folder folder;
     write_file(folder / "a.json", "one");
-    CHECK(content(folder / "a.json") == "one");
+    CHECK(bytes_of(folder / "a.json") == "one");
     write_file(folder / "a.json", std::string("\0two", 4));
-    CHECK(content(folder / "a.json") == std::string("\0two", 4));
+    CHECK(bytes_of(folder / "a.json") == std::string("\0two", 4));
     write_file(folder / "empty", "");
-    CHECK(content(folder / "empty") == "");
+    CHECK(bytes_of(folder / "empty") == "");
     CHECK(folder.entries() == 2);
   }
 
@@ -76,9 +54,9 @@ TEST_SUITE("atomic_file") {
     {
       AtomicFile file(folder / "a");
       file.write("half of the ne");
-      CHECK(content(folder / "a") == "old");
+      CHECK(bytes_of(folder / "a") == "old");
     }
-    CHECK(content(folder / "a") == "old");
+    CHECK(bytes_of(folder / "a") == "old");
     CHECK(folder.entries() == 1);
   }
 
@@ -100,7 +78,7 @@ TEST_SUITE("atomic_file") {
     setrlimit(RLIMIT_FSIZE, &before);
     std::signal(SIGXFSZ, handler);
     CHECK(message.find("File too large") != std::string::npos);
-    CHECK(content(folder / "a") == "old");
+    CHECK(bytes_of(folder / "a") == "old");
     CHECK(folder.entries() == 1);
   }
 
@@ -118,7 +96,7 @@ TEST_SUITE("atomic_file") {
     fs::permissions(folder / "sub", fs::perms::owner_read | fs::perms::owner_exec);
     CHECK(io_failure(folder / "sub/a").find("Permission denied") != std::string::npos);
     fs::permissions(folder / "sub", fs::perms::owner_all);
-    CHECK(content(folder / "sub/a") == "old");
+    CHECK(bytes_of(folder / "sub/a") == "old");
     fs::permissions(folder / "sub/a", fs::perms::owner_read);
     CHECK(io_failure(folder / "sub/a").find("Permission denied") != std::string::npos);
   }
@@ -132,7 +110,7 @@ TEST_SUITE("atomic_file") {
     write_file(folder / "second", "new");
     CHECK(fs::is_symlink(folder / "second"));
     CHECK(fs::is_symlink(folder / "link"));
-    CHECK(content(folder / "real") == "new");
+    CHECK(bytes_of(folder / "real") == "new");
     struct stat status {};
     stat((folder / "real").c_str(), &status);
     CHECK((status.st_mode & 0777U) == 0600);
@@ -140,7 +118,7 @@ TEST_SUITE("atomic_file") {
     fs::create_symlink("not-yet", folder / "dangling");
     write_file(folder / "dangling", "made");
     CHECK(fs::is_symlink(folder / "dangling"));
-    CHECK(content(folder / "not-yet") == "made");
+    CHECK(bytes_of(folder / "not-yet") == "made");
   }
 
   TEST_CASE("a link that another user made in a shared folder is not followed") {
@@ -156,11 +134,11 @@ TEST_SUITE("atomic_file") {
                                                 "': it is a symbolic link that another user made");
     fs::create_symlink("planted", folder / "chain");
     CHECK(io_failure(folder / "chain").find("another user") != std::string::npos);
-    CHECK(content(folder / "victim") == "old");
+    CHECK(bytes_of(folder / "victim") == "old");
     // In a folder of that user's own it is theirs to make.
     REQUIRE(chown((folder / ".").c_str(), 65534, 65534) == 0);
     write_file(folder / "planted", "new");
-    CHECK(content(folder / "victim") == "new");
+    CHECK(bytes_of(folder / "victim") == "new");
   }
 
   TEST_CASE("what a killed writer left goes with the next write of the same file") {
@@ -175,7 +153,7 @@ TEST_SUITE("atomic_file") {
     REQUIRE(waitpid(child, nullptr, 0) == child);
     CHECK(folder.entries() == 2);
     write_file(folder / "a", "whole");
-    CHECK(content(folder / "a") == "whole");
+    CHECK(bytes_of(folder / "a") == "whole");
     CHECK(folder.entries() == 2);  // and what was left of b
     write_file(folder / "b", "whole");
     CHECK(folder.entries() == 2);
@@ -188,7 +166,7 @@ TEST_SUITE("atomic_file") {
       slow.write("slow");
       write_file(folder / "a", "fast");
       slow.commit();
-      CHECK(content(folder / "a") == "slow");
+      CHECK(bytes_of(folder / "a") == "slow");
     }
     std::vector<pid_t> children;
     for (char letter = 'a'; letter < 'g'; ++letter) {
@@ -208,7 +186,7 @@ TEST_SUITE("atomic_file") {
       REQUIRE(waitpid(child, &status, 0) == child);
       CHECK(status == 0);
     }
-    const std::string text = content(folder / "a");
+    const std::string text = bytes_of(folder / "a");
     CHECK(text == std::string(10000, text[0]));
     CHECK(folder.entries() == 1);
   }

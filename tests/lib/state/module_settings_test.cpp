@@ -1,21 +1,43 @@
 // Settings of a module beside its attributes: init, load, dtype, frozen.
-#include "tests/sdk/functions.hpp"
 
-using namespace functions;
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <tenon/shapes_only.hpp>
+#include <tenon/state/module_file.hpp>
+#include <tenon/tenon.hpp>
+
+#include "tests/support/temporary_folder.hpp"
+
+using namespace tenon;
+using tenon_test::TemporaryFolder;
 
 namespace {
 
-Module made(const std::string& document) { return create_module(Json::parse(document)); }
+Module made(const std::string& document) { return state::create_module(Json::parse(document)); }
 std::vector<float> values(const Module& module, const char* name) {
   return module.tensor(name).detach().to_vector<float>();
 }
 std::string refused(const std::string& document) {
-  return refusal([&] { made(document); }).text;
+  try {
+    made(document);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
 }
+bool has(const std::string& text, const std::string& part) {
+  const bool found = text.find(part) != std::string::npos;
+  if (!found) MESSAGE("'" << part << "' is not in: " << text);
+  return found;
+}
+const std::string kLinear = R"({"type": "Linear", "in_features": 2, "out_features": 1, )";
 
 }  // namespace
 
-TEST_SUITE("sdk/module_settings") {
+TEST_SUITE("state/module_settings") {
   TEST_CASE("init runs ops on the parameters that a pattern names, in order") {
     const Module net = made(R"({"type": "Sequential", "layers": [
         {"type": "Linear", "in_features": 2, "out_features": 2,
@@ -47,12 +69,13 @@ TEST_SUITE("sdk/module_settings") {
   }
 
   TEST_CASE("load takes the tensors of a prefix, into nested modules too") {
-    const TemporaryFile file;
+    const TemporaryFolder folder;
+    const std::string path = folder / "state.safetensors";
     const Module whole = made(R"({"type": "Sequential", "layers": [
         {"type": "Linear", "in_features": 2, "out_features": 2},
         {"type": "Linear", "in_features": 2, "out_features": 3}]})");
-    whole.save(file.path);
-    const std::string load = R"("load": {"file": ")" + file.path + R"(", "prefix": "1."})";
+    state::save(whole, path);
+    const std::string load = R"("load": {"file": ")" + path + R"(", "prefix": "1."})";
     const Module net = made(R"({"type": "Graph", "nodes": {
         "a": {"op": "tanh"},
         "b": {"module": {"type": "Linear", "in_features": 2, "out_features": 3, )" +
@@ -62,18 +85,17 @@ TEST_SUITE("sdk/module_settings") {
     const Module all = made(R"({"type": "Sequential", "layers": [
         {"type": "Linear", "in_features": 2, "out_features": 2},
         {"type": "Linear", "in_features": 2, "out_features": 3}], "load": ")" +
-                            file.path + R"("})");
+                            path + R"("})");
     CHECK(values(all, "0.weight") == values(whole, "0.weight"));
 
     const std::string linear =
         R"({"type": "Linear", "in_features": 2, "out_features": 3, "load": )";
-    CHECK(has(refused(linear + R"({"file": ")" + file.path + R"(", "prefix": "2."}})"),
-              "/load: no tensor of '" + file.path + "' has a name that begins with '2.'"));
-    const std::string misfit =
-        refused(linear + R"({"file": ")" + file.path + R"(", "prefix": "0."}})");
+    CHECK(has(refused(linear + R"({"file": ")" + path + R"(", "prefix": "2."}})"),
+              "/load: no tensor of '" + path + "' has a name that begins with '2.'"));
+    const std::string misfit = refused(linear + R"({"file": ")" + path + R"(", "prefix": "0."}})");
     CHECK(has(misfit, "/load: Error(s) in loading state_dict for Linear:"));
     CHECK(has(misfit, "size mismatch for weight"));
-    CHECK(has(misfit, "The file is '" + file.path + "'"));
+    CHECK(has(misfit, "The file is '" + path + "'"));
     CHECK(has(refused(linear + R"({"file": "nowhere.safetensors"}})"), "/load: cannot read"));
     CHECK(has(refused(linear + R"({"fil": "x"}})"), "'fil'"));
   }
@@ -97,5 +119,61 @@ TEST_SUITE("sdk/module_settings") {
     const Module prelu = made(R"({"type": "PReLU", "init": 0.5, "frozen": true})");
     CHECK(values(prelu, "weight") == std::vector<float>{0.5f});
     CHECK_FALSE(prelu.tensor("weight").requires_grad());
+  }
+
+  TEST_CASE("settings are applied in their own order, whatever the document's order is") {
+    const TemporaryFolder folder;
+    const Module saved =
+        made(kLinear + R"("init": {"*": {"type": "nn.init.constant_", "val": 8}}})");
+    state::save(saved, folder / "x.safetensors");
+    const Module net = made(kLinear + R"("frozen": true, "dtype": "f64", "load": ")" +
+                            (folder / "x.safetensors") + R"(", "init": {"*": "nn.init.zeros_"}})");
+    CHECK(net.tensor("weight").dtype() == f64);
+    CHECK(net.tensor("weight").to_vector<double>() == std::vector<double>{8, 8});
+    CHECK_FALSE(net.tensor("bias").requires_grad());
+  }
+
+  TEST_CASE("what a lax load lacks stays as it is") {
+    const TemporaryFolder folder;
+    const std::string path = folder / "x.safetensors";
+    state::save(made(R"({"type": "Linear", "in_features": 2, "out_features": 1, "bias": false,
+        "init": {"*": {"type": "nn.init.constant_", "val": 8}}})"),
+                path);
+    const std::string lax = kLinear + R"("init": {"*": {"type": "nn.init.constant_", "val": 5}},
+        "load": {"file": ")" +
+                            path + R"(", "strict": )";
+    CHECK(has(refused(lax + "true}}"), R"(Missing key(s) in state_dict: "bias")"));
+    const Module net = made(lax + "false}}");
+    CHECK(values(net, "weight") == std::vector<float>{8, 8});
+    CHECK(values(net, "bias") == std::vector<float>{5});
+  }
+
+  TEST_CASE("where shapes alone are computed a state is mapped, not read") {
+    const TemporaryFolder folder;
+    const std::string path = folder / "x.safetensors";
+    state::save(made(kLinear + R"("init": {"*": {"type": "nn.init.constant_", "val": 8}}})"), path);
+    const ShapesOnly shapes;
+    const Module net = made(kLinear + R"("load": ")" + path + R"("})");
+    CHECK(net.tensor("weight").detach().to_vector<float>() == std::vector<float>{8, 8});
+  }
+
+  TEST_CASE("settings of another type than expected are refused") {
+    CHECK(has(refused(kLinear + R"("init": {"*": 3}})"),
+              "/init: found 3, expected the name of an op"));
+    CHECK(has(refused(kLinear + R"("init": {"*": {"val": 3}}})"), "expected the name of an op"));
+    CHECK(has(refused(kLinear + R"("init": "nn.init.zeros_"})"), "\"init\" is an object"));
+    CHECK(has(refused(kLinear + R"("load": 3})"), "/load: found 3, expected the path"));
+    CHECK(has(refused(kLinear + R"("load": {"file": "x", "strict": 1}})"),
+              "\"strict\" is true or false, found 1"));
+    CHECK(has(refused(kLinear + R"("dtype": 3})"), "/dtype: found 3"));
+  }
+
+  TEST_CASE("without the library a setting is an attribute that the type does not have") {
+    try {
+      create_module(Json::parse(kLinear + R"("frozen": true})"));
+      FAIL("it is not refused");
+    } catch (const ConfigError& error) {
+      CHECK(has(error.what(), "Linear() got an unexpected keyword argument 'frozen'"));
+    }
   }
 }

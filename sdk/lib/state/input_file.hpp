@@ -1,18 +1,21 @@
-// Files that are read: regular ones, opened without waiting for anyone.
+// Files that are read: regular ones, opened without waiting for another process.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
-namespace tenon::core {
+#include <tenon/host.hpp>
+
+TENON_NAMESPACE_BEGIN
+
+namespace state {
 
 // A named pipe would block its reader until another process writes, a device might never end: both
-// are refused. Failures are Error(IO): "cannot read WHAT 'PATH': reason". [calling-thread]
+// are refused. Failures are IOErrors: "cannot read 'PATH': reason".
 class InputFile {
  public:
-  // `what` is "" or a noun with a blank behind it, like "the config ".
-  explicit InputFile(std::string path, const char* what = "");
+  explicit InputFile(std::string path);
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
   ~InputFile();
@@ -28,9 +31,10 @@ class InputFile {
   [[noreturn]] void fail(const std::string& reason) const;
 
   std::string path_;
-  const char* what_;
   int descriptor_ = -1;
   int64_t size_ = 0;
 };
 
-}  // namespace tenon::core
+}  // namespace state
+
+TENON_NAMESPACE_END

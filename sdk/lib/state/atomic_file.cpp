@@ -1,6 +1,4 @@
 // Files written as a whole or not at all: a temporary beside the target takes its place at the end.
-#include "core/base/atomic_file.hpp"
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -15,10 +13,16 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#include "core/base/error.hpp"
-#include "core/base/format.hpp"
+#include <tenon/error.hpp>
+#include <tenon/state/atomic_file.hpp>
 
-namespace tenon::core {
+#include "lib/base/format.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace state {
+
+using lib::format_text;
 
 namespace {
 
@@ -31,13 +35,13 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Target of a link; empty when the path is not one.
+// Target of a link; empty when the file is not one.
 std::string link_target(const std::string& path) {
   char target[4096];
   const ssize_t length = readlink(path.c_str(), target, sizeof(target));
   if (length <= 0 || length == static_cast<ssize_t>(sizeof(target))) return {};
   const std::string step(target, static_cast<size_t>(length));
-  return step.starts_with('/') ? step : format_text("{}/{}", folder_of(path), step);
+  return step.front() == '/' ? step : format_text("{}/{}", folder_of(path), step);
 }
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -65,7 +69,7 @@ std::string hexadecimal(uint64_t number) {
   return text;
 }
 
-// Prefix of the names of all temporaries of a target.
+// The beginning of the names of all temporaries of a target.
 std::string temporary_prefix(const std::string& target) {
   return format_text(".tenon-{}-", hexadecimal(hash_of(name_of(target))));
 }
@@ -83,7 +87,7 @@ void remove_stale(const std::string& target) {
   DIR* const folder = opendir(folder_of(target).c_str());
   if (folder == nullptr) return;
   while (const dirent* entry = readdir(folder)) {
-    if (!std::string_view(entry->d_name).starts_with(prefix)) continue;
+    if (std::string_view(entry->d_name).substr(0, prefix.size()) != prefix) continue;
     const int file = openat(dirfd(folder), entry->d_name,
                             O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (file < 0) continue;
@@ -193,7 +197,7 @@ void AtomicFile::commit() {
 void AtomicFile::fail(const char* what, int code) const {
   std::string message = format_text("cannot write '{}': {}", path_, what);
   if (code != 0) message += format_text(": {}", std::generic_category().message(code));
-  throw Error(TENON_ERROR_IO, std::move(message));
+  throw IOError(message);
 }
 
 void write_file(const std::string& path, std::string_view data) {
@@ -202,4 +206,6 @@ void write_file(const std::string& path, std::string_view data) {
   file.commit();
 }
 
-}  // namespace tenon::core
+}  // namespace state
+
+TENON_NAMESPACE_END

@@ -1,19 +1,24 @@
 // Reading of regular files.
-#include "core/base/input_file.hpp"
+#include "input_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "core/base/error.hpp"
-#include "core/base/text.hpp"
+#include <tenon/error.hpp>
 
-namespace tenon::core {
+#include "lib/base/format.hpp"
+#include "lib/base/text.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace state {
 
 namespace {
 
@@ -23,7 +28,7 @@ std::string reason_of(int code) { return std::generic_category().message(code); 
 
 }  // namespace
 
-InputFile::InputFile(std::string path, const char* what) : path_(std::move(path)), what_(what) {
+InputFile::InputFile(std::string path) : path_(std::move(path)) {
   // Without O_NONBLOCK opening a pipe would wait for its writer.
   descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor_ < 0) fail(reason_of(errno));
@@ -69,7 +74,9 @@ std::shared_ptr<char> InputFile::map() const {
 }
 
 void InputFile::fail(const std::string& reason) const {
-  throw Error(TENON_ERROR_IO, "cannot read {}{}: {}", what_, quote(path_), reason);
+  throw IOError(lib::format_text("cannot read {}: {}", lib::quote(path_), reason));
 }
 
-}  // namespace tenon::core
+}  // namespace state
+
+TENON_NAMESPACE_END

@@ -5,13 +5,17 @@
 #include <string>
 #include <string_view>
 
-namespace tenon::core {
+#include <tenon/host.hpp>
+
+TENON_NAMESPACE_BEGIN
+
+namespace state {
 
 // Write, then commit; without commit the old file stays and the temporary goes. Temporaries that a
 // killed process left for the same target are removed. A symbolic link is followed unless another
 // user made it in a folder that is not theirs; an existing file keeps its permissions, and one that
-// may not be written is refused. What is not a regular file (a pipe, /dev/stdout) is written to
-// directly. Failures are Error(IO) that name the path and the reason.
+// may not be written is refused. A pipe or device, such as /dev/stdout, is written to directly.
+// Failures are IOErrors that name the path and the reason.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
@@ -34,4 +38,6 @@ class AtomicFile {
 
 void write_file(const std::string& path, std::string_view data);
 
-}  // namespace tenon::core
+}  // namespace state
+
+TENON_NAMESPACE_END

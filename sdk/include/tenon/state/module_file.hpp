@@ -1,0 +1,37 @@
+// Modules and safetensors files: saving and loading a state, and modules from documents that name one.
+#pragma once
+
+#include <string>
+
+#include <tenon/json.hpp>
+#include <tenon/module.hpp>
+
+TENON_NAMESPACE_BEGIN
+
+namespace state {
+
+// Parameters and persistent buffers under each of their names. Replaces the file as a whole, or leaves
+// the old one. `metadata` is an object of strings.
+void save(const Module& module, const std::string& path, const Json& metadata = {});
+
+// Copies values in, as Module::load_state does. `assign`: the file is mapped as map_tensors does, and
+// the module's tensors share its memory. `prefix`: only tensors whose names begin with it, under the
+// rest of their names; ValueError where there are none.
+LoadReport load(const Module& module, const std::string& path, bool strict = true,
+                bool assign = false, const std::string& prefix = "");
+
+// A module from its document, which may have settings beside the attributes of each module:
+//
+//   "init": {"*.weight": "nn.init.xavier_uniform_", "bias": {"type": "nn.init.constant_", "val": 0}}
+//   "load": {"file": "encoder.safetensors", "prefix": "encoder.", "strict": true}
+//   "dtype": "bfloat16"
+//   "frozen": true
+//
+// They hold for the module and all below it, and are applied in this order; settings of an inner module
+// before those of the outer. An attribute of the same name takes precedence. A relative file is
+// beside the document's own. ConfigError names every fault with its place.
+Module create_module(const Json& document);
+
+}  // namespace state
+
+TENON_NAMESPACE_END

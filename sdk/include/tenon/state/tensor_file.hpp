@@ -1,0 +1,39 @@
+// Tensors in safetensors files: a JSON header with names, dtypes, shapes and ranges, then data.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/json.hpp>
+#include <tenon/tensor.hpp>
+
+TENON_NAMESPACE_BEGIN
+
+namespace state {
+
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+// Replaces the file as a whole, or leaves the old one. A tensor of another type is stored as its
+// components; TypeError where its type has no components or attributes that describe it completely.
+// `metadata`, an object of strings, is kept in the file's "__metadata__". ValueError for names and
+// dtypes that the format does not have, IOError for what the system refuses.
+void save_tensors(const std::string& path, const NamedTensors& tensors, const Json& metadata = {});
+
+// The tensors of these names, of all names where there are none, in the order of their data. The header
+// is checked whole before memory is taken for a tensor. Tensors of other types are made again, which
+// loads their plugins. ValueError names the path and the fault; a tensor of a dtype that Tenon does
+// not have is a fault only when it is asked for.
+NamedTensors load_tensors(const std::string& path, const std::vector<std::string>& names = {});
+
+// load_tensors without a copy: a page of the file is read when it is first used. Writing to a tensor
+// changes it alone, never the file, which must not be shortened as long as a tensor is used. A tensor
+// whose data is not aligned to its elements is copied.
+NamedTensors map_tensors(const std::string& path, const std::vector<std::string>& names = {});
+
+// The metadata of such a file, an object of strings.
+Json metadata(const std::string& path);
+
+}  // namespace state
+
+TENON_NAMESPACE_END

@@ -1,0 +1,42 @@
+// Dtypes as safetensors files write them: "F32".
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <tenon/abi/dtype.h>
+#include <tenon/host.hpp>
+
+TENON_NAMESPACE_BEGIN
+
+namespace state {
+
+struct FileDtype {
+  std::string_view text;
+  tenon_dtype dtype;
+  int64_t bytes;  // size of an element
+};
+
+#define TENON_FILE_DTYPE(name, code, bytes, ...) {#name, code, bytes},
+// The format has no c128.
+inline constexpr FileDtype kFileDtypes[] = {TENON_COMPUTED_DTYPES(
+    TENON_FILE_DTYPE) TENON_STORED_DTYPES(TENON_FILE_DTYPE){"C64", TENON_C64, 8}};
+#undef TENON_FILE_DTYPE
+
+// Null for a dtype that the format, or Tenon, does not have.
+inline const FileDtype* file_dtype(tenon_dtype dtype) {
+  for (const FileDtype& known : kFileDtypes) {
+    if (known.dtype == dtype) return &known;
+  }
+  return nullptr;
+}
+inline const FileDtype* file_dtype(std::string_view text) {
+  for (const FileDtype& known : kFileDtypes) {
+    if (known.text == text) return &known;
+  }
+  return nullptr;
+}
+
+}  // namespace state
+
+TENON_NAMESPACE_END

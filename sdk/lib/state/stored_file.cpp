@@ -1,0 +1,335 @@
+// Safetensors files: written as a whole, and not trusted before they are checked.
+#include "stored_file.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <unordered_set>
+
+#include <tenon/abi/type.h>
+#include <tenon/state/atomic_file.hpp>
+#include <tenon/text.hpp>
+
+#include "file_limits.hpp"
+#include "input_file.hpp"
+#include "lib/base/format.hpp"
+#include "lib/base/text.hpp"
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the format is little-endian, as data is");
+
+TENON_NAMESPACE_BEGIN
+
+namespace state {
+
+using lib::format_text;
+using lib::quote;
+
+TensorArguments::TensorArguments(const NamedTensors& tensors) {
+  names.reserve(tensors.size());
+  handles.reserve(tensors.size());
+  for (const auto& [name, tensor] : tensors) {
+    names.push_back({name.data(), static_cast<int64_t>(name.size())});
+    handles.push_back(tensor.handle());
+  }
+}
+
+NamedTensors named_tensors(const Value& names, const Value& tensors) {
+  std::vector<std::string> texts = names.strings();
+  NamedTensors list(texts.size());
+  for (size_t i = 0; i < texts.size(); ++i)
+    list[i] = {std::move(texts[i]), Tensor::borrow(tensors.get().as.tensors[i])};
+  return list;
+}
+
+Json json_of(Metadata metadata) {
+  JsonObject object;
+  for (auto& [key, value] : metadata) {
+    object.set(key, value);
+    std::string().swap(value);  // long texts are there twice, not three times
+  }
+  return object.json();
+}
+
+namespace {
+
+// ---- writing ----
+
+[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
+  throw ValueError(format_text("cannot save '{}': {}", path, reason));
+}
+
+void append(Metadata& metadata, const Json& object) {
+  for (int64_t i = 0; i < object.size(); ++i) {
+    if (!object[i].is_text())
+      throw TypeError(format_text("metadata {} must be a string, got {}", quote(object.key(i)),
+                                  object[i].dump()));
+    metadata.emplace_back(object.key(i), object[i].text());
+  }
+}
+
+const tenon_tensor_view& view_of(const Tensor& tensor) {
+  return *tenon_tensor_get_view(tensor.handle());
+}
+
+// An entry without its range.
+FileEntry entry_of(const std::string& path, const std::string& name, const Tensor& tensor) {
+  const tenon_tensor_view& view = view_of(tensor);
+  if (view.count != 0 && view.data == nullptr)
+    refuse(path, format_text("the tensor {} has a shape but no data", quote(name)));
+  FileEntry entry;
+  entry.name = name;
+  entry.dtype = file_dtype(view.dtype);
+  entry.shape.assign(view.shape, view.shape + view.rank);
+  if (entry.dtype != nullptr) return entry;
+  refuse(path,
+         format_text("the format has no {}, the dtype of tensor {}: save view_as_real() of it, "
+                     "or convert it to c64",
+                     dtype_text(tensor.dtype()), quote(name)));
+}
+
+void check_names(const std::string& path, const NamedTensors& tensors) {
+  std::unordered_set<std::string_view> seen;
+  for (const auto& [name, tensor] : tensors) {
+    if (!lib::is_utf8(name))
+      refuse(path, format_text("a tensor's name is not valid UTF-8: {}", quote(name)));
+    if (name == kMetadataKey) refuse(path, "the name '__metadata__' is reserved by the format");
+    if (!seen.insert(name).second)
+      refuse(path, format_text("two tensors have the name {}", quote(name)));
+    if (!tensor.defined()) refuse(path, format_text("the tensor {} is undefined", quote(name)));
+  }
+}
+
+void check_metadata(const std::string& path, const Metadata& metadata) {
+  std::unordered_set<std::string_view> seen;
+  for (const auto& [key, value] : metadata) {
+    if (!lib::is_utf8(key) || !lib::is_utf8(value))
+      refuse(path, format_text("metadata is not valid UTF-8: {}", quote(key)));
+    if (!seen.insert(key).second)
+      refuse(path, format_text("the metadata key {} is there twice", quote(key)));
+  }
+  if (metadata.size() > kMostMetadata)
+    refuse(path, format_text("{} pairs of metadata, at most {} are read back", metadata.size(),
+                             kMostMetadata));
+}
+
+void check_limits(const std::string& path, const FileHeader& header, const std::string& text,
+                  int64_t data_bytes) {
+  if (text.size() > static_cast<size_t>(kMostHeader)) {
+    refuse(path, format_text("its header would be too large: {} bytes, at most {} are read back",
+                             text.size(), kMostHeader));
+  }
+  const auto count = static_cast<int64_t>(header.entries.size());
+  if (count <= most_tensors(data_bytes)) return;
+  refuse(path, format_text("{} tensors with {} bytes of data, at most {} are read back; join small "
+                           "tensors into fewer",
+                           count, data_bytes, most_tensors(data_bytes)));
+}
+
+}  // namespace
+
+void write_stored(const std::string& path, const NamedTensors& tensors, uint32_t flags,
+                  const Json& metadata) {
+  check_names(path, tensors);
+  const TensorArguments given(tensors);
+  Value names, plain;
+  Json types;
+  detail::check(service::tensors().store, given.names.data(), given.handles.data(), given.count(),
+                flags, names.slot(), plain.slot(), types.slot());
+  NamedTensors stored = named_tensors(names, plain);
+  check_names(path, stored);
+  FileHeader header;
+  append(header.metadata, metadata);
+  append(header.metadata, types);
+  check_metadata(path, header.metadata);
+  // Wide dtypes first, so that all data is aligned; otherwise the given order stays.
+  const auto width = [](const Tensor& tensor) {
+    const FileDtype* known = file_dtype(view_of(tensor).dtype);
+    return known == nullptr ? 0 : known->bytes;
+  };
+  std::stable_sort(stored.begin(), stored.end(),
+                   [&](const auto& a, const auto& b) { return width(a.second) > width(b.second); });
+  int64_t bytes = 0;
+  for (const auto& [name, tensor] : stored) {
+    FileEntry& entry = header.entries.emplace_back(entry_of(path, name, tensor));
+    entry.begin = bytes;
+    entry.end = bytes += view_of(tensor).count * entry.dtype->bytes;
+  }
+  const std::string text = header_text(header);
+  check_limits(path, header, text, bytes);
+  AtomicFile file(path);
+  const uint64_t length = text.size();
+  file.write(&length, kLengthBytes);
+  file.write(text);
+  for (size_t i = 0; i < stored.size(); ++i) {
+    const Tensor data = contiguous_as(stored[i].second, stored[i].second.dtype());
+    file.write(view_of(data).data, header.entries[i].end - header.entries[i].begin);
+  }
+  file.commit();
+}
+
+namespace {
+
+// ---- reading ----
+
+[[noreturn]] void fail(const std::string& path, const std::string& fault) {
+  throw ValueError(format_text("{} is not a valid tensor file: {}", quote(path), fault));
+}
+
+// An open file whose header was checked.
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path), file_(path) {
+    const std::string text = read_text();
+    start_ = kLengthBytes + static_cast<int64_t>(text.size());
+    header_ = read_header(path, text, file_.size() - start_);
+  }
+
+  FileHeader& header() { return header_; }
+
+  Tensor tensor(const FileEntry& entry, Access access) {
+    if (entry.dtype == nullptr) refuse_dtype(entry);
+    const IntList shape(entry.shape.data(), static_cast<int64_t>(entry.shape.size()));
+    const auto dtype = static_cast<DType>(entry.dtype->dtype);
+    const int64_t position = start_ + entry.begin;
+    if (access == Access::Map && entry.begin != entry.end && position % entry.dtype->bytes == 0)
+      return mapped(entry, position, shape, dtype);
+    Tensor tensor = empty_tensor(shape, dtype);
+    file_.read_at(view_of(tensor).data, entry.end - entry.begin, position);
+    return tensor;
+  }
+
+ private:
+  std::string read_text() const {
+    if (file_.size() < kLengthBytes) {
+      fail(path_,
+           format_text("header too small: the file has {} bytes, its length field alone takes 8",
+                       file_.size()));
+    }
+    uint64_t length = 0;
+    file_.read_at(&length, kLengthBytes, 0);
+    if (length > static_cast<uint64_t>(kMostHeader)) {
+      fail(path_,
+           format_text("header too large: {} bytes, at most {} are read", length, kMostHeader));
+    }
+    const auto bytes = static_cast<int64_t>(length);
+    if (bytes > file_.size() - kLengthBytes) {
+      fail(path_, format_text("invalid header length: {} bytes, but the file has only {} after the "
+                              "length field",
+                              length, file_.size() - kLengthBytes));
+    }
+    std::string text(length, '\0');
+    file_.read_at(text.data(), bytes, kLengthBytes);
+    return text;
+  }
+
+  [[noreturn]] void refuse_dtype(const FileEntry& entry) const {
+    std::string known;
+    for (const FileDtype& type : kFileDtypes)
+      known.append(known.empty() ? "" : ", ").append(type.text);
+    fail(path_,
+         format_text("invalid header of tensor {}: dtype {} cannot be read; the dtypes are {}; "
+                     "read the other tensors by their names",
+                     quote(entry.name), quote(entry.unknown_dtype), known));
+  }
+
+  // The tensor keeps the mapping.
+  Tensor mapped(const FileEntry& entry, int64_t position, IntList shape, DType dtype) {
+    if (!mapping_) mapping_ = file_.map();
+    std::vector<int64_t> strides(entry.shape.size(), 1);
+    for (size_t i = strides.size(); i-- > 1;) strides[i - 1] = strides[i] * entry.shape[i];
+    auto kept = std::make_unique<std::shared_ptr<char>>(mapping_);
+    Tensor tensor = wrap_buffer(
+        mapping_.get() + position, shape, IntList(strides.data(), shape.size()), dtype, kept.get(),
+        [](void* owner) { delete static_cast<std::shared_ptr<char>*>(owner); });
+    static_cast<void>(kept.release());
+    return tensor;
+  }
+
+  const std::string& path_;
+  InputFile file_;
+  FileHeader header_;
+  int64_t start_ = 0;  // begin of the data
+  std::shared_ptr<char> mapping_;
+};
+
+bool has_objects(const Metadata& metadata) {
+  return std::any_of(metadata.begin(), metadata.end(), [](const auto& pair) {
+    return std::string_view(pair.first).substr(0, kRestoreKey.size()) == kRestoreKey;
+  });
+}
+
+NamedTensors restored(const std::string& path, const StoredFile& file) {
+  const TensorArguments given(file.tensors);
+  Value names, tensors;
+  const Json metadata = json_of(file.metadata);
+  detail::check(service::tensors().restore, path.c_str(), given.names.data(), given.handles.data(),
+                given.count(), metadata.handle(), names.slot(), tensors.slot());
+  return named_tensors(names, tensors);
+}
+
+// The tensors of these names, in their order; `present` are all names of the file.
+NamedTensors choose(const std::string& path, const NamedTensors& tensors,
+                    const std::vector<std::string>& names,
+                    const std::vector<std::string>& present) {
+  NamedTensors chosen;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                    [&](const auto& entry) { return entry.first == name; });
+    if (found == tensors.end())
+      throw ValueError(
+          format_text("'{}' holds no tensor {}{}", path, quote(name), suggestion(name, present)));
+    chosen.push_back(*found);
+  }
+  return chosen;
+}
+
+NamedTensors read_tensors(const std::string& path, Access access,
+                          const std::vector<std::string>& names) {
+  std::vector<std::string> present;
+  // Objects are made of several tensors, whose names their types know.
+  StoredFile file =
+      read_stored(path, access, [&](const Metadata& metadata, const std::string& name) {
+        if (names.empty()) return true;
+        present.push_back(name);
+        return has_objects(metadata) || std::find(names.begin(), names.end(), name) != names.end();
+      });
+  if (has_objects(file.metadata)) file.tensors = restored(path, file);
+  if (names.empty()) return std::move(file.tensors);
+  return choose(path, file.tensors, names, present);
+}
+
+}  // namespace
+
+StoredFile read_stored(
+    const std::string& path, Access access,
+    const std::function<bool(const Metadata& metadata, const std::string& name)>& chosen) {
+  Reader reader(path);
+  StoredFile file;
+  file.metadata = std::move(reader.header().metadata);
+  for (FileEntry& entry : reader.header().entries) {
+    if (!chosen(file.metadata, entry.name)) continue;
+    Tensor tensor = reader.tensor(entry, access);
+    file.tensors.emplace_back(std::move(entry.name), std::move(tensor));
+  }
+  return file;
+}
+
+void save_tensors(const std::string& path, const NamedTensors& tensors, const Json& metadata) {
+  write_stored(path, tensors, TENON_STORE_WHOLE, metadata);
+}
+
+NamedTensors load_tensors(const std::string& path, const std::vector<std::string>& names) {
+  return read_tensors(path, Access::Read, names);
+}
+
+NamedTensors map_tensors(const std::string& path, const std::vector<std::string>& names) {
+  return read_tensors(path, Access::Map, names);
+}
+
+Json metadata(const std::string& path) {
+  return json_of(std::move(Reader(path).header().metadata));
+}
+
+}  // namespace state
+
+TENON_NAMESPACE_END
