@@ -87,7 +87,7 @@ TEST_SUITE("ranks") {
     }
     std::string direction = parallel_config(true, section);
     direction.replace(direction.find("\"adam\""), 6, "\"trainers.direction\"");
-    CHECK(contains(refusal_of(direction, 2), "changes an element of a parameter by others"));
+    CHECK(contains(refusal_of(direction, 2), "this optimizer is not elementwise"));
     // An input of all features where this rank's are expected.
     std::string mixed = parallel_config(false, section);
     mixed.replace(mixed.find("\"gather_output\": false"), 22, "\"gather_output\": true");
