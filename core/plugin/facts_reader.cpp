@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -62,6 +63,8 @@ class FactsCollector {
 
   void add(std::string_view payload);
   PluginFacts finish();
+  // The plugin's name; empty until its fact was read.
+  const std::string& plugin() const { return facts_.id; }
 
  private:
   [[noreturn]] void refuse(const std::string& problem, const std::string& remedy) const {
@@ -359,7 +362,19 @@ std::string_view ModuleFacts::name() const { return schema_name(schema); }
 
 PluginFacts read_facts(const ByteSource& source, const std::string& path) {
   FactsCollector collector(path);
-  read_fact_payloads(source, path, [&](std::string_view payload) { collector.add(payload); });
+  // Linkers order facts as they like: the first fault waits until the plugin's name was read.
+  std::optional<PluginFailure> fault;
+  read_fact_payloads(source, path, [&](std::string_view payload) {
+    try {
+      collector.add(payload);
+    } catch (const PluginError& error) {
+      if (!fault) fault = error.failure;
+    }
+  });
+  if (fault) {
+    fault->plugin = collector.plugin();
+    throw PluginError(*fault);
+  }
   return collector.finish();
 }
 
