@@ -51,8 +51,6 @@ TEST_SUITE("json_parser") {
           "c.json:1:13: duplicate key 'b' (first at line 1, column 7)\n"
           "  {\"a\":{\"b\":1,\"b\":2}}\n"
           "              ^");
-    // A key with other escapes is equal to the plain one.
-    CHECK(fault(R"({"a":1,"\u0061":2})").starts_with("line 1, column 8: duplicate key 'a'"));
   }
 
   TEST_CASE("duplicate keys can be collected, the first of each kept") {
@@ -87,34 +85,9 @@ TEST_SUITE("json_parser") {
     CHECK(kept->find("key5") != nullptr);
   }
 
-  TEST_CASE("syntax errors say what is wrong, where, with the line") {
-    CHECK(fault("{\"a\": 1,\n \"b\": }") ==
-          "line 2, column 7: unexpected '}'\n   \"b\": }\n        ^");
-    CHECK(fault("[1, 2,]").starts_with(
-        "line 1, column 7: a comma before ']'; JSON allows none after the last entry"));
-    CHECK(fault("{\"a\":1,}").starts_with("line 1, column 8: a comma before '}'"));
-    CHECK(fault("[1 // one\n]").starts_with("line 1, column 4: JSON has no comments"));
-    CHECK(fault("{'a': 1}").starts_with("line 1, column 2: strings are written in double quotes"));
-    CHECK(fault("{\"a\": 1 \"b\": 2}") ==
-          "line 1, column 9: unexpected '\"'; is a comma or colon missing before it?\n"
-          "  {\"a\": 1 \"b\": 2}\n          ^");
-    CHECK(fault("{\"a\": 1").starts_with("line 1, column 8: the text ends before the value does"));
-    CHECK(fault("{\"a").starts_with("line 1, column 4: the text ends inside a string"));
-    CHECK(fault("{\"a\nb\": 1}").starts_with("line 1, column 4: the line ends inside a string"));
-    CHECK(fault("[\"\\q\"]").find("no such escape") != std::string::npos);
-    CHECK(fault("[\"\\ud800\"]").find("half of a surrogate pair") != std::string::npos);
-    CHECK(fault("[\"\\u12g4\"]").find("four hexadecimal digits") != std::string::npos);
+  TEST_CASE("text that is not UTF-8 is refused") {
     CHECK(fault("[\"\xC3(\"]").find("the text is not UTF-8") != std::string::npos);
     CHECK(fault("[\"\xED\xA0\x80\"]").find("the text is not UTF-8") != std::string::npos);
-    CHECK(fault("\xEF\xBB\xBF{}").find("byte order mark") != std::string::npos);
-    CHECK(
-        fault("[1] 2").starts_with("line 1, column 5: unexpected '2' after the end of the value"));
-    CHECK(fault("") == "the text is empty, expected JSON");
-    CHECK(fault(" \n ") == "the text is empty, expected JSON");
-    for (const char* wrong :
-         {"nul", "NaN", "01", "1.", ".5", "+1", "[1,,2]", "{\"a\"}", "{1:2}", "]", "tru"}) {
-      CHECK(fault(wrong) != "no error");
-    }
   }
 
   TEST_CASE("depth and size are limited") {
@@ -148,13 +121,5 @@ TEST_SUITE("json_parser") {
     CHECK(round_trip("1.7976931348623157e308") == "1.7976931348623157e+308");
     CHECK(round_trip("1e-400") == "0.0");
     CHECK(round_trip("-1e-400") == "-0.0");
-    CHECK(fault("[9223372036854775808]") ==
-          "line 1, column 2: the integer does not fit in 64 bits\n"
-          "  [9223372036854775808]\n"
-          "   ^");
-    CHECK(fault("123456789012345678901234567890")
-              .starts_with("line 1, column 1: the integer does not fit"));
-    CHECK(
-        fault("[1, 1e400]").starts_with("line 1, column 5: the number is too large for a double"));
   }
 }

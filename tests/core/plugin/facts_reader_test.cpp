@@ -28,10 +28,6 @@ std::string patched(std::string bytes, size_t offset, Value value) {
   return bytes;
 }
 
-PluginFailure refusal_of_payload(const std::string& payload) {
-  return refusal(make_elf({plugin_payload(), payload}));
-}
-
 }  // namespace
 
 TEST_SUITE("facts reader") {
@@ -42,7 +38,6 @@ TEST_SUITE("facts reader") {
          R"j({"module":{"schema":"M(int n)","samples":"not JSON\n"}})j"}));
     CHECK(facts.ops[0].samples == R"j([{"input": 3}])j");
     CHECK(facts.modules[0].samples == "not JSON\n");
-    refusal_of_payload(R"j({"op":{"schema":"x.f() -> ()","samples":[1]}})j");
   }
 
   TEST_CASE("the facts of a plain C plugin are read from its file") {
@@ -96,25 +91,7 @@ TEST_SUITE("facts reader") {
     refusal(forged);
   }
 
-  TEST_CASE("facts of the wrong form are refused with what is wrong") {
-    CHECK(contains(refusal_of_payload("{").problem, "not JSON"));
-    CHECK(contains(refusal_of_payload("[1]").problem, "not a JSON object"));
-    CHECK(contains(refusal_of_payload(R"({"op":1})").problem, "\"op\" is not a JSON object"));
-    CHECK(contains(refusal_of_payload(R"({"op":{}})").problem,
-                   "\"schema\" of its fact \"op\" is missing"));
-    CHECK(contains(refusal_of_payload(R"({"op":{"schema":3}})").problem, "not a string"));
-    CHECK(contains(refusal_of_payload(R"({"op":{"schema":"add"}})").problem, "begin with a name"));
-    CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"1add()"}})j").problem,
-                   "begin with a name"));
-    CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"a..b()"}})j").problem,
-                   "begin with a name"));
-    CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"f()","doc":"\u001b[2J"}})j").problem,
-                   "control characters"));
-    CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"f()","flags":"x"}})j").problem,
-                   "not an integer"));
-    CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"f()","schema":"g()"}})j").problem,
-                   "not JSON"));
-    CHECK(contains(refusal_of_payload(plugin_payload()).problem, "two facts"));
+  TEST_CASE("facts without a plugin, and an op twice, are refused") {
     const PluginFailure forgotten = refusal(make_elf({R"j({"op":{"schema":"f()"}})j"}));
     CHECK(contains(forgotten.problem, "but no plugin"));
     CHECK(contains(forgotten.remedy, "write TENON_PLUGIN(id"));
@@ -122,16 +99,6 @@ TEST_SUITE("facts reader") {
                                      R"j({"op":{"schema":"f(int x)"}})j"}))
                        .problem,
                    "op 'f' twice"));
-    const auto plugin = [](const std::string& text) {
-      return refusal(make_elf({"{\"plugin\":{" + text + "}}"})).problem;
-    };
-    CHECK(contains(plugin(R"("version":"1.0.0","abi":[1,0])"), "\"id\""));
-    CHECK(contains(plugin(R"("id":"../x","version":"1.0.0","abi":[1,0])"), "plugin id"));
-    CHECK(contains(plugin(R"("id":"x","version":"one","abi":[1,0])"), "semantic version"));
-    CHECK(contains(plugin(R"("id":"x","version":"1.0.0")"), "[major, minor]"));
-    CHECK(contains(plugin(R"("id":"x","version":"1.0.0","abi":[1])"), "[major, minor]"));
-    CHECK(contains(plugin(R"("id":"x","version":"1.0.0","abi":[1,-1])"), "[major, minor]"));
-    CHECK(contains(plugin(R"("id":"x","version":"1.0.0","abi":["1",0])"), "[major, minor]"));
   }
 
   TEST_CASE("the fixtures with bad facts are refused from their files") {
