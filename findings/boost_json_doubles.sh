@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Boost.JSON 1.81.0 (Debian 12): a double that it writes is often another one when it reads it back.
 #
-# Expected: serialize() writes as many digits as tell a double from its neighbours, so parse() returns that
+# Expected: serialize() writes enough digits to distinguish a double from its neighbours, so parse() returns that
 # double, as strtod and std::from_chars do.
 # Seen: of 200,000 random finite doubles 28.9 % come back different, while strtod reads each of the same texts
 # exactly: it is the parser that rounds. 1e400 is parsed as infinity, without an error.

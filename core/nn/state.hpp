@@ -21,7 +21,7 @@ struct LoadReport {
 // Parameters and persistent buffers under each of their names, shared ones too. The module's own
 // tensors, not copies.
 std::vector<NamedTensor> module_state(tenon_module& module);
-// Where the tensors of a load come from. `metadata` says what StoredTensors has made of objects; null:
+// Source of the tensors of a load. `metadata` says what StoredTensors has made of objects; null:
 // the tensors themselves do.
 struct StateSource {
   std::span<const NamedTensor> tensors;
