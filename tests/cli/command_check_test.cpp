@@ -340,7 +340,7 @@ TEST_SUITE("check") {
     CHECK(found["zero_gradient"].as_bool());
     CHECK(
         found["parameters"][0].dump() ==
-        R"json({"name":"input","type":"Tensor(a!)","alias":"a","mutates":true,"keyword_only":false})json");
+        R"json({"name":"input","type":"Tensor(a!)","kind":"Tensor","alias":"a","mutates":true,"keyword_only":false})json");
     CHECK(tenon::listing::plugins().dump().find("broken_calls") == std::string::npos);
     CHECK_THROWS_AS(tenon::listing::declarations("/nowhere/x.so"), tenon::PluginError);
   }
