@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tenon/message.hpp"
+#include "tenon/detail/message.hpp"
 
 TENON_NAMESPACE_BEGIN
 

@@ -68,7 +68,7 @@
 #include <vector>
 
 #include "tenon/define.hpp"
-#include "tenon/payload_layout.hpp"
+#include "tenon/detail/payload_layout.hpp"
 
 TENON_NAMESPACE_BEGIN
 

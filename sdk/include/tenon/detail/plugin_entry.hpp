@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "tenon/facts.hpp"
+#include "tenon/detail/facts.hpp"
 #include "tenon/registration.h"
 
 // Not called where libtenon is not visible to the plugin.

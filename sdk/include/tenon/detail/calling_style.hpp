@@ -9,11 +9,11 @@
 //               parameters, again for forward and for each rule
 #pragma once
 
-#include "tenon/arguments.hpp"
-#include "tenon/members.hpp"
-#include "tenon/parameters.hpp"
+#include "tenon/detail/arguments.hpp"
+#include "tenon/detail/members.hpp"
+#include "tenon/detail/parameters.hpp"
+#include "tenon/detail/written_result.hpp"
 #include "tenon/schema.hpp"
-#include "tenon/written_result.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace detail {

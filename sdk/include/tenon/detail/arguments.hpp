@@ -11,7 +11,7 @@
 
 #include <tuple>
 
-#include "tenon/parameters.hpp"
+#include "tenon/detail/parameters.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace detail {

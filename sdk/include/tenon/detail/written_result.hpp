@@ -5,8 +5,8 @@
 #include <tuple>
 #include <type_traits>
 
+#include "tenon/detail/parameters.hpp"
 #include "tenon/kernel/shape.hpp"
-#include "tenon/parameters.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace detail {
