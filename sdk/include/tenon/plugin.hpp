@@ -17,9 +17,10 @@
 #include "tenon/needed_gradients.hpp"
 #include "tenon/op_list.hpp"
 #include "tenon/ops.hpp"
+#include "tenon/override_definition.hpp"
 #include "tenon/override_entry.hpp"
 #include "tenon/parallel.hpp"
-#include "tenon/type.hpp"
+#include "tenon/type_definition.hpp"
 
 // The plugin: its id and version, once. What it provides needs no list: each TENON_OP,
 // TENON_MODULE, TENON_TYPE and TENON_OVERRIDE of its files registers itself.

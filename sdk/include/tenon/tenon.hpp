@@ -20,6 +20,7 @@
 #include "tenon/ops.hpp"
 #include "tenon/optim_ops.hpp"
 #include "tenon/overridable.hpp"
+#include "tenon/override_definition.hpp"
 #include "tenon/override_entry.hpp"
 #include "tenon/parallel.hpp"
 #include "tenon/runtime.hpp"
@@ -27,4 +28,4 @@
 #include "tenon/shapes_only.hpp"
 #include "tenon/strict_gradients.hpp"
 #include "tenon/trace.hpp"
-#include "tenon/type.hpp"
+#include "tenon/type_definition.hpp"

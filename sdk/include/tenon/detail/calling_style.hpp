@@ -182,9 +182,6 @@ struct ResidualOf<std::tuple<T...>> {
 
 // ---- forward ----
 
-// The result by which forward declines: Results, which type.hpp defines, in overrides.
-template <class R>
-struct MayDecline : std::false_type {};
 template <class D, class R>
 void give_forward(R&& result, const tenon_value* arguments, tenon_value* results) {
   using F = CallingStyle<D>;

@@ -228,6 +228,10 @@ constexpr bool gives(std::string_view type) {
   }
 }
 
+// The result by which forward declines: Results, which call.hpp defines, in overrides.
+template <class R>
+struct MayDecline : std::false_type {};
+
 // Results are given: lists and texts in memory of the host.
 inline void* allocate_result(int64_t bytes) {
   void* memory = service::values().allocate(bytes == 0 ? 1 : bytes);
