@@ -64,7 +64,7 @@ call_too_early() noexcept {
       stderr);
   std::abort();
 }
-inline void meet_host_early() noexcept {
+TENON_SELDOM_RUN inline void meet_host_early() noexcept {
   PluginHost& plugin = plugin_host();
   if (plugin.host != nullptr) return;
   static void (*none[128])();
