@@ -425,6 +425,8 @@ struct ModuleFact {
 }  // namespace detail
 TENON_NAMESPACE_END
 
+#undef TENON_MODULE  // plugin.hpp has one that asks for this header
+
 // Defines and registers a module. At global scope, once for a definition; in any file of the
 // plugin.
 #define TENON_MODULE(Definition) TENON_REGISTER(module, Definition, ModuleFact, make_module)

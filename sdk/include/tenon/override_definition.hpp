@@ -155,6 +155,8 @@ struct OverrideFact {
 }  // namespace detail
 TENON_NAMESPACE_END
 
+#undef TENON_OVERRIDE  // plugin.hpp has one that asks for this header
+
 // Defines and registers an override, or rules for another plugin's op. At global scope, once for a
 // definition; in any file of the plugin and in any order.
 #define TENON_OVERRIDE(Definition) TENON_REGISTER(override, Definition, OverrideFact, make_override)

@@ -1,4 +1,16 @@
-// Umbrella for plugins: include it first in each of their files.
+// Umbrella for plugins: definitions of ops and Functions, operators on tensors, and the plugin itself.
+// Include it first in each file of a plugin, then a header for each other thing that the file uses:
+//
+//   ops.hpp                   the ops of math and blas as functions and methods: exp(x), x.sum()
+//   module_definition.hpp     TENON_MODULE
+//   type_definition.hpp       TENON_TYPE
+//   override_definition.hpp   TENON_OVERRIDE
+//   service.hpp               TENON_SERVICE, TENON_USES_SERVICE
+//   json.hpp                  options of the plugin
+//   parallel.hpp              loops on several threads, random numbers
+//   autograd.hpp              backward, hooks, forward mode inside of an op
+//   indexing.hpp              x[1], x[{ellipsis, Slice(2, none)}]
+//   kernel/                   what kernels are made of
 #pragma once
 
 #if !defined(TENON_PLUGIN_BUILD)
@@ -8,19 +20,27 @@
 #define TENON_PLUGIN_BUILD 1
 #endif
 
-#include "tenon/autograd.hpp"
 #include "tenon/define.hpp"
 #include "tenon/detail/plugin_entry.hpp"
 #include "tenon/in_place.hpp"
-#include "tenon/json.hpp"
-#include "tenon/module_definition.hpp"
 #include "tenon/needed_gradients.hpp"
 #include "tenon/op_list.hpp"
-#include "tenon/ops.hpp"
-#include "tenon/override_definition.hpp"
-#include "tenon/override_entry.hpp"
-#include "tenon/parallel.hpp"
-#include "tenon/type_definition.hpp"
+#include "tenon/operators.hpp"
+
+// Definitions that need a header which is missing.
+#define TENON_INCLUDE_FIRST(Definition, header) \
+  static_assert(sizeof(#Definition) == 0,       \
+                "include " header " before the definition of " #Definition);
+#ifndef TENON_MODULE
+#define TENON_MODULE(Definition) TENON_INCLUDE_FIRST(Definition, "<tenon/module_definition.hpp>")
+#endif
+#ifndef TENON_TYPE
+#define TENON_TYPE(Definition) TENON_INCLUDE_FIRST(Definition, "<tenon/type_definition.hpp>")
+#endif
+#ifndef TENON_OVERRIDE
+#define TENON_OVERRIDE(Definition) \
+  TENON_INCLUDE_FIRST(Definition, "<tenon/override_definition.hpp>")
+#endif
 
 // The plugin: its id and version, once. What it provides needs no list: each TENON_OP,
 // TENON_MODULE, TENON_TYPE and TENON_OVERRIDE of its files registers itself.

@@ -10,6 +10,7 @@
 #include "tenon/data_ops.hpp"
 #include "tenon/explain.hpp"
 #include "tenon/graph_text.hpp"
+#include "tenon/indexing.hpp"
 #include "tenon/metric_ops.hpp"
 #include "tenon/mode.hpp"
 #include "tenon/module.hpp"

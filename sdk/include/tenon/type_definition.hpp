@@ -269,6 +269,8 @@ struct TypeFact {
 }  // namespace detail
 TENON_NAMESPACE_END
 
+#undef TENON_TYPE  // plugin.hpp has one that asks for this header
+
 // Defines and registers a tensor type. At global scope, once for a definition; in any file of the
 // plugin and in any order.
 #define TENON_TYPE(Definition) TENON_REGISTER(type, Definition, TypeFact, make_type)
