@@ -1,6 +1,7 @@
 // The plugin: xᵀ A x by calls of CBLAS, which knows nothing of tensors or gradients.
 #include <cblas.h>
 
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 using tenon::Context, tenon::ContextOf, tenon::Tensor;

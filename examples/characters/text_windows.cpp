@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 using tenon::Tensor;

@@ -1,4 +1,5 @@
 // The plugin: a Function that forgets a gradient, and one whose backward cannot be differentiated.
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 using tenon::Context, tenon::Gradients, tenon::Tensor;

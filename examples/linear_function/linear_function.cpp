@@ -1,4 +1,5 @@
 // The plugin: a linear map with an optional bias, and its gradients by hand.
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 using tenon::Context, tenon::ContextOf, tenon::Tensor;

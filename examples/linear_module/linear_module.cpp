@@ -1,5 +1,7 @@
 // The plugin: a linear map as a Function, and the module that owns its weight and bias.
 #include <tenon/init.hpp>
+#include <tenon/module_definition.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 using tenon::Context, tenon::ContextOf, tenon::ModuleOf, tenon::Tensor;

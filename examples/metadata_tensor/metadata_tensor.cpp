@@ -2,6 +2,7 @@
 #include <string>
 
 #include <tenon/plugin.hpp>
+#include <tenon/type_definition.hpp>
 
 using tenon::Call, tenon::Results, tenon::Tensor;
 

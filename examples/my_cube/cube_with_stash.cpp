@@ -1,4 +1,5 @@
 // How not to do it; `tenon check` says why.
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 using tenon::Context, tenon::Tensor;

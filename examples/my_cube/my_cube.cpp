@@ -1,4 +1,5 @@
 // The plugin: x³ with a derivative that is computed once, in forward, and used in every order.
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 using tenon::Context, tenon::Tensor;

@@ -1,4 +1,5 @@
 // The plugin: an op whose signature has an `out`.
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 using tenon::Tensor;

@@ -1,5 +1,6 @@
 // Subclasses of Tensor without behaviour: results keep their type.
 #include <tenon/plugin.hpp>
+#include <tenon/type_definition.hpp>
 
 using tenon::Tensor;
 

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include <tenon/ops.hpp>
+
 #include "product.hpp"
 
 namespace blas {

@@ -10,6 +10,7 @@
 
 #include <tenon/kernel/complex.hpp>
 #include <tenon/kernel/view.hpp>
+#include <tenon/ops.hpp>
 
 #include "product.hpp"
 

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <tenon/call.hpp>
+
 #include "linalg.hpp"
 
 namespace {

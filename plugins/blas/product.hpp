@@ -5,6 +5,7 @@
 #include <string>
 
 #include <tenon/kernel/matrix_product.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 #include "shared_ops/product_checks.hpp"

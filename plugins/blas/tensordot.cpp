@@ -1,6 +1,8 @@
 // tensordot: sums of products over chosen dimensions of two tensors.
 #include <numeric>
 
+#include <tenon/call.hpp>
+
 #include "contraction.hpp"
 
 namespace {

@@ -1,4 +1,6 @@
 // data.csv: samples from a CSV file.
+#include <tuple>
+
 #include "csv_samples.hpp"
 #include "file.hpp"
 

@@ -1,5 +1,6 @@
 // data.images: samples from PNG images.
 #include <algorithm>
+#include <tuple>
 
 #include <tenon/json.hpp>
 

@@ -1,5 +1,7 @@
 // data.read_npz, data.write_npz, data.read_safetensors, data.write_safetensors: files of tensors
 // with names.
+#include <tuple>
+
 #include "array_file.hpp"
 
 namespace {

@@ -1,6 +1,7 @@
 // data.npy: samples from .npy files.
 #include <cstring>
 #include <filesystem>
+#include <tuple>
 
 #include "array_file.hpp"
 #include "array_samples.hpp"

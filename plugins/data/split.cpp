@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include <tenon/parallel.hpp>
 #include <tenon/plugin.hpp>

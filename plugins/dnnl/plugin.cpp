@@ -2,6 +2,7 @@
 // uses.
 #include <cstdlib>
 
+#include <tenon/json.hpp>
 #include <tenon/plugin.hpp>
 
 #include "packed_weights.hpp"

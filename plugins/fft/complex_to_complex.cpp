@@ -1,4 +1,6 @@
 // fft.c2c, which the transforms of complex numbers are made of.
+#include <tenon/ops.hpp>
+
 #include "transform.hpp"
 
 namespace {

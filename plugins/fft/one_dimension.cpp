@@ -1,4 +1,6 @@
 // fft, ifft, rfft and irfft: transforms along one dimension.
+#include <tenon/ops.hpp>
+
 #include "transform.hpp"
 
 namespace {

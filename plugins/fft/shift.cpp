@@ -1,4 +1,6 @@
 // fftshift and ifftshift: the frequency 0 to the middle, and back.
+#include <tenon/ops.hpp>
+
 #include "transform.hpp"
 
 namespace {

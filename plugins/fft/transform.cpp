@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tenon/ops.hpp>
+#include <tenon/parallel.hpp>
+
 namespace fft {
 
 namespace {

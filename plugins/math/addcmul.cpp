@@ -1,5 +1,6 @@
 // addcmul and addcdiv: a product or quotient added in one pass.
 #include <tenon/kernel/complex.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 #include "float_op.hpp"

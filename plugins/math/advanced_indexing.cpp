@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <tenon/kernel/view.hpp>
+#include <tenon/parallel.hpp>
 
 #include "dimensions.hpp"
 

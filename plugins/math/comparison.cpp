@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include <tenon/kernel/complex.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {

@@ -1,4 +1,5 @@
 // New tensors of one value, and the identity matrix.
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {

@@ -1,5 +1,6 @@
 // Exponentials and logarithms.
 #include <tenon/kernel/complex.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 #include "float_op.hpp"

@@ -1,6 +1,7 @@
 // The inverse hyperbolic functions. f32 is computed in f64, so that it is off by less than one unit
 // in the last place.
 #include <tenon/kernel/complex.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 #include "float_op.hpp"

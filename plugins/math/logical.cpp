@@ -1,5 +1,6 @@
 // Logic of truth values (anything that is not 0 is true) and of the bits of integers.
 #include <tenon/kernel/complex.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {

@@ -1,6 +1,7 @@
 // nan_to_num.
 #include <limits>
 
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {

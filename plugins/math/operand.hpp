@@ -1,6 +1,7 @@
 // Operands that may be numbers, or of another dtype, for gradient rules that calculate with them.
 #pragma once
 
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 // An operand as a tensor of `dtype`: integers would wrap in what rules calculate.

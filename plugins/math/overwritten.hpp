@@ -1,6 +1,7 @@
 // The rules of ops that overwrite a tensor: nothing depends on what was there before.
 #pragma once
 
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 template <class Op>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tenon/parallel.hpp>
 #include <tenon/plugin.hpp>
 
 #include "overwritten.hpp"

@@ -1,6 +1,8 @@
 // Evenly spaced numbers: arange and linspace.
 #include <cmath>
 
+#include <tenon/ops.hpp>
+#include <tenon/parallel.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {

@@ -2,6 +2,7 @@
 // models that round on the way train.
 #include <cmath>
 
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tenon/parallel.hpp>
+
 #include "dimensions.hpp"
 
 using namespace tenon;

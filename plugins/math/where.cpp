@@ -1,5 +1,6 @@
 // Selection by a condition.
 #include <tenon/kernel/complex.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {

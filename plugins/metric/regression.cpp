@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <tenon/kernel/shape.hpp>
+#include <tenon/ops.hpp>
 
 #include "processes.hpp"
 #include "reduce.hpp"

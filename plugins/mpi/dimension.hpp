@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tenon/kernel/check.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 namespace mpi {

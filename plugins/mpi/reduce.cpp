@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include <tenon/ops.hpp>
+
 namespace mpi {
 
 namespace {

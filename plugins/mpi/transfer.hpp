@@ -1,6 +1,7 @@
 // Elements on their way between ranks, for a call that all have met in. Blocking.
 #pragma once
 
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 #include "agreement.hpp"

@@ -3,6 +3,8 @@
 
 #include <limits>
 
+#include <tenon/ops.hpp>
+
 #include "common.hpp"
 
 namespace nn {

@@ -7,6 +7,7 @@
 #include <tenon/kernel/check.hpp>
 #include <tenon/kernel/rows.hpp>
 #include <tenon/kernel/view.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 #include "own_ops.hpp"

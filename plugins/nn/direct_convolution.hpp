@@ -7,6 +7,7 @@
 
 #include <tenon/kernel/lanes.hpp>
 #include <tenon/kernel/registers.hpp>
+#include <tenon/ops.hpp>
 
 #include "shared_ops/convolution_tail.hpp"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tenon/kernel/check.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 #include "shared_ops/convolution_ops.hpp"

@@ -7,6 +7,7 @@
 
 #include <tenon/kernel/check.hpp>
 #include <tenon/kernel/view.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 TENON_NAMESPACE_BEGIN

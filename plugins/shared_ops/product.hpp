@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <tenon/kernel/matrix_product.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 #include "shared_ops/product_checks.hpp"

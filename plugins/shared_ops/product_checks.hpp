@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <tenon/kernel/check.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 namespace products {

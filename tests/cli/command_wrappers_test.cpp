@@ -21,8 +21,8 @@ TEST_SUITE("wrappers") {
                    "namespace plain {\n\n"
                    "inline Tensor add_one(const Tensor& input) {\n"
                    "  static ::tenon::v1::detail::WrappedOp op(\"plain.add_one\");\n"
-                   "  return ::tenon::v1::detail::call_values<Tensor, 1>(op.handle<Tensor>(), {\n"
-                   "        ::tenon::v1::detail::tensor_value(input)});\n"
+                   "  const tenon_value given[] = {::tenon::v1::detail::tensor_value(input)};\n"
+                   "  return op.call<Tensor>(given);\n"
                    "}\n"));
     // Its entry would throw.
     CHECK(run_program("wrappers " + std::string(TENON_FIXTURES) + "/entry_throws.so").code == 0);

@@ -4,7 +4,10 @@
 #include <array>
 #include <cmath>
 
+#include <tenon/ops.hpp>
+#include <tenon/override_definition.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/type_definition.hpp>
 
 namespace {
 

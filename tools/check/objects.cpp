@@ -6,7 +6,7 @@
 
 #include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
-#include <tenon/type.hpp>
+#include <tenon/typed_tensor.hpp>
 
 #include "format.hpp"
 #include "item_check.hpp"

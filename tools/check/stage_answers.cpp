@@ -6,7 +6,7 @@
 
 #include <tenon/runtime.hpp>
 #include <tenon/trace.hpp>
-#include <tenon/type.hpp>
+#include <tenon/typed_tensor.hpp>
 
 #include "format.hpp"
 #include "override_check.hpp"

@@ -3,7 +3,7 @@
 
 #include <tenon/graph.hpp>
 #include <tenon/parallel.hpp>
-#include <tenon/type.hpp>
+#include <tenon/typed_tensor.hpp>
 
 #include "format.hpp"
 #include "op_check.hpp"

@@ -1,7 +1,7 @@
 // Stage "conversion" of types: to a Tensor and back; the text form.
 #include <algorithm>
 
-#include <tenon/type.hpp>
+#include <tenon/typed_tensor.hpp>
 
 #include "format.hpp"
 #include "type_check.hpp"

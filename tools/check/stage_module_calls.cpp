@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <optional>
 
-#include <tenon/arguments.hpp>
+#include <tenon/detail/arguments.hpp>
 
 #include "format.hpp"
 #include "module_check.hpp"

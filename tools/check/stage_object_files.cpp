@@ -3,7 +3,7 @@
 
 #include <tenon/runtime.hpp>
 #include <tenon/state/tensor_file.hpp>
-#include <tenon/type.hpp>
+#include <tenon/typed_tensor.hpp>
 
 #include "format.hpp"
 #include "type_check.hpp"

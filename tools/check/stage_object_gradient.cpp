@@ -1,7 +1,7 @@
 // Stage "gradient" of types: through the conversion to what an object was made of, and to the
 // object.
 #include <tenon/gradcheck.hpp>
-#include <tenon/type.hpp>
+#include <tenon/typed_tensor.hpp>
 
 #include "format.hpp"
 #include "type_check.hpp"

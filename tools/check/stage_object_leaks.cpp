@@ -1,5 +1,5 @@
 // Stage "leaks" of types and overrides: memory that grows with every use.
-#include <tenon/type.hpp>
+#include <tenon/typed_tensor.hpp>
 
 #include "leaking_calls.hpp"
 #include "override_check.hpp"

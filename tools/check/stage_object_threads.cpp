@@ -1,7 +1,7 @@
 // Stage "threads" of types: several threads use one object at once.
 #include <string>
 
-#include <tenon/type.hpp>
+#include <tenon/typed_tensor.hpp>
 
 #include "calls_together.hpp"
 #include "format.hpp"

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include <tenon/gradcheck_numbers.hpp>
-#include <tenon/type.hpp>
+#include <tenon/typed_tensor.hpp>
 
 #include "format.hpp"
 #include "override_check.hpp"

@@ -2,7 +2,7 @@
 // operands stay.
 #include <algorithm>
 
-#include <tenon/type.hpp>
+#include <tenon/typed_tensor.hpp>
 
 #include "format.hpp"
 #include "override_check.hpp"

@@ -6,7 +6,7 @@
 
 #include <tenon/gradcheck_numbers.hpp>
 #include <tenon/kernel/shape.hpp>
-#include <tenon/type.hpp>
+#include <tenon/typed_tensor.hpp>
 
 #include "format.hpp"
 #include "text.hpp"

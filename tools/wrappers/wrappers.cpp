@@ -67,38 +67,101 @@ std::string type_of(const TypeTable& types, const std::string& schema, const cha
   return found == types.end() ? any : found->second;
 }
 
-constexpr std::array<std::string_view, 93> kKeywords = {
-    "alignas",       "alignof",     "and",
-    "and_eq",        "asm",         "auto",
-    "bitand",        "bitor",       "bool",
-    "break",         "case",        "catch",
-    "char",          "char16_t",    "char32_t",
-    "char8_t",       "class",       "co_await",
-    "co_return",     "co_yield",    "compl",
-    "concept",       "const",       "const_cast",
-    "consteval",     "constexpr",   "constinit",
-    "continue",      "decltype",    "default",
-    "delete",        "do",          "double",
-    "dynamic_cast",  "else",        "enum",
-    "explicit",      "export",      "extern",
-    "false",         "float",       "for",
-    "friend",        "goto",        "if",
-    "inline",        "int",         "long",
-    "mutable",       "namespace",   "new",
-    "noexcept",      "not",         "not_eq",
-    "nullptr",       "operator",    "or",
-    "or_eq",         "private",     "protected",
-    "public",        "register",    "reinterpret_cast",
-    "requires",      "return",      "short",
-    "signed",        "sizeof",      "static",
-    "static_assert", "static_cast", "struct",
-    "switch",        "template",    "this",
-    "thread_local",  "throw",       "true",
-    "try",           "typedef",     "typeid",
-    "typename",      "union",       "unsigned",
-    "using",         "virtual",     "void",
-    "volatile",      "wchar_t",     "while",
-    "xor",           "xor_eq",      "op"};  // op: the local variable of each function
+constexpr std::array<std::string_view, 94> kKeywords = {
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "auto",
+    "bitand",
+    "bitor",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "char16_t",
+    "char32_t",
+    "char8_t",
+    "class",
+    "co_await",
+    "co_return",
+    "co_yield",
+    "compl",
+    "concept",
+    "const",
+    "const_cast",
+    "consteval",
+    "constexpr",
+    "constinit",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dynamic_cast",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "reinterpret_cast",
+    "requires",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "static_assert",
+    "static_cast",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "while",
+    "xor",
+    "xor_eq",  // and the local variables of each function:
+    "op",
+    "given"};
 
 std::string identifier(const std::string& name) {
   const bool taken = std::find(kKeywords.begin(), kKeywords.end(), name) != kKeywords.end();
@@ -297,10 +360,8 @@ std::string definition(const Function& function) {
   return wrapped("inline " + result + " " + function.name + "(", declarations(function, 0, true),
                  ") {") +
          "  static ::tenon::v1::detail::WrappedOp op(\"" + function.full_name + "\");\n" +
-         wrapped("  return ::tenon::v1::detail::call_values<" + result + ", " +
-                     std::to_string(values.size()) + ">(op.handle<" + result + ">(), {",
-                 values, "});") +
-         "}\n";
+         (values.empty() ? "" : wrapped("  const tenon_value given[] = {", values, "};")) +
+         "  return op.call<" + result + ">(" + (values.empty() ? "" : "given") + ");\n}\n";
 }
 
 std::string method_declaration(const Function& function) {
@@ -367,9 +428,11 @@ Files write(const std::string& plugin, bool methods) {
   }
   if (!name_space.empty()) functions_text += "\n}  // namespace " + name_space + "\n";
   functions_text += bodies;
-  // For defaults, seldom: it takes a hundredth of the compile time of a small plugin.
-  if (functions_text.find("std::numeric_limits") != std::string::npos)
-    files.functions += "#include <limits>\n\n";
+  // Standard headers that are needed seldom: each takes compile time of every small plugin.
+  const auto has = [&](const char* text) { return functions_text.find(text) != std::string::npos; };
+  if (has("std::numeric_limits")) files.functions += "#include <limits>\n";
+  if (has("std::tuple")) files.functions += "#include <tuple>\n";
+  if (has("std::numeric_limits") || has("std::tuple")) files.functions += "\n";
   files.functions += "#include <tenon/op.hpp>\n\nTENON_NAMESPACE_BEGIN\n" + functions_text +
                      "\nTENON_NAMESPACE_END\n";
   return files;

@@ -1,4 +1,6 @@
 // Containers of modules: Residual, Parallel, ModuleList, ModuleDict.
+#include <tenon/module_definition.hpp>
+
 #include "common.hpp"
 
 namespace {

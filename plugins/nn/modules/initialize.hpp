@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include <tenon/module_definition.hpp>
+
 #include "common.hpp"
 
 namespace nn {

@@ -2,6 +2,8 @@
 // difference.
 #pragma once
 
+#include <tenon/module_definition.hpp>
+
 #include "common.hpp"
 
 namespace nn {

@@ -5,6 +5,8 @@
 #include <array>
 #include <initializer_list>
 
+#include <tenon/module_definition.hpp>
+
 #include "common.hpp"
 
 namespace nn {

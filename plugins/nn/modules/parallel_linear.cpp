@@ -1,4 +1,5 @@
 // ColumnParallelLinear and RowParallelLinear: Linear layers of which each rank of a job may have a part.
+#include <tenon/autograd.hpp>
 #include <tenon/hooks.hpp>
 
 #include "modules/initialize.hpp"

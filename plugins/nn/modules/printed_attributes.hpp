@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <tenon/call.hpp>
+
 #include "common.hpp"
 
 namespace nn {

@@ -1,6 +1,8 @@
 // Stands for the generated header while math and blas are built: see plugins/README.md.
 #pragma once
 
+#include <tuple>
+
 #include <tenon/op.hpp>
 
 TENON_NAMESPACE_BEGIN
@@ -17,27 +19,28 @@ TENON_NAMESPACE_BEGIN
 // Operators come with all of their op's arguments, so that a call fills in nothing.
 inline Tensor add(const Argument& input, const Argument& other, const Argument& alpha = 1) {
   static detail::WrappedOp op("add");
-  return detail::call_values<Tensor, 4>(
-      op.handle<Tensor>(), {input.value(), other.value(), alpha.value(), Argument(none).value()});
+  const tenon_value given[] = {input.value(), other.value(), alpha.value(), Argument(none).value()};
+  return op.call<Tensor>(given);
 }
 inline Tensor sub(const Argument& input, const Argument& other, const Argument& alpha = 1) {
   static detail::WrappedOp op("sub");
-  return detail::call_values<Tensor, 4>(
-      op.handle<Tensor>(), {input.value(), other.value(), alpha.value(), Argument(none).value()});
+  const tenon_value given[] = {input.value(), other.value(), alpha.value(), Argument(none).value()};
+  return op.call<Tensor>(given);
 }
 inline Tensor mul(const Argument& input, const Argument& other, const Argument& out = none) {
   static detail::WrappedOp op("mul");
-  return detail::call_values<Tensor, 3>(op.handle<Tensor>(),
-                                        {input.value(), other.value(), out.value()});
+  const tenon_value given[] = {input.value(), other.value(), out.value()};
+  return op.call<Tensor>(given);
 }
 inline Tensor div(const Argument& input, const Argument& other, const Argument& out = none) {
   static detail::WrappedOp op("div");
-  return detail::call_values<Tensor, 3>(op.handle<Tensor>(),
-                                        {input.value(), other.value(), out.value()});
+  const tenon_value given[] = {input.value(), other.value(), out.value()};
+  return op.call<Tensor>(given);
 }
 inline Tensor neg(const Argument& input, const Argument& out = none) {
   static detail::WrappedOp op("neg");
-  return detail::call_values<Tensor, 2>(op.handle<Tensor>(), {input.value(), out.value()});
+  const tenon_value given[] = {input.value(), out.value()};
+  return op.call<Tensor>(given);
 }
 inline Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   static const Op op("cat");

@@ -1,51 +1,14 @@
-// Backward, gradients, grad mode and forward mode.
+// Backward, gradients and forward mode.
 #pragma once
 
 #include <vector>
 
+#include "tenon/grad_mode.hpp"
 #include "tenon/graph.hpp"
 #include "tenon/hooks.hpp"
 #include "tenon/tensor.hpp"
 
 TENON_NAMESPACE_BEGIN
-
-// Scopes: recording off, on, or as the argument says, for this thread, until the scope ends.
-class GradMode {
- public:
-  explicit GradMode(bool enabled) : previous_(service::autograd().grad_mode_set(enabled ? 1 : 0)) {}
-  ~GradMode() { service::autograd().grad_mode_set(previous_); }
-  GradMode(const GradMode&) = delete;
-  GradMode& operator=(const GradMode&) = delete;
-  static bool enabled() { return service::autograd().grad_mode() != 0; }
-
- private:
-  int32_t previous_;
-};
-class NoGrad : public GradMode {
- public:
-  NoGrad() : GradMode(false) {}
-};
-class EnableGrad : public GradMode {
- public:
-  EnableGrad() : GradMode(true) {}
-};
-
-// Scope: tensors made in it are inference tensors, which no recording can save; nothing is
-// recorded. Views of other tensors stay what those are. A clone made outside of it is an ordinary
-// tensor.
-class InferenceMode {
- public:
-  explicit InferenceMode(bool enabled = true)
-      : grad_mode_(!enabled), previous_(service::autograd().inference_mode_set(enabled ? 1 : 0)) {}
-  ~InferenceMode() { service::autograd().inference_mode_set(previous_); }
-  InferenceMode(const InferenceMode&) = delete;
-  InferenceMode& operator=(const InferenceMode&) = delete;
-  static bool enabled() { return service::autograd().inference_mode() != 0; }
-
- private:
-  GradMode grad_mode_;
-  int32_t previous_;
-};
 
 // Scope: recorded calls remember where they were made, and an error of backward names the op, its
 // plugin and that place; with `check_nan` a gradient that is not a number is an error. Slow.

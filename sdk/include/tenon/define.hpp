@@ -45,9 +45,9 @@
 //   any_dtype        forward and the rules take f16 and bf16 as they are; else they get f32
 #pragma once
 
-#include "tenon/calling_style.hpp"
+#include "tenon/detail/calling_style.hpp"
+#include "tenon/detail/registration.hpp"
 #include "tenon/elementwise.hpp"
-#include "tenon/registration.hpp"
 
 TENON_NAMESPACE_BEGIN
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tenon/message.hpp"
+#include "tenon/detail/message.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -70,11 +70,16 @@ class Error : public std::exception {
   tenon_error* error_ = nullptr;  // null: no error is known
 };
 
-#define TENON_EXCEPTION(name, code)                                    \
-  class name : public Error {                                          \
-   public:                                                             \
-    explicit name(std::string_view message) : Error(code, message) {}  \
-    explicit name(tenon_error* taken) noexcept : Error(code, taken) {} \
+// Destructors and throw_error() of the fifteen classes are most of what a small plugin has of the SDK.
+#define TENON_EXCEPTION(name, code)                                           \
+  class name : public Error {                                                 \
+   public:                                                                    \
+    explicit name(std::string_view message) : Error(code, message) {}         \
+    __attribute__((always_inline)) explicit name(tenon_error* taken) noexcept \
+        : Error(code, taken) {}                                               \
+    name(const name&) = default;                                              \
+    name& operator=(const name&) = default;                                   \
+    TENON_SELDOM_RUN ~name() override {}                                      \
   };
 TENON_EXCEPTION(TypeError, TENON_ERROR_TYPE)
 TENON_EXCEPTION(ValueError, TENON_ERROR_VALUE)
@@ -95,8 +100,7 @@ TENON_EXCEPTION(InterruptedError, TENON_ERROR_INTERRUPTED)
 
 namespace detail {
 
-[[noreturn]] __attribute__((cold, noinline)) inline void throw_error(tenon_status status,
-                                                                     tenon_error* error) {
+[[noreturn]] TENON_SELDOM_RUN inline void throw_error(tenon_status status, tenon_error* error) {
   switch (status) {
     case TENON_ERROR_TYPE:
       throw TypeError(error);

@@ -9,8 +9,8 @@
 // result of another shape, or of a kind that the operand's dtype does not have, is refused.
 #pragma once
 
-#include "tenon/autograd.hpp"
 #include "tenon/define.hpp"
+#include "tenon/grad_mode.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace detail {

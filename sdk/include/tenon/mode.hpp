@@ -16,7 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "tenon/module_definition.hpp"
+#include "tenon/call.hpp"
+#include "tenon/module.hpp"
 
 TENON_NAMESPACE_BEGIN
 

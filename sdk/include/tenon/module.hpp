@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "tenon/hookable.hpp"
+#include "tenon/detail/hookable.hpp"
+#include "tenon/detail/parameters.hpp"
 #include "tenon/op.hpp"
-#include "tenon/parameters.hpp"
 
 TENON_NAMESPACE_BEGIN
 

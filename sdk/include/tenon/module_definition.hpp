@@ -43,10 +43,10 @@
 #include <utility>
 #include <vector>
 
+#include "tenon/call.hpp"
 #include "tenon/define.hpp"
 #include "tenon/json.hpp"
 #include "tenon/module.hpp"
-#include "tenon/type.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace detail {
@@ -392,7 +392,7 @@ constexpr tenon_module_descriptor make_module() {
   module.doc = doc_of<D>();
   module.create = run_create<D>;
   module.destroy = run_destroy<D>;
-  static_assert(Has_forward<D>::value || TypeHas_tenon_function<D>::value,
+  static_assert(Has_forward<D>::value || Has_tenon_function<D>::value,
                 "a module has a forward, or is a mode and has a tenon_function");
   if constexpr (Has_forward<D>::value) {
     check_forward<D>();
@@ -400,7 +400,7 @@ constexpr tenon_module_descriptor make_module() {
   }
   if constexpr (Has_forward_schema<D>::value) module.forward_schema = D::forward_schema;
   if constexpr (Declares_own_forward_schema<D>::value) module.flags = TENON_MODULE_OWN_FORWARD;
-  if constexpr (TypeHas_tenon_function<D>::value) module.tenon_function = run_module_as_mode<D>;
+  if constexpr (Has_tenon_function<D>::value) module.tenon_function = run_module_as_mode<D>;
   if constexpr (Has_extra_repr<D>::value) module.extra_repr = run_extra_repr<D>;
   if constexpr (std::is_copy_constructible_v<D>) module.clone = run_clone<D>;
   return module;
@@ -417,13 +417,15 @@ struct ModuleFact {
     writer.raw(R"(,"doc":)");
     writer.string(doc_of<D>());
     write_samples<D>(writer);
-    if constexpr (TypeHas_tenon_function<D>::value) writer.raw(R"(,"mode":true)");
+    if constexpr (Has_tenon_function<D>::value) writer.raw(R"(,"mode":true)");
     writer.raw("}}");
   }
 };
 
 }  // namespace detail
 TENON_NAMESPACE_END
+
+#undef TENON_MODULE  // plugin.hpp has one that asks for this header
 
 // Defines and registers a module. At global scope, once for a definition; in any file of the
 // plugin.

@@ -10,7 +10,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "tenon/arguments.hpp"
+#include "tenon/detail/arguments.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace detail {

@@ -4,11 +4,11 @@
 #include <array>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "tenon/detail/tuple.hpp"
 #include "tenon/tensor.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -23,9 +23,12 @@ inline int64_t result_count(const tenon_op* op) {
   return count == 1 && service::ops().returns_tuple(op) != 0 ? single_tuple : count;
 }
 
-[[noreturn]] __attribute__((cold, noinline)) inline void throw_result_count(const tenon_op* op,
-                                                                            int64_t has,
-                                                                            int64_t asked) {
+// TypeError when the op does not give `asked` results. `any`: they are read as a Value, which holds
+// the one result of a tuple, too.
+__attribute__((cold, noinline)) inline void check_result_count(const tenon_op* op, int64_t asked,
+                                                               bool any) {
+  const int64_t has = result_count(op);
+  if (has == asked || (any && has == single_tuple)) return;
   const auto number = [](int64_t count) { return count == single_tuple ? 1 : count; };
   const auto kind = [](int64_t count) { return count == single_tuple ? "a tuple of " : ""; };
   const auto noun = [&](int64_t count) { return number(count) == 1 ? " result" : " results"; };
@@ -36,13 +39,6 @@ inline int64_t result_count(const tenon_op* op) {
                                    : has == single_tuple ? "std::tuple<Tensor>"
                                    : has == 0            ? "void"
                                                          : "std::tuple<Tensor, Tensor>"});
-}
-// TypeError when the op does not give `asked` results. `any`: they are read as a Value, which holds
-// the one result of a tuple, too.
-__attribute__((cold, noinline)) inline void check_result_count(const tenon_op* op, int64_t asked,
-                                                               bool any) {
-  const int64_t has = result_count(op);
-  if (has != asked && !(any && has == single_tuple)) throw_result_count(op, has, asked);
 }
 
 // An override, a handler or a mode has given a result of another kind than the caller reads.
@@ -55,13 +51,6 @@ __attribute__((cold, noinline)) inline void check_result_count(const tenon_op* o
                 {name.substr(name.rfind('.') + 1), "(): result ", at, " is ", found,
                  ", but the call reads it as ", expected, "; call tenon::Op(\"", name,
                  "\")(...) and take the Value, which is of any kind"});
-}
-
-// None is the undefined tensor.
-__attribute__((cold, noinline)) inline void require_none(const tenon_op* op, tenon_value* results,
-                                                         int64_t count, int64_t at) {
-  if (results[at].tag != TENON_VALUE_NONE)
-    throw_result_kind(op, results, count, at, ReadValue<Tensor>::expected);
 }
 
 // Turns given result values of an op into C++ results.
@@ -77,8 +66,9 @@ struct FromResults {
       using Read = ReadValue<Result>;
       if constexpr (std::is_same_v<Result, Tensor>) {
         if (__builtin_expect(results[at].tag != TENON_VALUE_TENSOR, 0)) {
-          require_none(op, results, total, at);
-          return Tensor();
+          if (results[at].tag != TENON_VALUE_NONE)
+            throw_result_kind(op, results, total, at, Read::expected);
+          return Tensor();  // none is the undefined tensor
         }
         return Tensor::take(std::exchange(results[at], tenon_value{}).as.tensor);
       } else {
@@ -110,21 +100,14 @@ struct FromResults<std::tuple<Parts...>> {
 inline constexpr int64_t max_results = 8;
 
 // Values in schema order, nothing to bind.
-template <class Result, size_t Count, class Slot>
-inline Result call_in_order(Slot slot, const tenon_op* op,
-                            const std::array<tenon_value, Count>& values) {
+template <class Result, class Slot>
+inline Result call_in_order(Slot slot, const tenon_op* op, const tenon_value* values,
+                            int64_t count) {
   tenon_value results[max_results];  // room for all that any op gives
   tenon_error* error = nullptr;
-  const tenon_status status = slot(op, values.data(), static_cast<int64_t>(Count), results, &error);
+  const tenon_status status = slot(op, values, count, results, &error);
   if (__builtin_expect(status != TENON_OK, 0)) throw_error(status, error);
   return FromResults<Result>::make(op, results);
-}
-// The call of typed wrappers, whose handle is a WrappedOp's. They pass their default arguments as
-// well: in handlers and modes what equals its default, at the end or behind '*', counts as not
-// given.
-template <class Result, size_t Count>
-inline Result call_values(const tenon_op* op, const std::array<tenon_value, Count>& values) {
-  return call_in_order<Result>(service::ops().call_filled, op, values);
 }
 
 // Without the arguments at the end that are not given.
@@ -173,9 +156,9 @@ class Op {
     constexpr size_t keywords = (0 + ... + (std::is_same_v<Arguments, Keyword> ? 1 : 0));
     const tenon_op* const op = handle_for<Result>();
     if constexpr (keywords == 0) {
-      return detail::call_in_order<Result>(
-          service::ops().call, op,
-          std::array<tenon_value, sizeof...(Arguments)>{Argument(arguments).value()...});
+      const std::array<tenon_value, sizeof...(Arguments)> values{Argument(arguments).value()...};
+      return detail::call_in_order<Result>(service::ops().call, op, values.data(),
+                                           static_cast<int64_t>(values.size()));
     } else {
       constexpr size_t positional = sizeof...(Arguments) - keywords;
       std::array<tenon_value, positional + 1> values{};
@@ -254,6 +237,19 @@ class WrappedOp {
     return __builtin_expect(op != nullptr, 1)
                ? op
                : find(FromResults<Result>::count, std::is_same_v<Result, Value>);
+  }
+  // The call of a typed wrapper, which passes its default arguments as well: in handlers and modes
+  // what equals its default, at the end or behind '*', counts as not given. An array, because
+  // braces for a std::array in each wrapper take a twentieth of the compile time of a small plugin.
+  template <class Result, size_t Count>
+  Result call(const tenon_value (&values)[Count]) {
+    return call_in_order<Result>(service::ops().call_filled, handle<Result>(), values,
+                                 static_cast<int64_t>(Count));
+  }
+  template <class Result>
+  Result call() {
+    return call_in_order<Result>(service::ops().call_filled, handle<Result>(),
+                                 static_cast<const tenon_value*>(nullptr), int64_t{0});
   }
 
  private:

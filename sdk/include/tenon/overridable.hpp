@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "tenon/call.hpp"
 #include "tenon/runtime.hpp"
-#include "tenon/type.hpp"
 
 TENON_NAMESPACE_BEGIN
 

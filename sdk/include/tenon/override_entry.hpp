@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "tenon/type.hpp"
+#include "tenon/call.hpp"
 
 TENON_NAMESPACE_BEGIN
 

@@ -26,7 +26,7 @@
 //   Tensor[], int[], float[], bool[], str[]   std::vector, std::array, tenon::Span of the element
 //   int, float, bool, dtype, Scalar   int64_t, double, bool, tenon::DType, any number
 //   str              std::string, std::string_view, const char*
-//   (Tensor values, int count)   std::tuple<Tensor, int64_t>   names are optional
+//   (Tensor values, int count)   std::tuple<Tensor, int64_t>   names are optional; include <tuple>
 //   (Tensor y)       std::tuple<Tensor>   a tuple of one; `Tensor` is not a tuple
 //   ()               void
 #pragma once

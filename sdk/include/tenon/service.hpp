@@ -86,7 +86,7 @@ tenon_status run_slot(tenon_error** error, Body&& body) noexcept {
 TENON_NAMESPACE_END
 
 #ifdef TENON_PLUGIN_BUILD
-#include "tenon/registration.hpp"
+#include "tenon/detail/registration.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace detail {

@@ -379,7 +379,7 @@ Tensor from_range(Iterator begin, Iterator end) {
   return result;
 }
 
-// Nested braces of numbers: {{1, 2}, {3, 4}}, also of std::complex.
+// Nested braces of numbers: {{1, 2}, {3, 4}}, also of std::complex. Borrowed for the call of tensor().
 class Nested {
  public:
   template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
@@ -390,32 +390,39 @@ class Nested {
         imag_(static_cast<double>(number.imag())),
         leaf_(true),
         complex_(true) {}
-  Nested(std::initializer_list<Nested> items) : items_(items) {}
+  Nested(std::initializer_list<Nested> items) : count_(static_cast<int64_t>(items.size())) {
+    items_ = items.begin();
+  }
+
+  template <class Result>
+  Result make(DType dtype) const;
 
  private:
-  friend Tensor tensor(const Nested&, DType);
-  void measure(size_t depth, std::vector<int64_t>& shape, int& kind) const {
+  // The sizes of lists, as far as the first lists at each depth have been seen.
+  struct Sizes {
+    int64_t rank = 0;
+    int64_t sizes[TENON_MAX_RANK + 1] = {};  // one more, which the host refuses
+  };
+  void measure(int64_t depth, Sizes& shape, int& kind) const {
     if (leaf_) {
-      if (depth != shape.size()) throw ValueError("nested lists must have one depth everywhere");
+      if (depth != shape.rank) throw ValueError("nested lists must have one depth everywhere");
       const int own = complex_ ? 3 : number_.is_floating() ? 2 : number_.is_bool() ? 0 : 1;
       if (own > kind) kind = own;
       return;
     }
-    const auto count = static_cast<int64_t>(items_.size());
-    if (depth == shape.size()) {
-      if (leaf_seen(shape, kind)) throw ValueError("nested lists must have one depth everywhere");
-      // Not push_back, in which GCC 12 warns of bounds of a vector without elements.
-      shape.resize(depth + 1, count);
-    } else if (shape[depth] != count) {
+    if (depth == shape.rank) {
+      const bool leaf_seen = kind >= 0 && shape.rank > 0;
+      if (leaf_seen) throw ValueError("nested lists must have one depth everywhere");
+      if (depth > TENON_MAX_RANK) return;
+      shape.sizes[shape.rank++] = count_;
+    } else if (shape.sizes[depth] != count_) {
       detail::throw_message(TENON_ERROR_VALUE,
-                            {"nested lists must be rectangular: a list of ", count, " at depth ",
-                             depth, " where ", shape[depth], " were seen before"});
+                            {"nested lists must be rectangular: a list of ", count_, " at depth ",
+                             depth, " where ", shape.sizes[depth], " were seen before"});
     }
-    for (const Nested& item : items_) item.measure(depth + 1, shape, kind);
+    for (const Nested& item : items()) item.measure(depth + 1, shape, kind);
   }
-  static bool leaf_seen(const std::vector<int64_t>& shape, int kind) {
-    return kind >= 0 && !shape.empty();
-  }
+  Span<const Nested> items() const { return {items_, count_}; }
   void check(DType dtype) const {
     if (complex_ && !is_complex(dtype)) {
       detail::throw_message(TENON_ERROR_TYPE, {"a complex number does not fit ", dtype_text(dtype),
@@ -424,7 +431,7 @@ class Nested {
     if (leaf_ && !number_.fits(dtype))
       detail::throw_message(TENON_ERROR_VALUE,
                             {"the number ", number_.text(), " does not fit ", dtype_text(dtype)});
-    for (const Nested& item : items_) item.check(dtype);
+    for (const Nested& item : items()) item.check(dtype);
   }
   template <class T>
   void write(T*& to) const {
@@ -433,21 +440,21 @@ class Nested {
     } else {
       if (leaf_) *to++ = number_.to<T>();
     }
-    for (const Nested& item : items_) item.write(to);
+    for (const Nested& item : items()) item.write(to);
   }
   Scalar number_;
   double imag_ = 0;
-  std::vector<Nested> items_;
+  const Nested* items_ = nullptr;
+  int64_t count_ = 0;
   bool leaf_ = false;
   bool complex_ = false;
 };
 
-// From nested braces; without a dtype integers give i64, floating numbers f32, bools bool, complex
-// numbers c64. TypeError for complex numbers in another dtype.
-inline Tensor tensor(const Nested& values, DType dtype = DType::none) {
-  std::vector<int64_t> shape;
+template <class Result>
+Result Nested::make(DType dtype) const {
+  Sizes shape;
   int kind = -1;
-  values.measure(0, shape, kind);
+  measure(0, shape, kind);
   if (dtype == DType::none) dtype = kind == 3 ? c64 : kind == 1 ? i64 : kind == 0 ? boolean : f32;
   // Dtypes that kernels do not compute in are converted: numbers of f64 hold those of f16 and bf16,
   // and of i64 all that can be written here.
@@ -455,22 +462,31 @@ inline Tensor tensor(const Nested& values, DType dtype = DType::none) {
                         : is_complex(dtype) ? c128
                         : is_half(dtype)    ? f64
                                             : i64;
-  if (kind == 3) values.check(dtype);
-  Tensor result = empty_tensor(IntList(shape.data(), static_cast<int64_t>(shape.size())), written);
-  const auto write = [&](auto zero) {
-    auto* to = result.data<decltype(zero)>();
-    values.write(to);
+  if (kind == 3) check(dtype);
+  Result result = empty_tensor(IntList(shape.sizes, shape.rank), written);
+  const auto write_as = [&](auto zero) {
+    auto* to = result.template data<decltype(zero)>();
+    write(to);
   };
   if (written == c128)
-    write(tenon_c128{});
+    write_as(tenon_c128{});
   else
-    visit(written, write);
+    visit(written, write_as);
   if (written == dtype) return result;
-  values.check(dtype);
+  check(dtype);
   return contiguous_as(result, dtype);
 }
-inline Tensor tensor(std::initializer_list<Nested> values, DType dtype = DType::none) {
-  return tensor(Nested(values), dtype);
+
+// From nested braces; without a dtype integers give i64, floating numbers f32, bools bool, complex
+// numbers c64. TypeError for complex numbers in another dtype. Templates, so that files which make no
+// tensor of braces compile nothing for it.
+template <class Result = Tensor>
+Result tensor(const Nested& values, DType dtype = DType::none) {
+  return values.make<Result>(dtype);
+}
+template <class Result = Tensor>
+Result tensor(std::initializer_list<Nested> values, DType dtype = DType::none) {
+  return Nested(values).make<Result>(dtype);
 }
 
 template <class T>

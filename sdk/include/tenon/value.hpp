@@ -275,7 +275,8 @@ class Scalar {
     return is_floating() ? detail::fits_in<T>(value_.as.number)
                          : detail::fits_in<T>(value_.as.integer);
   }
-  bool fits(DType dtype) const {
+  template <class D>
+  std::enable_if_t<std::is_same_v<D, DType>, bool> fits(D dtype) const {
     switch (dtype) {
 #define TENON_CASE(name, code, bytes, type, text, kind, identifier) \
   case DType::identifier:                                           \
@@ -447,9 +448,11 @@ class Value {
   // std::optional of these. TypeError when it holds something else.
   template <class T>
   T to() const;
-  std::vector<std::string> strings() const {
+  // A template, so that files that read no lists of texts compile nothing for them.
+  template <class Text = std::string>
+  std::vector<Text> strings() const {
     if (value_.tag != TENON_VALUE_STRING_LIST) return {};
-    std::vector<std::string> list(value_.length);
+    std::vector<Text> list(value_.length);
     for (uint32_t i = 0; i < value_.length; ++i) {
       const tenon_string& text = value_.as.strings[i];
       list[i].assign(text.data, static_cast<size_t>(text.length));

@@ -1,4 +1,5 @@
 // A plugin whose op the application calls by its typed wrapper.
+#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {

@@ -6,6 +6,9 @@
 // expect: behind one of several tensor lists a slot has no fixed place
 // expect: a rule takes the ContextOf of another op, whose parameters differ
 // expect: the schema has no attribute of this name
+#include <tuple>
+
+#include <tenon/module_definition.hpp>
 #include <tenon/plugin.hpp>
 
 using tenon::Context, tenon::ContextOf, tenon::ModuleOf, tenon::Tensor;

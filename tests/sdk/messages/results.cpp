@@ -3,6 +3,8 @@
 // expect: the schema's result is a tuple of one: forward returns a std::tuple<Tensor>
 // expect: the schema's result is not a tuple: forward returns it bare
 
+#include <tuple>
+
 #include <tenon/plugin.hpp>
 
 using tenon::Context, tenon::Tensor;

@@ -5,6 +5,8 @@
 // expect: a '(' of the schema is never closed
 // expect: a parameter of the schema has no name: write its type, a space and its name
 
+#include <tuple>
+
 #include <tenon/plugin.hpp>
 
 using tenon::Context, tenon::Tensor;

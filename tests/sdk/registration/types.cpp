@@ -1,5 +1,6 @@
 // A family of types, the youngest first.
 #include <tenon/plugin.hpp>
+#include <tenon/type_definition.hpp>
 
 namespace {
 

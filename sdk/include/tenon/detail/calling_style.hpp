@@ -9,11 +9,11 @@
 //               parameters, again for forward and for each rule
 #pragma once
 
-#include "tenon/arguments.hpp"
-#include "tenon/members.hpp"
-#include "tenon/parameters.hpp"
+#include "tenon/detail/arguments.hpp"
+#include "tenon/detail/members.hpp"
+#include "tenon/detail/parameters.hpp"
+#include "tenon/detail/written_result.hpp"
 #include "tenon/schema.hpp"
-#include "tenon/written_result.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace detail {
@@ -153,7 +153,7 @@ void keep_residual(Context& context, std::tuple<T...>&& residual) {
     if constexpr (std::is_same_v<std::remove_reference_t<decltype(part)>, Tensor>)
       tensors.push_back(std::move(part));
   };
-  std::apply([&](T&... parts) { (move_tensor(parts), ...); }, residual);
+  with_parts(residual, [&](T&... parts) { (move_tensor(parts), ...); });
   context.save_for_backward(tensors);
   context.save_for_forward(tensors);
   if constexpr (!(std::is_same_v<T, Tensor> && ...)) context.stash(std::move(residual));
@@ -175,16 +175,13 @@ struct ResidualOf<std::tuple<T...>> {
       if constexpr (std::is_same_v<std::remove_reference_t<decltype(part)>, Tensor>)
         part = context.saved(index++);
     };
-    std::apply([&](T&... parts) { (read_tensor(parts), ...); }, residual);
+    with_parts(residual, [&](T&... parts) { (read_tensor(parts), ...); });
     return residual;
   }
 };
 
 // ---- forward ----
 
-// The result by which forward declines: Results, which type.hpp defines, in overrides.
-template <class R>
-struct MayDecline : std::false_type {};
 template <class D, class R>
 void give_forward(R&& result, const tenon_value* arguments, tenon_value* results) {
   using F = CallingStyle<D>;
@@ -398,13 +395,11 @@ void give_rule(Context& context, R&& result) {
     tenon_tensor* given = result.give();
     check(service::contexts().give, context.handle(), &given, int64_t{1});
   } else if constexpr (IsTuple<T>::value) {
-    std::apply(
-        [&](auto&... parts) {
-          tenon_tensor* given[] = {Tensor(std::move(parts)).give()...};
-          check(service::contexts().give, context.handle(), given,
-                static_cast<int64_t>(sizeof...(parts)));
-        },
-        result);
+    with_parts(result, [&](auto&... parts) {
+      tenon_tensor* given[] = {Tensor(std::move(parts)).give()...};
+      check(service::contexts().give, context.handle(), given,
+            static_cast<int64_t>(sizeof...(parts)));
+    });
   } else if constexpr (IsArray<T>::value) {
     tenon_tensor* given[std::tuple_size_v<T>];
     for (size_t i = 0; i < result.size(); ++i) given[i] = result[i].give();

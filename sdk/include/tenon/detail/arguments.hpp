@@ -9,9 +9,7 @@
 // is in sdk/docs/reference/schema_types.md.
 #pragma once
 
-#include <tuple>
-
-#include "tenon/parameters.hpp"
+#include "tenon/detail/parameters.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace detail {
@@ -92,12 +90,18 @@ constexpr Kind kind_of(std::string_view type) {
   if (base == "str") return list ? Kind::texts : Kind::text;
   return base == "dtype" ? Kind::dtype : Kind::argument;
 }
+template <size_t at, class First, class... Rest>
+struct TypeAt : TypeAt<at - 1, Rest...> {};
+template <class First, class... Rest>
+struct TypeAt<0, First, Rest...> {
+  using Type = First;
+};
 // The C++ type of a parameter of each Kind, in their order.
-using KindTypes = std::tuple<const Tensor&, TensorList, Argument, Scalar, std::vector<Scalar>,
-                             int64_t, IntList, double, FloatList, bool, std::vector<bool>,
-                             std::string_view, std::vector<std::string_view>, DType>;
 template <Kind kind>
-using TypeOf = std::tuple_element_t<static_cast<size_t>(kind), KindTypes>;
+using TypeOf = typename TypeAt<static_cast<size_t>(kind), const Tensor&, TensorList, Argument,
+                               Scalar, std::vector<Scalar>, int64_t, IntList, double, FloatList,
+                               bool, std::vector<bool>, std::string_view,
+                               std::vector<std::string_view>, DType>::Type;
 constexpr bool reads_as_optional(std::string_view type) {
   const Kind kind = kind_of(type);
   return !type.empty() && type.back() == '?' && kind != Kind::tensor && kind != Kind::dtype &&

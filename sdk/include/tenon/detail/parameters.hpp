@@ -3,9 +3,9 @@
 
 #include <array>
 #include <optional>
-#include <tuple>
 
 #include "tenon/context.hpp"
+#include "tenon/detail/tuple.hpp"
 #include "tenon/schema.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -16,17 +16,17 @@ struct IsOptional : std::false_type {};
 template <class T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 template <class T>
-struct IsTuple : std::false_type {};
-template <class... T>
-struct IsTuple<std::tuple<T...>> : std::true_type {};
-template <class T>
 struct IsArray : std::false_type {};
 template <class T, size_t N>
 struct IsArray<std::array<T, N>> : std::true_type {};
 
+// Functions that few definitions need are templates, here and in written_result.hpp: a definition
+// that does not call them compiles nothing for them.
+
 // The elements of a Scalar[], whose numbers are of one kind.
-inline std::vector<Scalar> scalars_of(const tenon_value& list) {
-  std::vector<Scalar> scalars(list.length);
+template <class List>
+List scalars_of(const tenon_value& list) {
+  List scalars(list.length);
   for (uint32_t i = 0; i < list.length; ++i) {
     scalars[i] = list.tag == TENON_VALUE_FLOAT_LIST  ? Scalar(list.as.numbers[i])
                  : list.tag == TENON_VALUE_BOOL_LIST ? Scalar(list.as.booleans[i] != 0)
@@ -79,7 +79,7 @@ decltype(auto) from_value(const tenon_value& value) {
     }
     return texts;
   } else if constexpr (std::is_same_v<T, std::vector<Scalar>>) {
-    return scalars_of(value);
+    return scalars_of<T>(value);
   } else if constexpr (IsOptional<T>::value) {
     using Inner = typename T::value_type;
     return value.tag == TENON_VALUE_NONE ? T() : T(from_value<Inner>(value));
@@ -228,6 +228,10 @@ constexpr bool gives(std::string_view type) {
   }
 }
 
+// The result by which forward declines: Results, which call.hpp defines, in overrides.
+template <class R>
+struct MayDecline : std::false_type {};
+
 // Results are given: lists and texts in memory of the host.
 inline void* allocate_result(int64_t bytes) {
   void* memory = service::values().allocate(bytes == 0 ? 1 : bytes);
@@ -278,8 +282,10 @@ void give_list(const List& list, tenon_value* slot) {
     fill(double{}, TENON_VALUE_FLOAT_LIST, [](T number) { return static_cast<double>(number); });
   }
 }
-// An owned copy of what the value refers to.
-inline void give_copy(const tenon_value& value, tenon_value* slot) {
+// An owned copy of what the result, which an Argument is made of, refers to.
+template <class R>
+void give_copy(const R& result, tenon_value* slot) {
+  const tenon_value value = Argument(result).value();
   switch (value.tag) {
     case TENON_VALUE_STRING:
       return give_text(std::string_view(value.as.string, value.length), slot);
@@ -322,18 +328,16 @@ void give_result(R&& result, tenon_value* slot) {
   } else if constexpr (std::is_arithmetic_v<T>) {
     *slot = Argument(result).value();
   } else {
-    give_copy(Argument(result).value(), slot);
+    give_copy(result, slot);
   }
 }
 template <class R>
 void give_results(R&& result, tenon_value* slots) {
   if constexpr (IsTuple<std::remove_cv_t<std::remove_reference_t<R>>>::value) {
-    std::apply(
-        [slots](auto&&... parts) {
-          [[maybe_unused]] size_t i = 0;
-          (give_result(std::forward<decltype(parts)>(parts), slots + i++), ...);
-        },
-        std::forward<R>(result));
+    with_parts(std::forward<R>(result), [slots](auto&&... parts) {
+      [[maybe_unused]] size_t i = 0;
+      (give_result(std::forward<decltype(parts)>(parts), slots + i++), ...);
+    });
   } else {
     give_result(std::forward<R>(result), slots);
   }

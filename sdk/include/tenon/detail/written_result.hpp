@@ -2,11 +2,10 @@
 #pragma once
 
 #include <string>
-#include <tuple>
 #include <type_traits>
 
+#include "tenon/detail/parameters.hpp"
 #include "tenon/kernel/shape.hpp"
-#include "tenon/parameters.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace detail {
@@ -24,8 +23,9 @@ inline std::string call_text(std::string_view schema) {
 }
 
 // Checks that `result` may be written into `target`, by the rules of elementwise ops.
-inline void check_written(std::string_view schema, const char* target_name, const Tensor& target,
-                          const Tensor& result) {
+template <class Result>
+void check_written(std::string_view schema, const char* target_name, const Tensor& target,
+                   const Result& result) {
   if (!kernel::same_shape(target.shape(), result.shape())) {
     throw_message(TENON_ERROR_VALUE,
                   {call_text(schema), ": ", target_name, " has shape ",
@@ -44,7 +44,8 @@ inline void check_written(std::string_view schema, const char* target_name, cons
 
 // A forward that computes its result elsewhere: into `out`, which becomes the result. Tensors of
 // types without data are written by copy_, which these may override.
-inline void write_out(std::string_view schema, Tensor& result, const Tensor& out) {
+template <class Result>
+void write_out(std::string_view schema, Result& result, const Tensor& out) {
   if (!result.defined() || result.is_same(out)) return;
   check_written(schema, "'out'", out, result);
   if (((result.view_record().flags | out.view_record().flags) & TENON_TENSOR_TYPED) != 0) {
@@ -61,9 +62,10 @@ void write_outs(std::string_view schema, std::tuple<Results...>& results, Tensor
   if (!(out[I].defined() && ...))
     throw_message(TENON_ERROR_VALUE,
                   {call_text(schema), ": 'out' has an undefined tensor: pass one for each result"});
+  using std::get;  // and that of std::tuple, which is found by its argument
   // All are checked before one is written.
-  (check_written(schema, "a tensor of 'out'", out[I], std::get<I>(results)), ...);
-  (write_out(schema, std::get<I>(results), out[I]), ...);
+  (check_written(schema, "a tensor of 'out'", out[I], get<I>(results)), ...);
+  (write_out(schema, get<I>(results), out[I]), ...);
 }
 // `given` is the argument `out`: a tensor, or a list of one for each result.
 template <class R>

@@ -38,6 +38,7 @@ TENON_DETECT(multiply_adds)
 TENON_DETECT(declines)
 TENON_DETECT(parameters)
 TENON_DETECT(extra_repr)
+TENON_DETECT(tenon_function)
 #undef TENON_DETECT
 
 #define TENON_DECLARED(name)                   \

@@ -1,7 +1,7 @@
 // A definition in C++: its facts, its descriptor, and the entry that registers it.
 #pragma once
 
-#include "tenon/facts.hpp"
+#include "tenon/detail/facts.hpp"
 #include "tenon/registration.h"
 
 TENON_NAMESPACE_BEGIN
