@@ -421,9 +421,7 @@ tenon_status run_typed(Call& call) noexcept {
   return run_plan(*plan, with_result, carried.hidden);
 }
 
-void call_override(const Override& entry, std::span<const tenon_value> positional,
-                   std::span<const tenon_string> keywords,
-                   std::span<const tenon_value> keyword_values, tenon_value* results) {
+void call_override(const Override& entry, const AsWritten& written, tenon_value* results) {
   const tenon_op* op = Registry::process().require(entry.schema.name);
   const Implementation& implementation = require_implementation(op);
   if (entry.is_gradient_override())
@@ -431,7 +429,7 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
                 "override {} of plugin '{}' only replaces gradient rules and cannot be called",
                 entry.key(), entry.provider);
   BoundArguments bound;
-  bind_arguments(implementation.schema, positional, keywords, keyword_values, bound);
+  bind_arguments(implementation.schema, written, bound);
   Carried carried;
   const OperandTypes types = gather_types(implementation, bound.values, carried);
 
@@ -450,7 +448,6 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
     if (chain_of == nullptr && type->is(*entry.types.front())) chain_of = type;
   }
   plan.chains.push_back(make_chain(implementation, {&entry}, *chain_of, types));
-  const AsWritten written{positional, keywords, keyword_values};
   tenon_error* error = nullptr;
   Call call{implementation, bound.values, results, &error,
             call_flags(implementation, carried.flags)};
