@@ -53,6 +53,14 @@ tenon_status guarded(tenon_error** error, Body&& body) noexcept {
 // bare status.
 [[noreturn]] void throw_status(tenon_status status, tenon_error* error);
 
+// Calls a function of the boundary, which gets the place of its error last; throws that error.
+template <class Function, class... Arguments>
+void call_checked(Function&& function, Arguments&&... arguments) {
+  tenon_error* error = nullptr;
+  const tenon_status status = function(std::forward<Arguments>(arguments)..., &error);
+  if (status != TENON_OK) throw_status(status, error);
+}
+
 }  // namespace tenon::core
 
 // The C object is a boxed Error. `refs` is not needed: it has one owner.

@@ -4,8 +4,6 @@
 // op's shape rule, and lets views and composites run, which move no data themselves. Any other op
 // runs on what the operands hold: zeros, in pages that take no memory until they are written. So
 // the shapes of every op are found, also where its plugin knows nothing of this.
-#include "core/kernel/shapes.hpp"
-
 #include <utility>
 #include <vector>
 
@@ -189,16 +187,6 @@ tenon_status run_shapes(Call& call) noexcept {
     __atomic_fetch_add(total, descriptor.multiply_adds(call.implementation.self, call.arguments),
                        __ATOMIC_RELAXED);
   return status;
-}
-
-int64_t* set_shapes_only(int64_t* multiply_adds) noexcept {
-  int64_t* const previous = std::exchange(thread_state.multiply_adds, multiply_adds);
-  large_storage_is_lazy = multiply_adds != nullptr;
-  if (multiply_adds != nullptr)
-    thread_state.call_flags |= kShapesFlag;
-  else
-    thread_state.call_flags &= ~kShapesFlag;
-  return previous;
 }
 
 }  // namespace tenon::core

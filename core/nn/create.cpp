@@ -56,7 +56,7 @@ ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> pos
                         std::span<const tenon_string> keywords,
                         std::span<const tenon_value> keyword_values) {
   BoundArguments bound;
-  bind_arguments(type.schema, positional, keywords, keyword_values, bound);
+  bind_arguments(type.schema, {positional, keywords, keyword_values}, bound);
   return make_module(type, bound.values);
 }
 

@@ -93,7 +93,7 @@ void compute(tenon_module& module, const Schema& schema, const tenon_value* argu
     names.push_back({parameter.name.data(), static_cast<int64_t>(parameter.name.size())});
   const auto forward = [&](std::span<const tenon_value> left) {
     BoundArguments bound;
-    bind_arguments(schema, {}, std::span(names).first(left.size()), left, bound);
+    bind_arguments(schema, {{}, std::span(names).first(left.size()), left}, bound);
     compute(module, schema, bound.values, results);
   };
   call_with_hooks(module, names, {arguments, names.size()}, {results, schema.returns.size()},
@@ -150,7 +150,7 @@ void call_module(tenon_module& module, std::span<const tenon_value> positional,
     return;
   }
   BoundArguments bound;
-  bind_arguments(schema, positional, keywords, keyword_values, bound);
+  bind_arguments(schema, {positional, keywords, keyword_values}, bound);
   check_count(module, schema, result_count);
   run_forward(module, schema, bound.values, results);
 }

@@ -6,7 +6,7 @@
 #include "core/autograd/typed/typed.hpp"
 #include "core/dispatch/call/higher_areas.hpp"
 #include "core/dispatch/call/layer.hpp"
-#include "core/dispatch/types/plan_cache.hpp"
+#include "core/dispatch/types/plan.hpp"
 #include "core/kernel/elementwise.hpp"
 #include "core/nn/module.hpp"
 #include "core/runtime/runtime.hpp"

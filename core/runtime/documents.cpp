@@ -10,7 +10,7 @@
 #include "core/base/format.hpp"
 #include "core/dispatch/schema/schema.hpp"
 #include "core/dispatch/table/registry.hpp"
-#include "core/dispatch/types/specificity.hpp"
+#include "core/dispatch/types/override.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/kernel/elementwise.hpp"
 #include "tenon/abi/version.h"

@@ -104,7 +104,7 @@ class ExplainedCall {
     explained_.by_types = call_.by_types;
     explained_.arguments = bound_.values;
     explained_.flags =
-        bind_call(implementation, call_.positional, call_.keywords, call_.keyword_values, bound_);
+        bind_call(implementation, {call_.positional, call_.keywords, call_.keyword_values}, bound_);
     if ((explained_.flags & TENON_TENSOR_TYPED) == 0) {
       explained_.operands = gather_types(implementation, bound_.values);
       return;
@@ -485,18 +485,12 @@ Json explain_call(const tenon_op* op, std::span<const tenon_value> positional,
                   std::span<const tenon_value> keyword_values) {
   const Implementation& implementation = require_implementation(op);
   Written written;
-  const auto take = [&](std::span<const tenon_value> values, std::span<const tenon_string> names,
-                        std::span<const tenon_value> named) {
-    written.positional.assign(values.begin(), values.end());
-    written.keywords.assign(names.begin(), names.end());
-    written.keyword_values.assign(named.begin(), named.end());
-  };
-  if (keywords.empty()) {
-    const OrderedArguments ordered(implementation, positional);
-    take(ordered.positional, ordered.keywords, ordered.keyword_values);
-  } else {
-    take(positional, keywords, keyword_values);
-  }
+  const OrderedArguments ordered(implementation, positional);
+  const AsWritten given =
+      keywords.empty() ? ordered.written() : AsWritten{positional, keywords, keyword_values};
+  written.positional.assign(given.positional.begin(), given.positional.end());
+  written.keywords.assign(given.keywords.begin(), given.keywords.end());
+  written.keyword_values.assign(given.keyword_values.begin(), given.keyword_values.end());
   return ExplainedCall(process_runtime(), implementation, written).make();
 }
 

@@ -6,7 +6,6 @@
 #include "core/dispatch/call/trace.hpp"
 #include "core/dispatch/types/modes.hpp"
 #include "core/dispatch/types/type_table.hpp"
-#include "core/kernel/shapes.hpp"
 #include "core/nn/module_call.hpp"
 #include "core/runtime/slots.hpp"
 

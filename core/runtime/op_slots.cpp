@@ -55,8 +55,11 @@ tenon_status op_bind_attributes(const tenon_op* op, const tenon_string* keywords
       texts.push_back(parameter.name);
     }
     BoundArguments bound;
-    bind_arguments(attributes, {}, {keywords, static_cast<size_t>(keyword_count)},
-                   {keyword_values, static_cast<size_t>(keyword_count)}, bound);
+    bind_arguments(attributes,
+                   {{},
+                    {keywords, static_cast<size_t>(keyword_count)},
+                    {keyword_values, static_cast<size_t>(keyword_count)}},
+                   bound);
     *positional = schema.positional_count;
     std::vector<tenon_value> given;
     try {
@@ -77,14 +80,12 @@ tenon_status op_bind(const tenon_op* op, const tenon_value* arguments, int64_t c
     const Implementation& implementation = require_implementation(op);
     BoundArguments bound;
     const std::span<const tenon_value> values(arguments, static_cast<size_t>(count));
-    if (keyword_count == 0) {
-      const OrderedArguments ordered(implementation, values);
-      bind_call(implementation, ordered.positional, ordered.keywords, ordered.keyword_values,
-                bound);
-    } else {
-      bind_call(implementation, values, {keywords, static_cast<size_t>(keyword_count)},
-                {keyword_values, static_cast<size_t>(keyword_count)}, bound);
-    }
+    const auto named = static_cast<size_t>(keyword_count);
+    const OrderedArguments ordered(implementation, values);
+    bind_call(implementation,
+              named == 0 ? ordered.written()
+                         : AsWritten{values, {keywords, named}, {keyword_values, named}},
+              bound);
   });
 }
 tenon_status op_explain(const tenon_op* op, const tenon_value* arguments, int64_t count,
@@ -110,9 +111,11 @@ tenon_status op_explain_types(const tenon_op* op, const tenon_written_argument* 
 tenon_status op_call_keywords(const tenon_op* op, const tenon_value* arguments, int64_t count,
                               const tenon_string* keywords, const tenon_value* keyword_values,
                               int64_t keyword_count, tenon_value* results, tenon_error** error) {
-  return call_op_keywords(op, {arguments, static_cast<size_t>(count)},
-                          {keywords, static_cast<size_t>(keyword_count)},
-                          {keyword_values, static_cast<size_t>(keyword_count)}, results, error);
+  return call_op_keywords(op,
+                          {{arguments, static_cast<size_t>(count)},
+                           {keywords, static_cast<size_t>(keyword_count)},
+                           {keyword_values, static_cast<size_t>(keyword_count)}},
+                          results, error);
 }
 int64_t op_result_count(const tenon_op* op) {
   const OuterCall running;
@@ -172,9 +175,11 @@ tenon_status override_call(const tenon_override* entry, const tenon_value* argum
                   "stale handle: override {} is provided by plugin '{}', which was unloaded or "
                   "reloaded; find the override again",
                   found.key(), found.provider);
-    call_override(found, {arguments, static_cast<size_t>(count)},
-                  {keywords, static_cast<size_t>(keyword_count)},
-                  {keyword_values, static_cast<size_t>(keyword_count)}, results);
+    call_override(found,
+                  {{arguments, static_cast<size_t>(count)},
+                   {keywords, static_cast<size_t>(keyword_count)},
+                   {keyword_values, static_cast<size_t>(keyword_count)}},
+                  results);
   });
 }
 void override_disable(const tenon_override* entry) {

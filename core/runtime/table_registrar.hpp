@@ -7,7 +7,7 @@
 
 #include "core/base/fork.hpp"
 #include "core/dispatch/table/registry.hpp"
-#include "core/dispatch/types/plan_cache.hpp"
+#include "core/dispatch/types/plan.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/nn/module_type.hpp"
 #include "core/plugin/plugin_manager.hpp"

@@ -164,12 +164,8 @@ tenon_status tensors_store(const tenon_string* names, tenon_tensor* const* tenso
                            tenon_json** metadata, tenon_error** error) {
   return guarded(error, [&] {
     StoredTensors list;
-    for (const NamedTensor& entry : named_tensors(names, tensors, count)) {
-      if ((flags & TENON_STORE_WHOLE) != 0)
-        list.add_whole(entry.name, entry.tensor);
-      else
-        list.add(entry.name, entry.tensor);
-    }
+    for (const NamedTensor& entry : named_tensors(names, tensors, count))
+      list.add(entry.name, entry.tensor, (flags & TENON_STORE_WHOLE) != 0);
     JsonBuilder object;
     object.begin_object();
     for (const auto& [key, text] : list.metadata) object.member(key, text);

@@ -2,7 +2,6 @@
 #include "core/autograd/typed/typed.hpp"
 #include "core/dispatch/types/chain.hpp"
 #include "core/dispatch/types/conversion.hpp"
-#include "core/dispatch/types/payload.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"

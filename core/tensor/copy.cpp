@@ -20,10 +20,8 @@ namespace tenon::core {
 
 namespace {
 
-constexpr int64_t kGrainBytes =
-    int64_t{256}  // Least bytes of a thread's chunk: fewer are not worth the
-    // hand-over.
-    << 10;
+// Least bytes of a thread's chunk: fewer are not worth the hand-over.
+constexpr int64_t kGrainBytes = int64_t{256} << 10;
 
 [[noreturn]] void fail(std::string message) { throw Error(TENON_ERROR_VALUE, std::move(message)); }
 

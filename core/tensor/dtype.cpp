@@ -1,23 +1,16 @@
 // Names of element types.
 #include "core/tensor/dtype.hpp"
 
-#include <string>
+#include "core/base/text.hpp"
 
 namespace tenon::core {
 
-namespace {
-
-std::string all_dtypes() {
-  std::string text;
-#define TENON_NAME(name, code, bytes, type, short_name, ...) \
-  if (!text.empty()) text += ", ";                           \
-  text += short_name;
-  TENON_DTYPES(TENON_NAME)
+std::span<const std::string_view> dtype_names() noexcept {
+#define TENON_NAME(name, code, bytes, type, short_name, ...) short_name,
+  static constexpr std::string_view names[] = {TENON_DTYPES(TENON_NAME)};
 #undef TENON_NAME
-  return text;
+  return names;
 }
-
-}  // namespace
 
 const char* dtype_text(tenon_dtype dtype) noexcept {
   switch (dtype) {
@@ -43,12 +36,6 @@ tenon_dtype dtype_find(std::string_view text) noexcept {
   return TENON_DTYPE_NONE;
 }
 
-tenon_dtype dtype_parse(std::string_view text) {
-  const tenon_dtype dtype = dtype_find(text);
-  if (dtype != TENON_DTYPE_NONE) return dtype;
-  throw Error(TENON_ERROR_VALUE, "unknown dtype '{}': the dtypes are {}", text, all_dtypes());
-}
-
 void fail_no_common_dtype(tenon_dtype a, tenon_dtype b) {
   throw Error(TENON_ERROR_TYPE,
               "{} and {} have no common dtype: u16, u32 and u64 mix with floating and complex "
@@ -59,7 +46,8 @@ void fail_no_common_dtype(tenon_dtype a, tenon_dtype b) {
 
 void dtype_check(tenon_dtype dtype) {
   if (dtype_valid(dtype)) return;
-  throw Error(TENON_ERROR_VALUE, "unknown dtype code {}: the dtypes are {}", dtype, all_dtypes());
+  throw Error(TENON_ERROR_VALUE, "unknown dtype code {}: the dtypes are {}", dtype,
+              join(dtype_names(), ", "));
 }
 
 }  // namespace tenon::core

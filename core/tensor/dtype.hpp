@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <type_traits>
 
@@ -68,8 +69,8 @@ constexpr bool dtype_wide_unsigned(tenon_dtype dtype) {
 const char* dtype_text(tenon_dtype dtype) noexcept;
 // Reads "f32" or "float32" and the like; TENON_DTYPE_NONE when it is not a dtype.
 tenon_dtype dtype_find(std::string_view text) noexcept;
-// Reads a dtype as dtype_find does; throws ValueError with the list of dtypes.
-tenon_dtype dtype_parse(std::string_view text);
+// The short names of all, for messages.
+std::span<const std::string_view> dtype_names() noexcept;
 // Throws ValueError for a code that does not exist.
 void dtype_check(tenon_dtype dtype);
 

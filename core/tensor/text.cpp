@@ -234,15 +234,12 @@ std::string elements_text(const Tensor& tensor, size_t indent) {
   });
 }
 
+// As Python writes a tuple: "(2, 3)", "(2,)".
 std::string size_text(Shape shape) {
-  std::string text = "(";
-  for (const int64_t size : shape) {
-    text += std::to_string(size);
-    text += ", ";
-  }
-  if (shape.size() > 1) text.erase(text.size() - 2);
-  if (shape.size() == 1) text.pop_back();
-  return format_text("{})", text);
+  std::string text = shape_text(shape);
+  text.front() = '(';
+  text.back() = shape.size() == 1 ? ',' : ')';
+  return shape.size() == 1 ? text + ")" : text;
 }
 
 }  // namespace

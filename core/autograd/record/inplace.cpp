@@ -11,7 +11,6 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/dispatch/call/call.hpp"
-#include "core/dispatch/call/change_check.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/tensor/dtype.hpp"
 #include "core/tensor/shape.hpp"

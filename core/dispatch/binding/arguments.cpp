@@ -43,6 +43,31 @@ std::string argument_text(const Schema& schema, int64_t parameter, int64_t posit
   return text;
 }
 
+// Names by tag; those of lists are their elements'.
+constexpr std::string_view kTagNames[] = {"NoneType",
+                                          "bool",
+                                          "int",
+                                          "float",
+                                          "dtype",
+                                          "str",
+                                          "Tensor",
+                                          "int",
+                                          "float",
+                                          "bool",
+                                          "str",
+                                          "Tensor",
+                                          "json",
+                                          "Module",
+                                          "NotImplementedType",
+                                          "Module",
+                                          "dictionary of Modules"};
+static_assert(std::size(kTagNames) == TENON_VALUE_TAG_COUNT);
+
+bool is_list(uint32_t tag) {
+  return (tag >= TENON_VALUE_INT_LIST && tag <= TENON_VALUE_TENSOR_LIST) ||
+         tag == TENON_VALUE_MODULE_LIST;
+}
+
 // "list of ints", or "list of 2 ints" when the count matters.
 std::string list_text(std::string_view element, int64_t count = -1) {
   std::string text = "list of ";
@@ -52,51 +77,11 @@ std::string list_text(std::string_view element, int64_t count = -1) {
   return text;
 }
 
-std::string_view list_element(uint32_t tag) {
-  switch (tag) {
-    case TENON_VALUE_FLOAT_LIST:
-      return "float";
-    case TENON_VALUE_BOOL_LIST:
-      return "bool";
-    case TENON_VALUE_STRING_LIST:
-      return "str";
-    case TENON_VALUE_TENSOR_LIST:
-      return "Tensor";
-    case TENON_VALUE_MODULE_LIST:
-      return "Module";
-    default:
-      return "int";
-  }
-}
+constexpr uint32_t bit(uint32_t tag) { return 1u << tag; }
+constexpr uint32_t kIntegral = bit(TENON_VALUE_INT) | bit(TENON_VALUE_BOOL);
 
-// Room for `count` elements: from the fixed scratch while it lasts.
-template <class Element>
-Element* room(Element (&scratch)[kMaxParameters], int64_t& used, size_t count,
-              BoundArguments& bound) {
-  if (count <= static_cast<size_t>(kMaxParameters - used)) {
-    Element* const place = scratch + used;
-    used += static_cast<int64_t>(count);
-    return place;
-  }
-  constexpr size_t kElementBytes = sizeof(scratch) / kMaxParameters;
-  auto& block = bound.overflow.emplace_back(new std::byte[count * kElementBytes]);
-  return reinterpret_cast<Element*>(block.get());
-}
-
-template <class Element>
-Element* fresh(size_t count, BoundArguments& bound) {
-  auto& block =
-      bound.overflow.emplace_back(new std::byte[std::max<size_t>(1, count) * sizeof(Element)]);
-  return reinterpret_cast<Element*>(block.get());
-}
-
-bool is_list(uint32_t tag) {
-  return (tag >= TENON_VALUE_INT_LIST && tag <= TENON_VALUE_TENSOR_LIST) ||
-         tag == TENON_VALUE_MODULE_LIST;
-}
-
-bool is_integral(const tenon_value& value) {
-  return value.tag == TENON_VALUE_INT || value.tag == TENON_VALUE_BOOL;
+bool has_tag_of(const tenon_value& value, uint32_t tags) {
+  return value.tag < 32 && (tags & bit(value.tag)) != 0;
 }
 
 // Binds one value to one parameter.
@@ -104,30 +89,29 @@ class Conversion {
  public:
   Conversion(const Schema& schema, size_t parameter, int64_t position, BoundArguments& bound)
       : schema_(schema),
-        parameter_(schema.parameters[parameter]),
         index_(static_cast<int64_t>(parameter)),
         position_(position),
+        parameter_(schema.parameters[parameter]),
+        type_(parameter_.type),
         bound_(bound) {}
 
   tenon_value convert(const tenon_value& value) {
-    const SchemaType& type = parameter_.type;
-    if (type.kind == TypeKind::any && value.tag == TENON_VALUE_JSON) return convert_document(value);
+    const tenon_json* document = value.tag == TENON_VALUE_JSON ? value.as.json : nullptr;
+    if (type_.kind == TypeKind::any && document != nullptr) return convert_document(value);
     if (accepts(parameter_, value)) return value;
-    if (value.tag == TENON_VALUE_JSON && type.kind != TypeKind::json && value.as.json != nullptr &&
-        value.as.json->children().empty() && !value.as.json->is_array() &&
-        !value.as.json->is_object()) {
+    if (document != nullptr && !document->is_array() && !document->is_object()) {
       // In documents truths are not numbers.
-      if (value.as.json->is_bool() &&
-          (type.kind == TypeKind::integer || type.kind == TypeKind::floating))
+      if (document->is_bool() &&
+          (type_.kind == TypeKind::integer || type_.kind == TypeKind::floating))
         wrong("bool");
-      return convert(value.as.json->value());
+      return convert(document->value());
     }
-    if (type.list) return convert_list(value);
-    if (type.kind == TypeKind::floating && is_integral(value)) {
+    if (type_.list && document != nullptr && document->is_array()) return convert_array(*document);
+    if (type_.list) return is_list(value.tag) ? convert_list(value) : spread(value);
+    if (type_.kind == TypeKind::floating && has_tag_of(value, kIntegral))
       return float_value(static_cast<double>(value.as.integer));
-    }
-    if (type.kind == TypeKind::dtype && value.tag == TENON_VALUE_STRING)
-      return convert_dtype(value);
+    if (type_.kind == TypeKind::dtype && value.tag == TENON_VALUE_STRING)
+      return convert_dtype({value.as.string, value.length});
     wrong(value_type_text(value));
   }
 
@@ -137,120 +121,79 @@ class Conversion {
   }
   [[noreturn]] void wrong_element(const tenon_value& element, int64_t at) const {
     refuse(schema_, format_text("{} must be {}, but found element of type {} at position {}",
-                                argument_text(schema_, index_, position_),
-                                expected_text(parameter_.type), value_type_text(element), at + 1));
+                                argument_text(schema_, index_, position_), expected_text(type_),
+                                value_type_text(element), at + 1));
   }
 
   // A number, a text or an array of ints as a caller in code gives it; others stay documents.
   tenon_value convert_document(const tenon_value& value) {
-    if (value.as.json == nullptr || value.as.json->is_object()) return value;
+    if (value.as.json->is_object()) return value;
     if (!value.as.json->is_array()) return value.as.json->value();
     const auto& items = value.as.json->children();
-    const auto is_int = [](const auto& item) { return item.value().tag == TENON_VALUE_INT; };
-    if (items.empty() || !std::all_of(items.begin(), items.end(), is_int)) return value;
+    if (items.empty() || !std::ranges::all_of(items, &tenon_json::is_int)) return value;
     return build(TypeKind::integer, static_cast<uint32_t>(items.size()),
                  [&](uint32_t i) { return items[i].value(); });
   }
 
-  tenon_value convert_dtype(const tenon_value& value) const {
-    const std::string_view name(value.as.string, value.length);
+  tenon_value convert_dtype(std::string_view name) const {
     const tenon_dtype dtype = dtype_find(name);
     if (dtype == TENON_DTYPE_NONE) {
-      Words names;
-#define TENON_NAME(name, code, bytes, type, text, ...) names.push_back(text);
-      TENON_DTYPES(TENON_NAME)
-#undef TENON_NAME
       throw Error(TENON_ERROR_VALUE, "{}(){}: unknown dtype {}{}; the dtypes are {}",
                   schema_.called_name(), argument_text(schema_, index_, position_), quote(name),
-                  suggestion(name, names), word_list(names, "and"));
+                  suggestion(name, dtype_names()), word_list(dtype_names(), "and"));
     }
-    tenon_value result{};
-    result.tag = TENON_VALUE_DTYPE;
-    result.as.integer = dtype;
-    return result;
+    return dtype_value(dtype);
   }
 
+  // A list of another type (ints or bools for floats, bools for ints), or of a fixed length.
   tenon_value convert_list(const tenon_value& value) {
-    const TypeKind kind = parameter_.type.kind;
-    if (value.tag == TENON_VALUE_JSON && value.as.json != nullptr && value.as.json->is_array()) {
-      return convert_json(*value.as.json);
-    }
-    const auto expected_length = static_cast<uint32_t>(parameter_.type.length);
-    if (is_list(value.tag)) {
-      if (expected_length > 0 && value.length != expected_length) wrong(sized_text(value));
-      // An empty list carries no element type.
-      if (value.length == 0) return empty_list();
-      if (value.tag == list_tag(parameter_.type) ||
-          (kind == TypeKind::scalar && scalar_list(value.tag)))
-        return value;
-      return convert_elements(value);
-    }
-    return spread(value);
-  }
-
-  // "list of 3 ints", where the length is what is wrong.
-  static std::string sized_text(const tenon_value& value) {
-    return list_text(list_element(value.tag), value.length);
-  }
-
-  static bool scalar_list(uint32_t tag) {
-    return tag == TENON_VALUE_INT_LIST || tag == TENON_VALUE_FLOAT_LIST ||
-           tag == TENON_VALUE_BOOL_LIST;
-  }
-
-  tenon_value empty_list() const {
-    tenon_value result{};
-    result.tag = list_tag(parameter_.type);
-    return result;
-  }
-
-  // A list of another type: ints or bools for floats, bools for ints.
-  tenon_value convert_elements(const tenon_value& value) {
-    const TypeKind kind = parameter_.type.kind;
+    if (type_.length > 0 && value.length != static_cast<uint32_t>(type_.length))
+      wrong(list_text(kTagNames[value.tag], value.length));
+    if (value.length == 0) return empty_list();
+    if (has_tag_of(value, accepted_tags(type_))) return value;
     const bool booleans = value.tag == TENON_VALUE_BOOL_LIST;
-    const bool integers = value.tag == TENON_VALUE_INT_LIST;
-    if (kind == TypeKind::floating ? !booleans && !integers
-                                   : kind != TypeKind::integer || !booleans)
+    if (type_.kind == TypeKind::floating ? !booleans && value.tag != TENON_VALUE_INT_LIST
+                                         : type_.kind != TypeKind::integer || !booleans)
       wrong(value_type_text(value));
-    return build(kind, value.length, [&](uint32_t i) {
+    return build(type_.kind, value.length, [&](uint32_t i) {
       return int_value(booleans ? value.as.booleans[i] : value.as.integers[i]);
     });
   }
 
+  // An empty list carries no element type.
+  tenon_value empty_list() const {
+    tenon_value result{};
+    result.tag = list_tag(type_);
+    return result;
+  }
+
   // One value for a list of it: of as many as the type says, otherwise of one.
   tenon_value spread(const tenon_value& value) {
-    const TypeKind kind = parameter_.type.kind;
-    const auto count = static_cast<uint32_t>(std::max(1, parameter_.type.length));
-    const bool integral = is_integral(value), number = integral || value.tag == TENON_VALUE_FLOAT;
-    const bool fits = kind == TypeKind::tensor     ? value.tag == TENON_VALUE_TENSOR
-                      : kind == TypeKind::integer  ? integral
-                      : kind == TypeKind::boolean  ? value.tag == TENON_VALUE_BOOL
-                      : kind == TypeKind::floating ? number
-                                                   : kind == TypeKind::scalar && number;
-    if (!fits) wrong(value_type_text(value));
-    const bool of_floats = kind == TypeKind::scalar && !integral;
-    return build(of_floats ? TypeKind::floating : kind, count, [&](uint32_t) { return value; });
+    const TypeKind kind = type_.kind;
+    const uint32_t tags = facts_of(kind).tags | (kind == TypeKind::floating ? kIntegral : 0);
+    if (kind == TypeKind::string || kind == TypeKind::module || !has_tag_of(value, tags))
+      wrong(value_type_text(value));
+    const bool of_floats = kind == TypeKind::scalar && value.tag == TENON_VALUE_FLOAT;
+    return build(of_floats ? TypeKind::floating : kind,
+                 static_cast<uint32_t>(std::max(1, type_.length)), [&](uint32_t) { return value; });
   }
 
   // An array of a document, as configs have them.
-  tenon_value convert_json(const tenon_json& array) {
-    TypeKind kind = parameter_.type.kind;
-    if (parameter_.type.length > 0 && array.size() != parameter_.type.length)
+  tenon_value convert_array(const tenon_json& array) {
+    TypeKind kind = type_.kind;
+    if (type_.length > 0 && array.size() != type_.length)
       wrong(format_text("list of length {}", array.size()));
     if (array.size() == 0) return empty_list();
     const auto& items = array.children();
-    const auto is_int = [](const tenon_json& item) { return item.is_int(); };
-    if (kind == TypeKind::scalar && !std::all_of(items.begin(), items.end(), is_int))
+    if (kind == TypeKind::scalar && !std::ranges::all_of(items, &tenon_json::is_int))
       kind = TypeKind::floating;
-    const auto fits = [&](const tenon_json& item) {
-      return kind == TypeKind::floating  ? item.is_number()
-             : kind == TypeKind::boolean ? item.is_bool()
-             : kind == TypeKind::string  ? item.is_string()
-                                         : item.is_int();
-    };
     if (kind == TypeKind::tensor || kind == TypeKind::module) wrong("list");
+    const auto fits = kind == TypeKind::floating  ? &tenon_json::is_number
+                      : kind == TypeKind::boolean ? &tenon_json::is_bool
+                      : kind == TypeKind::string  ? &tenon_json::is_string
+                                                  : &tenon_json::is_int;
     for (const tenon_json& item : items) {
-      if (!fits(item)) wrong_element(item.value(), &item - items.data());
+      if (!(item.*fits)()) wrong_element(item.value(), &item - items.data());
     }
     return build(kind, static_cast<uint32_t>(items.size()),
                  [&](uint32_t i) { return items[i].value(); });
@@ -259,7 +202,8 @@ class Conversion {
   // A list of elements that fit the kind, each given as a value.
   template <class ElementAt>
   tenon_value build(TypeKind kind, uint32_t count, ElementAt&& element) {
-    const auto list_from = [&](uint32_t tag, auto* elements, auto&& convert) {
+    const auto list_of = [&](uint32_t tag, auto&& convert) {
+      auto* const elements = bound_.room<decltype(convert(element(0)))>(count);
       for (uint32_t i = 0; i < count; ++i) elements[i] = convert(element(i));
       tenon_value list{};
       list.tag = tag;
@@ -269,36 +213,30 @@ class Conversion {
     };
     switch (kind) {
       case TypeKind::tensor:
-        return list_from(TENON_VALUE_TENSOR_LIST,
-                         room(bound_.scratch_tensors, bound_.tensors_used, count, bound_),
-                         [](const tenon_value& value) { return value.as.tensor; });
+        return list_of(TENON_VALUE_TENSOR_LIST,
+                       [](const tenon_value& value) { return value.as.tensor; });
       case TypeKind::floating:
-        return list_from(TENON_VALUE_FLOAT_LIST,
-                         room(bound_.scratch_numbers, bound_.numbers_used, count, bound_),
-                         [](const tenon_value& value) {
-                           return value.tag == TENON_VALUE_FLOAT
-                                      ? value.as.number
-                                      : static_cast<double>(value.as.integer);
-                         });
+        return list_of(TENON_VALUE_FLOAT_LIST, [](const tenon_value& value) {
+          return value.tag == TENON_VALUE_FLOAT ? value.as.number
+                                                : static_cast<double>(value.as.integer);
+        });
       case TypeKind::boolean:
-        return list_from(TENON_VALUE_BOOL_LIST, fresh<uint8_t>(count, bound_),
-                         [](const tenon_value& value) { return uint8_t{value.as.integer != 0}; });
+        return list_of(TENON_VALUE_BOOL_LIST,
+                       [](const tenon_value& value) { return uint8_t{value.as.integer != 0}; });
       case TypeKind::string:
-        return list_from(TENON_VALUE_STRING_LIST, fresh<tenon_string>(count, bound_),
-                         [](const tenon_value& value) {
-                           return tenon_string{value.as.string, int64_t{value.length}};
-                         });
+        return list_of(TENON_VALUE_STRING_LIST, [](const tenon_value& value) {
+          return tenon_string{value.as.string, int64_t{value.length}};
+        });
       default:
-        return list_from(TENON_VALUE_INT_LIST,
-                         room(bound_.scratch_integers, bound_.integers_used, count, bound_),
-                         [](const tenon_value& value) { return value.as.integer; });
+        return list_of(TENON_VALUE_INT_LIST,
+                       [](const tenon_value& value) { return value.as.integer; });
     }
   }
 
   const Schema& schema_;
+  int64_t index_, position_;
   const Parameter& parameter_;
-  int64_t index_;
-  int64_t position_;
+  const SchemaType& type_;
   BoundArguments& bound_;
 };
 
@@ -347,9 +285,10 @@ class Conversion {
 
 }  // namespace
 
-void bind_arguments(const Schema& schema, std::span<const tenon_value> positional,
-                    std::span<const tenon_string> keywords,
-                    std::span<const tenon_value> keyword_values, BoundArguments& bound) {
+void bind_arguments(const Schema& schema, const AsWritten& written, BoundArguments& bound) {
+  const std::span positional = written.positional;
+  const std::span keywords = written.keywords;
+  const std::span keyword_values = written.keyword_values;
   if (keywords.size() != keyword_values.size()) {
     throw Error(TENON_ERROR_ARGUMENT, "{}(): {} for {}", schema.called_name(),
                 counted(static_cast<int64_t>(keywords.size()), "keyword"),
@@ -381,7 +320,7 @@ void bind_arguments(const Schema& schema, std::span<const tenon_value> positiona
   if (positional.size() > positional_count)
     refuse_count(schema, positional.size(), keyword_only_given);
 
-  bound.integers_used = bound.numbers_used = bound.tensors_used = 0;
+  bound.used = 0;
   bound.overflow.clear();
   // A missing argument is reported before one of the wrong type, as Python does.
   for (size_t i = 0; i < count; ++i) {
@@ -420,40 +359,14 @@ std::string expected_text(const SchemaType& type) {
 }
 
 std::string value_type_text(const tenon_value& value) {
-  switch (value.tag) {
-    case TENON_VALUE_NONE:
-      return "NoneType";
-    case TENON_VALUE_BOOL:
-      return "bool";
-    case TENON_VALUE_INT:
-      return "int";
-    case TENON_VALUE_FLOAT:
-      return "float";
-    case TENON_VALUE_DTYPE:
-      return "dtype";
-    case TENON_VALUE_STRING:
-      return "str";
-    case TENON_VALUE_TENSOR:
-      return tensor_text(value.as.tensor);
-    case TENON_VALUE_INT_LIST:
-    case TENON_VALUE_FLOAT_LIST:
-    case TENON_VALUE_BOOL_LIST:
-    case TENON_VALUE_STRING_LIST:
-    case TENON_VALUE_TENSOR_LIST:
-      return value.length == 0 ? "empty list" : list_text(list_element(value.tag));
-    case TENON_VALUE_JSON:
-      return value.as.json != nullptr && value.as.json->is_array() ? "list" : "json";
-    case TENON_VALUE_MODULE:
-      return "Module";
-    case TENON_VALUE_MODULE_LIST:
-      return value.length == 0 ? "empty list" : "list of Modules";
-    case TENON_VALUE_MODULE_DICT:
-      return "dictionary of Modules";
-    case TENON_VALUE_NOT_IMPLEMENTED:
-      return "NotImplementedType";
-    default:
-      return format_text("value with unknown tag {}", value.tag);
-  }
+  if (value.tag >= TENON_VALUE_TAG_COUNT)
+    return format_text("value with unknown tag {}", value.tag);
+  const std::string_view name = kTagNames[value.tag];
+  if (is_list(value.tag)) return value.length == 0 ? "empty list" : list_text(name);
+  if (value.tag == TENON_VALUE_TENSOR) return tensor_text(value.as.tensor);
+  const bool array =
+      value.tag == TENON_VALUE_JSON && value.as.json != nullptr && value.as.json->is_array();
+  return std::string(array ? "list" : name);
 }
 
 }  // namespace tenon::core

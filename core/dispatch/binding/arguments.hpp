@@ -39,24 +39,29 @@ inline bool bind_plain(const Schema& schema, std::span<const tenon_value> given,
   return true;
 }
 
-// Storage for conversions that binding makes (an int for a float, an int for an int list, ...);
-// lives as long as the call.
+// One value for each parameter, with storage for conversions that binding makes (an int for a
+// float, an int for an int list, ...); lives as long as the call.
 struct BoundArguments {
   tenon_value values[kMaxParameters];
-  int64_t scratch_integers[kMaxParameters];
-  double scratch_numbers[kMaxParameters];
-  tenon_tensor* scratch_tensors[kMaxParameters];
-  int64_t integers_used = 0;
-  int64_t numbers_used = 0;
-  int64_t tensors_used = 0;
-  std::vector<std::unique_ptr<std::byte[]>> overflow;  // lists that do not fit above
+  alignas(8) std::byte scratch[kMaxParameters * 24];
+  size_t used = 0;                                     // bytes of `scratch`
+  std::vector<std::unique_ptr<std::byte[]>> overflow;  // lists that do not fit there
+
+  template <class Element>
+  Element* room(size_t count) {
+    const size_t bytes = (count * sizeof(Element) + 7) / 8 * 8;
+    if (bytes > sizeof(scratch) - used)
+      return reinterpret_cast<Element*>(overflow.emplace_back(new std::byte[bytes]).get());
+    used += bytes;
+    return reinterpret_cast<Element*>(scratch + used - bytes);
+  }
 };
 
 // A call as its caller wrote it; borrowed for the call.
 struct AsWritten {
-  std::span<const tenon_value> positional;  // past '*' they are keywords, in schema order
-  std::span<const tenon_string> keywords;
-  std::span<const tenon_value> keyword_values;
+  std::span<const tenon_value> positional{};  // past '*' they are keywords, in schema order
+  std::span<const tenon_string> keywords{};
+  std::span<const tenon_value> keyword_values{};
   // By a typed wrapper, which passes its C++ default arguments as well: what equals the default, at
   // the end or past '*', counts as not given.
   bool filled = false;
@@ -77,9 +82,7 @@ struct AsWritten {
 //   add() got multiple values for argument 'other'
 // The parenthesis "did you mean" is there only when a name is close.
 // Function names are without namespace; the position is left out for keyword arguments.
-void bind_arguments(const Schema& schema, std::span<const tenon_value> positional,
-                    std::span<const tenon_string> keywords,
-                    std::span<const tenon_value> keyword_values, BoundArguments& bound);
+void bind_arguments(const Schema& schema, const AsWritten& written, BoundArguments& bound);
 
 // One value for one parameter, passed by keyword, as bind_arguments converts it. `bound` gives
 // memory to the conversion.

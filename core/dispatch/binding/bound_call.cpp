@@ -23,20 +23,17 @@ tenon_status call_completed(const Implementation& implementation, const AsWritte
       gather_flags(implementation, filled, flags))
     return enter_layers({implementation, filled, results, error, flags, &written});
   const OrderedArguments ordered(implementation, written.positional);
-  return call_converted(
-      implementation,
-      {ordered.positional, ordered.keywords, ordered.keyword_values, written.filled}, results,
-      error);
+  AsWritten by_name = ordered.written();
+  by_name.filled = written.filled;
+  return call_converted(implementation, by_name, results, error);
 }
 
 tenon_status call_converted(const Implementation& implementation, const AsWritten& written,
                             tenon_value* results, tenon_error** error) noexcept {
   BoundArguments bound;
   uint32_t flags = thread_state.call_flags;
-  const tenon_status status = guarded(error, [&] {
-    flags |= bind_call(implementation, written.positional, written.keywords, written.keyword_values,
-                       bound);
-  });
+  const tenon_status status =
+      guarded(error, [&] { flags |= bind_call(implementation, written, bound); });
   if (status != TENON_OK) {
     add_error_context(error, implementation, status);
     if (tracing()) trace_error(implementation, status, error == nullptr ? nullptr : *error);
@@ -65,10 +62,9 @@ namespace {
 
 }  // namespace
 
-uint32_t bind_call(const Implementation& implementation, std::span<const tenon_value> positional,
-                   std::span<const tenon_string> keywords,
-                   std::span<const tenon_value> keyword_values, BoundArguments& bound) {
-  bind_arguments(implementation.schema, positional, keywords, keyword_values, bound);
+uint32_t bind_call(const Implementation& implementation, const AsWritten& written,
+                   BoundArguments& bound) {
+  bind_arguments(implementation.schema, written, bound);
   uint32_t flags = 0;
   if (!gather_flags(implementation, bound.values, flags)) throw_unfit(implementation, bound.values);
   return flags;
@@ -76,17 +72,17 @@ uint32_t bind_call(const Implementation& implementation, std::span<const tenon_v
 
 OrderedArguments::OrderedArguments(const Implementation& implementation,
                                    std::span<const tenon_value> values)
-    : positional(values) {
+    : written_{values} {
   const auto most = static_cast<size_t>(implementation.schema.positional_count);
   // Too many arguments: leave them unconverted, binding reports the error.
   if (values.size() <= most || values.size() > implementation.parameter_count) return;
-  positional = values.first(most);
-  keyword_values = values.subspan(most);
-  for (size_t i = 0; i < keyword_values.size(); ++i) {
-    const std::string& name = implementation.schema.parameters[most + i].name;
-    names_[i] = {name.data(), static_cast<int64_t>(name.size())};
+  written_.positional = values.first(most);
+  written_.keyword_values = values.subspan(most);
+  for (size_t i = most; i < values.size(); ++i) {
+    const std::string& name = implementation.schema.parameters[i].name;
+    names_[i - most] = {name.data(), static_cast<int64_t>(name.size())};
   }
-  keywords = {names_, keyword_values.size()};
+  written_.keywords = {names_, values.size() - most};
 }
 
 }  // namespace tenon::core

@@ -48,18 +48,18 @@ tenon_status call_converted(const Implementation& implementation, const AsWritte
 
 // Binds as a call does: converts, and refuses tensors that are undefined. `bound` lives as long as
 // the call. Returns the flags that its operands carry.
-uint32_t bind_call(const Implementation& implementation, std::span<const tenon_value> positional,
-                   std::span<const tenon_string> keywords,
-                   std::span<const tenon_value> keyword_values, BoundArguments& bound);
+uint32_t bind_call(const Implementation& implementation, const AsWritten& written,
+                   BoundArguments& bound);
 
 // Values in schema order, as typed wrappers pass them, in the form of a call with keywords: those
 // after '*' are taken by their names.
-struct OrderedArguments {
+class OrderedArguments {
+ public:
   OrderedArguments(const Implementation& implementation, std::span<const tenon_value> values);
-  std::span<const tenon_value> positional, keyword_values;
-  std::span<const tenon_string> keywords;
+  const AsWritten& written() const { return written_; }
 
  private:
+  AsWritten written_;
   tenon_string names_[kMaxParameters];
 };
 

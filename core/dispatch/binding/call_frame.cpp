@@ -1,13 +1,10 @@
-// How calls are written, for handlers and modes; and what these may return.
+// How calls are written, for handlers and modes.
 #include "core/dispatch/binding/call_frame.hpp"
 
 #include <algorithm>
 #include <bitset>
 #include <cstring>
 #include <string>
-
-#include "core/base/error.hpp"
-#include "core/dispatch/call/result_check.hpp"
 
 namespace tenon::core {
 
@@ -102,34 +99,6 @@ Rewritten::Rewritten(const Call& call, const tenon_value* arguments) {
   written_.positional = {positional_, written_.positional.size()};
   written_.keywords = {room_.names, named};
   written_.keyword_values = {room_.values, named};
-}
-
-bool made_of_values(const Implementation& implementation, const tenon_value* results) {
-  for (uint32_t r = 0; r < implementation.result_count; ++r) {
-    const tenon_value& value = results[r];
-    if (value.tag >= TENON_VALUE_TAG_COUNT) return false;
-    if (value.tag == TENON_VALUE_NOT_IMPLEMENTED) {
-      if (r > 0) return false;
-      continue;
-    }
-    // Pointers are not null, except those of empty lists and strings.
-    if (value.tag < TENON_VALUE_STRING || value.as.pointer != nullptr) [[likely]]
-      continue;
-    const bool object = value.tag == TENON_VALUE_TENSOR || value.tag == TENON_VALUE_JSON ||
-                        value.tag == TENON_VALUE_MODULE;
-    if (object || value.length > 0) return false;
-  }
-  return true;
-}
-
-tenon_status check_results(const Implementation& implementation, tenon_value* results,
-                           const std::string& who, tenon_error** error) noexcept {
-  if (made_of_values(implementation, results)) return TENON_OK;
-  discard_results(implementation, results);
-  return guarded(error, [&] {
-    throw Error(TENON_ERROR_TYPE, "{}(): the {} returned an invalid value",
-                implementation.schema.short_name(), who);
-  });
 }
 
 }  // namespace tenon::core

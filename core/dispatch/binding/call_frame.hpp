@@ -71,14 +71,4 @@ inline bool is_default(const Parameter& parameter, const tenon_value& value) {
   return usual.as.integer == value.as.integer || same_content(usual, value);
 }
 
-inline bool declined(const tenon_value* results) {
-  return results[0].tag == TENON_VALUE_NOT_IMPLEMENTED;
-}
-// Checks that a handler returned values; else discards them, with a TypeError that names the
-// handler.
-tenon_status check_results(const Implementation& implementation, tenon_value* results,
-                           const std::string& who, tenon_error** error) noexcept;
-// The check alone.
-bool made_of_values(const Implementation& implementation, const tenon_value* results);
-
 }  // namespace tenon::core

@@ -1,6 +1,7 @@
 // Making and releasing result values.
 #include "core/dispatch/binding/value.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -21,14 +22,26 @@ namespace {
 
 int64_t at_least_one(int64_t bytes) { return bytes == 0 ? 1 : bytes; }
 
-void* copy_bytes(const void* data, int64_t bytes) {
+template <class Element>
+Element* copy_elements(const Element* elements, int64_t count) {
+  const auto bytes = count * static_cast<int64_t>(sizeof(Element));
   void* memory = allocate(at_least_one(bytes));
-  if (bytes > 0) std::memcpy(memory, data, static_cast<size_t>(bytes));
-  return memory;
+  if (bytes > 0) std::memcpy(memory, elements, static_cast<size_t>(bytes));
+  return static_cast<Element*>(memory);
 }
 
-void free_bytes(const void* memory, int64_t bytes) noexcept {
-  release(const_cast<void*>(memory), at_least_one(bytes));
+template <class Element>
+void free_elements(const Element* elements, int64_t count) noexcept {
+  release(const_cast<Element*>(elements),
+          at_least_one(count * static_cast<int64_t>(sizeof(Element))));
+}
+void free_string(const tenon_string& string) noexcept { free_elements(string.data, string.length); }
+
+void release_object(tenon_tensor* tensor) noexcept {
+  if (tensor != nullptr) tensor->release();
+}
+void release_object(tenon_module* module) noexcept {
+  if (module != nullptr) higher_areas.release_module(module);
 }
 
 }  // namespace
@@ -37,48 +50,44 @@ void release_value(tenon_value& value) noexcept {
   const int64_t length = value.length;
   switch (value.tag) {
     case TENON_VALUE_STRING:
-      free_bytes(value.as.string, length);
+      free_elements(value.as.string, length);
       break;
     case TENON_VALUE_TENSOR:
-      if (value.as.tensor != nullptr) value.as.tensor->release();
-      break;
-    case TENON_VALUE_INT_LIST:
-    case TENON_VALUE_FLOAT_LIST:
-      free_bytes(value.as.pointer, length * 8);
-      break;
-    case TENON_VALUE_BOOL_LIST:
-      free_bytes(value.as.pointer, length);
-      break;
-    case TENON_VALUE_STRING_LIST:
-      for (int64_t i = 0; i < length; ++i)
-        free_bytes(value.as.strings[i].data, value.as.strings[i].length);
-      free_bytes(value.as.pointer, length * static_cast<int64_t>(sizeof(tenon_string)));
-      break;
-    case TENON_VALUE_TENSOR_LIST:
-      for (int64_t i = 0; i < length; ++i) {
-        if (value.as.tensors[i] != nullptr) value.as.tensors[i]->release();
-      }
-      free_bytes(value.as.pointer, length * 8);
+      release_object(value.as.tensor);
       break;
     case TENON_VALUE_JSON:
       if (value.as.json != nullptr) value.as.json->release();
       break;
     case TENON_VALUE_MODULE:
-      if (value.as.module != nullptr) higher_areas.release_module(value.as.module);
+      release_object(value.as.module);
+      break;
+    case TENON_VALUE_INT_LIST:
+      free_elements(value.as.integers, length);
+      break;
+    case TENON_VALUE_FLOAT_LIST:
+      free_elements(value.as.numbers, length);
+      break;
+    case TENON_VALUE_BOOL_LIST:
+      free_elements(value.as.booleans, length);
+      break;
+    case TENON_VALUE_STRING_LIST:
+      std::for_each_n(value.as.strings, length, free_string);
+      free_elements(value.as.strings, length);
+      break;
+    case TENON_VALUE_TENSOR_LIST:
+      for (int64_t i = 0; i < length; ++i) release_object(value.as.tensors[i]);
+      free_elements(value.as.tensors, length);
       break;
     case TENON_VALUE_MODULE_LIST:
-      for (int64_t i = 0; i < length; ++i) {
-        if (value.as.modules[i] != nullptr) higher_areas.release_module(value.as.modules[i]);
-      }
-      free_bytes(value.as.pointer, length * 8);
+      for (int64_t i = 0; i < length; ++i) release_object(value.as.modules[i]);
+      free_elements(value.as.modules, length);
       break;
     case TENON_VALUE_MODULE_DICT:
       for (int64_t i = 0; i < length; ++i) {
-        const tenon_named_module& entry = value.as.named_modules[i];
-        free_bytes(entry.name.data, entry.name.length);
-        if (entry.module != nullptr) higher_areas.release_module(entry.module);
+        free_string(value.as.named_modules[i].name);
+        release_object(value.as.named_modules[i].module);
       }
-      free_bytes(value.as.pointer, length * static_cast<int64_t>(sizeof(tenon_named_module)));
+      free_elements(value.as.named_modules, length);
       break;
     default:
       break;
@@ -96,12 +105,16 @@ tenon_value copy_value(const tenon_value& value) {
     case TENON_VALUE_DTYPE:
       break;
     case TENON_VALUE_STRING:
+      copy.as.string = copy_elements(value.as.string, value.length);
+      break;
     case TENON_VALUE_BOOL_LIST:
-      copy.as.pointer = copy_bytes(value.as.pointer, value.length);
+      copy.as.booleans = copy_elements(value.as.booleans, value.length);
       break;
     case TENON_VALUE_INT_LIST:
+      copy.as.integers = copy_elements(value.as.integers, value.length);
+      break;
     case TENON_VALUE_FLOAT_LIST:
-      copy.as.pointer = copy_bytes(value.as.pointer, int64_t{value.length} * 8);
+      copy.as.numbers = copy_elements(value.as.numbers, value.length);
       break;
     case TENON_VALUE_TENSOR:
       copy.as.tensor->retain();
@@ -110,18 +123,18 @@ tenon_value copy_value(const tenon_value& value) {
       copy.as.json->retain();
       break;
     case TENON_VALUE_STRING_LIST: {
-      std::vector<std::string> texts;
+      tenon_string* const strings = copy_elements(value.as.strings, value.length);
+      for (uint32_t i = 0; i < value.length; ++i)
+        strings[i].data = copy_elements(strings[i].data, strings[i].length);
+      copy.as.strings = strings;
+      break;
+    }
+    case TENON_VALUE_TENSOR_LIST:
+      copy.as.tensors = copy_elements(value.as.tensors, value.length);
       for (uint32_t i = 0; i < value.length; ++i) {
-        texts.emplace_back(value.as.strings[i].data,
-                           static_cast<size_t>(value.as.strings[i].length));
+        if (copy.as.tensors[i] != nullptr) copy.as.tensors[i]->retain();
       }
-      return make_string_list(texts);
-    }
-    case TENON_VALUE_TENSOR_LIST: {
-      std::vector<TensorRef> tensors;
-      for (uint32_t i = 0; i < value.length; ++i) tensors.emplace_back(value.as.tensors[i]);
-      return make_tensor_list(std::move(tensors));
-    }
+      break;
     default:
       throw Error(TENON_ERROR_TYPE,
                   "a module cannot be copied as a value; register it as a child of a module");
@@ -130,39 +143,26 @@ tenon_value copy_value(const tenon_value& value) {
 }
 
 tenon_value make_string(std::string_view text) {
-  tenon_value value{};
-  value.as.string =
-      static_cast<const char*>(copy_bytes(text.data(), static_cast<int64_t>(text.size())));
-  value.tag = TENON_VALUE_STRING;
-  value.length = static_cast<uint32_t>(text.size());
-  return value;
+  return copy_value({.tag = TENON_VALUE_STRING,
+                     .length = static_cast<uint32_t>(text.size()),
+                     .as = {.string = text.data()}});
 }
 
 tenon_value make_string_list(const std::vector<std::string>& texts) {
-  const auto count = static_cast<int64_t>(texts.size());
-  auto* strings = static_cast<tenon_string*>(
-      allocate(at_least_one(count * static_cast<int64_t>(sizeof(tenon_string)))));
-  for (int64_t i = 0; i < count; ++i) {
-    const std::string& text = texts[static_cast<size_t>(i)];
-    const auto length = static_cast<int64_t>(text.size());
-    strings[i] = {static_cast<const char*>(copy_bytes(text.data(), length)), length};
-  }
-  tenon_value value{};
-  value.tag = TENON_VALUE_STRING_LIST;
-  value.length = static_cast<uint32_t>(count);
-  value.as.strings = strings;
-  return value;
+  std::vector<tenon_string> strings;
+  for (const std::string& text : texts)
+    strings.push_back({text.data(), static_cast<int64_t>(text.size())});
+  return copy_value({.tag = TENON_VALUE_STRING_LIST,
+                     .length = static_cast<uint32_t>(strings.size()),
+                     .as = {.strings = strings.data()}});
 }
 
-tenon_value make_tensor_list(std::vector<TensorRef> tensors) {
-  const auto count = static_cast<int64_t>(tensors.size());
-  auto** handles = static_cast<Tensor**>(allocate(at_least_one(count * 8)));
-  for (int64_t i = 0; i < count; ++i) handles[i] = tensors[static_cast<size_t>(i)].give();
-  tenon_value value{};
-  value.tag = TENON_VALUE_TENSOR_LIST;
-  value.length = static_cast<uint32_t>(count);
-  value.as.tensors = handles;
-  return value;
+tenon_value make_tensor_list(const std::vector<TensorRef>& tensors) {
+  std::vector<Tensor*> handles;
+  for (const TensorRef& tensor : tensors) handles.push_back(tensor.get());
+  return copy_value({.tag = TENON_VALUE_TENSOR_LIST,
+                     .length = static_cast<uint32_t>(handles.size()),
+                     .as = {.tensors = handles.data()}});
 }
 
 namespace {

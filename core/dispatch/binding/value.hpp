@@ -23,8 +23,7 @@ tenon_value make_string_list(const std::vector<std::string>& texts);
 std::string value_text(const tenon_value& value, std::string (*tensor_text)(const Tensor*));
 // A value in a word or two, without data: Tensor f32[2, 3]. Calls no plugin.
 std::string brief_text(const tenon_value& value);
-// Takes the references.
-tenon_value make_tensor_list(std::vector<TensorRef> tensors);
+tenon_value make_tensor_list(const std::vector<TensorRef>& tensors);
 
 inline tenon_value tensor_value(Tensor* tensor) {
   tenon_value value{};

@@ -7,6 +7,11 @@
 
 namespace tenon::core {
 
+// Words of a refused change, for the layer of checks and autograd.
+inline constexpr const char* kInferenceChange =
+    "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone "
+    "to get a normal tensor before doing inplace update.";
+
 // The tensor has been changed in place by the op.
 inline void note_change(const Implementation& implementation, const Tensor& tensor) noexcept {
   if (tensor.storage == nullptr) return;

@@ -180,12 +180,10 @@ const Implementation& require_implementation(const tenon_op* op) {
   return *active;
 }
 
-tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> positional,
-                              std::span<const tenon_string> keywords,
-                              std::span<const tenon_value> keyword_values, tenon_value* results,
+tenon_status call_op_keywords(const tenon_op* op, const AsWritten& written, tenon_value* results,
                               tenon_error** error) noexcept {
   return with_implementation(op, error, [&](const Implementation& implementation) noexcept {
-    return call_converted(implementation, {positional, keywords, keyword_values}, results, error);
+    return call_converted(implementation, written, results, error);
   });
 }
 
@@ -201,20 +199,6 @@ tenon_status redispatch(Call call) noexcept {
                           call.error);
   // NOLINTNEXTLINE(performance-move-const-arg): for the type alone
   return enter_layers(std::move(call));
-}
-
-TensorRef call_tensor(const tenon_op* op, std::span<const tenon_value> arguments) {
-  tenon_value results[8] = {};
-  tenon_error* error = nullptr;
-  const tenon_status status =
-      call_op(op, arguments.data(), static_cast<int64_t>(arguments.size()), results, &error);
-  if (status != TENON_OK) throw_status(status, error);
-  if (results[0].tag != TENON_VALUE_TENSOR) {
-    release_value(results[0]);
-    throw Error(TENON_ERROR_TYPE, "op '{}' did not return a tensor where the runtime needs one",
-                op->name);
-  }
-  return TensorRef::take(results[0].as.tensor);
 }
 
 }  // namespace tenon::core

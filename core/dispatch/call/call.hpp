@@ -22,15 +22,11 @@ tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t c
 // A call by a typed wrapper, see AsWritten::filled.
 tenon_status call_op_filled(const tenon_op* op, const tenon_value* arguments, int64_t count,
                             tenon_value* results, tenon_error** error) noexcept;
-tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> positional,
-                              std::span<const tenon_string> keywords,
-                              std::span<const tenon_value> keyword_values, tenon_value* results,
+tenon_status call_op_keywords(const tenon_op* op, const AsWritten& written, tenon_value* results,
                               tenon_error** error) noexcept;
 // A call that a mode or a fallback passes on, through all layers that its operands lead to now;
 // `written` is known.
 tenon_status redispatch(Call call) noexcept;
-// For the core itself: an op by handle on tensors and plain values; throws.
-TensorRef call_tensor(const tenon_op* op, std::span<const tenon_value> arguments);
 
 // Returns the implementation that a call runs now; throws NotImplementedError when none is active.
 const Implementation& require_implementation(const tenon_op* op);

@@ -1,9 +1,6 @@
 // The layer that refuses to change what must stay as it is.
-#include "core/dispatch/call/change_check.hpp"
-
-#include <string>
-
 #include "core/base/error.hpp"
+#include "core/dispatch/call/aliasing.hpp"
 #include "core/dispatch/call/explanation.hpp"
 #include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/call/operands.hpp"
@@ -15,41 +12,27 @@ namespace {
 // Whether an operand that the call changes, `out` included, carries the flag.
 bool changes_flagged(const Call& call, uint32_t flag) {
   bool found = false;
+  if ((call.flags & flag) == 0) return found;
   for_each_written(call.implementation, call.arguments,
                    [&](const Tensor* tensor, uint32_t) { found |= tensor->has_flag(flag); });
   return found;
 }
 
-// Why the call may not change what it changes; null when it may.
-struct ForbiddenChange {
-  tenon_status kind;
-  const char* why;
-};
-const ForbiddenChange* forbidden_change(const Call& call) {
-  static constexpr ForbiddenChange read_only{TENON_ERROR_RUNTIME,
-                                             "an operand that it changes is read-only"};
-  static constexpr ForbiddenChange inference{TENON_ERROR_INPLACE, kInferenceChange};
-  if ((call.flags & TENON_TENSOR_READ_ONLY) != 0 && changes_flagged(call, TENON_TENSOR_READ_ONLY))
-    return &read_only;
-  if ((call.flags & TENON_TENSOR_INFERENCE) != 0 && !thread_state.inference &&
-      changes_flagged(call, TENON_TENSOR_INFERENCE))
-    return &inference;
-  return nullptr;
-}
-
-// Throws RuntimeError or InplaceError when the call changes such an operand.
+// Throws RuntimeError or InplaceError when the call may not change what it changes.
 void check_changes(const Call& call) {
-  if (const ForbiddenChange* change = forbidden_change(call)) {
-    throw Error(change->kind, "{}(): {}", call.implementation.schema.short_name(), change->why);
-  }
+  const bool read_only = changes_flagged(call, TENON_TENSOR_READ_ONLY);
+  if (!read_only && (thread_state.inference || !changes_flagged(call, TENON_TENSOR_INFERENCE)))
+    return;
+  throw Error(read_only ? TENON_ERROR_RUNTIME : TENON_ERROR_INPLACE, "{}(): {}",
+              call.implementation.schema.short_name(),
+              read_only ? "an operand that it changes is read-only" : kInferenceChange);
 }
 
 }  // namespace
 
 tenon_status run_checks(Call& call) noexcept {
-  if (forbidden_change(call) != nullptr) [[unlikely]]
-    return guarded(call.error, [&] { check_changes(call); });
-  return next<LayerId::checks>(call);
+  const tenon_status status = guarded(call.error, [&] { check_changes(call); });
+  return status == TENON_OK ? next<LayerId::checks>(call) : status;
 }
 
 void explain_checks(Explanation& explanation) {

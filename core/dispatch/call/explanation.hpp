@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/dispatch/table/providers.hpp"
+#include "core/dispatch/table/op.hpp"
 #include "core/dispatch/types/plan.hpp"
 #include "tenon/abi/dtype.h"
 
@@ -17,6 +17,11 @@ struct KernelChoice {
   tenon_dtype compute = TENON_DTYPE_NONE;
   tenon_dtype result = TENON_DTYPE_NONE;
   uint32_t isa = TENON_ISA_BASELINE;
+};
+
+// A provider that declines the call.
+struct DeclinedCall {
+  std::string provider, reason;
 };
 
 struct Explanation {

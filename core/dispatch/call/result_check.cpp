@@ -26,8 +26,12 @@ bool result_fits(const SchemaType& type, const tenon_value& value) {
   return (tags >> value.tag & 1u) != 0;
 }
 
-bool is_object(uint32_t tag) {
-  return tag == TENON_VALUE_TENSOR || tag == TENON_VALUE_JSON || tag == TENON_VALUE_MODULE;
+// Pointers are not null, except those of empty lists and strings.
+bool lacks_content(const tenon_value& value) {
+  if (value.tag < TENON_VALUE_STRING || value.as.pointer != nullptr) [[likely]]
+    return false;
+  return value.length > 0 || value.tag == TENON_VALUE_TENSOR || value.tag == TENON_VALUE_JSON ||
+         value.tag == TENON_VALUE_MODULE;
 }
 
 }  // namespace
@@ -35,8 +39,7 @@ bool is_object(uint32_t tag) {
 std::string result_fault(const SchemaType& type, const tenon_value& value) {
   if (!result_fits(type, value))
     return value.tag == TENON_VALUE_NONE ? "is none" : format_text("is {}", value_type_text(value));
-  if (value.tag >= TENON_VALUE_STRING && value.as.pointer == nullptr &&
-      (is_object(value.tag) || (value.tag != TENON_VALUE_DTYPE && value.length > 0)))
+  if (lacks_content(value))
     return format_text("is {} without what it holds", value_type_text(value));
   for (uint32_t k = 0; value.tag == TENON_VALUE_TENSOR_LIST && k < value.length; ++k) {
     if (value.as.tensors[k] == nullptr)
@@ -90,6 +93,25 @@ void check_declared(const Implementation& implementation, const tenon_value* arg
                              source.type.mutates ? "is not" : "does not share the memory of",
                              quote(source.name)));
   }
+}
+
+bool made_of_values(const Implementation& implementation, const tenon_value* results) {
+  for (uint32_t r = 0; r < implementation.result_count; ++r) {
+    const bool declines = results[r].tag == TENON_VALUE_NOT_IMPLEMENTED;
+    if (results[r].tag >= TENON_VALUE_TAG_COUNT || (declines && r > 0) || lacks_content(results[r]))
+      return false;
+  }
+  return true;
+}
+
+tenon_status check_results(const Implementation& implementation, tenon_value* results,
+                           const std::string& who, tenon_error** error) noexcept {
+  if (made_of_values(implementation, results)) return TENON_OK;
+  discard_results(implementation, results);
+  return guarded(error, [&] {
+    throw Error(TENON_ERROR_TYPE, "{}(): the {} returned an invalid value",
+                implementation.schema.short_name(), who);
+  });
 }
 
 void release_results(const Implementation& implementation, tenon_value* results) noexcept {

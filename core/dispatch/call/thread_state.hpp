@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "core/dispatch/call/call_flags.hpp"
 #include "core/tensor/tensor.hpp"
@@ -56,33 +57,21 @@ extern constinit thread_local ThreadState thread_state;
 
 inline bool records() { return thread_state.grad_enabled && !thread_state.inference; }
 
-// Sets the thread's recording for a scope.
-class GradModeGuard {
+// Sets a switch of the thread for a scope.
+template <bool ThreadState::*kSwitch>
+class SwitchGuard {
  public:
-  explicit GradModeGuard(bool enabled) : previous_(thread_state.grad_enabled) {
-    thread_state.grad_enabled = enabled;
-  }
-  ~GradModeGuard() { thread_state.grad_enabled = previous_; }
-  GradModeGuard(const GradModeGuard&) = delete;
-  GradModeGuard& operator=(const GradModeGuard&) = delete;
+  explicit SwitchGuard(bool on) : previous_(thread_state.*kSwitch) { thread_state.*kSwitch = on; }
+  ~SwitchGuard() { thread_state.*kSwitch = previous_; }
+  SwitchGuard(const SwitchGuard&) = delete;
+  SwitchGuard& operator=(const SwitchGuard&) = delete;
 
  private:
   bool previous_;
 };
-
-// Makes the thread's calls see tensors of child types as plain ones, for a scope.
-class TypesDisabledGuard {
- public:
-  explicit TypesDisabledGuard(bool disabled) : previous_(thread_state.types_disabled) {
-    thread_state.types_disabled = disabled;
-  }
-  ~TypesDisabledGuard() { thread_state.types_disabled = previous_; }
-  TypesDisabledGuard(const TypesDisabledGuard&) = delete;
-  TypesDisabledGuard& operator=(const TypesDisabledGuard&) = delete;
-
- private:
-  bool previous_;
-};
+using GradModeGuard = SwitchGuard<&ThreadState::grad_enabled>;
+// Makes the thread's calls see tensors of child types as plain ones.
+using TypesDisabledGuard = SwitchGuard<&ThreadState::types_disabled>;
 
 inline void set_thread_state(const ThreadState& state) {
   thread_state = state;
@@ -107,6 +96,15 @@ class ThreadStateGuard {
 inline void set_inference_mode(bool enabled) {
   thread_state.inference = enabled;
   creation_flags = enabled ? uint32_t{TENON_TENSOR_INFERENCE} : 0;
+}
+
+// From now on the thread's calls compute shapes and dtypes alone (kernel/shapes.cpp), and add the
+// multiply-adds that ops declare to *multiply_adds; null ends it. Returns what was set before.
+inline int64_t* set_shapes_only(int64_t* multiply_adds) noexcept {
+  large_storage_is_lazy = multiply_adds != nullptr;
+  thread_state.call_flags =
+      (thread_state.call_flags & ~kShapesFlag) | (multiply_adds != nullptr ? kShapesFlag : 0);
+  return std::exchange(thread_state.multiply_adds, multiply_adds);
 }
 
 }  // namespace tenon::core

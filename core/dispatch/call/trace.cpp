@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <fcntl.h>
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -97,37 +98,41 @@ class EmitScope {
   static bool under_way() { return emits_event; }
 };
 
-// One event for all listeners: each form is made once, when one needs it.
-template <class Text, class Members>
-void publish(std::string_view event, const Implementation& implementation, Text&& text,
-             Members&& members) noexcept {
+// One event for all listeners: `text` follows the indent of lines, `members` those of every JSON
+// event.
+void publish(std::string_view event, const Implementation& implementation, const std::string& text,
+             const std::function<void(JsonBuilder&)>& members) {
   if (EmitScope::under_way()) return;
   const EmitScope emitting;
+  const auto tell = [&](const TraceEntry& listener) {
+    if (listener.left.load()) return;
+    const uint32_t depth =
+        thread_state.trace_depth - std::min(listener.depth, thread_state.trace_depth);
+    std::string line = std::string(size_t{2} * depth, ' ') + text;
+    if (listener.json) {
+      JsonBuilder document;
+      document.begin_object()
+          .member("event", event)
+          .member("depth", depth)
+          .member("op", implementation.schema.name);
+      members(document);
+      document.end_object();
+      line = dump(*document.finish());
+    }
+    listener.write(listener.self, line.data(), static_cast<int64_t>(line.size()));
+  };
+  for (const TraceEntry* listener = thread_state.trace; listener != nullptr;
+       listener = listener->outer)
+    tell(*listener);
+  if (process_trace().on) tell(process_trace().entry);
+}
+
+// An event that cannot be reported does not stop the call.
+template <class Report>
+void without_failing(Report&& report) noexcept {
   try {
-    const auto tell = [&](const TraceEntry& listener) {
-      if (listener.left.load()) return;
-      const uint32_t depth =
-          thread_state.trace_depth - std::min(listener.depth, thread_state.trace_depth);
-      std::string line;
-      if (listener.json) {
-        JsonBuilder document;
-        document.begin_object()
-            .member("event", event)
-            .member("depth", depth)
-            .member("op", implementation.schema.name);
-        members(document);
-        document.end_object();
-        line = dump(*document.finish());
-      } else {
-        line = std::string(size_t{2} * depth, ' ') + text();
-      }
-      listener.write(listener.self, line.data(), static_cast<int64_t>(line.size()));
-    };
-    for (const TraceEntry* listener = thread_state.trace; listener != nullptr;
-         listener = listener->outer)
-      tell(*listener);
-    if (process_trace().on) tell(process_trace().entry);
-  } catch (...) {  // an event that cannot be reported does not stop the call
+    report();
+  } catch (...) {
   }
 }
 
@@ -167,71 +172,59 @@ void leave_trace(TraceEntry* trace) {
 bool process_is_traced() { return process_trace().on; }
 
 void trace(std::string_view event, const Implementation& implementation, const std::string& what,
-           const std::string& provider) noexcept {
-  publish(
-      event, implementation,
-      [&] { return what + (provider.empty() ? "" : format_text(" (plugin {})", provider)); },
-      [&](JsonBuilder& document) {
-        document.member("what", what);
-        if (!provider.empty()) document.member("provider", provider);
-      });
+           const std::string& provider, const std::string& reason) noexcept {
+  without_failing([&] {
+    const std::string text = what + (reason.empty() ? "" : format_text(": {}", reason)) +
+                             (provider.empty() ? "" : format_text(" (plugin {})", provider));
+    publish(event, implementation, text, [&](JsonBuilder& document) {
+      document.member("what", what);
+      if (!reason.empty()) document.member("reason", reason);
+      if (!provider.empty()) document.member("provider", provider);
+    });
+  });
 }
 
-void trace_declined(const Implementation& implementation, const std::string& reason) noexcept {
-  publish(
-      trace_event::declined, implementation,
-      [&] { return format_text("declined: {} (plugin {})", reason, implementation.provider); },
-      [&](JsonBuilder& document) {
-        document.member("what", "declined")
-            .member("reason", reason)
-            .member("provider", implementation.provider);
-      });
+void trace_error(const Implementation& implementation, tenon_status status,
+                 const tenon_error* error) noexcept {
+  without_failing([&] {
+    const char* const kind = error_kind_text(status);
+    const std::string message = error == nullptr ? "" : error->error.message;
+    publish(
+        "error", implementation, format_text("error {}: {}", kind, message),
+        [&](JsonBuilder& document) { document.member("kind", kind).member("message", message); });
+  });
 }
 
 namespace {
 
 void trace_call(const Call& call) noexcept {
-  tenon_call view{};
-  WrittenCall written;
-  fill_view(view, call, written);
-  const auto keyword = [&](int64_t k) {
-    const tenon_string& name = view.keywords[k];
-    return std::string(name.data, static_cast<size_t>(name.length));
-  };
-  publish(
-      "call", call.implementation,
-      [&] {
-        std::vector<std::string> parts;
-        for (int64_t i = 0; i < view.positional_count; ++i)
-          parts.push_back(brief_text(view.positional[i]));
-        for (int64_t k = 0; k < view.keyword_count; ++k)
-          parts.push_back(format_text("{}={}", keyword(k), brief_text(view.keyword_values[k])));
-        return format_text("call {}({})", call.implementation.schema.name, join(parts, ", "));
-      },
-      [&](JsonBuilder& document) {
-        document.key("arguments").begin_array();
-        for (int64_t i = 0; i < view.positional_count; ++i)
-          document.value(brief_text(view.positional[i]));
-        document.end_array().key("keywords").begin_object();
-        for (int64_t k = 0; k < view.keyword_count; ++k)
-          document.member(keyword(k), brief_text(view.keyword_values[k]));
-        document.end_object();
-      });
+  without_failing([&] {
+    tenon_call view{};
+    WrittenCall written;
+    fill_view(view, call, written);
+    std::vector<std::string> positional, named, all;
+    for (int64_t i = 0; i < view.positional_count; ++i)
+      all.push_back(positional.emplace_back(brief_text(view.positional[i])));
+    const auto keyword = [&](size_t k) {
+      return std::string(view.keywords[k].data, static_cast<size_t>(view.keywords[k].length));
+    };
+    for (int64_t k = 0; k < view.keyword_count; ++k) {
+      named.push_back(brief_text(view.keyword_values[k]));
+      all.push_back(format_text("{}={}", keyword(static_cast<size_t>(k)), named.back()));
+    }
+    publish("call", call.implementation,
+            format_text("call {}({})", call.implementation.schema.name, join(all, ", ")),
+            [&](JsonBuilder& document) {
+              document.key("arguments").begin_array();
+              for (const std::string& value : positional) document.value(value);
+              document.end_array().key("keywords").begin_object();
+              for (size_t k = 0; k < named.size(); ++k) document.member(keyword(k), named[k]);
+              document.end_object();
+            });
+  });
 }
 
 }  // namespace
-
-void trace_error(const Implementation& implementation, tenon_status status,
-                 const tenon_error* error) noexcept {
-  const std::string_view message =
-      error == nullptr ? std::string_view() : std::string_view(error->error.message);
-  publish(
-      "error", implementation,
-      [&] { return format_text("error {}: {}", error_kind_text(status), message); },
-      [&](JsonBuilder& document) {
-        document.member("kind", error_kind_text(status)).member("message", message);
-      });
-}
 
 // Explains layers that change nothing that an explanation shows.
 void explain_nothing(Explanation&) {}

@@ -51,9 +51,7 @@ inline constexpr std::string_view mode = "mode", override_of_op = "override", ha
 }
 // `what` names it in full: "handler of Logging". Only while there is a listener. [any-thread]
 void trace(std::string_view event, const Implementation& implementation, const std::string& what,
-           const std::string& provider = {}) noexcept;
-// Event of a provider that has declined the call.
-void trace_declined(const Implementation& implementation, const std::string& reason) noexcept;
+           const std::string& provider = {}, const std::string& reason = {}) noexcept;
 // Event of a failure; `error` is null where it came without words.
 void trace_error(const Implementation& implementation, tenon_status status,
                  const tenon_error* error) noexcept;

@@ -1,4 +1,4 @@
-// Reading position in the text of a schema, with the words of its errors. Private to the folder.
+// Reading position in the text of a schema, with the words of its errors; private to the folder.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "core/base/characters.hpp"
 #include "core/base/format.hpp"
+#include "core/dispatch/schema/schema.hpp"
 
 namespace tenon::core {
 
@@ -26,18 +27,13 @@ class SchemaCursor {
     skip_space();
     return at < source.size() ? source[at] : '\0';
   }
-  bool take(char token) {
-    if (peek() != token) return false;
-    ++at;
-    return true;
-  }
   bool take(std::string_view token) {
     skip_space();
     if (!source.substr(at).starts_with(token)) return false;
     at += token.size();
     return true;
   }
-  void expect(char token, std::string_view why) {
+  void expect(std::string_view token, std::string_view why) {
     if (!take(token)) fail(at, format_text("expected {}, found {}", why, here()));
   }
   // A word without leading digit; empty when there is none.
@@ -55,5 +51,9 @@ class SchemaCursor {
   const std::string_view source;
   size_t at = 0;
 };
+
+// Reads the default of the parameter, whose type is known, at the reading position. Its strings and
+// lists live in the schema.
+void parse_default(SchemaCursor& text, Schema& schema, Parameter& parameter);
 
 }  // namespace tenon::core

@@ -5,10 +5,24 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/schema/default_value.hpp"
-#include "core/dispatch/schema/schema.hpp"
+#include "core/dispatch/schema/cursor.hpp"
 
 namespace tenon::core {
+
+void SchemaCursor::fail(size_t offset, const std::string& what) const {
+  throw Error(TENON_ERROR_VALUE, "schema error at column {}: {}{}",
+              character_count(source.substr(0, offset)) + 1, what, caret_lines(source, offset));
+}
+
+std::string SchemaCursor::here() {
+  skip_space();
+  if (at >= source.size()) return "the end of the text";
+  size_t end = at + 1;
+  const bool word = is_of_name(source[at]);
+  while (end < source.size() && (word ? is_of_name(source[end]) : continues_character(source[end])))
+    ++end;
+  return quote(source.substr(at, end - at));
+}
 
 namespace {
 
@@ -72,26 +86,26 @@ class Parser : SchemaCursor {
   }
 
   void parse_parameters() {
-    expect('(', "'(' after the name");
+    expect("(", "'(' after the name");
     bool keyword_only = false;
     size_t star = 0;
     const size_t open = at - 1;
-    if (take(')')) return;
+    if (take(")")) return;
     schema_.parameters.reserve(static_cast<size_t>(std::count(source.begin(), source.end(), ',')) +
                                1);
     while (true) {
       skip_space();
       const size_t begin = at;
       if (peek() == '\0') fail(open, "the '(' is never closed");
-      if (take('*')) {
+      if (take("*")) {
         if (keyword_only) fail(begin, "a second '*'");
         keyword_only = true;
         star = begin;
       } else {
         parse_parameter(begin, keyword_only);
       }
-      if (take(',')) continue;
-      if (take(')')) break;
+      if (take(",")) continue;
+      if (take(")")) break;
       if (peek() == '\0') fail(open, "the '(' is never closed");
       fail(at, format_text("expected ',' or ')', found {}", here()));
     }
@@ -111,18 +125,15 @@ class Parser : SchemaCursor {
     if (parameter.name.empty())
       fail(at, format_text("expected a name for the parameter of type {}, found {}",
                            quote(type_text(parameter.type)), here()));
-    const char first = parameter.name[0];
-    if ((first == 'N' && parameter.name == "None") || (first == 'T' && parameter.name == "True") ||
-        (first == 'F' && parameter.name == "False")) {
+    if (parameter.name == "None" || parameter.name == "True" || parameter.name == "False")
       fail(name_at, format_text("{} cannot name a parameter", quote(parameter.name)));
-    }
     if (schema_.find(parameter.name) >= 0)
       fail(name_at, format_text("a second parameter named {}", quote(parameter.name)));
     if (schema_.parameters.size() == static_cast<size_t>(kMaxParameters)) {
       fail(name_at, format_text("more than {} parameters", kMaxParameters));
     }
     skip_space();
-    if (take('=')) {
+    if (take("=")) {
       parameter.has_default = true;
       parse_default(*this, schema_, parameter);
     } else if (!keyword_only && schema_.required_count < schema_.positional_count) {
@@ -153,7 +164,7 @@ class Parser : SchemaCursor {
       fail(begin, format_text("unknown type {}{}", quote(word), type_hint(word)));
     type.kind = known->kind;
     if (type.kind == TypeKind::module && !module_at_) module_at_ = begin;
-    if (take('|')) {
+    if (take("|")) {
       skip_space();
       const size_t second = at;
       const std::string_view other = take_word();
@@ -165,7 +176,7 @@ class Parser : SchemaCursor {
     if (peek() == '(') parse_alias(type, is_parameter);
     if (peek() == '[') parse_list(type);
     if (peek() == '{') parse_dictionary(type);
-    if (take('?')) {
+    if (take("?")) {
       if (!is_parameter && type.kind != TypeKind::tensor)
         fail(at - 1, "only a Tensor result can be optional");
       type.optional = true;
@@ -194,7 +205,7 @@ class Parser : SchemaCursor {
 
   void parse_alias(SchemaType& type, bool is_parameter) {
     const size_t begin = at;
-    expect('(', "'('");
+    expect("(", "'('");
     if (type.kind != TypeKind::tensor) fail(begin, "only a Tensor can be marked as alias");
     skip_space();
     const std::string_view letter = take_word();
@@ -202,8 +213,8 @@ class Parser : SchemaCursor {
       fail(begin + 1, "an alias mark is one small letter, as in 'Tensor(a)' or 'Tensor(a!)'");
     }
     type.alias = letter[0];
-    type.mutates = take('!');
-    expect(')', "')' after the alias mark");
+    type.mutates = take("!");
+    expect(")", "')' after the alias mark");
     if (is_parameter) return;
     bool named = false;
     bool mutated = false;
@@ -220,7 +231,7 @@ class Parser : SchemaCursor {
 
   void parse_list(SchemaType& type) {
     const size_t begin = at;
-    expect('[', "'['");
+    expect("[", "'['");
     const bool possible = type.kind != TypeKind::tensor_or_scalar && type.kind != TypeKind::dtype &&
                           type.kind != TypeKind::json && type.kind != TypeKind::any;
     if (!possible)
@@ -237,27 +248,27 @@ class Parser : SchemaCursor {
       }
       if (type.kind == TypeKind::tensor) fail(digits, "lists of Tensors have no fixed length");
     }
-    expect(']', "']'");
+    expect("]", "']'");
     if (peek() == '[') fail(at, "a list of lists is not a type; use one list");
   }
 
   void parse_dictionary(SchemaType& type) {
     const size_t begin = at;
-    expect('{', "'{'");
+    expect("{", "'{'");
     if (type.kind != TypeKind::module)
       fail(begin, format_text("a dictionary of {} is not a type; dictionaries are of modules",
                               quote(facts_of(type.kind).name)));
     type.list = type.dictionary = true;
-    expect('}', "'}'");
+    expect("}", "'}'");
   }
 
   void parse_returns() {
-    if (!take('(')) {
+    if (!take("(")) {
       add_return();
       return;
     }
     const size_t open = at - 1;
-    if (take(')')) return;
+    if (take(")")) return;
     schema_.returns_tuple = true;
     do {
       if (peek() == '\0') break;
@@ -271,9 +282,9 @@ class Parser : SchemaCursor {
         fail(name_at, format_text("a second result named {}", quote(name)));
       }
       schema_.return_names.back() = name;
-    } while (take(','));
+    } while (take(","));
     if (peek() == '\0') fail(open, "the '(' is never closed");
-    expect(')', "',' or ')'");
+    expect(")", "',' or ')'");
   }
 
   void add_return() {
@@ -287,22 +298,8 @@ class Parser : SchemaCursor {
   }
 
   void finish(bool arrow) {
-    std::string text;
-    text.reserve(source.size() + 16);
-    text += schema_.name;
-    text += '(';
-    bool keyword_only = false;
-    for (const Parameter& parameter : schema_.parameters) {
-      if (&parameter != schema_.parameters.data()) text += ", ";
-      if (parameter.keyword_only && !keyword_only) text += "*, ";
-      keyword_only = parameter.keyword_only;
-      text += parameter_text(parameter);
-    }
-    text += ')';
-    if (arrow) {
-      text += " -> ";
-      text += returns_text(schema_);
-    }
+    std::string text = schema_.name + parameters_text(schema_, parameter_text);
+    if (arrow) text += " -> " + returns_text(schema_);
     schema_.text = std::move(text);
   }
 

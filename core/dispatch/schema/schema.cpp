@@ -69,17 +69,25 @@ uint32_t accepted_tags(const SchemaType& type) {
 
 // ---- texts ----
 
-std::string signature_text(const Schema& schema) {
-  std::string text = "(";
+std::string parameters_text(const Schema& schema, std::string (*text)(const Parameter& parameter)) {
+  std::string all = "(";
   bool keyword_only = false;
   for (const Parameter& parameter : schema.parameters) {
-    if (&parameter != schema.parameters.data()) text += ", ";
-    if (parameter.keyword_only && !keyword_only) text += "*, ";
+    if (&parameter != schema.parameters.data()) all += ", ";
+    if (parameter.keyword_only && !keyword_only) all += "*, ";
     keyword_only = parameter.keyword_only;
-    text += parameter.name;
-    if (parameter.has_default) text += format_text("={}", parameter.default_value.text);
+    all += text(parameter);
   }
-  return format_text("{})", text);
+  all += ')';
+  return all;
+}
+
+std::string signature_text(const Schema& schema) {
+  return parameters_text(schema, [](const Parameter& parameter) {
+    return parameter.has_default
+               ? format_text("{}={}", parameter.name, parameter.default_value.text)
+               : parameter.name;
+  });
 }
 
 // Every op that is loaded has its text made: by appending, which costs least.

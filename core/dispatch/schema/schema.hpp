@@ -89,12 +89,8 @@ struct Schema {
   Schema(Schema&&) = default;
   Schema& operator=(Schema&&) = default;
 
-  // Storage of list and string defaults; their addresses survive a move of the schema.
-  std::vector<std::vector<int64_t>> default_integers;
-  std::vector<std::vector<double>> default_numbers;
-  std::vector<std::vector<uint8_t>> default_booleans;
-  std::vector<std::vector<tenon_string>> default_string_lists;
-  std::vector<std::unique_ptr<std::string>> default_strings;
+  // Lists and strings of defaults; their addresses survive a move of the schema.
+  std::vector<std::shared_ptr<const void>> default_storage;
 };
 
 // The grammar; spaces are allowed between any two words:
@@ -118,6 +114,8 @@ struct Schema {
 Schema parse_schema(std::string_view text);
 // "(input, other, *, alpha=1, out=None)"
 std::string signature_text(const Schema& schema);
+// The parameters in parentheses, each as `text` writes it.
+std::string parameters_text(const Schema& schema, std::string (*text)(const Parameter& parameter));
 // How two schemas of one name differ, the first difference alone: "their schemas differ in
 // parameter 2: 'int k' of 'a', 'float k=1.0' of 'b'". Empty when they are the same.
 std::string schema_difference(const Schema& a, std::string_view a_owner, const Schema& b,

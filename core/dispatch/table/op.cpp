@@ -172,25 +172,21 @@ tenon_status run_whole(void* self, tenon_context* context, const tenon_value* ar
 // Notes work that the op never needs, for calls to skip.
 void find_short_paths(Implementation& implementation) {
   const Schema& schema = implementation.schema;
-  const std::vector<Parameter>& parameters = schema.parameters;
   implementation.updates_aliasing = implementation.mutates || implementation.aliases;
-  if (implementation.aliases && !implementation.mutates && schema.returns.size() == 1 &&
-      !schema.returns[0].list && !schema.returns[0].optional &&
-      accepts_only_tensors(parameters[static_cast<size_t>(implementation.result_alias[0])])) {
-    implementation.viewed_parameter = static_cast<int8_t>(implementation.result_alias[0]);
-  }
-  if (schema.returns.size() == 1 && !schema.returns[0].list && !schema.returns[0].optional &&
-      implementation.result_alias[0] >= 0) {
-    const Parameter& source = parameters[static_cast<size_t>(implementation.result_alias[0])];
-    if (source.type.mutates && accepts_only_tensors(source))
-      implementation.returned_parameter = static_cast<int8_t>(implementation.result_alias[0]);
+  const bool one_result = schema.returns.size() == 1 && !schema.returns[0].list;
+  const int32_t alias =
+      one_result && !schema.returns[0].optional ? implementation.result_alias[0] : -1;
+  if (alias >= 0 && accepts_only_tensors(schema.parameters[static_cast<size_t>(alias)])) {
+    if (schema.parameters[static_cast<size_t>(alias)].type.mutates)
+      implementation.returned_parameter = static_cast<int8_t>(alias);
+    else if (!implementation.mutates)
+      implementation.viewed_parameter = static_cast<int8_t>(alias);
   }
   implementation.after_run = after_run(implementation);
   implementation.fast_record =
       implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA &&
       (implementation.flags & (TENON_OP_FUNCTION | TENON_OP_ZERO_GRADIENT)) == 0 &&
-      !implementation.mutates && !implementation.has_lists && schema.returns.size() == 1 &&
-      !schema.returns[0].list;
+      !implementation.mutates && !implementation.has_lists && one_result;
 }
 
 // Whether f16 and bf16 operands stay as they are: for composites, whose ops are converted one by

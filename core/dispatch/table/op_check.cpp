@@ -4,41 +4,43 @@
 namespace tenon::core {
 
 std::optional<DescriptorFault> check_op(const tenon_op_descriptor& op) {
-  if ((op.run == nullptr) == (op.elementwise == nullptr)) {
-    return DescriptorFault{
-        op.run == nullptr ? "has neither run nor elementwise" : "has both run and elementwise",
-        "set exactly one of them"};
-  }
-  if (op.elementwise != nullptr &&
-      (op.elementwise->size < sizeof(tenon_elementwise) || op.elementwise->loops == nullptr)) {
-    return DescriptorFault{"has an elementwise kernel without loops or with a wrong size",
-                           "set `size` to sizeof(tenon_elementwise), and `loops`"};
-  }
-  if (op.backward != nullptr && op.vjp != nullptr)
-    return DescriptorFault{"has both backward and vjp, which are one rule", "set only one of them"};
+  const tenon_elementwise* const loops = op.elementwise;
   const bool formula = op.differentiable == TENON_DIFFERENTIABLE_FORMULA;
-  if (formula != (op.backward != nullptr || op.vjp != nullptr)) {
-    return DescriptorFault{formula ? "is differentiable by formula but has no backward or vjp"
-                                   : "has a backward but is not differentiable by formula",
-                           "make them agree"};
-  }
+  const bool has_backward = op.backward != nullptr || op.vjp != nullptr;
   const bool rule = op.jvp_kind == TENON_JVP_RULE;
-  if (rule != (op.jvp != nullptr)) {
-    return DescriptorFault{rule ? "declares a jvp rule but has none"
-                                : "has a jvp but does not declare that it is its rule",
-                           "make them agree"};
-  }
-  if (op.jvp_kind != TENON_JVP_NONE && op.differentiable == TENON_DIFFERENTIABLE_COMPOSITE) {
-    return DescriptorFault{
-        "is composite and has a jvp, which would never run: tangents go through "
-        "the ops that it calls",
-        "remove the jvp, or give it a backward and a jvp instead of composite"};
-  }
   const bool may_decline = (op.flags & TENON_OP_MAY_DECLINE) != 0;
-  if (may_decline != (op.declines != nullptr)) {
-    return DescriptorFault{may_decline ? "declares that it may decline but has no declines"
-                                       : "has a declines but does not declare that it may decline",
-                           "set `declines` and TENON_OP_MAY_DECLINE together"};
+  const struct {
+    bool found;
+    const char *what, *remedy;
+  } faults[] = {
+      {op.run == nullptr && loops == nullptr, "has neither run nor elementwise",
+       "set exactly one of them"},
+      {op.run != nullptr && loops != nullptr, "has both run and elementwise",
+       "set exactly one of them"},
+      {loops != nullptr && (loops->size < sizeof(tenon_elementwise) || loops->loops == nullptr),
+       "has an elementwise kernel without loops or with a wrong size",
+       "set `size` to sizeof(tenon_elementwise), and `loops`"},
+      {op.backward != nullptr && op.vjp != nullptr, "has both backward and vjp, which are one rule",
+       "set only one of them"},
+      {formula && !has_backward, "is differentiable by formula but has no backward or vjp",
+       "make them agree"},
+      {!formula && has_backward, "has a backward but is not differentiable by formula",
+       "make them agree"},
+      {rule && op.jvp == nullptr, "declares a jvp rule but has none", "make them agree"},
+      {!rule && op.jvp != nullptr, "has a jvp but does not declare that it is its rule",
+       "make them agree"},
+      {op.jvp_kind != TENON_JVP_NONE && op.differentiable == TENON_DIFFERENTIABLE_COMPOSITE,
+       "is composite and has a jvp, which would never run: tangents go through the ops that it "
+       "calls",
+       "remove the jvp, or give it a backward and a jvp instead of composite"},
+      {may_decline && op.declines == nullptr, "declares that it may decline but has no declines",
+       "set `declines` and TENON_OP_MAY_DECLINE together"},
+      {!may_decline && op.declines != nullptr,
+       "has a declines but does not declare that it may decline",
+       "set `declines` and TENON_OP_MAY_DECLINE together"},
+  };
+  for (const auto& fault : faults) {
+    if (fault.found) return DescriptorFault{fault.what, fault.remedy};
   }
   return std::nullopt;
 }

@@ -1,15 +1,38 @@
-// Preferences of configs: which provider of an op is tried first for some of its calls.
+// Preferences of configs: which provider of an op is tried first for calls with operands of some
+// classes.
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "core/dispatch/schema/schema.hpp"
-#include "core/dispatch/table/shape_class.hpp"
+#include "core/tensor/tensor.hpp"
 #include "tenon/abi/value.h"
 
 namespace tenon::core {
+
+// A class of operands by dtype and sizes, as configs write it: "f32[64..127, 784]".
+//
+// DTYPE[SIZE, SIZE, ...], with a size for each dimension; without a dtype any will do. A size is a
+// number, a range with both ends in it (64..127), one with an end (64.., ..127), or any (*).
+class ShapeClass {
+ public:
+  struct Sizes {
+    int64_t low = 0, high = INT64_MAX;
+  };
+  // Throws ValueError, which says what is expected.
+  explicit ShapeClass(std::string_view text);
+
+  bool contains(const Tensor& tensor) const noexcept;
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  tenon_dtype dtype_ = TENON_DTYPE_NONE;
+  std::vector<Sizes> sizes_;
+};
 
 // Condition: an operand of the call is of a class.
 struct ShapeCondition {

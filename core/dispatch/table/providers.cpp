@@ -1,7 +1,9 @@
-// The layer of providers.
-#include "core/dispatch/table/providers.hpp"
-
+// The layer of providers: the choice among the ranked providers of an op. Each but the last may
+// decline a call for the shapes, strides and dtypes at hand, and the next one runs it, with its own
+// kernel, shape rule and gradient. A preference of a config (provider_preference.hpp) has another
+// one tried first; those above it count as declining.
 #include <algorithm>
+#include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
@@ -15,6 +17,13 @@
 namespace tenon::core {
 
 namespace {
+
+// Why the implementation declines a call with these bound arguments; null: it takes it.
+const char* reason_to_decline(const Implementation& implementation, const tenon_value* arguments) {
+  const tenon_op_descriptor& descriptor = implementation.descriptor;
+  return descriptor.declines == nullptr ? nullptr
+                                        : descriptor.declines(implementation.self, arguments);
+}
 
 std::string shown_reason(const char* reason) {
   return *reason == '\0' ? "it gives no reason" : reason;
@@ -51,12 +60,14 @@ struct Declined {
 }
 
 // The choice for one call; `listed`, which may be null, gets the providers that are passed over.
+// Providers of one op have one schema, so the arguments fit them all.
 class Choice {
  public:
   Choice(const tenon_value* arguments, std::vector<DeclinedCall>* listed)
       : arguments_(arguments), listed_(listed) {}
 
-  // From `first` on, which has declined for the reason; null: it takes the call.
+  // The first from `first` on, which has declined for the reason (null: it takes the call), loaded
+  // now where need be. Throws NotImplementedError when all decline, and what loading throws.
   const Implementation& in_order(const Implementation& first, const char* reason) {
     const Implementation* candidate = &first;
     while (reason != nullptr) {
@@ -97,7 +108,10 @@ class Choice {
       implementation.reason_declined.store(reason, std::memory_order_relaxed);
     declined_.add(implementation, reason);
     if (listed_ != nullptr) listed_->push_back({implementation.provider, shown_reason(reason)});
-    if (tracing()) trace_declined(implementation, shown_reason(reason));
+    if (tracing()) {
+      trace(trace_event::declined, implementation, "declined", implementation.provider,
+            shown_reason(reason));
+    }
   }
 
   const tenon_value* const arguments_;
@@ -125,20 +139,6 @@ class Choice {
 
 }  // namespace
 
-const char* reason_to_decline(const Implementation& implementation, const tenon_value* arguments) {
-  const tenon_op_descriptor& descriptor = implementation.descriptor;
-  return descriptor.declines == nullptr ? nullptr
-                                        : descriptor.declines(implementation.self, arguments);
-}
-
-const Implementation& choose_provider(const Implementation& first, const tenon_value* arguments,
-                                      std::vector<DeclinedCall>& declined) {
-  Choice choice(arguments, &declined);
-  if (const ProviderPreferences* preferences = preferences_of(first))
-    return choice.by_preference(first, *preferences);
-  return choice.in_order(first, reason_to_decline(first, arguments));
-}
-
 tenon_status run_provider(Call& call) noexcept {
   if (const ProviderPreferences* preferences = preferences_of(call.implementation))
     return run_other(call, preferences, nullptr);
@@ -150,8 +150,13 @@ void explain_provider(Explanation& explanation) {
   if (!explanation.runs_own() || !may_pass_on(*explanation.implementation)) return;
   std::vector<DeclinedCall>& declined = explanation.declined.emplace();
   if (explanation.by_types) return;
-  explanation.implementation =
-      &choose_provider(*explanation.implementation, explanation.arguments, declined);
+  const Implementation& first = *explanation.implementation;
+  Choice choice(explanation.arguments, &declined);
+  if (const ProviderPreferences* preferences = preferences_of(first))
+    explanation.implementation = &choice.by_preference(first, *preferences);
+  else
+    explanation.implementation =
+        &choice.in_order(first, reason_to_decline(first, explanation.arguments));
   if (explanation.handling->what == "kernel")
     explanation.handling->provider = explanation.implementation->provider;
 }

@@ -35,22 +35,12 @@ const tenon_op* Registry::require(std::string_view name) const {
   throw Error(TENON_ERROR_VALUE, "no op is named '{}'", name);
 }
 
-void Registry::set_finder(std::function<void(std::string_view)> finder) {
-  const std::lock_guard lock(writers_);
-  finder_ = std::move(finder);
-}
-
 void Registry::publish(std::unique_ptr<Snapshot> next) {
   const Snapshot* old = snapshot_.exchange(next.release(), std::memory_order_seq_cst);
   retired_.push_back({std::unique_ptr<const Snapshot>(old), mark_running_calls()});
   // Marks ascend: after one that calls may still read, they may read the others too.
   const auto in_use = std::ranges::find_if_not(retired_, have_ended, &Retired::mark);
   retired_.erase(retired_.begin(), in_use);
-}
-
-void Registry::set_next_finder(std::function<bool(std::string_view, const std::string&)> finder) {
-  const std::lock_guard lock(writers_);
-  next_finder_ = std::move(finder);
 }
 
 namespace {
@@ -209,9 +199,8 @@ void Registry::forget(const PluginCode& code) {
 void Registry::replace_rules(std::string_view name, const tenon_op_descriptor* rules,
                              const std::string& provider, PluginCode* code) {
   const std::lock_guard lock(writers_);
-  const auto found = snapshot_.load()->ops.find(name);
-  if (found == snapshot_.load()->ops.end()) return;
-  auto* op = const_cast<tenon_op*>(found->second);
+  auto* const op = const_cast<tenon_op*>(find(name));
+  if (op == nullptr) return;
   std::vector<const Implementation*> next = op->ranked;
   for (const Implementation*& implementation : next) {
     // The rules of the op itself are replaced, whichever plugin replaced them before.
@@ -265,14 +254,13 @@ const Implementation* Registry::next_provider(const Implementation& declined) co
 
 std::string Registry::reason_declined(std::string_view name, const std::string& provider) const {
   const std::lock_guard lock(writers_);
-  const auto found = snapshot_.load()->ops.find(name);
-  if (found == snapshot_.load()->ops.end()) return {};
-  for (const Implementation* implementation : found->second->ranked) {
-    if (implementation->provider != provider) continue;
-    const char* reason = implementation->reason_declined.load(std::memory_order_relaxed);
-    return reason == nullptr ? "" : reason;
-  }
-  return {};
+  const tenon_op* const op = find(name);
+  if (op == nullptr) return {};
+  const auto place = std::ranges::find(op->ranked, provider, &Implementation::provider);
+  const char* const reason = place == op->ranked.end()
+                                 ? nullptr
+                                 : (*place)->reason_declined.load(std::memory_order_relaxed);
+  return reason == nullptr ? "" : reason;
 }
 
 std::vector<Registry::Entry> Registry::list() const {

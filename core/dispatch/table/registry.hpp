@@ -51,7 +51,9 @@ class Registry {
   // Sets the function that looks for a provider that is not registered: true if there is one by
   // now.
   void set_next_finder(
-      std::function<bool(std::string_view name, const std::string& declined)> finder);
+      std::function<bool(std::string_view name, const std::string& declined)> finder) {
+    next_finder_ = std::move(finder);
+  }
   // Sets, by op, the provider that calls try first, in place of what was set before.
   using Preferences = std::map<std::string, std::vector<ProviderPreference>, std::less<>>;
   void set_preferences(Preferences preferences);
@@ -75,7 +77,9 @@ class Registry {
   const tenon_op* require(std::string_view name) const;
   // Sets the function that `require` calls for an unknown name: it loads the plugin that declares
   // it, or throws the error that says why not.
-  void set_finder(std::function<void(std::string_view name)> finder);
+  void set_finder(std::function<void(std::string_view name)> finder) {
+    finder_ = std::move(finder);
+  }
 
  private:
   struct Snapshot;

@@ -17,9 +17,8 @@
 #include "core/dispatch/table/registry.hpp"
 #include "core/dispatch/types/conversion.hpp"
 #include "core/dispatch/types/modes.hpp"
-#include "core/dispatch/types/payload.hpp"
-#include "core/dispatch/types/plan_cache.hpp"
-#include "core/dispatch/types/specificity.hpp"
+#include "core/dispatch/types/override.hpp"
+#include "core/dispatch/types/plan.hpp"
 
 namespace tenon::core {
 
@@ -38,44 +37,50 @@ std::string frame_text(const CallFrame& frame) {
                      frame.call.implementation.schema.name);
 }
 
+// "handler of A for add -> override of B for add": the nearest of the outer frames, then the frame.
+std::string path_text(const std::vector<const CallFrame*>& outer, size_t most,
+                      const CallFrame& frame) {
+  std::string text;
+  for (size_t i = std::min(outer.size(), most); i-- > 0;)
+    text += format_text("{} -> ", frame_text(*outer[i]));
+  return text + frame_text(frame);
+}
+
+bool share_typed_operand(const Call& a, const Call& b) {
+  bool shared = false;
+  for_each_operand(a.implementation, a.arguments, [&](const Tensor* mine) {
+    for_each_operand(b.implementation, b.arguments,
+                     [&](const Tensor* theirs) { shared |= mine == theirs && mine->typed(); });
+  });
+  return shared;
+}
+
 // Calling an op again from inside its own handler, with the operand that it was called for, can
 // only come back here.
 void check_recursion(const CallFrame& frame) {
   const Candidate& candidate = candidate_of(frame);
-  std::vector<const CallFrame*> between;
+  const std::string_view op = frame.call.implementation.schema.short_name();
+  std::vector<const CallFrame*> frames;
   for (const CallFrame* outer = frame.outer; outer != nullptr; outer = outer->outer) {
     if (outer->chain == nullptr) continue;  // a mode
-    between.push_back(outer);
+    frames.push_back(outer);
     const Candidate& running = candidate_of(*outer);
-    if (outer->call.implementation.op != frame.call.implementation.op ||
-        running.level != candidate.level || running.kind != candidate.kind ||
-        running.entry != candidate.entry)
-      continue;
-    bool shared = frame.depth >= kMaxDepth;
-    for_each_operand(frame.call.implementation, frame.call.arguments, [&](const Tensor* mine) {
-      for_each_operand(outer->call.implementation, outer->call.arguments,
-                       [&](const Tensor* theirs) { shared |= mine == theirs && mine->typed(); });
-    });
-    if (!shared) continue;
-    std::string chain;
-    for (auto step = between.rbegin(); step != between.rend(); ++step)
-      chain += format_text("{} -> ", frame_text(**step));
-    chain += frame_text(frame);
-    throw Error(TENON_ERROR_RUNTIME,
-                "{}(): endless recursion: {}; call_parent runs the next handler up, calling the op "
-                "comes back to the same one",
-                frame.call.implementation.schema.short_name(), chain);
+    if (outer->call.implementation.op == frame.call.implementation.op &&
+        running.level == candidate.level && running.kind == candidate.kind &&
+        running.entry == candidate.entry &&
+        (frame.depth >= kMaxDepth || share_typed_operand(frame.call, outer->call))) {
+      throw Error(TENON_ERROR_RUNTIME,
+                  "{}(): endless recursion: {}; call_parent runs the next handler up, calling the "
+                  "op comes back to the same one",
+                  op, path_text(frames, frames.size(), frame));
+    }
   }
   if (frame.depth >= 4 * kMaxDepth) {
-    constexpr size_t kChain = 8;  // enough to see what repeats
-    std::string chain;
-    for (size_t i = std::min(between.size(), kChain); i-- > 0;)
-      chain += format_text("{} -> ", frame_text(*between[i]));
+    constexpr size_t kShown = 8;  // enough to see what repeats
     throw Error(TENON_ERROR_RUNTIME,
                 "{}(): endless recursion: more than {} handlers are running inside each other: ... "
-                "-> {}{}; call_parent runs the next handler up",
-                frame.call.implementation.schema.short_name(), 4 * kMaxDepth, chain,
-                frame_text(frame));
+                "-> {}; call_parent runs the next handler up",
+                op, 4 * kMaxDepth, path_text(frames, kShown, frame));
   }
 }
 
@@ -311,42 +316,35 @@ Explanation::Handling handling_by(const Candidate& candidate) {
           candidate.entry == nullptr ? nullptr : &candidate};
 }
 
-// Adds the candidates of one type in the order in which a call asks them.
-void explain_chain(const DispatchChain& chain, bool rejected, Explanation& explanation) {
-  const TensorType& type = *chain.type;
-  if (chain.candidates.empty() && !rejected) {
-    explanation.steps.push_back({type.name, "nothing", "",
-                                 format_text("no override for {} and no handler",
-                                             explanation.implementation->schema.name)});
-  }
-  for (const int32_t index : {chain.first_override, chain.first_handler}) {
-    if (index < 0) continue;
-    const Explanation::Handling handling =
-        handling_by(chain.candidates[static_cast<size_t>(index)]);
-    explanation.steps.push_back({type.name, handling.what, handling.provider, ""});
-    if (!explanation.handling) explanation.handling = handling;
-  }
-}
-
-// Adds all candidates of a plan; the first one handles the call unless it declines then.
+// Adds all candidates of a plan, in the order in which a call asks them; the first one handles the
+// call unless it declines then.
 void explain_plan(const Plan& plan, const std::vector<Rejection>& rejections,
                   Explanation& explanation) {
-  const auto add_step = [&](const TensorType& type, const std::string& reason) {
+  const auto pass_over = [&](const TensorType& type, const std::string& reason) {
     explanation.steps.push_back({type.name, "nothing", "", reason});
+  };
+  const auto handle = [&](const TensorType& type, const Explanation::Handling& handling) {
+    explanation.steps.push_back({type.name, handling.what, handling.provider, ""});
+    if (!explanation.handling) explanation.handling = handling;
   };
   for (const TensorType* type : plan.types) {
     bool rejected = false;
     for (const Rejection& rejection : rejections) {
       if (rejection.type != type) continue;
-      add_step(*type, rejection.text);
+      pass_over(*type, rejection.text);
       rejected = true;
     }
-    if (!type->dispatches()) {
-      add_step(*type, "it has neither handler, override nor fallback");
+    const auto chain = std::ranges::find(plan.chains, type, &DispatchChain::type);
+    if (chain == plan.chains.end()) {
+      pass_over(*type, "it has neither handler, override nor fallback");
       continue;
     }
-    for (const DispatchChain& chain : plan.chains) {
-      if (chain.type == type) explain_chain(chain, rejected, explanation);
+    if (chain->candidates.empty() && !rejected) {
+      pass_over(*type, format_text("no override for {} and no handler",
+                                   explanation.implementation->schema.name));
+    }
+    for (const int32_t index : {chain->first_override, chain->first_handler}) {
+      if (index >= 0) handle(*type, handling_by(chain->candidates[static_cast<size_t>(index)]));
     }
   }
   if (plan.fallbacks.empty()) return;
@@ -421,9 +419,7 @@ tenon_status run_typed(Call& call) noexcept {
   return run_plan(*plan, with_result, carried.hidden);
 }
 
-void call_override(const Override& entry, std::span<const tenon_value> positional,
-                   std::span<const tenon_string> keywords,
-                   std::span<const tenon_value> keyword_values, tenon_value* results) {
+void call_override(const Override& entry, const AsWritten& written, tenon_value* results) {
   const tenon_op* op = Registry::process().require(entry.schema.name);
   const Implementation& implementation = require_implementation(op);
   if (entry.is_gradient_override())
@@ -431,7 +427,7 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
                 "override {} of plugin '{}' only replaces gradient rules and cannot be called",
                 entry.key(), entry.provider);
   BoundArguments bound;
-  bind_arguments(implementation.schema, positional, keywords, keyword_values, bound);
+  bind_arguments(implementation.schema, written, bound);
   Carried carried;
   const OperandTypes types = gather_types(implementation, bound.values, carried);
 
@@ -450,7 +446,6 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
     if (chain_of == nullptr && type->is(*entry.types.front())) chain_of = type;
   }
   plan.chains.push_back(make_chain(implementation, {&entry}, *chain_of, types));
-  const AsWritten written{positional, keywords, keyword_values};
   tenon_error* error = nullptr;
   Call call{implementation, bound.values, results, &error,
             call_flags(implementation, carried.flags)};

@@ -1,8 +1,6 @@
 // Running a plan: asking the candidates of a call with typed operands.
 #pragma once
 
-#include <span>
-
 #include "core/dispatch/binding/call_frame.hpp"
 #include "core/dispatch/types/plan.hpp"
 
@@ -13,8 +11,6 @@ tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, t
                          tenon_error** error) noexcept;
 // One override alone, with arguments of its op. Throws what it throws, and TypeError when it is not
 // for such operands.
-void call_override(const Override& entry, std::span<const tenon_value> positional,
-                   std::span<const tenon_string> keywords,
-                   std::span<const tenon_value> keyword_values, tenon_value* results);
+void call_override(const Override& entry, const AsWritten& written, tenon_value* results);
 
 }  // namespace tenon::core

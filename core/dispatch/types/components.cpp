@@ -10,7 +10,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/binding/value.hpp"
-#include "core/dispatch/types/payload.hpp"
+#include "core/dispatch/types/conversion.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/tensor/dtype.hpp"
 
@@ -29,10 +29,7 @@ bool only_components(const tenon_type_descriptor& descriptor) {
 
 std::string attributes_of(const TensorType& owner, Payload& payload) {
   tenon_value text{};
-  tenon_error* error = nullptr;
-  const tenon_status status =
-      owner.descriptor.attributes(owner.descriptor.self, payload.data(), &text, &error);
-  if (status != TENON_OK) throw_status(status, error);
+  call_checked(owner.descriptor.attributes, owner.descriptor.self, payload.data(), &text);
   std::string result;
   if (text.tag == TENON_VALUE_STRING) result.assign(text.as.string, text.length);
   release_value(text);
@@ -41,13 +38,9 @@ std::string attributes_of(const TensorType& owner, Payload& payload) {
 
 PayloadRef make_described(const TensorType& owner, std::string_view attributes) {
   const tenon_type_descriptor& descriptor = owner.descriptor;
-  PayloadRef payload;
-  payload.reset(make_payload(owner.id, descriptor.payload_size));
-  tenon_error* error = nullptr;
-  const tenon_status status =
-      descriptor.restore(descriptor.self, attributes.data(),
-                         static_cast<int64_t>(attributes.size()), payload->data(), &error);
-  if (status != TENON_OK) throw_status(status, error);
+  PayloadRef payload(make_payload(owner.id, descriptor.payload_size));
+  call_checked(descriptor.restore, descriptor.self, attributes.data(),
+               static_cast<int64_t>(attributes.size()), payload->data());
   payload->destroy = descriptor.destroy;
   return payload;
 }
@@ -125,60 +118,54 @@ PayloadRef payload_with_attributes(const Tensor& tensor, std::string_view attrib
 
 namespace {
 
-// Tensors and metadata from which objects are restored.
-struct Source {
-  std::vector<NamedTensor>& tensors;
-  const tenon_json& metadata;
-  const std::string& name;
-};
-
-// Restores one object from its source.
+// Restores one object from what was stored.
 class Restoring {
  public:
-  Restoring(const Source& source, std::string name, std::string_view text)
-      : source_(source), name_(std::move(name)) {
+  Restoring(std::vector<NamedTensor>& tensors, const std::string& source, std::string name,
+            std::string_view text)
+      : tensors_(tensors), source_(source), name_(std::move(name)) {
     try {
       said_ = parse_json(text);
     } catch (const Error& error) {
-      fail(format_text("its \"restore\" metadata cannot be read: {}", error.message));
+      fail("its \"restore\" metadata cannot be read: {}", error.message);
     }
     if (!said_->is_object()) fail("its \"restore\" metadata is not an object");
   }
 
-  void run() {
-    const tenon_json* said = source_.metadata.find(std::string(kTypeKey) + name_);
-    const std::string type_name(said != nullptr && said->is_string() ? said->as_string() : "");
-    const tenon_json* plugin = said_->find("plugin");
+  void run(std::string_view type_name) {
+    const std::string_view plugin = text_of("plugin");
     const TensorType* type = nullptr;
     try {
       type = &TypeTable::process().require(type_name);
     } catch (const Error& error) {
-      fail(format_text("it is of type {}{}, which is not available: {}; install that plugin, or {}",
-                       quote(type_name),
-                       plugin != nullptr && plugin->is_string()
-                           ? format_text(" of plugin {}", quote(plugin->as_string()))
-                           : "",
-                       error.message, plugin_folder_advice()));
+      fail("it is of type {}{}, which is not available: {}; install that plugin, or {}",
+           quote(type_name), plugin.empty() ? "" : format_text(" of plugin {}", quote(plugin)),
+           error.message, plugin_folder_advice());
     }
-    PayloadRef payload = make_payload_of(*type);
+    const PayloadRef payload = make_payload_of(*type);
     TensorRef made = type->is_tensor ? take(name_) : make_dataless(dtype(), shape(), type->id);
     set_type(*made, type->id, payload.get());
-    source_.tensors.push_back({name_, std::move(made)});
+    tensors_.push_back({name_, std::move(made)});
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(TENON_ERROR_VALUE, "cannot restore tensor {} of '{}': {}", quote(name_),
-                source_.name, what);
+  template <class... Arguments>
+  [[noreturn]] void fail(FormatString<Arguments...> pattern, Arguments&&... arguments) const {
+    throw Error(TENON_ERROR_VALUE, "cannot restore tensor {} of '{}': {}", quote(name_), source_,
+                format_text(pattern, std::forward<Arguments>(arguments)...));
+  }
+
+  // The member's text; empty where there is none.
+  std::string_view text_of(std::string_view member) const {
+    const tenon_json* said = said_->find(member);
+    return said != nullptr && said->is_string() ? said->as_string() : std::string_view();
   }
 
   TensorRef take(const std::string& name) {
-    std::vector<NamedTensor>& all = source_.tensors;
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const NamedTensor& entry) { return entry.name == name; });
-    if (found == all.end()) fail(format_text("the file holds no tensor {}", quote(name)));
+    const auto found = std::ranges::find(tensors_, name, &NamedTensor::name);
+    if (found == tensors_.end()) fail("the file holds no tensor {}", quote(name));
     TensorRef tensor = std::move(found->tensor);
-    all.erase(found);
+    tensors_.erase(found);
     return tensor;
   }
 
@@ -194,52 +181,49 @@ class Restoring {
     const tenon_json* attributes = said_->find("attributes");
     if (owner == nullptr) {
       if (!names.empty() || attributes != nullptr)
-        fail(format_text("the file has a payload, but type {} has none", type.name));
+        fail("the file has a payload, but type {} has none", type.name);
       return nullptr;
     }
     const tenon_type_descriptor& descriptor = owner->descriptor;
     PayloadRef payload;
-    if (attributes != nullptr && attributes->is_string() && descriptor.restore != nullptr) {
+    if (attributes != nullptr && attributes->is_string() && descriptor.restore != nullptr)
       payload = make_described(*owner, attributes->as_string());
-    } else if (attributes == nullptr && descriptor.restore == nullptr &&
-               only_components(descriptor)) {
+    else if (attributes == nullptr && descriptor.restore == nullptr && only_components(descriptor))
       payload = new_payload(*owner, {});
-    } else {
-      fail(format_text(
-          "the file and type {} of plugin '{}' do not agree on the attributes of its payload",
-          type.name, owner->provider));
-    }
+    else
+      fail("the file and type {} of plugin '{}' do not agree on the attributes of its payload",
+           type.name, owner->provider);
     for (const std::string& name : names) {
       int64_t i = 0;
       while (i < descriptor.component_count && name != descriptor.components[i]) ++i;
       if (i == descriptor.component_count)
-        fail(format_text("type {} has no component {}", type.name, quote(name)));
+        fail("type {} has no component {}", type.name, quote(name));
       put(owner->component(*payload, i), take(format_text("{}.{}", name_, name)));
     }
     return payload;
   }
 
   tenon_dtype dtype() const {
-    const tenon_json* said = said_->find("dtype");
-    for (int32_t code = 0; said != nullptr && said->is_string() && code < 64; ++code) {
-      const auto dtype = static_cast<tenon_dtype>(code);
-      if (dtype_valid(dtype) && said->as_string() == dtype_text(dtype)) return dtype;
-    }
-    fail("its dtype is not known");
+    const std::string_view text = text_of("dtype");
+    const tenon_dtype dtype = dtype_find(text);
+    if (dtype == TENON_DTYPE_NONE || text != dtype_text(dtype)) fail("its dtype is not known");
+    return dtype;
   }
   Sizes shape() const {
     Sizes shape{};
     const tenon_json* said = said_->find("shape");
-    if (said == nullptr || !said->is_array() || said->size() > TENON_MAX_RANK)
-      fail("its shape is not a list of sizes");
-    for (const tenon_json& size : said->children()) {
-      if (!size.is_int() || size.as_int() < 0) fail("its shape is not a list of sizes");
-      shape.values[shape.rank++] = size.as_int();
+    bool sizes = said != nullptr && said->is_array() && said->size() <= TENON_MAX_RANK;
+    for (int64_t i = 0; sizes && i < said->size(); ++i) {
+      const tenon_json& size = said->children()[static_cast<size_t>(i)];
+      sizes = size.is_int() && size.as_int() >= 0;
+      if (sizes) shape.values[shape.rank++] = size.as_int();
     }
+    if (!sizes) fail("its shape is not a list of sizes");
     return shape;
   }
 
-  const Source& source_;
+  std::vector<NamedTensor>& tensors_;
+  const std::string& source_;
   std::string name_;
   Json said_;
 };
@@ -247,18 +231,21 @@ class Restoring {
 }  // namespace
 
 void restore_types(std::vector<NamedTensor>& tensors, const tenon_json& metadata,
-                   const std::string& source_name) {
-  const Source source{tensors, metadata, source_name};
+                   const std::string& source) {
   std::vector<std::pair<std::string, std::string_view>> whole;
   for (const tenon_json& member : metadata.children()) {
     if (member.is_string() && member.key().starts_with(kRestoreKey))
       whole.emplace_back(member.key().substr(kRestoreKey.size()), member.as_string());
   }
   // Components before what they are of.
-  std::sort(whole.begin(), whole.end(), [](const auto& a, const auto& b) {
-    return std::pair(b.first.size(), a.first) < std::pair(a.first.size(), b.first);
+  std::ranges::sort(whole, {}, [](const auto& entry) {
+    return std::pair(-static_cast<int64_t>(entry.first.size()), entry.first);
   });
-  for (const auto& [name, text] : whole) Restoring(source, name, text).run();
+  for (const auto& [name, text] : whole) {
+    const tenon_json* type = metadata.find(std::string(kTypeKey) + name);
+    Restoring(tensors, source, name, text)
+        .run(type != nullptr && type->is_string() ? type->as_string() : std::string_view());
+  }
 }
 
 }  // namespace tenon::core

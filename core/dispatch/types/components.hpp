@@ -21,14 +21,10 @@ struct StoredTensors {
   std::vector<NamedTensor> described;  // with attributes in the metadata
   std::vector<std::pair<std::string, std::string>> metadata;
 
-  // For a module, which has the objects that its state is loaded into. Throws TypeError for a
-  // tensor-like that has no components.
-  void add(const std::string& name, const TensorRef& tensor) { add(name, tensor, false); }
-  // So that restore_types makes the object again. Throws TypeError where its type cannot.
-  void add_whole(const std::string& name, const TensorRef& tensor) { add(name, tensor, true); }
-
- private:
-  void add(const std::string& name, const TensorRef& tensor, bool whole);
+  // For a module, which has the objects that its state is loaded into, or `whole`, so that
+  // restore_types makes the object again. Throws TypeError for a tensor-like that has no components,
+  // and where its type cannot.
+  void add(const std::string& name, const TensorRef& tensor, bool whole = false);
 };
 
 inline constexpr std::string_view kTypeKey = "tensor type of ";

@@ -1,4 +1,4 @@
-// Conversions of typed operands, and back.
+// Making payloads, and conversions of typed operands and back.
 #include "core/dispatch/types/conversion.hpp"
 
 #include <string>
@@ -13,10 +13,87 @@
 #include "core/dispatch/call/operands.hpp"
 #include "core/dispatch/call/result_check.hpp"
 #include "core/dispatch/call/trace.hpp"
-#include "core/dispatch/types/payload.hpp"
 #include "core/tensor/shape.hpp"
 
 namespace tenon::core {
+
+// ---- payloads ----
+
+std::vector<Tensor*> payload_operands(const TensorType& owner, const Implementation& implementation,
+                                      const tenon_value* arguments) {
+  std::vector<Tensor*> list;
+  for_each_operand(implementation, arguments, [&](Tensor* tensor) {
+    const Payload* payload = tensor->payload();
+    if (payload != nullptr && payload->owner == owner.id) list.push_back(tensor);
+  });
+  return list;
+}
+
+PayloadRef new_payload(const TensorType& owner, std::span<Tensor* const> operands) {
+  const tenon_type_descriptor& descriptor = owner.descriptor;
+  const bool copies = descriptor.metadata == TENON_METADATA_KEEP && !operands.empty();
+  if (copies ? descriptor.copy == nullptr : descriptor.merge == nullptr) return nullptr;
+  PayloadRef made(make_payload(owner.id, descriptor.payload_size));
+  const auto count =
+      descriptor.metadata == TENON_METADATA_MERGE ? static_cast<int64_t>(operands.size()) : 0;
+  if (copies)
+    call_checked(descriptor.copy, descriptor.self, operands[0]->payload()->data(), made->data());
+  else
+    call_checked(descriptor.merge, descriptor.self, operands.data(), count, made->data());
+  made->destroy = descriptor.destroy;
+  return made;
+}
+
+namespace {
+
+// The payload that results of the default handler get; null: none.
+PayloadRef result_payload(const TensorType& type, const Implementation& implementation,
+                          const tenon_value* arguments) {
+  const TensorType& owner = *type.payload_owner;
+  const std::vector<Tensor*> operands = payload_operands(owner, implementation, arguments);
+  if (operands.empty() || owner.descriptor.metadata != TENON_METADATA_KEEP)
+    return new_payload(owner, operands);
+  Payload* kept = operands[0]->payload();
+  kept->retain();
+  return PayloadRef(kept);
+}
+
+}  // namespace
+
+TensorRef replace_component(const TensorType& type, Tensor& plain,
+                            std::span<Tensor* const> operands) {
+  const TensorType& owner = *type.payload_owner;
+  const PayloadRef payload = new_payload(owner, operands);
+  if (payload == nullptr || !owner.keeps_one_tensor())
+    throw Error(TENON_ERROR_TYPE,
+                "a payload of {} cannot be made from another; give the type a copy function, or "
+                "from_tensor",
+                owner.name);
+  put(owner.component(*payload, 0), TensorRef(&plain));
+  TensorRef object = make_dataless(plain.view.dtype, plain.shape(), type.id);
+  set_type(*object, type.id, payload.get());
+  return object;
+}
+
+void retype_results(const TensorType& type, const Implementation& implementation,
+                    const tenon_value* arguments, tenon_value* results) {
+  PayloadRef payload;
+  bool looked = type.payload_owner == nullptr;
+  const auto retype = [&](Tensor*& tensor) {
+    if (tensor == nullptr || (tensor->typed() && tensor->view.type == type.id)) return;
+    // A tensor with other holders is an operand: one that was changed in place stays what it is.
+    if (tensor->references.load(std::memory_order_relaxed) != 1) {
+      if (implementation.mutates || implementation.out_parameter >= 0) return;
+      put(tensor, higher_areas.share_with_history(*tensor));
+    }
+    if (!looked) payload = result_payload(type, implementation, arguments);
+    looked = true;  // one payload for all of them
+    set_type(*tensor, type.id, payload.get());
+  };
+  for_each_result(implementation, results, retype);
+}
+
+// ---- conversions ----
 
 TensorRef to_plain(Tensor& tensor) {
   if (!tensor.typed()) return TensorRef(&tensor);
@@ -25,10 +102,7 @@ TensorRef to_plain(Tensor& tensor) {
     TensorRef result;
     if (converter->descriptor.to_tensor != nullptr) {
       Tensor* given = nullptr;
-      tenon_error* error = nullptr;
-      const tenon_status status =
-          converter->descriptor.to_tensor(converter->descriptor.self, &tensor, &given, &error);
-      if (status != TENON_OK) throw_status(status, error);
+      call_checked(converter->descriptor.to_tensor, converter->descriptor.self, &tensor, &given);
       result = TensorRef::take(given);
     } else if (Payload* payload = tensor.payload()) {
       result = TensorRef(converter->component(*payload, 0));
@@ -121,11 +195,8 @@ TensorRef wrap(const TensorType& type, const TensorType& converter, Tensor& plai
                const Call& call) {
   TensorRef wrapped;
   if (converter.descriptor.from_tensor != nullptr) {
-    tenon_error* cause = nullptr;
     Tensor* given = nullptr;
-    const tenon_status made =
-        converter.descriptor.from_tensor(converter.descriptor.self, &plain, like, &given, &cause);
-    if (made != TENON_OK) throw_status(made, cause);
+    call_checked(converter.descriptor.from_tensor, converter.descriptor.self, &plain, like, &given);
     wrapped = TensorRef::take(given);
     if (!wrapped) throw Error(TENON_ERROR_TYPE, "from_tensor of {} gave nothing", converter.name);
   } else {

@@ -1,10 +1,28 @@
-// Typed tensors as plain ones: by their types' conversions, and by the fallback of a call.
+// Typed tensors as plain ones and back: payloads of results, by the rules of types, conversions of
+// types, and the fallback of a call.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "core/dispatch/call/layer.hpp"
+#include "core/dispatch/call/operands.hpp"
 #include "core/dispatch/types/type_table.hpp"
 
 namespace tenon::core {
+
+// A new payload, by the type's `metadata`: a copy of the first, a default one, or what merge makes
+// of all. Null when the rule needs a function that the type does not have.
+PayloadRef new_payload(const TensorType& owner, std::span<Tensor* const> operands);
+// The operands that have a payload of that type.
+std::vector<Tensor*> payload_operands(const TensorType& owner, const Implementation& implementation,
+                                      const tenon_value* arguments);
+// An object of a type that keeps one tensor, with another one in its place.
+TensorRef replace_component(const TensorType& type, Tensor& plain,
+                            std::span<Tensor* const> operands);
+// Makes the results of an op on plain tensors results of a child type.
+void retype_results(const TensorType& type, const Implementation& implementation,
+                    const tenon_value* arguments, tenon_value* results);
 
 // A plain tensor for a typed one, by its type's conversion; with its history. Throws.
 TensorRef to_plain(Tensor& tensor);

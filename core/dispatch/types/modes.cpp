@@ -14,7 +14,7 @@
 #include "core/dispatch/call/kernel.hpp"
 #include "core/dispatch/call/result_check.hpp"
 #include "core/dispatch/call/trace.hpp"
-#include "core/dispatch/types/operand_types.hpp"
+#include "core/dispatch/types/plan.hpp"
 
 namespace tenon::core {
 
@@ -236,17 +236,13 @@ tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
   if (arguments != nullptr) call.arguments = arguments;
   call.results = results;
   call.error = error;
-  if (call.context == nullptr) {
-    const Rewritten written(frame.call, call.arguments);
-    call.written = &written.get();
-    return redispatch(call);
-  }
   const Rewritten written(frame.call, call.arguments);
+  call.written = &written.get();
+  if (call.context == nullptr) return redispatch(call);
   tenon_context context = *call.context;
   context.arguments = call.arguments;
-  context.written = &written.get();
+  context.written = call.written;
   call.context = &context;
-  call.written = context.written;
   call.flags = (call.flags & ~kModeBelowFlag) | (thread_state.call_flags & kModeBelowFlag);
   return enter<LayerId::mode_below>(call);
 }

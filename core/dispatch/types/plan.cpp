@@ -1,12 +1,110 @@
-// Making plans: the candidates of each operand type, in the order in which a call asks them.
+// Gathering operand types, and making and keeping plans.
 #include "core/dispatch/types/plan.hpp"
+
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
+#include "core/base/text.hpp"
+#include "core/dispatch/call/higher_areas.hpp"
+#include "core/dispatch/call/operands.hpp"
 #include "core/dispatch/types/modes.hpp"
-#include "core/dispatch/types/specificity.hpp"
+#include "core/dispatch/types/override.hpp"
 
 namespace tenon::core {
+
+// ---- operands ----
+
+void OperandTypes::insert(const TensorType& type) {
+  const std::span<const TensorType* const> present = list();
+  uint32_t place = count_;
+  for (uint32_t i = 0; i < count_; ++i) {
+    if (present[i] == &type) return;
+    if (place == count_ && type.is(*present[i])) place = i;
+  }
+  if (count_ < kFew) {
+    for (uint32_t i = count_; i > place; --i) few_[i] = few_[i - 1];
+    few_[place] = &type;
+  } else {
+    if (count_ == kFew) many_.assign(few_, few_ + kFew);
+    many_.insert(many_.begin() + place, &type);
+  }
+  ++count_;
+}
+
+namespace {
+
+// Also calls visit(Tensor&, type) with every operand; type: null for a plain tensor.
+template <class Visit>
+OperandTypes walk_types(const Implementation& implementation, const tenon_value* arguments,
+                        Visit&& visit) {
+  OperandTypes types;
+  const TensorType* type = nullptr;
+  const TypeTable& table = TypeTable::process();
+  for_each_operand(implementation, arguments, [&](Tensor* tensor) {
+    if (!tensor->typed()) {
+      types.plain = true;
+      visit(*tensor, nullptr);
+      return;
+    }
+    if (type == nullptr || type->id != tensor->view.type) {
+      type = &table.at(tensor->view.type);
+      types.add(*type);
+    }
+    visit(*tensor, type);
+  });
+  return types;
+}
+
+}  // namespace
+
+OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments) {
+  return walk_types(implementation, arguments, [](Tensor&, const TensorType*) {});
+}
+
+OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments,
+                          Carried& carried) {
+  return walk_types(implementation, arguments, [&](Tensor& tensor, const TensorType* type) {
+    if (type != nullptr && type->has_components())
+      carried.hidden |= higher_areas.refresh_components(tensor);
+    carried.flags |= tensor.flags();
+  });
+}
+
+std::vector<uint32_t> dispatching_types(const Call& call) {
+  std::vector<uint32_t> dispatching;
+  for (const TensorType* type : gather_types(call.implementation, call.arguments)) {
+    TypeTable::process().complete(*type);
+    if (type->dispatches()) dispatching.push_back(type->id);
+  }
+  return dispatching;
+}
+
+bool has_foreign(const Implementation& implementation, const tenon_value* arguments) {
+  bool foreign = false;
+  for_each_operand(implementation, arguments, [&](const Tensor* tensor) {
+    foreign |= tensor->typed() && !TypeTable::process().at(tensor->view.type).is_tensor;
+  });
+  return foreign;
+}
+
+[[gnu::cold]] void throw_foreign(const Implementation& implementation,
+                                 const tenon_value* arguments) {
+  const Schema& schema = implementation.schema;
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+    const TensorType* found = nullptr;
+    for_each_tensor(arguments[i], [&](const Tensor* tensor) {
+      const TensorType& type = TypeTable::process().at(tensor->view.type);
+      if (found == nullptr && tensor->typed() && !type.is_tensor) found = &type;
+    });
+    if (found == nullptr) continue;
+    const bool by_name = schema.parameters[i].keyword_only;
+    throw_argument_type(schema, i, by_name ? -1 : static_cast<int64_t>(i), found->name);
+  }
+  throw Error(TENON_ERROR_INTERNAL, "no operand is of a foreign type");
+}
+
+// ---- plans ----
 
 // The candidates of a type, from it up.
 DispatchChain make_chain(const Implementation& implementation,
@@ -101,10 +199,12 @@ void check_plan(const Plan& plan, const Implementation& implementation,
 }
 
 [[gnu::cold]] void throw_declined(const Implementation& implementation, const Plan& plan) {
+  Words names;
+  for (const DispatchChain& chain : plan.chains) names.push_back(chain.type->name);
   throw Error(
       TENON_ERROR_TYPE,
-      "no implementation found for 'tenon.{}' on types that implement tenon_function: {}{}",
-      implementation.schema.name, type_list(plan.dispatching),
+      "no implementation found for 'tenon.{}' on types that implement tenon_function: [{}]{}",
+      implementation.schema.name, join(names, ", "),
       thread_state.mode == nullptr ? "" : format_text(" nor in mode {}", thread_state.mode->name));
 }
 
@@ -122,6 +222,41 @@ std::string candidate_text(const Candidate& candidate) {
 const std::string& provider_of(const Candidate& candidate) {
   return candidate.kind == Candidate::Kind::Override ? candidate.entry->provider
                                                      : candidate.level->provider;
+}
+
+// ---- plans that are kept: a slot by hash first, then a map ----
+
+std::shared_ptr<const void> PlanCache::withdraw() {
+  const std::lock_guard lock(mutex_);
+  auto plans = std::make_shared<std::vector<std::unique_ptr<Entry>>>(std::move(retired_));
+  retired_.clear();
+  for (auto& [key, entry] : entries_) plans->push_back(std::move(entry));
+  entries_.clear();
+  for (auto& slot : slots_) slot.store(nullptr, std::memory_order_release);
+  return plans;
+}
+
+const Plan& PlanCache::find_slow(const Implementation& implementation, const OperandTypes& types,
+                                 size_t slot) {
+  // Loads may call ops: without the lock.
+  for (const TensorType* type : types) types_.complete(*type);
+  const std::lock_guard lock(mutex_);
+  const uint64_t generation = types_.generation();
+  if (generation != generation_) {
+    for (auto& [key, entry] : entries_) retired_.push_back(std::move(entry));
+    entries_.clear();
+    generation_ = generation;
+  }
+  std::unique_ptr<Entry>& entry =
+      entries_[{&implementation, types.plain, {types.begin(), types.end()}}];
+  if (entry == nullptr) {
+    auto made = std::make_unique<Entry>();
+    made->plan = make_plan(types_, implementation, types);
+    made->generation = generation;
+    entry = std::move(made);
+  }
+  slots_[slot].store(entry.get(), std::memory_order_release);
+  return entry->plan;
 }
 
 }  // namespace tenon::core

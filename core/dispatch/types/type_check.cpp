@@ -16,28 +16,29 @@
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/types/specificity.hpp"
+#include "core/dispatch/types/override.hpp"
 #include "core/dispatch/types/type_table.hpp"
 
 namespace tenon::core {
 
 namespace {
 
+std::string text_of(const char* text) { return text == nullptr ? "" : text; }
+
 bool is_type_name(std::string_view name) {
-  if (name.empty() || !begins_name(name[0])) return false;
-  return std::all_of(name.begin(), name.end(), [](char c) { return is_of_name(c) || c == '.'; });
+  return !name.empty() && begins_name(name[0]) &&
+         std::ranges::all_of(name, [](char c) { return is_of_name(c) || c == '.'; });
 }
 
-bool is_operand(const Parameter& parameter) {
-  return parameter.type.kind == TypeKind::tensor ||
-         parameter.type.kind == TypeKind::tensor_or_scalar || parameter.type.kind == TypeKind::any;
-}
+bool by_name(const TensorType* a, const TensorType* b) { return a->name < b->name; }
 
 // How many operands of the op can have a type; a list has any number.
 size_t operand_count(const Schema& op) {
   size_t count = 0;
   for (const Parameter& parameter : op.parameters) {
-    if (!is_operand(parameter)) continue;
+    const TypeKind kind = parameter.type.kind;
+    if (kind != TypeKind::tensor && kind != TypeKind::tensor_or_scalar && kind != TypeKind::any)
+      continue;
     if (parameter.type.list) return std::numeric_limits<size_t>::max();
     ++count;
   }
@@ -64,36 +65,43 @@ class TypeCheck {
   TypeTable::Prepared finish(const TypeTable::RegistrationPolicy& policy);
 
  private:
-  // ---- a type; `what` names it in messages ----
-  void check_name(const TensorType& type, const std::string& what) const;
-  void inherit(TensorType& type, const std::string& what,
-               std::span<const tenon_type_descriptor* const> all) const;
-  static void check_parts(const TensorType& type, const std::string& what);
-  static void check_fallback(const TensorType& type, const std::string& what);
+  // ---- a type ----
+  void check_name(const TensorType& type) const;
+  void inherit(TensorType& type, std::span<const tenon_type_descriptor* const> all) const;
+  void check_parts(const TensorType& type) const;
+  void check_fallback(const TensorType& type) const;
 
   // ---- an override ----
-  void read_rules(Override& entry, const std::string& what) const;
-  void read_types(Override& entry, const std::string& what) const;
-  void add_types(const char* names, std::vector<const TensorType*>& list, Override& entry,
-                 const std::string& what) const;
-  void compare_with_op(Override& entry, const std::string& what) const;
-  void check_conflict(const Override& entry, const Override& other, const std::string& what) const;
+  void read_rules(Override& entry) const;
+  void read_types(Override& entry) const;
+  std::vector<const TensorType*> types_in(std::string_view names, Override& entry) const;
+  void compare_with_op(Override& entry) const;
+  void check_conflict(const Override& entry, const Override& other) const;
 
   // ---- the plugin as a whole ----
   void warn_of_foreign();
   void warn_of_ambiguities(const TypeTable::RegistrationPolicy& policy);
 
+  // The ValueError of the type or override that is being checked.
+  template <class... Arguments>
+  [[noreturn]] void fail(FormatString<Arguments...> pattern, Arguments&&... arguments) const {
+    throw Error(TENON_ERROR_VALUE, "{}: {}", what_,
+                format_text(pattern, std::forward<Arguments>(arguments)...));
+  }
   const TensorType* find_type(std::string_view name) const;
+  [[noreturn]] void fail_unknown_type(std::string_view name, const char* remedy) const;
+  // The op's overrides that stay.
+  TypeTable::Entries registered(std::string_view op) const;
   // Whether it is of the code that this takes the place of.
   bool is_replaced(const PluginCode* code) const {
     return code != nullptr && code == place_.replaced;
   }
-  Words known_types() const;
 
   const TypeTable& table_;
   const std::string& provider_;
   const TypeTable::OpOf& op_of_;
   const TypeTable::Place place_;
+  std::string what_;
   TypeTable::Prepared prepared_;
   std::unordered_map<std::string_view, const TensorType*> own_types_;
   std::map<std::pair<std::string_view, std::vector<const TensorType*>>, const Override*>
@@ -107,11 +115,23 @@ const TensorType* TypeCheck::find_type(std::string_view name) const {
   return found->second;
 }
 
-Words TypeCheck::known_types() const {
+void TypeCheck::fail_unknown_type(std::string_view name, const char* remedy) const {
   Words names;
-  for (const auto& type : table_.types_) names.push_back(type->name);
-  for (const auto& type : prepared_.types) names.push_back(type->name);
-  return names;
+  for (const auto* types : {&table_.types_, &prepared_.types}) {
+    for (const auto& type : *types) names.push_back(type->name);
+  }
+  fail("no {} is named {}{}{}", *remedy == '\0' ? "tensor type" : "type", quote(name),
+       suggestion(name, names), remedy);
+}
+
+TypeTable::Entries TypeCheck::registered(std::string_view op) const {
+  TypeTable::Entries entries;
+  const auto found = table_.overrides_.find(op);
+  if (found == table_.overrides_.end()) return entries;
+  for (const auto& entry : found->second) {
+    if (!entry->withdrawn && !is_replaced(entry->code)) entries.push_back(entry.get());
+  }
+  return entries;
 }
 
 // ---- types ----
@@ -120,114 +140,96 @@ void TypeCheck::add_type(const tenon_type_descriptor& given,
                          std::span<const tenon_type_descriptor* const> all) {
   auto type = std::make_unique<TensorType>();
   type->descriptor = copy_growable(given);
-  type->name = given.name == nullptr ? "" : given.name;
+  type->name = text_of(given.name);
   type->provider = provider_;
   type->code = place_.code;
-  type->doc = type->descriptor.doc == nullptr ? "" : type->descriptor.doc;
-  const std::string what = format_text("tensor type {} of '{}'", quote(type->name), provider_);
-  check_name(*type, what);
-  inherit(*type, what, all);
-  check_parts(*type, what);
+  type->doc = text_of(type->descriptor.doc);
+  what_ = format_text("tensor type {} of '{}'", quote(type->name), provider_);
+  check_name(*type);
+  inherit(*type, all);
+  check_parts(*type);
   if (const auto configured = table_.settings_.find(type->name);
       configured != table_.settings_.end())
     type->settings = configured->second.get();
-  check_fallback(*type, what);
+  check_fallback(*type);
   if (type->descriptor.payload_size > 0) type->payload_owner = type.get();
   own_types_.emplace(type->name, type.get());
   prepared_.types.push_back(std::move(type));
 }
 
-void TypeCheck::check_name(const TensorType& type, const std::string& what) const {
-  if (!is_type_name(type.name))
-    throw Error(TENON_ERROR_VALUE, "{}: the name is not made of letters, digits and '_'", what);
+void TypeCheck::check_name(const TensorType& type) const {
+  if (!is_type_name(type.name)) fail("the name is not made of letters, digits and '_'");
   if (const TensorType* other = find_type(type.name)) {
-    throw Error(TENON_ERROR_VALUE, "{} is registered already{}; rename one of them", what,
+    throw Error(TENON_ERROR_VALUE, "{} is registered already{}; rename one of them", what_,
                 other->provider == provider_ ? " by the same plugin"
                                              : format_text(", by plugin '{}'", other->provider));
   }
 }
 
-void TypeCheck::inherit(TensorType& type, const std::string& what,
-                        std::span<const tenon_type_descriptor* const> all) const {
+void TypeCheck::inherit(TensorType& type, std::span<const tenon_type_descriptor* const> all) const {
   if (type.descriptor.parent == nullptr) return;
-  type.parent = find_type(type.descriptor.parent);
+  const std::string_view parent = type.descriptor.parent;
+  type.parent = find_type(parent);
   if (type.parent == nullptr) {
-    const std::string_view parent = type.descriptor.parent;
-    for (const tenon_type_descriptor* other : all) {
-      if (other->name != nullptr && other->name == parent) {
-        throw Error(TENON_ERROR_VALUE,
-                    "{}: its parent {} descends from it; declare parents without cycles", what,
-                    quote(parent));
-      }
-    }
-    throw Error(TENON_ERROR_VALUE,
-                "{}: no type is named {}{}; load the plugin that provides its parent first", what,
-                quote(parent), suggestion(parent, known_types()));
+    // Parents were added before, but for those in a cycle.
+    if (std::ranges::any_of(all, [&](const auto* other) { return text_of(other->name) == parent; }))
+      fail("its parent {} descends from it; declare parents without cycles", quote(parent));
+    fail_unknown_type(parent, "; load the plugin that provides its parent first");
   }
   type.is_tensor = type.parent->is_tensor;
   type.payload_owner = type.parent->payload_owner;
 }
 
-void TypeCheck::check_parts(const TensorType& type, const std::string& what) {
-  struct Field {
+void TypeCheck::check_parts(const TensorType& type) const {
+  const tenon_type_descriptor& given = type.descriptor;
+  const struct {
     const char* name;
     int64_t value, most;
-  };
-  for (const Field& field :
-       {Field{"payload_size", type.descriptor.payload_size, int64_t{1} << 20},
-        Field{"fallback", type.descriptor.fallback, TENON_FALLBACK_UNWRAP_REWRAP},
-        Field{"metadata", type.descriptor.metadata, TENON_METADATA_MERGE}}) {
+  } fields[] = {{"payload_size", given.payload_size, int64_t{1} << 20},
+                {"fallback", given.fallback, TENON_FALLBACK_UNWRAP_REWRAP},
+                {"metadata", given.metadata, TENON_METADATA_MERGE}};
+  for (const auto& field : fields) {
     if (field.value < 0 || field.value > field.most)
-      throw Error(TENON_ERROR_VALUE, "{}: its {} is {}, expected 0 to {}", what, field.name,
-                  field.value, field.most);
+      fail("its {} is {}, expected 0 to {}", field.name, field.value, field.most);
   }
-  if (type.descriptor.metadata == TENON_METADATA_MERGE && type.descriptor.merge == nullptr)
-    throw Error(TENON_ERROR_VALUE, "{}: its metadata is merge, but it has no merge", what);
-  if (type.descriptor.component_count < 0 ||
-      (type.descriptor.component_count > 0 &&
-       (type.descriptor.components == nullptr || type.descriptor.component == nullptr ||
-        type.descriptor.payload_size == 0))) {
-    throw Error(TENON_ERROR_VALUE,
-                "{}: it has component tensors, but no payload, names or way to reach them", what);
-  }
-  if ((type.descriptor.attributes == nullptr) != (type.descriptor.restore == nullptr)) {
-    throw Error(TENON_ERROR_VALUE,
-                "{}: it has only one of attributes and restore; set both or neither", what);
-  }
-  for (int64_t i = 0; i < type.descriptor.component_count; ++i) {
-    if (type.descriptor.components[i] == nullptr)
-      throw Error(TENON_ERROR_VALUE, "{}: component {} has no name", what, i);
+  if (given.metadata == TENON_METADATA_MERGE && given.merge == nullptr)
+    fail("its metadata is merge, but it has no merge");
+  if (given.component_count < 0 ||
+      (given.component_count > 0 &&
+       (given.components == nullptr || given.component == nullptr || given.payload_size == 0)))
+    fail("it has component tensors, but no payload, names or way to reach them");
+  if ((given.attributes == nullptr) != (given.restore == nullptr))
+    fail("it has only one of attributes and restore; set both or neither");
+  for (int64_t i = 0; i < given.component_count; ++i) {
+    if (given.components[i] == nullptr) fail("component {} has no name", i);
   }
   const TensorType* const inherited = type.payload_owner;
-  if (inherited != nullptr && type.descriptor.payload_size > 0 &&
-      type.descriptor.payload_size < inherited->descriptor.payload_size) {
-    throw Error(TENON_ERROR_VALUE,
-                "{}: its payload of {} bytes does not begin with that of {}, which has {}; derive "
-                "its struct from the parent's, or give it no members",
-                what, type.descriptor.payload_size, inherited->name,
-                inherited->descriptor.payload_size);
+  if (inherited != nullptr && given.payload_size > 0 &&
+      given.payload_size < inherited->descriptor.payload_size) {
+    fail(
+        "its payload of {} bytes does not begin with that of {}, which has {}; derive its struct "
+        "from the parent's, or give it no members",
+        given.payload_size, inherited->name, inherited->descriptor.payload_size);
   }
 }
 
-void TypeCheck::check_fallback(const TensorType& type, const std::string& what) {
+void TypeCheck::check_fallback(const TensorType& type) const {
+  const tenon_type_descriptor& given = type.descriptor;
   const TypeSettings* settings = type.settings.load();
   const uint32_t fallback = settings == nullptr || settings->fallback == TENON_FALLBACK_INHERIT
-                                ? type.descriptor.fallback
+                                ? given.fallback
                                 : settings->fallback;
-  const bool converts =
-      fallback == TENON_FALLBACK_TO_TENSOR || fallback == TENON_FALLBACK_UNWRAP_REWRAP;
+  const bool rewraps = fallback == TENON_FALLBACK_UNWRAP_REWRAP;
+  if (type.is_tensor || (fallback != TENON_FALLBACK_TO_TENSOR && !rewraps)) return;
   const bool keeps_one = type.keeps_one_tensor();
-  if (converts && !type.is_tensor && !keeps_one && type.descriptor.to_tensor == nullptr) {
-    throw Error(TENON_ERROR_VALUE, "{}: its fallback converts to Tensor, but it has no to_tensor",
-                what);
-  }
-  const bool remakes = keeps_one && (type.descriptor.metadata == TENON_METADATA_KEEP
-                                         ? type.descriptor.copy != nullptr
-                                         : type.descriptor.merge != nullptr);
-  if (fallback == TENON_FALLBACK_UNWRAP_REWRAP && !type.is_tensor && !remakes &&
-      type.descriptor.from_tensor == nullptr) {
-    throw Error(TENON_ERROR_VALUE, "{}: its fallback rewraps results, but it has no from_tensor{}",
-                what, keeps_one ? " and its payload cannot be copied" : "");
+  if (!keeps_one && given.to_tensor == nullptr)
+    fail("its fallback converts to Tensor, but it has no to_tensor");
+  const bool remakes =
+      keeps_one &&
+      (given.metadata == TENON_METADATA_KEEP ? given.copy != nullptr : given.merge != nullptr);
+  if (rewraps && !remakes && given.from_tensor == nullptr) {
+    fail("its fallback rewraps results, but it has no from_tensor{}",
+         keeps_one ? " and its payload cannot be copied" : "");
   }
 }
 
@@ -238,25 +240,20 @@ void TypeCheck::add_override(const tenon_override_descriptor& given) {
   entry->descriptor = copy_growable(given);
   entry->provider = provider_;
   entry->code = place_.code;
-  entry->doc = entry->descriptor.doc == nullptr ? "" : entry->descriptor.doc;
+  entry->doc = text_of(entry->descriptor.doc);
   if ((entry->descriptor.run == nullptr) == (entry->descriptor.rules == nullptr) ||
       entry->descriptor.schema == nullptr)
     throw Error(TENON_ERROR_VALUE, "an override of '{}' has no schema, or not one of run and rules",
                 provider_);
   entry->schema = parse_schema(entry->descriptor.schema);
-  const std::string what = format_text("override of '{}' by '{}'", entry->schema.name, provider_);
-  read_rules(*entry, what);
-  read_types(*entry, what);
-  compare_with_op(*entry, what);
-  const auto [own, is_first] =
-      own_overrides_.try_emplace({entry->schema.name, entry->types}, entry.get());
-  if (!is_first) check_conflict(*entry, *own->second, what);
-  if (const auto found = table_.overrides_.find(entry->schema.name);
-      found != table_.overrides_.end()) {
-    for (const auto& other : found->second) {
-      if (!other->withdrawn && !is_replaced(other->code)) check_conflict(*entry, *other, what);
-    }
-  }
+  const std::string& op = entry->schema.name;
+  what_ = format_text("override of '{}' by '{}'", op, provider_);
+  read_rules(*entry);
+  read_types(*entry);
+  compare_with_op(*entry);
+  const auto [own, is_first] = own_overrides_.try_emplace({op, entry->types}, entry.get());
+  if (!is_first) check_conflict(*entry, *own->second);
+  for (const Override* other : registered(op)) check_conflict(*entry, *other);
   if (!entry->differences.empty()) {
     prepared_.notes.push_back(format_text("override {}: signature differs: {}", entry->key(),
                                           join(entry->differences, "; ")));
@@ -264,74 +261,61 @@ void TypeCheck::add_override(const tenon_override_descriptor& given) {
   prepared_.overrides.push_back(std::move(entry));
 }
 
-void TypeCheck::read_rules(Override& entry, const std::string& what) const {
-  if (entry.descriptor.rules != nullptr && !entry.is_gradient_override()) {
-    entry.rules = make_implementation(*entry.descriptor.rules, provider_);
-    if (entry.rules->descriptor.declines != nullptr)
-      throw Error(TENON_ERROR_VALUE, "{}: it has `declines`; an override declines by its result",
-                  what);
-    entry.rules->code = place_.code;
-    entry.rules->may_decline = true;
-    entry.rules->after_run = AfterRun::other;  // a run that has declined has changed nothing
-    if (entry.rules->schema.text != entry.schema.text)
-      throw Error(TENON_ERROR_VALUE, "{}: its rules are of another schema, {}", what,
-                  entry.rules->schema.text);
-    entry.handle = std::make_unique<tenon_op>(entry.schema.name);
-    entry.handle->implementation.store(entry.rules.get());
-    entry.rules->op = entry.handle.get();
-  }
+void TypeCheck::read_rules(Override& entry) const {
+  if (entry.descriptor.rules == nullptr || entry.is_gradient_override()) return;
+  entry.rules = make_implementation(*entry.descriptor.rules, provider_);
+  Implementation& rules = *entry.rules;
+  if (rules.descriptor.declines != nullptr)
+    fail("it has `declines`; an override declines by its result");
+  rules.code = place_.code;
+  rules.may_decline = true;
+  rules.after_run = AfterRun::other;  // a run that has declined has changed nothing
+  if (rules.schema.text != entry.schema.text)
+    fail("its rules are of another schema, {}", rules.schema.text);
+  entry.handle = std::make_unique<tenon_op>(entry.schema.name);
+  entry.handle->implementation.store(&rules);
+  rules.op = entry.handle.get();
 }
 
-void TypeCheck::add_types(const char* names, std::vector<const TensorType*>& list, Override& entry,
-                          const std::string& what) const {
-  for (const std::string_view name : comma_words(names == nullptr ? "" : names)) {
+std::vector<const TensorType*> TypeCheck::types_in(std::string_view names, Override& entry) const {
+  std::vector<const TensorType*> types;
+  for (const std::string_view name : comma_words(names)) {
     if (name == "*") {
       entry.accepts_any = true;
       continue;
     }
     const TensorType* type = find_type(name);
-    if (type == nullptr) {
-      throw Error(TENON_ERROR_VALUE, "{}: no tensor type is named {}{}", what, quote(name),
-                  suggestion(name, known_types()));
-    }
-    list.push_back(type);
+    if (type == nullptr) fail_unknown_type(name, "");
+    types.push_back(type);
   }
+  return types;
 }
 
-void TypeCheck::read_types(Override& entry, const std::string& what) const {
-  add_types(entry.descriptor.types, entry.types, entry, what);
-  add_types(entry.descriptor.accepts == nullptr ? "Tensor" : entry.descriptor.accepts,
-            entry.accepts, entry, what);
+void TypeCheck::read_types(Override& entry) const {
+  const char* const accepts = entry.descriptor.accepts;
+  entry.types = types_in(text_of(entry.descriptor.types), entry);
+  entry.accepts = types_in(accepts == nullptr ? "Tensor" : accepts, entry);
   // A set: the order of its types says nothing.
-  std::sort(entry.types.begin(), entry.types.end(),
-            [](const TensorType* a, const TensorType* b) { return a->name < b->name; });
+  std::ranges::sort(entry.types, by_name);
   entry.types.erase(std::unique(entry.types.begin(), entry.types.end()), entry.types.end());
-  const bool plain = entry.types.size() == 1 && entry.types.front() == &table_.tensor();
-  if (entry.is_gradient_override() ? !plain
-                                   : entry.types.empty() || entry.types.front() == &table_.tensor())
-    throw Error(TENON_ERROR_VALUE,
-                what + (entry.is_gradient_override()
-                            ? ": it has no forward, so it gives rules to an op of Tensor, and "
-                              "must be for type Tensor alone"
-                            : ": it names no tensor type other than Tensor"));
+  const bool has_plain = !entry.types.empty() && entry.types.front() == &table_.tensor();
+  if (entry.is_gradient_override() && (!has_plain || entry.types.size() > 1)) {
+    fail(
+        "it has no forward, so it gives rules to an op of Tensor, and must be for type Tensor "
+        "alone");
+  }
+  if (!entry.is_gradient_override() && (has_plain || entry.types.empty()))
+    fail("it names no tensor type other than Tensor");
 }
 
-void TypeCheck::compare_with_op(Override& entry, const std::string& what) const {
+void TypeCheck::compare_with_op(Override& entry) const {
   const TypeTable::OpSource source = op_of_(entry.schema.name);
-  if (source.schema.empty()) {
-    throw Error(TENON_ERROR_VALUE, "{}: no op is named {}{}", what, quote(entry.schema.name),
-                source.suggestion);
-  }
+  if (source.schema.empty())
+    fail("no op is named {}{}", quote(entry.schema.name), source.suggestion);
   const Schema op = parse_schema(source.schema);
-  if (!entry.is_gradient_override() && (!source.overridable || operand_count(op) == 0)) {
-    throw Error(TENON_ERROR_VALUE,
-                "{}: the op cannot be overridden; `tenon ignored` says why, and names the others "
-                "that cannot",
-                what);
-  }
+  entry.operand_count = operand_count(op);
   if (entry.is_gradient_override()) {
-    if (entry.schema.text != op.text)
-      throw Error(TENON_ERROR_VALUE, "{}: rules are for the op's own signature, {}", what, op.text);
+    if (entry.schema.text != op.text) fail("rules are for the op's own signature, {}", op.text);
     // Tried on something with the op's signature that can be run, so that what does not fit is
     // refused now.
     tenon_op_descriptor tried{};
@@ -341,20 +325,18 @@ void TypeCheck::compare_with_op(Override& entry, const std::string& what) const 
       return tenon_status{TENON_OK};
     };
     make_implementation(with_rules(tried, *entry.descriptor.rules), provider_);
+  } else if (!source.overridable || entry.operand_count == 0) {
+    fail("the op cannot be overridden; `tenon ignored` says why, and names the others that cannot");
   }
-  if (entry.rules != nullptr && entry.schema.returns.size() != op.returns.size()) {
-    throw Error(TENON_ERROR_VALUE, "{}: with a backward it gives as many results as the op, {}",
-                what, op.returns.size());
-  }
+  if (entry.rules != nullptr && entry.schema.returns.size() != op.returns.size())
+    fail("with a backward it gives as many results as the op, {}", op.returns.size());
   entry.differences = signature_differences(entry.schema, op, bind_override(entry.schema, op));
-  entry.operand_count = operand_count(op);
 }
 
-void TypeCheck::check_conflict(const Override& entry, const Override& other,
-                               const std::string& what) const {
+void TypeCheck::check_conflict(const Override& entry, const Override& other) const {
   if (other.types != entry.types) return;
   if (other.provider == provider_)
-    throw Error(TENON_ERROR_PLUGIN, "{}: it registers {} twice", what, entry.key());
+    throw Error(TENON_ERROR_PLUGIN, "{}: it registers {} twice", what_, entry.key());
   const TypeTable::Preference& preference = table_.preference_;
   if (preference && !preference(entry, other.provider, provider_).empty()) return;
   throw Error(TENON_ERROR_PLUGIN,
@@ -377,12 +359,10 @@ TypeTable::Prepared TypeCheck::finish(const TypeTable::RegistrationPolicy& polic
 
 void TypeCheck::warn_of_foreign() {
   for (const auto& entry : prepared_.overrides) {
-    const bool owns_type =
-        std::any_of(entry->types.begin(), entry->types.end(),
-                    [&](const TensorType* type) { return type->provider == provider_; });
-    if (owns_type) continue;
     const std::string owner = op_of_(entry->schema.name).provider;
-    if (owner == provider_) continue;
+    if (owner == provider_ ||
+        std::ranges::find(entry->types, provider_, &TensorType::provider) != entry->types.end())
+      continue;
     std::vector<std::string> types;
     for (const TensorType* type : entry->types)
       types.push_back(format_text("type {} of '{}'", type->name, type->provider));
@@ -397,12 +377,7 @@ void TypeCheck::warn_of_ambiguities(const TypeTable::RegistrationPolicy& policy)
   std::map<std::string_view, TypeTable::Entries> added;  // by op
   for (const auto& entry : prepared_.overrides) added[entry->schema.name].push_back(entry.get());
   for (const auto& [op, entries] : added) {
-    TypeTable::Entries all;
-    if (const auto found = table_.overrides_.find(op); found != table_.overrides_.end()) {
-      for (const auto& entry : found->second) {
-        if (!entry->withdrawn && !is_replaced(entry->code)) all.push_back(entry.get());
-      }
-    }
+    TypeTable::Entries all = registered(op);
     all.insert(all.end(), entries.begin(), entries.end());
     for (const Ambiguity& ambiguity : find_ambiguities(table_.ranked(std::move(all)), entries)) {
       if (!policy.declared || !policy.declared(ambiguity.fix()))
@@ -456,53 +431,52 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
 
 namespace {
 
-struct ComponentPlace {
-  std::string name;
-  int64_t offset;
-  bool operator==(const ComponentPlace& other) const = default;
+// A payload's layout; what is 0 is not known.
+struct Layout {
+  int64_t bytes, alignment;
+  uint32_t fingerprint;
+  std::vector<std::string> components;  // "values at 8"
+
+  bool contradicts(const Layout& other) const {
+    const auto differ = [](int64_t a, int64_t b) { return a != 0 && b != 0 && a != b; };
+    return bytes != other.bytes || differ(alignment, other.alignment) ||
+           differ(fingerprint, other.fingerprint) || components != other.components;
+  }
+  std::string text() const {
+    return format_text("{} bytes", bytes) +
+           (alignment == 0 ? "" : format_text(" aligned to {}", alignment)) +
+           (fingerprint == 0 ? "" : format_text(", members of fingerprint {}", fingerprint)) +
+           (components.empty() ? "" : format_text(", components {}", join(components, ", ")));
+  }
 };
-std::string layout_text(int64_t bytes, int64_t alignment, uint32_t fingerprint,
-                        const std::vector<ComponentPlace>& components) {
-  std::string text = format_text("{} bytes", bytes);
-  if (alignment != 0) text += format_text(" aligned to {}", alignment);
-  if (fingerprint != 0) text += format_text(", members of fingerprint {}", fingerprint);
-  std::vector<std::string> places;
-  places.reserve(components.size());
-  for (const ComponentPlace& place : components)
-    places.push_back(format_text("{} at {}", place.name, place.offset));
-  return text + (places.empty() ? "" : format_text(", components {}", join(places, ", ")));
-}
 
 }  // namespace
 
 void TypeTable::check_layout(const TensorType& type, const tenon_payload_layout& layout) const {
   const tenon_type_descriptor& own = type.descriptor;
   if (layout.payload_size == 0) return;  // the caller reads none
-  std::vector<ComponentPlace> theirs, ours;
+  Layout theirs{layout.payload_size, layout.payload_alignment, layout.fingerprint, {}};
   for (int64_t i = 0; i < layout.component_count; ++i)
-    theirs.push_back({layout.components[i], layout.component_offsets[i]});
+    theirs.components.push_back(
+        format_text("{} at {}", layout.components[i], layout.component_offsets[i]));
+  Layout ours{own.payload_size, own.payload_alignment, own.payload_fingerprint, {}};
   if (own.payload_size > 0) {
     const PayloadRef probe(make_payload(type.id, own.payload_size));
     for (int64_t i = 0; i < own.component_count; ++i) {
       const auto* place = reinterpret_cast<const char*>(own.component(probe->data(), i));
-      ours.push_back({own.components[i],
-                      place == nullptr ? -1 : place - static_cast<const char*>(probe->data())});
+      const int64_t offset =
+          place == nullptr ? -1 : place - static_cast<const char*>(probe->data());
+      ours.components.push_back(format_text("{} at {}", own.components[i], offset));
     }
   }
-  const auto differ = [](int64_t a, int64_t b) { return a != 0 && b != 0 && a != b; };
-  if (own.payload_size == layout.payload_size &&
-      !differ(own.payload_alignment, layout.payload_alignment) &&
-      !differ(own.payload_fingerprint, layout.fingerprint) && ours == theirs)
-    return;
-  const std::string user =
-      layout.user == nullptr ? "the application" : format_text("plugin '{}'", layout.user);
+  if (!ours.contradicts(theirs)) return;
   throw Error(
       TENON_ERROR_TYPE,
       "type {} has two layouts: in plugin '{}' {}; in {} {}; build both with the same definition "
       "of its struct",
-      type.name, type.provider,
-      layout_text(own.payload_size, own.payload_alignment, own.payload_fingerprint, ours), user,
-      layout_text(layout.payload_size, layout.payload_alignment, layout.fingerprint, theirs));
+      type.name, type.provider, ours.text(),
+      layout.user == nullptr ? "the application" : format_text("plugin '{}'", layout.user),
+      theirs.text());
 }
 
 }  // namespace tenon::core

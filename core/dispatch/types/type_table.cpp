@@ -2,12 +2,13 @@
 #include "core/dispatch/types/type_table.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/types/specificity.hpp"
+#include "core/dispatch/types/override.hpp"
 
 namespace tenon::core {
 
@@ -52,10 +53,6 @@ const TensorType& TypeTable::require(std::string_view name) const {
   throw Error(TENON_ERROR_VALUE, "no tensor type is named {}", quote(name));
 }
 
-void TypeTable::set_finder(std::function<void(std::string_view)> finder) {
-  finder_ = std::move(finder);
-}
-
 void TypeTable::complete(const TensorType& type) const {
   for (const TensorType* level = &type; level != nullptr; level = level->parent) {
     if (level->complete.load(std::memory_order_acquire)) continue;
@@ -63,12 +60,6 @@ void TypeTable::complete(const TensorType& type) const {
       level->complete.store(true, std::memory_order_release);
   }
 }
-
-void TypeTable::set_completer(std::function<bool(std::string_view)> completer) {
-  completer_ = std::move(completer);
-}
-
-void TypeTable::set_preference(Preference preference) { preference_ = std::move(preference); }
 
 // Without those that another provider is preferred to.
 TypeTable::Entries TypeTable::ranked(Entries entries) const {
@@ -155,7 +146,8 @@ std::vector<const TensorType*> TypeTable::types() const {
 }
 
 std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
-  std::vector<std::pair<std::string, const Override*>> keyed;
+  using KeyAndProvider = std::pair<std::string, std::string_view>;
+  std::multimap<KeyAndProvider, const Override*> sorted;
   {
     const std::lock_guard lock(mutex_);
     const auto collect = [&](const std::vector<std::unique_ptr<Override>>& entries) {
@@ -163,7 +155,8 @@ std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
       for (const auto& entry : entries) {
         if (entry->enabled() && !(op.empty() && entry->withdrawn)) all.push_back(entry.get());
       }
-      for (const Override* entry : ranked(std::move(all))) keyed.emplace_back(entry->key(), entry);
+      for (const Override* entry : ranked(std::move(all)))
+        sorted.emplace(KeyAndProvider(entry->key(), entry->provider), entry);
     };
     if (op.empty()) {
       for (const auto& [name, entries] : overrides_) collect(entries);
@@ -171,13 +164,8 @@ std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
       collect(found->second);
     }
   }
-  std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first < b.first : a.second->provider < b.second->provider;
-  });
-  std::vector<const Override*> list;
-  list.reserve(keyed.size());
-  for (const auto& [key, entry] : keyed) list.push_back(entry);
-  return list;
+  const auto entries = std::views::values(sorted);
+  return {entries.begin(), entries.end()};
 }
 
 std::vector<std::string> TypeTable::ops_with_gradient_overrides() const {

@@ -21,8 +21,6 @@
 
 namespace tenon::core {
 
-struct Ambiguity;
-
 class TypeTable {
  public:
   TypeTable();
@@ -46,15 +44,19 @@ class TypeTable {
   const TensorType& require(std::string_view name) const;
   // Throws TypeError when payloads of the type have another layout.
   void check_layout(const TensorType& type, const tenon_payload_layout& layout) const;
-  void set_finder(std::function<void(std::string_view name)> finder);
+  void set_finder(std::function<void(std::string_view name)> finder) {
+    finder_ = std::move(finder);
+  }
   // Before a type's objects meet ops: has the overrides that other plugins provide for it and its
   // ancestors loaded, which another thread may be doing just now.
   void complete(const TensorType& type) const;
-  void set_completer(std::function<bool(std::string_view name)> completer);
+  void set_completer(std::function<bool(std::string_view name)> completer) {
+    completer_ = std::move(completer);
+  }
   // Which of two providers of an override for an op is preferred; "" when no setting ranks them.
   using Preference =
       std::function<std::string(const Override& entry, const std::string& a, const std::string& b)>;
-  void set_preference(Preference preference);
+  void set_preference(Preference preference) { preference_ = std::move(preference); }
 
   // Registration of a plugin: prepare checks everything and changes nothing, commit cannot fail.
   // The caller holds one lock over both. `op_of` finds an op; its schema is empty when there is

@@ -61,7 +61,7 @@ void bind_values(const Schema& schema, const std::vector<tenon_value>& positiona
     names.push_back({keyword.name.data(), static_cast<int64_t>(keyword.name.size())});
     values.push_back(keyword.value);
   }
-  bind_arguments(schema, positional, names, values, bound);
+  bind_arguments(schema, {positional, names, values}, bound);
 }
 
 std::string fault(std::string_view schema, const std::vector<tenon_value>& positional,

@@ -183,7 +183,7 @@ TEST_SUITE("dispatch/call_frame") {
               keywords.empty()
                   ? call_op(handle, positional.data(), static_cast<int64_t>(positional.size()),
                             results, &error)
-                  : call_op_keywords(handle, positional, keywords, named_values, results, &error);
+                  : call_op_keywords(handle, {positional, keywords, named_values}, results, &error);
         }
         REQUIRE_MESSAGE(status == TENON_OK, (error == nullptr ? "" : error->error.message));
         for (const Seen* seen : {&inner, &outer, &under}) {

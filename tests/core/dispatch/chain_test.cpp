@@ -421,10 +421,10 @@ TEST_SUITE("dispatch/chain") {
     tenon_value result{};
     const tenon_value right[] = {tensor_value(a.get())}, wrong[] = {tensor_value(b.get())};
     asked.clear();
-    call_override(found, right, {}, {}, &result);
+    call_override(found, {right}, &result);
     CHECK(result.as.integer == 9);
     CHECK(asked == List{"override"});
-    CHECK(has(refusal([&] { call_override(found, wrong, {}, {}, &result); }, TENON_ERROR_TYPE),
+    CHECK(has(refusal([&] { call_override(found, {wrong}, &result); }, TENON_ERROR_TYPE),
               "override chain.alone[AloneA] from 'chain' is not for these operands: "));
     CHECK(asked.size() == 1);
   }

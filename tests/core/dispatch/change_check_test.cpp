@@ -1,6 +1,5 @@
 // Calls that would change what must stay as it is.
-#include "core/dispatch/call/change_check.hpp"
-
+#include "core/dispatch/call/aliasing.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "core/dispatch/types/payload.hpp"
+#include "core/dispatch/types/conversion.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "tests/core/dispatch/plugin.hpp"
 #include "tests/core/dispatch/support.hpp"
@@ -108,7 +108,7 @@ std::string said(const StoredTensors& stored, const std::string& key) {
 // The fault of an object that was stored whole, after a change of its file.
 std::string fault(const TensorType& type, const std::function<void(StoredTensors&)>& change) {
   StoredTensors stored;
-  stored.add_whole("x", pair(type, floats({1}), floats({2}), 7));
+  stored.add("x", pair(type, floats({1}), floats({2}), 7), true);
   change(stored);
   return refusal([&] { restored(stored); }, TENON_ERROR_VALUE);
 }
@@ -160,7 +160,7 @@ TEST_SUITE("dispatch/components") {
               "'x' is a StoredNone, which has no component tensors to save"));
     const TensorRef lossy =
         pair(add_type("StoredLossy", Attributes::none), floats({1}), TensorRef());
-    CHECK(has(refusal([&] { stored.add_whole("y", lossy); }, TENON_ERROR_TYPE),
+    CHECK(has(refusal([&] { stored.add("y", lossy, true); }, TENON_ERROR_TYPE),
               "'y' is a StoredLossy (plugin 'stored'), whose payload has members"));
     CHECK(stored.tensors.empty());
   }
@@ -169,7 +169,7 @@ TEST_SUITE("dispatch/components") {
     const TensorType& type = add_type("StoredWhole", Attributes::both);
     StoredTensors stored;
     stored.add("plain", floats({9}));
-    stored.add_whole("x", pair(type, pair(type, floats({1}), TensorRef(), 5), floats({2, 3}), 7));
+    stored.add("x", pair(type, pair(type, floats({1}), TensorRef(), 5), floats({2, 3}), 7), true);
     const std::vector<NamedTensor> tensors = restored(stored);
     REQUIRE(names(tensors) == Names{"plain", "x"});
     const Tensor& x = *tensors[1].tensor;

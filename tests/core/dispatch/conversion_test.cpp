@@ -5,7 +5,6 @@
 
 #include "core/autograd/engine/grad.hpp"
 #include "core/dispatch/call/call.hpp"
-#include "core/dispatch/types/payload.hpp"
 #include "tests/core/dispatch/plugin.hpp"
 #include "tests/core/dispatch/support.hpp"
 

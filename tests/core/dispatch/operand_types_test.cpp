@@ -1,9 +1,8 @@
 // Calls whose operands are of many types.
-#include "core/dispatch/types/operand_types.hpp"
-
 #include <deque>
 
 #include "core/dispatch/types/chain.hpp"
+#include "core/dispatch/types/plan.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

@@ -1,7 +1,6 @@
 // Payloads of results by the rules of their types, in tables that the test makes, and none of them
 // left behind.
-#include "core/dispatch/types/payload.hpp"
-
+#include "core/dispatch/types/conversion.hpp"
 #include "tests/core/dispatch/plugin.hpp"
 #include "tests/core/dispatch/support.hpp"
 

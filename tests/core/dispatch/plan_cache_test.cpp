@@ -1,10 +1,9 @@
 // Plans are kept until their table changes, and are those that would be made.
-#include "core/dispatch/types/plan_cache.hpp"
-
 #include <atomic>
 #include <random>
 #include <thread>
 
+#include "core/dispatch/types/plan.hpp"
 #include "tests/core/dispatch/plugin.hpp"
 #include "tests/core/dispatch/support.hpp"
 

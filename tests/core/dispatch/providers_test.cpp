@@ -1,11 +1,9 @@
 // Calls that providers decline: who runs them, and what is said of it.
-#include "core/dispatch/table/providers.hpp"
-
 #include <algorithm>
 #include <random>
 
+#include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/call/trace.hpp"
-#include "core/kernel/shapes.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

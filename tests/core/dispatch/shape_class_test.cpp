@@ -1,8 +1,7 @@
 // Classes of operands: what is read, what is refused, and which tensors belong to them.
-#include "core/dispatch/table/shape_class.hpp"
-
 #include <random>
 
+#include "core/dispatch/table/provider_preference.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

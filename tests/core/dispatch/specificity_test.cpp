@@ -1,6 +1,4 @@
 // Which override is nearest, between which nothing decides, and what finding that out costs.
-#include "core/dispatch/types/specificity.hpp"
-
 #include <deque>
 #include <string>
 
@@ -8,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/dispatch/types/chain.hpp"
+#include "core/dispatch/types/override.hpp"
 
 using namespace tenon::core;
 

@@ -6,7 +6,7 @@
 #include "core/dispatch/call/higher_areas.hpp"
 #include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/table/registry.hpp"
-#include "core/dispatch/types/plan_cache.hpp"
+#include "core/dispatch/types/plan.hpp"
 #include "core/dispatch/types/type_table.hpp"
 
 namespace tenon::core {

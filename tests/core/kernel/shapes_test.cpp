@@ -1,7 +1,6 @@
 // Calls that compute shapes and dtypes alone.
-#include "core/kernel/shapes.hpp"
-
 #include "core/autograd/engine/grad.hpp"
+#include "core/dispatch/call/thread_state.hpp"
 #include "tests/core/dispatch/support.hpp"
 #include "tests/support/emulation.hpp"
 

@@ -2,7 +2,7 @@
 #include "core/autograd/typed/component_history.hpp"
 #include "core/dispatch/call/higher_areas.hpp"
 #include "core/dispatch/call/layer.hpp"
-#include "core/dispatch/types/plan_cache.hpp"
+#include "core/dispatch/types/plan.hpp"
 #include "core/runtime/runtime.hpp"
 #include "tests/core/dispatch/support.hpp"
 

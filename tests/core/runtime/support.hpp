@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "core/dispatch/types/plan_cache.hpp"
+#include "core/dispatch/types/plan.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/table_registrar.hpp"
 #include "tests/core/plugin/support.hpp"
