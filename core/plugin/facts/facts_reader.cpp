@@ -35,27 +35,109 @@ bool is_printable(std::string_view text, bool lines) {
 // Dotted identifiers: "add", "nn.functional.linear".
 bool is_item_name(std::string_view name) {
   if (name.empty() || name.size() > kMaxName) return false;
-  bool start = true;
-  for (char c : name) {
-    if (c == '.') {
-      if (start) return false;
-      start = true;
-    } else if (start ? begins_name(c) : is_of_name(c)) {
-      start = false;
-    } else {
-      return false;
-    }
+  char before = '.';
+  for (const char c : name) {
+    if (before == '.' ? !begins_name(c) : c != '.' && !is_of_name(c)) return false;
+    before = c;
   }
-  return !start;
+  return before != '.';
 }
 
 bool is_plugin_id(std::string_view id) {
-  if (id.empty() || id.size() > kMaxName || !is_of_name(id.front())) {
-    return false;
-  }
-  return std::all_of(id.begin(), id.end(),
-                     [](char c) { return is_of_name(c) || c == '-' || c == '.'; });
+  return !id.empty() && id.size() <= kMaxName && is_of_name(id.front()) &&
+         std::ranges::all_of(id, [](char c) { return is_of_name(c) || c == '-' || c == '.'; });
 }
+
+// One object of the payloads. Refuses members of another kind, by their keys.
+class Fact {
+ public:
+  Fact(const char* kind, const tenon_json& object, const std::string& path)
+      : kind_(kind), object_(object), path_(path) {}
+
+  [[noreturn]] void refuse(std::string problem, std::string remedy) const {
+    refuse_plugin(PluginStage::Read, "", path_, std::move(problem), std::move(remedy));
+  }
+  const tenon_json* find(const char* key) const { return object_.find(key); }
+
+  // Empty when the key is missing and not required.
+  std::string text(const char* key, size_t limit, bool required = false, bool lines = false) const {
+    const tenon_json* value = find(key);
+    if (value == nullptr) {
+      if (required) refuse(format_text("{} is missing", shown(key)), "add it");
+      return {};
+    }
+    if (!value->is_string()) refuse(format_text("{} is not a string", shown(key)), "make it one");
+    const std::string_view content = value->as_string();
+    if (content.size() > limit)
+      refuse(format_text("{} is longer than {} bytes", shown(key), limit), "shorten it");
+    if (!is_printable(content, lines))
+      refuse(format_text("{} has control characters", shown(key)), "remove them");
+    return std::string(content);
+  }
+  std::string required(const char* key, size_t limit = kMaxName) const {
+    return text(key, limit, true);
+  }
+  // Text of several lines.
+  std::string lines(const char* key) const {
+    return text(key, TENON_FACTS_MAX_PAYLOAD, false, true);
+  }
+  std::string choice(const char* key, const std::string& fallback) const {
+    return find(key) == nullptr ? fallback : required(key);
+  }
+  int64_t number(const char* key) const {
+    const tenon_json* value = find(key);
+    if (value == nullptr) return 0;
+    if (!value->is_int()) refuse(format_text("{} is not an integer", shown(key)), "make it one");
+    return value->as_int();
+  }
+  // As many numbers as the array has to have, none negative; empty when they are not there.
+  std::vector<int64_t> numbers(const char* key, int64_t count) const {
+    const tenon_json* value = find(key);
+    std::vector<int64_t> list;
+    if (value == nullptr || !value->is_array() || value->size() != count) return list;
+    for (const tenon_json& one : value->children()) {
+      if (!one.is_int() || one.as_int() < 0) return {};
+      list.push_back(one.as_int());
+    }
+    return list;
+  }
+  std::string schema() const {
+    std::string schema = required("schema", kMaxSchema);
+    if (schema.find('(') == schema.npos || !is_item_name(schema_name(schema))) {
+      refuse(format_text("a \"schema\" of its facts does not begin with a name and '(': {}",
+                         quote(schema)),
+             "write it like 'name(Tensor input) -> Tensor'");
+    }
+    return schema;
+  }
+  std::string name(const char* key, const char* noun) const {
+    std::string name = required(key);
+    require_name(name, noun);
+    return name;
+  }
+  void require_name(const std::string& name, const char* noun) const {
+    if (!is_item_name(name))
+      refuse(format_text("the {} name {} is not made of letters, digits, '_' and '.'", noun,
+                         quote(name)),
+             "rename it");
+  }
+  uint32_t service_version() const {
+    const int64_t version = number("version");
+    if (version < 1 || version > std::numeric_limits<uint32_t>::max())
+      refuse(format_text("{} is {}", shown("version"), version),
+             "number the versions of a service from 1");
+    return static_cast<uint32_t>(version);
+  }
+
+ private:
+  std::string shown(const char* key) const {
+    return format_text(R"("{}" of its fact "{}")", key, kind_);
+  }
+
+  const char* const kind_;
+  const tenon_json& object_;
+  const std::string& path_;
+};
 
 class FactsCollector {
  public:
@@ -67,28 +149,16 @@ class FactsCollector {
   const std::string& plugin() const { return facts_.id; }
 
  private:
-  [[noreturn]] void refuse(const std::string& problem, const std::string& remedy) const {
-    PluginFailure failure;
-    failure.stage = PluginStage::Read;
-    failure.plugin = facts_.id;
-    failure.path = path_;
-    failure.problem = problem;
-    failure.remedy = remedy;
-    throw PluginError(failure);
+  [[noreturn]] void refuse(std::string problem, std::string remedy) const {
+    refuse_plugin(PluginStage::Read, facts_.id, path_, std::move(problem), std::move(remedy));
   }
-  void add_plugin(const tenon_json& object);
-  void add_op(const tenon_json& object);
-  void add_module(const tenon_json& object);
-  void add_type(const tenon_json& object);
-  void add_override(const tenon_json& object);
-  void add_service(const tenon_json& object);
-  void add_use(const tenon_json& object);
-  int64_t number(const tenon_json& object, const char* what, const char* key) const;
-  std::string text(const tenon_json& object, const char* what, const char* key, bool required,
-                   size_t limit, bool lines = false) const;
-  std::string schema(const tenon_json& object, const char* what) const;
-  std::string service(const tenon_json& object, const char* what, const char* key) const;
-  uint32_t service_version(const tenon_json& object, const char* what) const;
+  void add_plugin(const Fact& fact);
+  void add_op(const Fact& fact);
+  void add_module(const Fact& fact);
+  void add_type(const Fact& fact);
+  void add_override(const Fact& fact);
+  void add_service(const Fact& fact);
+  void add_use(const Fact& fact);
 
   const std::string& path_;
   PluginFacts facts_;
@@ -106,165 +176,96 @@ void FactsCollector::add(std::string_view payload) {
     refuse(format_text("one of its facts is not JSON: {}", error.message),
            "fix the text of the fact");
   }
-  if (!document->is_object()) {
+  if (!document->is_object())
     refuse("one of its facts is not a JSON object", "write {\"op\": {...}} or the like");
-  }
   // Kinds and keys that a later SDK adds are passed over.
-  const auto child = [&](const char* kind) -> const tenon_json* {
+  static constexpr std::pair<const char*, void (FactsCollector::*)(const Fact&)> kKinds[] = {
+      {"op", &FactsCollector::add_op},           {"module", &FactsCollector::add_module},
+      {"type", &FactsCollector::add_type},       {"override", &FactsCollector::add_override},
+      {"service", &FactsCollector::add_service}, {"uses", &FactsCollector::add_use},
+      {"plugin", &FactsCollector::add_plugin}};
+  for (const auto& [kind, add_one] : kKinds) {
     const tenon_json* object = document->find(kind);
-    if (object != nullptr && !object->is_object()) {
+    if (object == nullptr) continue;
+    if (!object->is_object())
       refuse(format_text("its fact \"{}\" is not a JSON object", kind), "make it one");
-    }
-    return object;
-  };
-  if (const tenon_json* op = child("op")) add_op(*op);
-  if (const tenon_json* module = child("module")) add_module(*module);
-  if (const tenon_json* type = child("type")) add_type(*type);
-  if (const tenon_json* entry = child("override")) add_override(*entry);
-  if (const tenon_json* service = child("service")) add_service(*service);
-  if (const tenon_json* use = child("uses")) add_use(*use);
-  if (const tenon_json* plugin = child("plugin")) add_plugin(*plugin);
+    (this->*add_one)(Fact(kind, *object, path_));
+  }
 }
 
-std::string FactsCollector::text(const tenon_json& object, const char* what, const char* key,
-                                 bool required, size_t limit, bool lines) const {
-  const tenon_json* value = object.find(key);
-  const std::string name = format_text(R"("{}" of its fact "{}")", key, what);
-  if (value == nullptr) {
-    if (required) refuse(format_text("{} is missing", name), "add it");
-    return {};
-  }
-  if (!value->is_string()) refuse(format_text("{} is not a string", name), "make it one");
-  const std::string_view content = value->as_string();
-  if (content.size() > limit) {
-    refuse(format_text("{} is longer than {} bytes", name, limit), "shorten it");
-  }
-  if (!is_printable(content, lines))
-    refuse(format_text("{} has control characters", name), "remove them");
-  return std::string(content);
-}
-
-std::string FactsCollector::schema(const tenon_json& object, const char* what) const {
-  std::string schema = text(object, what, "schema", true, kMaxSchema);
-  if (schema.find('(') == schema.npos || !is_item_name(schema_name(schema))) {
-    refuse(format_text("a \"schema\" of its facts does not begin with a name and '(': {}",
-                       quote(schema)),
-           "write it like 'name(Tensor input) -> Tensor'");
-  }
-  return schema;
-}
-
-void FactsCollector::add_op(const tenon_json& object) {
+void FactsCollector::add_op(const Fact& fact) {
   OpFacts op;
-  op.schema = schema(object, "op");
-  op.doc = text(object, "op", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
-  if (object.find("differentiable") != nullptr) {
-    op.differentiable = text(object, "op", "differentiable", true, kMaxName);
-  }
-  if (object.find("jvp") != nullptr) op.jvp = text(object, "op", "jvp", true, kMaxName);
-  op.not_overridable = text(object, "op", "not_overridable", false, kMaxSchema);
-  op.samples = text(object, "op", "samples", false, TENON_FACTS_MAX_PAYLOAD, true);
-  op.flags = number(object, "op", "flags");
+  op.schema = fact.schema();
+  op.doc = fact.lines("doc");
+  op.differentiable = fact.choice("differentiable", op.differentiable);
+  op.jvp = fact.choice("jvp", op.jvp);
+  op.not_overridable = fact.text("not_overridable", kMaxSchema);
+  op.samples = fact.lines("samples");
+  op.flags = fact.number("flags");
   facts_.ops.push_back(std::move(op));
 }
 
-void FactsCollector::add_module(const tenon_json& object) {
+void FactsCollector::add_module(const Fact& fact) {
   ModuleFacts module;
-  module.schema = schema(object, "module");
-  module.forward = text(object, "module", "forward", false, TENON_FACTS_MAX_PAYLOAD, true);
-  module.doc = text(object, "module", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
-  module.samples = text(object, "module", "samples", false, TENON_FACTS_MAX_PAYLOAD, true);
-  const tenon_json* mode = object.find("mode");
+  module.schema = fact.schema();
+  module.forward = fact.lines("forward");
+  module.doc = fact.lines("doc");
+  module.samples = fact.lines("samples");
+  const tenon_json* mode = fact.find("mode");
   module.mode = mode != nullptr && mode->is_bool() && mode->as_bool();
   facts_.modules.push_back(std::move(module));
 }
 
-int64_t FactsCollector::number(const tenon_json& object, const char* what, const char* key) const {
-  const tenon_json* value = object.find(key);
-  if (value == nullptr) return 0;
-  if (!value->is_int()) {
-    refuse(format_text(R"("{}" of its fact "{}" is not an integer)", key, what), "make it one");
-  }
-  return value->as_int();
-}
-
-void FactsCollector::add_type(const tenon_json& object) {
+void FactsCollector::add_type(const Fact& fact) {
   TypeFacts type;
-  type.type = text(object, "type", "name", true, kMaxName);
-  type.parent = text(object, "type", "parent", false, kMaxName);
-  for (const std::string* name : {&type.type, &type.parent}) {
-    if (is_item_name(*name) || (name->empty() && name == &type.parent)) continue;
-    refuse(
-        format_text("the type name {} is not made of letters, digits, '_' and '.'", quote(*name)),
-        "rename it");
-  }
-  type.doc = text(object, "type", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
-  type.flags = number(object, "type", "flags");
-  type.fallback = number(object, "type", "fallback");
-  type.metadata = number(object, "type", "metadata");
-  if (const tenon_json* handler = object.find("handler")) {
+  type.type = fact.name("name", "type");
+  type.parent = fact.text("parent", kMaxName);
+  if (!type.parent.empty()) fact.require_name(type.parent, "type");
+  type.doc = fact.lines("doc");
+  type.flags = fact.number("flags");
+  type.fallback = fact.number("fallback");
+  type.metadata = fact.number("metadata");
+  if (const tenon_json* handler = fact.find("handler")) {
     if (!handler->is_bool())
-      refuse(R"("handler" of its fact "type" is not true or false)", "make it one");
+      fact.refuse(R"("handler" of its fact "type" is not true or false)", "make it one");
     type.handler = handler->as_bool();
   }
-  if (const tenon_json* payload = object.find("payload")) {
-    const auto part = [&](int64_t index) {
-      const tenon_json* number = payload->at(index);
-      return number->is_int() && number->as_int() >= 0 ? number->as_int() : int64_t{-1};
-    };
-    if (payload->is_array() && payload->size() == 3) type.payload = {part(0), part(1), part(2)};
-    if (!payload->is_array() || payload->size() != 3 ||
-        std::count(type.payload.begin(), type.payload.end(), -1) != 0) {
-      refuse(R"("payload" of its fact "type" is not [size, alignment, fingerprint])",
-             "write three integers");
-    }
+  if (fact.find("payload") != nullptr) {
+    const std::vector<int64_t> payload = fact.numbers("payload", 3);
+    if (payload.empty())
+      fact.refuse(R"("payload" of its fact "type" is not [size, alignment, fingerprint])",
+                  "write three integers");
+    std::ranges::copy(payload, type.payload.begin());
   }
   facts_.types.push_back(std::move(type));
 }
 
-void FactsCollector::add_override(const tenon_json& object) {
+void FactsCollector::add_override(const Fact& fact) {
   OverrideFacts entry;
-  entry.schema = schema(object, "override");
-  entry.doc = text(object, "override", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
-  entry.types = text(object, "override", "types", true, kMaxSchema);
-  entry.accepts = text(object, "override", "accepts", false, kMaxSchema);
+  entry.schema = fact.schema();
+  entry.doc = fact.lines("doc");
+  entry.types = fact.required("types", kMaxSchema);
+  entry.accepts = fact.text("accepts", kMaxSchema);
   entry.key = override_key(entry.schema, entry.types);
   facts_.overrides.push_back(std::move(entry));
 }
 
-std::string FactsCollector::service(const tenon_json& object, const char* what,
-                                    const char* key) const {
-  std::string name = text(object, what, key, true, kMaxName);
-  if (is_item_name(name)) return name;
-  refuse(
-      format_text("the service name {} is not made of letters, digits, '_' and '.'", quote(name)),
-      "rename it");
-}
-
-uint32_t FactsCollector::service_version(const tenon_json& object, const char* what) const {
-  const int64_t version = number(object, what, "version");
-  if (version >= 1 && version <= std::numeric_limits<uint32_t>::max())
-    return static_cast<uint32_t>(version);
-  refuse(format_text(R"("version" of its fact "{}" is {})", what, version),
-         "number the versions of a service from 1");
-}
-
-void FactsCollector::add_service(const tenon_json& object) {
+void FactsCollector::add_service(const Fact& fact) {
   ServiceFacts one;
-  one.service = service(object, "service", "name");
+  one.service = fact.name("name", "service");
   if (is_host_service(one.service)) {
-    refuse(format_text("it provides the service {}, and namespace 'tenon' is reserved",
-                       quote(one.service)),
-           "use another namespace or none");
+    fact.refuse(format_text("it provides the service {}, and namespace 'tenon' is reserved",
+                            quote(one.service)),
+                "use another namespace or none");
   }
-  one.version = service_version(object, "service");
-  one.doc = text(object, "service", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
+  one.version = fact.service_version();
+  one.doc = fact.lines("doc");
   facts_.services.push_back(std::move(one));
 }
 
 // Each translation unit may declare the same need.
-void FactsCollector::add_use(const tenon_json& object) {
-  ServiceUse use{service(object, "uses", "service"), service_version(object, "uses")};
+void FactsCollector::add_use(const Fact& fact) {
+  ServiceUse use{fact.name("service", "service"), fact.service_version()};
   const auto place = std::ranges::lower_bound(facts_.uses, use.service, {}, &ServiceUse::service);
   if (place == facts_.uses.end() || place->service != use.service) {
     facts_.uses.insert(place, std::move(use));
@@ -273,40 +274,30 @@ void FactsCollector::add_use(const tenon_json& object) {
   }
 }
 
-void FactsCollector::add_plugin(const tenon_json& object) {
+void FactsCollector::add_plugin(const Fact& fact) {
   if (has_plugin_) refuse("it has two facts \"plugin\"", "state the plugin once");
   has_plugin_ = true;
-  const std::string id = text(object, "plugin", "id", true, kMaxName);
+  const std::string id = fact.required("id");
   if (!is_plugin_id(id)) {
     refuse(
         format_text("the plugin id {} is not made of letters, digits, '_', '-' and '.'", quote(id)),
         "rename it");
   }
   facts_.id = id;
-  facts_.version = text(object, "plugin", "version", true, kMaxName);
+  facts_.version = fact.required("version");
   try {
     parse_version(facts_.version);
   } catch (const Error& error) {
     refuse(format_text("its version cannot be read: {}", error.message), "fix its version");
   }
-  facts_.sdk = text(object, "plugin", "sdk", false, kMaxName);
-  facts_.license = text(object, "plugin", "license", false, kMaxName);
-  facts_.compiler = text(object, "plugin", "compiler", false, kMaxName);
-
-  const tenon_json* abi = object.find("abi");
-  const auto number = [&](int64_t index, uint32_t& result) {
-    const tenon_json* part = abi->at(index);
-    if (!part->is_int() || part->as_int() < 0 ||
-        part->as_int() > std::numeric_limits<uint32_t>::max()) {
-      return false;
-    }
-    result = static_cast<uint32_t>(part->as_int());
-    return true;
-  };
-  if (abi == nullptr || !abi->is_array() || abi->size() != 2 || !number(0, facts_.abi_major) ||
-      !number(1, facts_.abi_minor)) {
+  facts_.sdk = fact.text("sdk", kMaxName);
+  facts_.license = fact.text("license", kMaxName);
+  facts_.compiler = fact.text("compiler", kMaxName);
+  const std::vector<int64_t> abi = fact.numbers("abi", 2);
+  if (abi.empty() || std::ranges::max(abi) > std::numeric_limits<uint32_t>::max())
     refuse(R"("abi" of its fact "plugin" is not [major, minor])", R"(write it like "abi": [1, 0])");
-  }
+  facts_.abi_major = static_cast<uint32_t>(abi[0]);
+  facts_.abi_minor = static_cast<uint32_t>(abi[1]);
 }
 
 PluginFacts FactsCollector::finish() {
@@ -336,19 +327,13 @@ PluginFacts FactsCollector::finish() {
 bool is_host_service(std::string_view name) { return name.starts_with("tenon."); }
 
 std::string_view schema_name(std::string_view schema) {
-  std::string_view name = schema.substr(0, schema.find('('));
-  while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
-  while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
-  return name;
+  return trim_spaces(schema.substr(0, schema.find('(')));
 }
 
 std::vector<std::string> type_names(std::string_view types) {
-  std::vector<std::string> names;
-  for (const std::string_view word : comma_words(types)) {
-    const std::string_view name = schema_name(word);
-    if (!name.empty()) names.emplace_back(name);
-  }
-  std::sort(names.begin(), names.end());
+  const Words words = comma_words(types);
+  std::vector<std::string> names(words.begin(), words.end());
+  std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }

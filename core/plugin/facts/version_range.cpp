@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <utility>
 
 #include "core/base/characters.hpp"
 #include "core/base/error.hpp"
@@ -82,52 +84,41 @@ Version parse_version(std::string_view text) {
 
 VersionRange::VersionRange(std::string_view text) : text_(text) {
   constexpr const char* kExample = "'>=1.2, <2', '1.2' or '*'";
+  static constexpr std::pair<std::string_view, Relation> kSigns[] = {{">=", Relation::GreaterEqual},
+                                                                     {">", Relation::Greater},
+                                                                     {"<=", Relation::LessEqual},
+                                                                     {"<", Relation::Less},
+                                                                     {"=", Relation::Equal}};
   std::string_view rest = trim_spaces(text);
   if (rest.empty() || rest == "*") return;
   while (true) {
     const size_t comma = rest.find(',');
     const std::string_view part = trim_spaces(rest.substr(0, comma));
-    std::string_view number = part;
-    const auto taken = [&](std::string_view prefix) {
-      if (!number.starts_with(prefix)) return false;
-      number = trim_spaces(number.substr(prefix.size()));
-      return true;
-    };
-    Relation relation = Relation::Equal;
-    bool bare = false;
-    bool compatible = false;
-    if (taken(">=")) {
-      relation = Relation::GreaterEqual;
-    } else if (taken(">")) {
-      relation = Relation::Greater;
-    } else if (taken("<=")) {
-      relation = Relation::LessEqual;
-    } else if (taken("<")) {
-      relation = Relation::Less;
-    } else if (taken("^")) {
-      compatible = true;
-    } else if (!taken("=")) {
-      bare = true;
-    }
+    const auto sign =
+        std::ranges::find_if(kSigns, [&](const auto& one) { return part.starts_with(one.first); });
+    const bool is_compatible = part.starts_with('^');
+    const bool is_bare = sign == std::end(kSigns) && !is_compatible;
     Version version;
-    const int count = take_version(number, version);
+    const int count = take_version(trim_spaces(part.substr(is_bare         ? 0
+                                                           : is_compatible ? 1
+                                                                           : sign->first.size())),
+                                   version);
     if (count == 0) refuse(part, "version range", kExample);
-    if (compatible) {
-      // Up to the next change of the first number that is not zero.
-      Version end = version;
-      end.prerelease.clear();
-      size_t first = 0;
-      while (first + 1 < static_cast<size_t>(count) && end.numbers[first] == 0) ++first;
-      ++end.numbers[first];
-      std::fill(end.numbers.begin() + static_cast<std::ptrdiff_t>(first) + 1, end.numbers.end(), 0);
+    // "^1.2" is up to the next change of the first number that is not zero, "1.2" any 1.2.x.
+    size_t last = static_cast<size_t>(count) - 1;
+    if (is_compatible) {
+      const auto* const begin = version.numbers.begin();
+      last = static_cast<size_t>(
+          std::find_if(begin, begin + last, [](uint64_t number) { return number != 0; }) - begin);
+    }
+    if (is_compatible || (is_bare && count < 3)) {
+      Version end;
+      std::copy_n(version.numbers.begin(), last + 1, end.numbers.begin());
+      ++end.numbers[last];
       bounds_.push_back({Relation::GreaterEqual, version});
       bounds_.push_back({Relation::Less, end});
-    } else if (bare && count < 3) {
-      bounds_.push_back({Relation::GreaterEqual, version});
-      ++version.numbers[static_cast<size_t>(count - 1)];
-      bounds_.push_back({Relation::Less, version});
     } else {
-      bounds_.push_back({relation, version});
+      bounds_.push_back({is_bare ? Relation::Equal : sign->second, version});
     }
     if (comma == rest.npos) return;
     rest.remove_prefix(comma + 1);
@@ -135,19 +126,19 @@ VersionRange::VersionRange(std::string_view text) : text_(text) {
 }
 
 bool VersionRange::contains(const Version& version) const {
-  return std::all_of(bounds_.begin(), bounds_.end(), [&](const Bound& bound) {
+  return std::ranges::all_of(bounds_, [&](const Bound& bound) {
     const auto order = version <=> bound.version;
     switch (bound.relation) {
       case Relation::Less:
-        return std::is_lt(order);
+        return order < 0;
       case Relation::LessEqual:
-        return std::is_lteq(order);
+        return order <= 0;
       case Relation::Equal:
-        return std::is_eq(order);
+        return order == 0;
       case Relation::GreaterEqual:
-        return std::is_gteq(order);
+        return order >= 0;
       case Relation::Greater:
-        return std::is_gt(order);
+        return order > 0;
     }
     return false;
   });
