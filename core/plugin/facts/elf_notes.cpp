@@ -7,6 +7,7 @@
 #include <cstring>
 #include <elf.h>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/base/format.hpp"
@@ -53,27 +54,40 @@ constexpr uint64_t kGnuHashHead = 4 * sizeof(uint32_t);
 constexpr size_t kHeadSize = 4096;
 
 std::string machine_text(uint16_t machine) {
-  switch (machine) {
-    case EM_386:
-      return "x86";
-    case EM_X86_64:
-      return "x86-64";
-    case EM_ARM:
-      return "arm";
-    case EM_AARCH64:
-      return "aarch64";
-    case EM_RISCV:
-      return "riscv";
-    case EM_PPC64:
-      return "ppc64";
-    case EM_S390:
-      return "s390";
-    case EM_MIPS:
-      return "mips";
-    default:
-      return format_text("machine code {}", machine);
-  }
+  static constexpr std::pair<uint16_t, const char*> kNames[] = {
+      {EM_386, "x86"},     {EM_X86_64, "x86-64"}, {EM_ARM, "arm"},   {EM_AARCH64, "aarch64"},
+      {EM_RISCV, "riscv"}, {EM_PPC64, "ppc64"},   {EM_S390, "s390"}, {EM_MIPS, "mips"}};
+  const auto found = std::ranges::find(kNames, machine, [](const auto& one) { return one.first; });
+  return found == std::end(kNames) ? format_text("machine code {}", machine) : found->second;
 }
+
+// Tables that the system's loader follows blindly: each has to be inside of what it maps. This catches
+// damaged files; it does not make a malicious one harmless, for its code would run anyway.
+struct DynamicTable {
+  int64_t tag;
+  int64_t size_tag;  // entry with its size; 0: `size` bytes
+  uint64_t size;
+  bool is_needed;
+  const char* fault;
+};
+constexpr const char* kHashFault = "its hash table is outside of the file";
+constexpr const char* kAddressFault = "an address is outside of the file";
+constexpr DynamicTable kDynamicTables[] = {
+    {DT_STRTAB, DT_STRSZ, 0, true, "it has no strings"},
+    {DT_SYMTAB, 0, sizeof(Elf64_Sym), true, "it has no symbols"},
+    {DT_HASH, 0, kHashHead, false, kHashFault},
+    {DT_GNU_HASH, 0, kGnuHashHead, false, kHashFault},
+    {DT_RELA, DT_RELASZ, 0, false, "its relocations are outside of the file"},
+    {DT_JMPREL, DT_PLTRELSZ, 0, false, "its function relocations are outside of the file"},
+    {DT_INIT_ARRAY, DT_INIT_ARRAYSZ, 0, false, "its constructors are outside of the file"},
+    {DT_FINI_ARRAY, DT_FINI_ARRAYSZ, 0, false, "its destructors are outside of the file"},
+    {DT_INIT, 0, 1, false, kAddressFault},
+    {DT_FINI, 0, 1, false, kAddressFault},
+    {DT_PLTGOT, 0, 1, false, kAddressFault},
+    {DT_VERSYM, 0, 1, false, kAddressFault},
+    {DT_VERNEED, 0, 1, false, kAddressFault},
+    {DT_VERDEF, 0, 1, false, kAddressFault},
+};
 
 class ElfFile {
  public:
@@ -84,7 +98,10 @@ class ElfFile {
     read_program_headers();
     read_dynamic_section();
     check_dynamic_section();
-    check_section_table();
+    // Linkers write the section table last, so a file that stops before its end was cut.
+    if (header_.e_shoff != 0)
+      require_inside("the section table", header_.e_shoff,
+                     uint64_t{header_.e_shnum} * header_.e_shentsize);
   }
 
   void for_each_payload(const std::function<void(std::string_view)>& take);
@@ -93,33 +110,28 @@ class ElfFile {
   void for_each_symbol(const std::function<void(const DynamicSymbol&)>& take) const;
 
  private:
-  [[noreturn]] void refuse(const std::string& problem, const std::string& remedy,
-                           const std::string& expected = "", const std::string& found = "") const {
-    PluginFailure failure;
-    failure.stage = PluginStage::Read;
-    failure.path = path_;
-    failure.problem = problem;
-    failure.remedy = remedy;
-    failure.expected = expected;
-    failure.found = found;
-    throw PluginError(failure);
+  [[noreturn]] void refuse(std::string problem, std::string remedy, std::string expected = "",
+                           std::string found = "") const {
+    refuse_plugin(PluginStage::Read, "", path_, std::move(problem), std::move(remedy),
+                  std::move(expected), std::move(found));
+  }
+  [[noreturn]] void damaged(std::string problem) const {
+    refuse(std::move(problem), "copy or build it again");
+  }
+  [[noreturn]] void damaged_dynamic(const std::string& what) const {
+    damaged(format_text("its dynamic section is damaged: {}", what));
   }
   [[noreturn]] void truncated(const std::string& what, uint64_t end) const {
-    refuse(
+    damaged(
         format_text("{} would end at byte {}, the file ends at byte {}: it is truncated or damaged",
-                    what, end, source_.size()),
-        "copy or build it again");
-  }
-
-  [[noreturn]] void damaged_dynamic(const std::string& what) const {
-    refuse(format_text("its dynamic section is damaged: {}", what), "copy or build it again");
+                    what, end, source_.size()));
   }
 
   void check_header();
   void read_program_headers();
   void read_dynamic_section();
   void check_dynamic_section() const;
-  void check_section_table() const;
+
   // The segment that maps bytes of the file at this address and for this long; null where none does.
   const Elf64_Phdr* segment_of(uint64_t address, uint64_t count) const {
     const auto found = std::ranges::find_if(segments_, [&](const Elf64_Phdr& load) {
@@ -128,9 +140,6 @@ class ElfFile {
              count <= load.p_filesz - (address - load.p_vaddr);
     });
     return found == segments_.end() ? nullptr : &*found;
-  }
-  bool is_loaded(uint64_t address, uint64_t count) const {
-    return segment_of(address, count) != nullptr;
   }
   // Offset in the file of the bytes that are mapped at an address.
   uint64_t offset_of(const char* what, uint64_t address, uint64_t count) const {
@@ -149,10 +158,10 @@ class ElfFile {
   uint64_t table_address(int64_t tag) const { return dynamic_value(tag).value_or(0); }
   std::string dynamic_strings() const;
   uint32_t symbol_count() const;
+
   void require_inside(const std::string& what, uint64_t offset, uint64_t count) const {
-    if (offset > source_.size() || count > source_.size() - offset) {
+    if (offset > source_.size() || count > source_.size() - offset)
       truncated(what, offset + std::min(count, UINT64_MAX - offset));
-    }
   }
   void read(const std::string& what, uint64_t offset, void* destination, size_t count) const {
     require_inside(what, offset, count);
@@ -179,53 +188,39 @@ class ElfFile {
 };
 
 void ElfFile::check_header() {
-  const std::string shared_library = "name a shared library built as a Tenon plugin";
-  if (head_size_ == 0) refuse("the file is empty", "copy or build it again");
+  const char* const name_one = "name a shared library built as a Tenon plugin";
+  const char* const rebuild = "build it for this machine";
+  const std::string here = format_text("this machine is {}", machine_text(kThisMachine));
+  const auto require_sound = [&](bool sound) {
+    if (!sound) refuse("its ELF header is damaged", "build it again");
+  };
+  if (head_size_ == 0) damaged("the file is empty");
   const std::string_view head(head_.data(), head_size_);
   if (!head.starts_with(std::string_view(ELFMAG, std::min<size_t>(SELFMAG, head_size_)))) {
-    if (head.starts_with("#!")) refuse("it is a script, not a shared library", shared_library);
-    if (head.starts_with("!<arch>")) {
-      refuse("it is a static library, not a shared one", shared_library);
-    }
-    refuse("it is not an ELF file", shared_library);
+    if (head.starts_with("#!")) refuse("it is a script, not a shared library", name_one);
+    if (head.starts_with("!<arch>")) refuse("it is a static library, not a shared one", name_one);
+    refuse("it is not an ELF file", name_one);
   }
   if (head_size_ < EI_NIDENT) truncated("the ELF header", sizeof header_);
   std::memcpy(&header_, head_.data(), EI_NIDENT);
   if (header_.e_ident[EI_CLASS] != ELFCLASS64) {
-    if (header_.e_ident[EI_CLASS] != ELFCLASS32)
-      refuse("its ELF header is damaged", "build it again");
-    refuse(format_text("it is a 32-bit library, this machine is {}", machine_text(kThisMachine)),
-           "build it for this machine");
+    require_sound(header_.e_ident[EI_CLASS] == ELFCLASS32);
+    refuse(format_text("it is a 32-bit library, {}", here), rebuild);
   }
   if (header_.e_ident[EI_DATA] != ELFDATA2LSB) {
-    if (header_.e_ident[EI_DATA] != ELFDATA2MSB)
-      refuse("its ELF header is damaged", "build it again");
-    refuse(format_text("it is built for a big-endian machine, this machine is {}",
-                       machine_text(kThisMachine)),
-           "build it for this machine");
+    require_sound(header_.e_ident[EI_DATA] == ELFDATA2MSB);
+    refuse(format_text("it is built for a big-endian machine, {}", here), rebuild);
   }
   if (head_size_ < sizeof header_) truncated("the ELF header", sizeof header_);
   std::memcpy(&header_, head_.data(), sizeof header_);
-  if (header_.e_machine != kThisMachine) {
-    refuse(format_text("built for {}, this machine is {}", machine_text(header_.e_machine),
-                       machine_text(kThisMachine)),
-           "build it for this machine");
-  }
-  if (header_.e_ident[EI_VERSION] != EV_CURRENT || header_.e_version != EV_CURRENT) {
-    refuse("its ELF header is damaged", "build it again");
-  }
-  switch (header_.e_type) {
-    case ET_DYN:
-      break;
-    case ET_REL:
-      refuse("it is an object file, not a shared library", "link it with -shared");
-    case ET_EXEC:
-      refuse("it is a program, not a shared library", shared_library);
-    case ET_CORE:
-      refuse("it is a core dump, not a shared library", shared_library);
-    default:
-      refuse("its ELF header is damaged", "build it again");
-  }
+  if (header_.e_machine != kThisMachine)
+    refuse(format_text("built for {}, {}", machine_text(header_.e_machine), here), rebuild);
+  require_sound(header_.e_ident[EI_VERSION] == EV_CURRENT && header_.e_version == EV_CURRENT);
+  if (header_.e_type == ET_REL)
+    refuse("it is an object file, not a shared library", "link it with -shared");
+  if (header_.e_type == ET_EXEC) refuse("it is a program, not a shared library", name_one);
+  if (header_.e_type == ET_CORE) refuse("it is a core dump, not a shared library", name_one);
+  require_sound(header_.e_type == ET_DYN);
 }
 
 void ElfFile::read_program_headers() {
@@ -244,22 +239,11 @@ void ElfFile::read_program_headers() {
   for (const Elf64_Phdr& segment : segments_) {
     if (segment.p_type == PT_NULL || segment.p_type == PT_GNU_STACK) continue;
     require_inside("a segment", segment.p_offset, segment.p_filesz);
-    if (segment.p_type == PT_LOAD && segment.p_memsz < segment.p_filesz) {
-      refuse("a segment has more bytes in the file than in memory: it is damaged",
-             "copy or build it again");
-    }
-    if (segment.p_type == PT_GNU_RELRO && !is_loaded(segment.p_vaddr, segment.p_filesz)) {
-      refuse("its read-only data is outside of the loaded segments: it is damaged",
-             "copy or build it again");
-    }
+    if (segment.p_type == PT_LOAD && segment.p_memsz < segment.p_filesz)
+      damaged("a segment has more bytes in the file than in memory: it is damaged");
+    if (segment.p_type == PT_GNU_RELRO && segment_of(segment.p_vaddr, segment.p_filesz) == nullptr)
+      damaged("its read-only data is outside of the loaded segments: it is damaged");
   }
-}
-
-void ElfFile::check_section_table() const {
-  // Linkers write it last, so a file that stops before its end was cut.
-  if (header_.e_shoff == 0) return;
-  require_inside("the section table", header_.e_shoff,
-                 uint64_t{header_.e_shnum} * header_.e_shentsize);
 }
 
 // Read where the system's loader finds it, by its address; of several it would take one alone.
@@ -267,14 +251,11 @@ void ElfFile::read_dynamic_section() {
   const Elf64_Phdr* found = nullptr;
   for (const Elf64_Phdr& segment : segments_) {
     if (segment.p_type != PT_DYNAMIC) continue;
-    if (found != nullptr) {
-      refuse("it has more than one dynamic section: it is damaged", "copy or build it again");
-    }
+    if (found != nullptr) damaged("it has more than one dynamic section: it is damaged");
     found = &segment;
   }
-  if (found == nullptr || !is_loaded(found->p_vaddr, found->p_filesz)) {
+  if (found == nullptr || segment_of(found->p_vaddr, found->p_filesz) == nullptr)
     refuse("it has no dynamic section that gets loaded", "link it with -shared");
-  }
   if (found->p_filesz > kMaxDynamic) damaged_dynamic("it is too large");
   dynamic_.resize(found->p_filesz / sizeof(Elf64_Dyn));
   read("the dynamic section", offset_of("it", found->p_vaddr, found->p_filesz), dynamic_.data(),
@@ -284,37 +265,16 @@ void ElfFile::read_dynamic_section() {
   dynamic_.erase(end, dynamic_.end());
 }
 
-// The tables that the system's loader follows blindly must exist and be inside of what it maps.
-// This catches damaged files; it does not make a malicious one harmless, for its code would run
-// anyway.
 void ElfFile::check_dynamic_section() const {
-  const auto outside = [&](int64_t tag, uint64_t count) {
-    const auto address = dynamic_value(tag);
-    return address && !is_loaded(*address, count);
-  };
-  const uint64_t string_size = dynamic_value(DT_STRSZ).value_or(0);
-  if (!dynamic_value(DT_STRTAB) || outside(DT_STRTAB, string_size)) {
-    damaged_dynamic("it has no strings");
+  for (const DynamicTable& table : kDynamicTables) {
+    const auto address = dynamic_value(table.tag);
+    const uint64_t size =
+        table.size_tag == 0 ? table.size : dynamic_value(table.size_tag).value_or(0);
+    if (address ? segment_of(*address, size) == nullptr : table.is_needed)
+      damaged_dynamic(table.fault);
   }
-  if (!dynamic_value(DT_SYMTAB) || outside(DT_SYMTAB, sizeof(Elf64_Sym))) {
-    damaged_dynamic("it has no symbols");
-  }
-  if (!dynamic_value(DT_HASH) && !dynamic_value(DT_GNU_HASH)) {
+  if (!dynamic_value(DT_HASH) && !dynamic_value(DT_GNU_HASH))
     damaged_dynamic("it has no hash table");
-  }
-  if (outside(DT_HASH, kHashHead) || outside(DT_GNU_HASH, kGnuHashHead)) {
-    damaged_dynamic("its hash table is outside of the file");
-  }
-  const auto check_table = [&](int64_t table, int64_t size, const char* what) {
-    if (outside(table, dynamic_value(size).value_or(0))) damaged_dynamic(what);
-  };
-  check_table(DT_RELA, DT_RELASZ, "its relocations are outside of the file");
-  check_table(DT_JMPREL, DT_PLTRELSZ, "its function relocations are outside of the file");
-  check_table(DT_INIT_ARRAY, DT_INIT_ARRAYSZ, "its constructors are outside of the file");
-  check_table(DT_FINI_ARRAY, DT_FINI_ARRAYSZ, "its destructors are outside of the file");
-  for (int64_t tag : {DT_INIT, DT_FINI, DT_PLTGOT, DT_VERSYM, DT_VERNEED, DT_VERDEF}) {
-    if (outside(tag, 1)) damaged_dynamic("an address is outside of the file");
-  }
   if (dynamic_value(DT_AUDIT) || dynamic_value(DT_DEPAUDIT)) {
     refuse("it names an audit library, whose code would run before the file is judged",
            "link it without --audit and --depaudit");
@@ -322,9 +282,8 @@ void ElfFile::check_dynamic_section() const {
   for (const Elf64_Dyn& entry : dynamic_) {
     const bool is_string = entry.d_tag == DT_NEEDED || entry.d_tag == DT_SONAME ||
                            entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH;
-    if (is_string && entry.d_un.d_val >= string_size) {
+    if (is_string && entry.d_un.d_val >= dynamic_value(DT_STRSZ).value_or(0))
       damaged_dynamic("a name is outside of its strings");
-    }
   }
 }
 
@@ -395,10 +354,9 @@ LinkedLibraries ElfFile::linked_libraries() const {
   size_t count = 0;
   uint64_t bytes = 0;
   const auto copy_of = [&](std::string_view name) {
-    if (name.size() > kMaxName) {
+    if (name.size() > kMaxName)
       damaged_dynamic(
           format_text("a library or folder has a name of more than {} bytes", kMaxName));
-    }
     bytes += name.size();
     if (++count > kMaxNames || bytes > 2 * source_.size()) {
       damaged_dynamic(format_text(
@@ -415,9 +373,9 @@ LinkedLibraries ElfFile::linked_libraries() const {
     if (entry.d_tag != DT_RUNPATH && entry.d_tag != DT_RPATH) continue;
     for (std::string_view rest = text_at(strings, entry.d_un.d_val, strings.size());
          !rest.empty();) {
-      const size_t colon = rest.find(':');
+      const size_t colon = std::min(rest.find(':'), rest.size());
       found.run_path.push_back(copy_of(rest.substr(0, colon)));
-      rest.remove_prefix(colon == rest.npos ? rest.size() : colon + 1);
+      rest.remove_prefix(std::min(colon + 1, rest.size()));
     }
   }
   return found;
@@ -469,10 +427,7 @@ void ElfFile::walk_notes(std::string_view segment, uint64_t alignment,
     const uint64_t name = at + sizeof note;
     const uint64_t descriptor = aligned(name + note.n_namesz);
     const uint64_t end = descriptor + note.n_descsz;
-    if (end > size) {
-      refuse("one of its notes runs past the end of its segment: it is damaged",
-             "copy or build it again");
-    }
+    if (end > size) damaged("one of its notes runs past the end of its segment: it is damaged");
     constexpr std::string_view owner(TENON_FACTS_OWNER, sizeof TENON_FACTS_OWNER);
     if (note.n_type == TENON_FACTS_TYPE && segment.substr(name, note.n_namesz) == owner) {
       // Counted to the end of the segment: the refusal says how many there are.
@@ -491,9 +446,7 @@ std::string_view ElfFile::check_note(std::string_view descriptor) const {
   struct {
     uint32_t format, length, checksum;
   } head;
-  if (descriptor.size() < sizeof head) {
-    refuse("one of its facts is too short: it is damaged", "copy or build it again");
-  }
+  if (descriptor.size() < sizeof head) damaged("one of its facts is too short: it is damaged");
   std::memcpy(&head, descriptor.data(), sizeof head);
   descriptor.remove_prefix(sizeof head);
   if (head.format != TENON_FACTS_FORMAT) {
@@ -510,10 +463,8 @@ std::string_view ElfFile::check_note(std::string_view descriptor) const {
   if (head.checksum != 0) {
     uint32_t checksum = 2166136261u;
     for (char byte : payload) checksum = (checksum ^ static_cast<uint8_t>(byte)) * 16777619u;
-    if (checksum != head.checksum) {
-      refuse("the checksum of one of its facts does not match: it is damaged",
-             "copy or build it again");
-    }
+    if (checksum != head.checksum)
+      damaged("the checksum of one of its facts does not match: it is damaged");
   }
   return payload;
 }

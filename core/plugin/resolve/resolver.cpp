@@ -2,6 +2,7 @@
 #include "core/plugin/resolve/resolver.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
@@ -11,23 +12,9 @@
 namespace tenon::core {
 
 const char* provider_standing_text(ProviderStanding standing) noexcept {
-  switch (standing) {
-    case ProviderStanding::Chosen:
-      return "chosen";
-    case ProviderStanding::Next:
-      return "next";
-    case ProviderStanding::Outranked:
-      return "outranked";
-    case ProviderStanding::Contested:
-      return "contested";
-    case ProviderStanding::Disabled:
-      return "disabled";
-    case ProviderStanding::Excluded:
-      return "excluded";
-    case ProviderStanding::Failed:
-      return "failed";
-  }
-  return "unknown";
+  static constexpr std::array texts{"chosen",   "next",     "outranked", "contested",
+                                    "disabled", "excluded", "failed"};
+  return texts[static_cast<size_t>(standing)];
 }
 
 // ---- what plugins mean by a name ----
@@ -315,73 +302,61 @@ bool Resolver::belongs(const KnownPlugin& plugin, ItemKind kind, std::string_vie
 
 ProviderStanding Resolver::standing(const KnownPlugin& plugin, ItemKind kind, std::string_view name,
                                     std::string* reason) const {
-  const auto say = [&](const auto& text) {
-    if (reason != nullptr) *reason = text();
-  };
-  const auto say_next = [&](const KnownPlugin& above) {
-    say([&] {
-      std::string text = format_text("runs what {} declines", above.text());
-      for (const ProviderPreference& preference : preferences(name)) {
-        if (kind == ItemKind::Op && preference.provider == plugin.id())
-          text += format_text("; {}", preference.text());
-      }
-      return text;
-    });
+  std::string not_asked;
+  std::string& why = reason == nullptr ? not_asked : *reason;
+  const auto next_after = [&](const KnownPlugin& above) {
+    why = format_text("runs what {} declines", above.text());
+    for (const ProviderPreference& preference : preferences(name)) {
+      if (kind == ItemKind::Op && preference.provider == plugin.id())
+        why += format_text("; {}", preference.text());
+    }
     return ProviderStanding::Next;
   };
   const KnownPlugins& present = registered(kind, name);
-  if (const auto place = std::find(present.begin(), present.end(), &plugin);
-      place != present.end()) {
-    if (place != present.begin()) return say_next(**(place - 1));
-    say([&] {
-      const ProviderLevels ranked = levels(kind, name);
-      return ranked.empty() ? std::string() : ranked.front().reason;
-    });
+  const ProviderLevels ranked = levels(kind, name);
+  if (const auto place = std::ranges::find(present, &plugin); place != present.end()) {
+    if (place != present.begin()) return next_after(**(place - 1));
+    why = ranked.empty() ? std::string() : ranked.front().reason;
     return ProviderStanding::Chosen;
   }
   if (plugin.state == PluginState::Excluded) {
-    say([&] { return plugin.reason; });
+    why = plugin.reason;
     return ProviderStanding::Excluded;
   }
   std::string source;
   if (const auto* preference = policies_.disabling(plugin, name, &source)) {
-    say([&] { return format_text("{} is disabled by {}", quote(preference->pattern), source); });
+    why = format_text("{} is disabled by {}", quote(preference->pattern), source);
     return ProviderStanding::Disabled;
   }
-  const ProviderLevels ranked = levels(kind, name);
   const int place = level_of(ranked, plugin);
   const ProviderLevel* own = place < 0 ? nullptr : &ranked[static_cast<size_t>(place)];
   if (plugin.state == PluginState::Failed && (own == nullptr || own->plugins.size() == 1)) {
-    say([&] { return plugin.reason; });
+    why = plugin.reason;
     return ProviderStanding::Failed;
   }
   if (own == nullptr) {
-    say([&]() -> std::string {
-      if (ranked.empty()) return "";
-      const ProviderLevel& above = ranked.back();
-      return format_text("{} ranks above it{}", above.plugins.front()->text(),
-                         above.reason.empty() ? "" : format_text(", {}", above.reason));
-    });
+    if (ranked.empty()) return ProviderStanding::Outranked;
+    const ProviderLevel& above = ranked.back();
+    why = format_text("{} ranks above it{}", above.plugins.front()->text(),
+                      above.reason.empty() ? "" : format_text(", {}", above.reason));
     return ProviderStanding::Outranked;
   }
   if (own->plugins.size() > 1) {
-    say([&] {
-      std::vector<std::string> rivals;
-      for (const KnownPlugin* rival : own->plugins) {
-        if (rival != &plugin) rivals.push_back(rival->text());
-      }
-      return format_text("nothing ranks it above or below {}", join(rivals, ", "));
-    });
+    std::vector<std::string> others;
+    for (const KnownPlugin* other : own->plugins) {
+      if (other != &plugin) others.push_back(other->text());
+    }
+    why = format_text("nothing ranks it above or below {}", join(others, ", "));
     return ProviderStanding::Contested;
   }
   const KnownPlugins chain = insert_ranked(present, ranked, plugin);
   if (!is_chain(chain, kind, name)) {
-    say([&] { return format_text("{} has registered it already", present.front()->text()); });
+    why = format_text("{} has registered it already", present.front()->text());
     return ProviderStanding::Contested;
   }
-  if (place > 0) return say_next(*ranked[static_cast<size_t>(place) - 1].plugins.front());
-  if (chain.front() != &plugin) return say_next(*chain.front());
-  say([&] { return own->reason; });
+  if (place > 0) return next_after(*ranked[static_cast<size_t>(place) - 1].plugins.front());
+  if (chain.front() != &plugin) return next_after(*chain.front());
+  why = own->reason;
   return ProviderStanding::Chosen;
 }
 
@@ -448,13 +423,8 @@ class Conflicts {
     std::vector<std::string> texts;
     for (const auto& [reason, items] : groups_)
       texts.push_back(format_text("{} would have two providers: {}", join(items, ", "), reason));
-    PluginFailure failure;
-    failure.stage = PluginStage::Register;
-    failure.plugin = plugin.id();
-    failure.path = plugin.found.path;
-    failure.problem = join(texts, "; ");
-    failure.remedy = "rank them by `prefer` or `duplicates` in the config, or disable one";
-    return failure;
+    return make_failure(PluginStage::Register, plugin.id(), plugin.found.path, join(texts, "; "),
+                        "rank them by `prefer` or `duplicates` in the config, or disable one");
   }
 
  private:
