@@ -67,7 +67,7 @@ class PluginManager::Load {
   const bool replaces_;
   const bool opens_;  // the file was not opened before, or is again
   Opening opening_;
-  OpenedPlugin opened_;  // of a plugin that is active already: its code
+  OpenedPlugin opened_;  // code of a plugin that is active already, or of this load
   ResolvedLoad load_;
   ItemNames names_before_;  // names of the code that is replaced
 };
