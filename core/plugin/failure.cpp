@@ -2,6 +2,7 @@
 #include "core/plugin/failure.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -10,23 +11,9 @@
 namespace tenon::core {
 
 const char* plugin_stage_text(PluginStage stage) noexcept {
-  switch (stage) {
-    case PluginStage::Find:
-      return "find";
-    case PluginStage::Read:
-      return "read";
-    case PluginStage::Version:
-      return "version";
-    case PluginStage::Open:
-      return "open";
-    case PluginStage::Symbol:
-      return "symbol";
-    case PluginStage::Init:
-      return "init";
-    case PluginStage::Register:
-      return "register";
-  }
-  return "unknown";
+  static constexpr std::array texts{"find",   "read", "version", "open",
+                                    "symbol", "init", "register"};
+  return texts[static_cast<size_t>(stage)];
 }
 
 std::string PluginFailure::text() const {
@@ -49,15 +36,24 @@ std::string PluginFailure::text() const {
   return text;
 }
 
-PluginFailure make_failure(PluginStage stage, const std::string& plugin, const std::string& path,
-                           std::string problem, std::string remedy) {
+PluginFailure make_failure(PluginStage stage, std::string plugin, std::string path,
+                           std::string problem, std::string remedy, std::string expected,
+                           std::string found) {
   PluginFailure failure;
   failure.stage = stage;
-  failure.plugin = plugin;
-  failure.path = path;
+  failure.plugin = std::move(plugin);
+  failure.path = std::move(path);
   failure.problem = std::move(problem);
   failure.remedy = std::move(remedy);
+  failure.expected = std::move(expected);
+  failure.found = std::move(found);
   return failure;
+}
+
+void refuse_plugin(PluginStage stage, std::string plugin, std::string path, std::string problem,
+                   std::string remedy, std::string expected, std::string found) {
+  throw PluginError(make_failure(stage, std::move(plugin), std::move(path), std::move(problem),
+                                 std::move(remedy), std::move(expected), std::move(found)));
 }
 
 PluginError::PluginError(PluginFailure reason)

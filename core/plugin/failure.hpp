@@ -30,13 +30,19 @@ struct PluginFailure {
   std::string text() const;
 };
 
-PluginFailure make_failure(PluginStage stage, const std::string& plugin, const std::string& path,
-                           std::string problem, std::string remedy);
+PluginFailure make_failure(PluginStage stage, std::string plugin, std::string path,
+                           std::string problem, std::string remedy, std::string expected = "",
+                           std::string found = "");
 
 class PluginError : public Error {
  public:
   explicit PluginError(PluginFailure failure);
   PluginFailure failure;
 };
+
+// Throws PluginError.
+[[noreturn]] void refuse_plugin(PluginStage stage, std::string plugin, std::string path,
+                                std::string problem, std::string remedy, std::string expected = "",
+                                std::string found = "");
 
 }  // namespace tenon::core

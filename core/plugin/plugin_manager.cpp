@@ -1,17 +1,15 @@
-// Which plugins are known, what policies make of them, and the listings of both.
+// Which plugins are known, which one a name means, and its load at the first need: each once, by one
+// thread at a time.
 #include "core/plugin/plugin_manager.hpp"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "core/base/format.hpp"
+#include "core/base/log.hpp"
 #include "core/base/text.hpp"
-#include "core/plugin/absolute_path.hpp"
-#include "core/plugin/admission.hpp"
-#include "core/plugin/loadable.hpp"
-#include "core/plugin/plugin_session.hpp"
-#include "core/plugin/policy_check.hpp"
+#include "core/plugin/facts/paths.hpp"
+#include "core/plugin/load/load_plugin.hpp"
 
 namespace tenon::core {
 
@@ -29,6 +27,18 @@ PluginManager::PluginManager(const tenon_host& host, Registrar& registrar,
   unchecked_ = policies_.environment.prefer;
   for (const std::string& fault : faults)
     log(LogLevel::warning, "", format_text("TENON_PREFER: {}", fault));
+}
+
+PluginManager::Session::Session(PluginManager& manager, Folders folders)
+    : lock(manager.lifecycle_.lock()), manager_(manager) {
+  if (folders == Folders::Current && !manager.catalogue_.is_current()) manager.scan();
+}
+
+PluginManager::Session::~Session() {
+  if (!lock.owns_lock()) lock.lock();
+  const std::vector<std::string> notes = std::exchange(manager_.notes_, {});
+  lock.unlock();
+  for (const std::string& note : notes) log(LogLevel::warning, "", note);
 }
 
 // ---- what is known ----
@@ -84,210 +94,185 @@ void PluginManager::add_search_path(const std::string& folder) {
   catalogue_.expire();
 }
 
-// ---- policies ----
+// ---- which plugin a name means ----
 
-namespace {
-
-Guard::Adopted adopted_by(const Guard* guard, const PluginPolicy& policy, bool applies) {
-  if (guard == nullptr && policy.needs_guard) {
-    throw Error(
-        TENON_ERROR_CONFIG,
-        "{} pins or restricts plugins, and this program has no load guard that could enforce "
-        "it; set one: link tenon::trust, and call tenon::trust::install()",
-        policy.source);
-  }
-  return guard == nullptr || !policy.guard ? Guard::Adopted() : guard->adopt(policy.guard, applies);
+LivePlugin* PluginManager::find_live(const std::string& id_or_path) const {
+  const KnownPlugins known = lifecycle_.known();
+  return lifecycle_.live(is_plugin_path(id_or_path) ? find_path(known, absolute_path(id_or_path))
+                                                    : find_id(known, id_or_path));
 }
 
-}  // namespace
-
-void PluginManager::set_guard(const std::shared_ptr<Guard>& guard) {
-  // The guard that was removed is released when the lock is free.
-  std::shared_ptr<const Guard> before;
-  const Lock lock = lifecycle_.lock();
-  if (guard != nullptr && policies_.guard != nullptr)
-    throw Error(TENON_ERROR_RUNTIME, "another load guard is set; remove it first, with a null one");
-  std::vector<Guard::Adopted> adopted;
-  for (const PluginPolicy& policy : policies_.list)
-    adopted.push_back(guard == nullptr ? Guard::Adopted() : adopted_by(guard.get(), policy, false));
-  for (size_t i = 0; i < adopted.size(); ++i) policies_.list[i].adopted = std::move(adopted[i]);
-  if (guard != nullptr) guard->set();
-  before = std::exchange(policies_.guard, guard);
-  catalogue_.expire();
+void PluginManager::retry(LivePlugin& plugin) {
+  if (!plugin.attempt || plugin.is_final()) return;
+  plugin.attempt.reset();
+  judge(plugin);
 }
 
-std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool keep) {
-  PluginPolicy adopted = policy;
-  for (PluginPolicy::Plugin& plugin : adopted.plugins) {
-    if (is_plugin_path(plugin.name)) plugin.name = absolute_path(plugin.name);
-  }
-  for (auto* preferences : {&adopted.prefer, &adopted.disable}) {
-    for (PluginPolicy::Preference& preference : *preferences)
-      preference.pattern = canonical_pattern(preference.pattern);
-  }
-  adopted.adopted = adopted_by(policies_.guard.get(), adopted, keep);
-  policies_.list.insert(policies_.list.begin(), std::move(adopted));
-  scan();
-  const PluginPolicy& first = policies_.list.front();
-  for (const PluginPolicy::Plugin& plugin : first.plugins) {
-    LivePlugin* const live = find_live(plugin.name);
-    if (live != nullptr && plugin.mode != LoadMode::Never) retry(*live);
-  }
-  std::vector<PluginFailure> failures = check_policy(
-      {lifecycle_.known(), catalogue_.folders(), policies_, registrations_, resolver_});
-  if (!failures.empty() || !keep) {
-    policies_.list.erase(policies_.list.begin());
+LivePlugin& PluginManager::plugin_at(const std::string& path) {
+  LivePlugin* plugin = find_live(path);
+  if (plugin == nullptr || plugin->state == PluginState::Shadowed || !plugin->found.facts) {
+    // Named files come first, so it stands for its id unless that is loaded already.
+    auto& files = policies_.files;
+    std::erase(files, path);
+    files.insert(files.begin(), path);
     scan();
-  }
-  return failures;
-}
-
-std::vector<PluginFailure> PluginManager::check(const PluginPolicy& policy) {
-  const Session session(*this, Session::Folders::Any);
-  return adopt(policy, false);
-}
-
-void PluginManager::apply(const PluginPolicy& policy) {
-  Session session(*this, Session::Folders::Any);
-  const std::vector<PluginFailure> failures = adopt(policy, true);
-  if (!failures.empty()) {
-    PluginError error(failures.front());
-    for (size_t i = 1; i < failures.size(); ++i)
-      error.message.append("\n").append(failures[i].text());
-    if (failures.size() > 1 && !failures.front().place.empty())
-      error.message.insert(0, format_text("{} has {} faults:\n", policy.source, failures.size()));
-    throw error;
-  }
-  const std::vector<PluginPolicy::Plugin> plugins = policies_.list.front().plugins;
-  Registrar::Preferences preferences;
-  if (policies_.prefers_for_calls()) {
-    for (const std::string_view op : resolver_.names(ItemKind::Op)) {
-      if (auto found = resolver_.preferences(op); !found.empty())
-        preferences.emplace(op, std::move(found));
+    plugin = find_live(path);
+    if (plugin->failure && plugin->failure->stage == PluginStage::Find) {
+      PluginFailure failure = *plugin->failure;
+      files.erase(files.begin());
+      scan();
+      throw PluginError(std::move(failure));
     }
   }
-  session.lock.unlock();
-  if (!preferences.empty()) registrar_.set_preferences(std::move(preferences));
-  for (const PluginPolicy::Type& type : policy.types)
-    registrar_.configure(type.name, type.settings);
-  session.lock.lock();
-  for (const PluginPolicy::Plugin& plugin : plugins) {
-    if (plugin.mode != LoadMode::Eager) continue;
-    LivePlugin* const live =
-        lifecycle_.live(plugin_of(plugin, lifecycle_.known(), catalogue_.folders(), policy.source));
-    if (live == nullptr) continue;
-    retry(*live);
-    ensure_loaded(session.lock, *live, plugin.written ? "" : policy.source);
+  retry(*plugin);
+  if (plugin->state != PluginState::Shadowed) return *plugin;
+  return *lifecycle_.live(&same_plugin(*plugin, lifecycle_.known()));
+}
+
+LivePlugin& PluginManager::plugin_with(const std::string& id) {
+  LivePlugin* plugin = find_live(id);
+  // The folders may have changed since they were read.
+  if (plugin == nullptr || (plugin->state == PluginState::Failed && !plugin->opened)) {
+    auto& versions = policies_.versions;
+    const bool names_version =
+        id.find('@') != id.npos && std::ranges::find(versions, id) == versions.end();
+    if (names_version) versions.push_back(id);
+    scan();
+    plugin = find_live(id);
+    if (plugin == nullptr && names_version) versions.pop_back();
+  }
+  if (plugin == nullptr)
+    throw PluginError(missing_plugin(id, lifecycle_.known(), catalogue_.folders()));
+  retry(*plugin);
+  return *plugin;
+}
+
+LivePlugin& PluginManager::plugin_to_load(const std::string& id_or_path,
+                                          const std::string& asked_by) {
+  try {
+    return is_plugin_path(id_or_path) ? plugin_at(absolute_path(id_or_path))
+                                      : plugin_with(id_or_path);
+  } catch (PluginError& error) {
+    error.failure.asked_by = asked_by;
+    throw PluginError(std::move(error.failure));
   }
 }
 
-bool PluginManager::strict() {
-  const Lock lock = lifecycle_.lock();
-  return policies_.is_strict();
-}
+// ---- loads ----
 
-bool PluginManager::is_glue(const std::string& id) {
-  const Lock lock = lifecycle_.lock();
-  const LivePlugin* plugin = lifecycle_.live(find_id(lifecycle_.known(), id));
-  const auto entry = plugin == nullptr ? PolicyStack::Entry() : policies_.entry(*plugin);
-  return entry.plugin != nullptr && entry.plugin->glue;
-}
-
-// ---- listings ----
-
-std::vector<PluginListing> PluginManager::list() {
-  retirement_.sweep();
-  const Session session(*this);
-  std::vector<PluginListing> listings;
-  for (const auto& plugin : lifecycle_.plugins()) {
-    PluginListing listing;
-    listing.id = plugin->id();
-    if (plugin->found.facts) listing.version = plugin->found.facts->version;
-    listing.path = plugin->found.path;
-    listing.origin = plugin->found.origin;
-    listing.state = plugin->state;
-    listing.reason = plugin->reason;
-    listing.failure = plugin->failure;
-    listing.facts = plugin->found.facts;
-    listing.generation = plugin->generation;
-    if (plugin->loaded.code != nullptr) listing.holders = plugin->loaded.code->holders();
-    listings.push_back(std::move(listing));
+void PluginManager::ensure_loaded(Lock& lock, LivePlugin& plugin, const std::string& asked_by) {
+  // While this thread waits, a scan may drop a plugin whose load has failed.
+  const std::shared_ptr<LivePlugin> keep = plugin.shared_from_this();
+  lifecycle_.wait(lock, plugin, asked_by);
+  if (plugin.state == PluginState::Failed) {
+    PluginFailure failure = *plugin.failure;
+    if (failure.asked_by.empty()) failure.asked_by = asked_by;
+    throw PluginError(std::move(failure));
   }
-  std::sort(listings.begin(), listings.end(), [](const PluginListing& a, const PluginListing& b) {
-    return std::tie(a.id, a.path) < std::tie(b.id, b.path);
-  });
-  return listings;
+  if (plugin.state == PluginState::Excluded) {
+    PluginFailure failure = make_failure(PluginStage::Find, plugin.id(), plugin.found.path,
+                                         format_text("it is excluded: {}", plugin.reason),
+                                         R"(name it in the config with "load": "lazy")");
+    failure.asked_by = asked_by;
+    throw PluginError(std::move(failure));
+  }
+  Load(*this, lock, plugin, asked_by).run();
+  if (!plugin.found.facts->types.empty()) load_companions(lock, plugin);
 }
 
-std::vector<ProviderListing> PluginManager::providers(ItemKind kind, std::string_view name) {
-  const Session session(*this);
-  std::vector<ProviderListing> listings;
+void PluginManager::load_companions(Lock& lock, const LivePlugin& plugin) {
+  const std::shared_ptr<const PluginFacts> facts = plugin.found.facts;
+  const auto concerns = [&](const OverrideFacts& entry) {
+    const std::vector<std::string> names = type_names(entry.types);
+    return std::ranges::any_of(facts->types, [&](const TypeFacts& type) {
+      return std::ranges::find(names, type.name()) != names.end();
+    });
+  };
+  const std::vector<std::shared_ptr<LivePlugin>> plugins = lifecycle_.plugins();
+  for (const auto& other : plugins) {
+    if (other.get() == &plugin || !other->found.facts) continue;
+    // One that another thread loads may wait for what this thread loads.
+    if (other->state != PluginState::Indexed &&
+        (other->state != PluginState::Loading || lifecycle_.is_changing()))
+      continue;
+    if (std::ranges::any_of(other->found.facts->overrides, concerns))
+      ensure_loaded(lock, *other, format_text("an override for a type of '{}'", plugin.id()));
+  }
+}
+
+bool PluginManager::ensure(ItemKind kind, std::string_view name) {
+  Session session(*this);
   const KnownPlugins* declaring = resolver_.declaring(kind, name);
-  if (declaring == nullptr) return listings;
-  for (const KnownPlugin* plugin : *declaring) {
-    ProviderListing listing;
-    listing.plugin = plugin->id();
-    listing.standing = resolver_.standing(*plugin, kind, name, &listing.reason);
-    listing.may_decline = may_decline(*plugin, kind, name);
-    listings.push_back(std::move(listing));
+  if (declaring == nullptr) return false;
+  if (registrations_.has(kind, name)) return true;
+
+  const ProviderLevels levels = resolver_.levels(kind, name);
+  const std::string asked_by = format_text("{} {}", kind_text(kind), quote(name));
+  if (levels.empty()) {
+    const KnownPlugin& plugin = *declaring->front();
+    std::string reason;
+    resolver_.standing(plugin, kind, name, &reason);
+    throw Error(TENON_ERROR_PLUGIN, "{} is provided by plugin {} but not available: {}; {}",
+                asked_by, plugin.text(), reason,
+                plugin.unloaded ? "load it again by its name" : "enable it in the config");
   }
-  std::ranges::sort(listings, {}, &ProviderListing::plugin);
-  return listings;
+  const KnownPlugins& best = levels.front().plugins;
+  if (best.size() > 1) throw resolver_.contested(kind, name, best);
+  ensure_loaded(session.lock, *lifecycle_.live(best.front()), asked_by);
+  // A file that was built again since it was indexed may provide less.
+  return registrations_.has(kind, name);
 }
 
-std::vector<std::string> PluginManager::declared_names(ItemKind kind) {
-  const Session session(*this);
-  const std::vector<std::string_view> declared = resolver_.names(kind);
-  std::vector<std::string> names(declared.begin(), declared.end());
-  std::sort(names.begin(), names.end());
-  return names;
+bool PluginManager::ensure_next_op(std::string_view name, const std::string& declined) {
+  Session session(*this);
+  const ProviderLevels levels = resolver_.levels(ItemKind::Op, name);
+  auto next = std::ranges::find_if(
+      levels, [&](const ProviderLevel& level) { return level.plugins.front()->id() == declined; });
+  // One that a policy has taken out of the ranking since is asked before those that are in it.
+  next = next == levels.end() ? levels.begin() : next + 1;
+  if (next == levels.end()) return false;
+  if (next->plugins.size() > 1) throw resolver_.contested(ItemKind::Op, name, next->plugins);
+  const KnownPlugin* plugin = next->plugins.front();
+  ensure_loaded(session.lock, *lifecycle_.live(plugin),
+                format_text("op {}, which plugin {} declined", quote(name), quote(declined)));
+  const KnownPlugins* registered = registrations_.of(ItemKind::Op, name);
+  return registered != nullptr && std::ranges::find(*registered, plugin) != registered->end();
 }
 
-std::string PluginManager::preferred(std::string_view op, std::string_view key,
-                                     const std::string& a, const std::string& b) {
-  const Lock lock = lifecycle_.lock();
-  const KnownPlugins known = lifecycle_.known();
-  KnownPlugins candidates;
-  for (const std::string* id : {&a, &b}) {
-    if (const KnownPlugin* plugin = find_id(known, *id)) candidates.push_back(plugin);
+bool PluginManager::complete_type(std::string_view name) {
+  {
+    Session session(*this);
+    if (lifecycle_.is_changing()) return false;
+    if (const KnownPlugins* registered = registrations_.of(ItemKind::Type, name)) {
+      load_companions(session.lock, *lifecycle_.live(registered->front()));
+      return true;
+    }
   }
-  const KnownPlugin* plugin =
-      candidates.size() < 2 ? nullptr : resolver_.ranked_override({op, key}, candidates);
-  return plugin == nullptr ? "" : plugin->id();
+  ensure_type(name);  // in the table, but its plugin is not active yet
+  return true;
 }
 
-PluginManager::DeclaredOp PluginManager::declared_op(std::string_view op) {
-  const Session session(*this);
-  const ProviderLevels levels = resolver_.levels(ItemKind::Op, op);
-  if (levels.empty()) return {};
-  const KnownPlugin& best = *levels.front().plugins.front();
-  for (const OpFacts& declared : best.found.facts->ops) {
-    if (declared.name() == op)
-      return {declared.schema, best.id(), (declared.flags & TENON_OP_NOT_OVERRIDABLE) == 0};
+void PluginManager::load(const std::string& id_or_path, const std::string& asked_by) {
+  Session session(*this);
+  LivePlugin& plugin = plugin_to_load(id_or_path, asked_by);
+  if (plugin.unloaded) {
+    plugin.unloaded = false;
+    judge(plugin);
   }
-  return {};
-}
-
-bool PluginManager::declares_override(std::string_view key) {
-  const Lock lock = lifecycle_.lock();
-  return resolver_.declares_override(key);
-}
-
-std::vector<SearchFolder> PluginManager::folders() {
-  const Session session(*this);
-  return catalogue_.folders();
-}
-
-Json PluginManager::loadable() {
-  const Session session(*this);
-  return loadable_document(lifecycle_.known(), resolver_);
-}
-
-void PluginManager::shutdown() {
-  Lock lock = lifecycle_.lock();
-  const std::vector<LoadedPlugin> active = lifecycle_.take_active();
-  lock.unlock();
-  for (const LoadedPlugin& loaded : active) loaded.shutdown();
+  if (plugin.state == PluginState::Excluded && !plugin.named && policies_.is_autoload_off()) {
+    plugin.named = true;
+    judge(plugin);
+    plugin.named = plugin.state != PluginState::Excluded;
+  }
+  if (plugin.state != PluginState::Failed && plugin.state != PluginState::Excluded) {
+    const bool was_named = std::exchange(plugin.named, true);
+    if (auto failure = resolver_.conflict(plugin)) {
+      plugin.named = was_named;
+      failure->asked_by = asked_by;
+      throw PluginError(std::move(*failure));
+    }
+  }
+  ensure_loaded(session.lock, plugin, asked_by);
 }
 
 }  // namespace tenon::core

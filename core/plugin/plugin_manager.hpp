@@ -1,13 +1,13 @@
 // All plugins of a process, in four rooms, each a type that is given what it needs as plain data:
 //
-//     catalogue.hpp     which files there are and what they declare
-//     policy_stack.hpp  what was said about them; admission.hpp judges one plugin by it
-//     resolver.hpp      who provides each name, from both of these
-//     lifecycle.hpp     what has become of each: loading, active, failed, and its generations
+//     facts/catalogue.hpp       which files there are and what they declare
+//     resolve/policy_stack.hpp  what was said about them, and what that makes of one plugin
+//     resolve/resolver.hpp      who provides each name, from both of these
+//     load/lifecycle.hpp        what has become of each: loading, active, failed, and its generations
 //
-// The manager joins them: it scans, judges and resolves, and drives loads and unloads by opening.hpp
-// (bytes to code), registration.hpp (code to tables) and retirement.hpp (code on its way out). One lock,
-// the lifecycle's, protects all of it; no code of a plugin, no table and no logger is called under it.
+// The manager joins them: it scans, judges and resolves. A load is load/load_plugin.cpp, the way out
+// unload/. One lock, the lifecycle's, protects all of it; no code of a plugin, no table and no logger is
+// called under it. This is the header of the room; all others are for its own files and for tests.
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@
 #include <string_view>
 #include <vector>
 
-#include "core/plugin/catalogue.hpp"
-#include "core/plugin/held_services.hpp"
-#include "core/plugin/lifecycle.hpp"
-#include "core/plugin/policy_stack.hpp"
-#include "core/plugin/registration.hpp"
-#include "core/plugin/resolver.hpp"
-#include "core/plugin/retirement.hpp"
+#include "core/plugin/facts/catalogue.hpp"
+#include "core/plugin/load/lifecycle.hpp"
+#include "core/plugin/load/registration.hpp"
+#include "core/plugin/load/services.hpp"
+#include "core/plugin/resolve/policy_stack.hpp"
+#include "core/plugin/resolve/resolver.hpp"
+#include "core/plugin/unload/retirement.hpp"
 
 namespace tenon::core {
 
@@ -103,18 +103,8 @@ class PluginManager {
   // Which of two plugins the preferences prefer for an override; "" when they do not say.
   std::string preferred(std::string_view op, std::string_view key, const std::string& a,
                         const std::string& b);
-  // The schema of an op and the plugin that would provide it; empty when none declares it.
-  struct DeclaredOp {
-    std::string schema;
-    std::string provider;
-    bool overridable = true;
-  };
-  DeclaredOp declared_op(std::string_view op);
-  // Whether a plugin that is not refused declares the override.
-  bool declares_override(std::string_view key);
-  // Whether some policy is strict, and whether one calls the plugin glue.
+  // Whether some policy is strict.
   bool strict();
-  bool is_glue(const std::string& id);
 
   // Sorted by id, then path.
   std::vector<PluginListing> list();
@@ -130,14 +120,24 @@ class PluginManager {
   // guard's error, or RuntimeError while another one is set; then nothing has changed.
   void set_guard(const std::shared_ptr<Guard>& guard);
 
-  // Calls the shutdown of every active plugin, last loaded first. For explicit ends of a runtime;
-  // never done by the destructor, which may run while the process is being torn down.
-  void shutdown();
-
  private:
   class Load;
-  class Session;
   using Lock = Lifecycle::Lock;
+  // Holds the lock, with the folders read, or as they are for what scans once it has said more. What a
+  // scan has to report is logged when the lock is free.
+  class Session {
+   public:
+    enum class Folders { Current, Any };
+    explicit Session(PluginManager& manager, Folders folders = Folders::Current);
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    Lock lock;
+
+   private:
+    PluginManager& manager_;
+  };
 
   // ---- what is known ----
   void scan();
@@ -148,9 +148,9 @@ class PluginManager {
 
   // ---- which plugin a name means ----
   LivePlugin* find_live(const std::string& id_or_path) const;
-  LivePlugin& loadable(const std::string& id_or_path, const std::string& asked_by);
-  LivePlugin& loadable_file(const std::string& path, const std::string& asked_by);
-  LivePlugin& loadable_id(const std::string& id, const std::string& asked_by);
+  LivePlugin& plugin_to_load(const std::string& id_or_path, const std::string& asked_by);
+  LivePlugin& plugin_at(const std::string& path);
+  LivePlugin& plugin_with(const std::string& id);
   // Asked for by name, a load that failed before any code ran may succeed by now.
   void retry(LivePlugin& plugin);
 

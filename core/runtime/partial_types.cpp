@@ -38,11 +38,10 @@ std::set<std::string, std::less<>> handled_ops(const TensorType& type, const Typ
 
 }  // namespace
 
-std::vector<std::string> partial_type_warnings(const RegistrationRequest& items,
-                                               const Runtime& runtime) {
+std::vector<std::string> partial_type_warnings(const ResolvedLoad& load, const Runtime& runtime) {
   const TypeTable& table = runtime.tables.types;
   std::vector<const TensorType*> types;
-  for (const tenon_type_descriptor* descriptor : items.types) {
+  for (const tenon_type_descriptor* descriptor : load.types) {
     const TensorType* type = table.find(descriptor->name);
     if (type != nullptr && answers_for_some(*type)) types.push_back(type);
   }

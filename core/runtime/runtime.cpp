@@ -8,7 +8,7 @@
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/types/type_table.hpp"
-#include "core/plugin/policy.hpp"
+#include "core/plugin/resolve/policy.hpp"
 
 namespace tenon::core {
 

@@ -13,7 +13,7 @@
 #include "core/dispatch/call/running_calls.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/kernel/elementwise.hpp"
-#include "core/plugin/config_policy.hpp"
+#include "core/plugin/resolve/policy.hpp"
 #include "core/runtime/documents.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"

@@ -2,13 +2,11 @@
 #include "core/runtime/table_registrar.hpp"
 
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "core/base/format.hpp"
 #include "core/base/log.hpp"
-#include "core/base/text.hpp"
 #include "core/runtime/partial_types.hpp"
 #include "core/runtime/unknown_name.hpp"
 
@@ -36,23 +34,22 @@ void TableRegistrar::connect(PluginManager& manager) {
       });
 }
 
-void TableRegistrar::commit(const RegistrationRequest& items) {
-  require_types(items);
+void TableRegistrar::commit(const ResolvedLoad& load) {
   const std::lock_guard lock(mutex_);
-  auto modules = tables_.modules.prepare(items.provider, items.modules, items.code);
-  auto types = prepare_types(items);
-  tables_.ops.commit(items.provider, items.ops, items.code, items.ranked);
+  auto modules = tables_.modules.prepare(load.provider, load.modules, load.code);
+  auto types = prepare_types(load);
+  tables_.ops.commit(load.provider, load.ops, load.code, load.ranked);
   tables_.modules.commit(std::move(modules));
   const std::vector<std::string> notes = std::move(types.notes);
   const std::vector<std::string> warnings = std::move(types.warnings);
-  tables_.types.commit(std::move(types), items.replaced);
+  tables_.types.commit(std::move(types), load.replaced);
   // Rules meet the op that they are for, whichever of the two comes later.
-  refresh_rules(items.replaced != nullptr);
-  for (const std::string& note : notes) log(LogLevel::info, items.provider, note);
-  for (const std::string& warning : warnings) log(LogLevel::warning, items.provider, warning);
+  refresh_rules(load.replaced != nullptr);
+  for (const std::string& note : notes) log(LogLevel::info, load.provider, note);
+  for (const std::string& warning : warnings) log(LogLevel::warning, load.provider, warning);
   if (!log_enabled(LogLevel::warning)) return;
-  for (const std::string& warning : partial_type_warnings(items, {tables_, *manager_}))
-    log(LogLevel::warning, items.provider, warning);
+  for (const std::string& warning : partial_type_warnings(load, {tables_, *manager_}))
+    log(LogLevel::warning, load.provider, warning);
 }
 
 // When code replaces other code, the tables have the new code by now: `keep_going` leaves rules
@@ -94,46 +91,27 @@ std::vector<std::string> TableRegistrar::users_of(const PluginCode& code) {
   return tables_.types.users_of(code);
 }
 
-// Types of other plugins that it builds on come first; what is not known is refused later.
-void TableRegistrar::require_types(const RegistrationRequest& items) const {
-  std::unordered_set<std::string_view> own;
-  for (const auto* type : items.types) own.emplace(type->name);
-  const auto require = [&](std::string_view name) {
-    if (name == "*" || own.contains(name) || tables_.types.find(name) != nullptr) return;
-    manager_->ensure_type(name);
-  };
-  for (const auto* type : items.types) {
-    if (type->parent != nullptr) require(type->parent);
-  }
-  for (const auto* entry : items.overrides) {
-    for (const char* names : {entry->types, entry->accepts}) {
-      for (const std::string& name : type_names(names == nullptr ? "" : names)) require(name);
-    }
-  }
-}
-
-TypeTable::Prepared TableRegistrar::prepare_types(const RegistrationRequest& items) const {
+// An op is the load's, or registered, or declared by a plugin that is not loaded yet.
+TypeTable::Prepared TableRegistrar::prepare_types(const ResolvedLoad& load) const {
   std::unordered_map<std::string_view, const char*> own;  // schemas by op
-  if (!items.overrides.empty()) {
-    for (const auto* op : items.ops) own.emplace(schema_name(op->schema), op->schema);
+  if (!load.overrides.empty()) {
+    for (const auto* op : load.ops) own.emplace(schema_name(op->schema), op->schema);
   }
   const auto source_of = [&](std::string_view op) -> TypeTable::OpSource {
-    if (const auto found = own.find(op); found != own.end()) return {found->second, items.provider};
+    if (const auto found = own.find(op); found != own.end()) return {found->second, load.provider};
     if (const tenon_op* registered = tables_.ops.find(op)) {
       if (const Implementation* active = registered->implementation.load())
         return {active->schema.text, active->provider, "",
                 (active->flags & TENON_OP_NOT_OVERRIDABLE) == 0};
     }
-    const PluginManager::DeclaredOp declared = manager_->declared_op(op);
-    if (!declared.schema.empty())
-      return {declared.schema, declared.provider, "", declared.overridable};
-    const std::vector<std::string> names = manager_->declared_names(ItemKind::Op);
-    return {"", "", suggestion(op, Words(names.begin(), names.end()))};
+    const auto declared = load.declared_ops.find(op);
+    return declared == load.declared_ops.end() ? TypeTable::OpSource() : declared->second;
   };
-  const auto declared = [this](const std::string& key) { return manager_->declares_override(key); };
-  return tables_.types.prepare(items.provider, items.types, items.overrides, source_of,
-                               {manager_->strict(), manager_->is_glue(items.provider), declared},
-                               {items.code, items.replaced});
+  const auto declared = [&](const std::string& key) {
+    return load.declared_overrides.contains(key);
+  };
+  return tables_.types.prepare(load.provider, load.types, load.overrides, source_of,
+                               {load.strict, load.glue, declared}, {load.code, load.replaced});
 }
 
 void refresh_active_rules(const Tables& tables, std::string_view op) {

@@ -31,7 +31,7 @@ class TableRegistrar final : public Registrar {
   // Once, before the first plugin is loaded; the manager outlives the tables' last use.
   void connect(PluginManager& manager);
 
-  void commit(const RegistrationRequest& items) override;
+  void commit(const ResolvedLoad& load) override;
   void configure(const std::string& type, const TypeSettings& settings) override;
   void set_preferences(Preferences preferences) override {
     tables_.ops.set_preferences(std::move(preferences));
@@ -42,8 +42,7 @@ class TableRegistrar final : public Registrar {
 
  private:
   void refresh_rules(bool keep_going);
-  void require_types(const RegistrationRequest& items) const;
-  TypeTable::Prepared prepare_types(const RegistrationRequest& items) const;
+  TypeTable::Prepared prepare_types(const ResolvedLoad& load) const;
 
   const Tables tables_;
   PluginManager* manager_ = nullptr;

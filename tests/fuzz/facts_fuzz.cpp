@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/plugin/elf_notes.hpp"
-#include "core/plugin/facts_reader.hpp"
+#include "core/plugin/facts/elf_notes.hpp"
+#include "core/plugin/facts/facts_reader.hpp"
 #include "core/plugin/failure.hpp"
-#include "core/plugin/unmap_verdict.hpp"
+#include "core/plugin/unload/unmap_verdict.hpp"
 
 namespace {
 

@@ -1,10 +1,10 @@
 // Absolute paths: of names below the current folder, with dots, of folders.
-#include "core/plugin/absolute_path.hpp"
-
 #include <filesystem>
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "core/plugin/facts/paths.hpp"
 
 using namespace tenon::core;
 

@@ -1,5 +1,5 @@
 // Bytes of plugin files and of memory: no range leads outside of them, and nothing waits.
-#include "core/plugin/byte_source.hpp"
+#include "core/plugin/facts/byte_source.hpp"
 
 #include <random>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Results of a scan, again after files have changed, against an oracle.
-#include "core/plugin/catalogue.hpp"
+#include "core/plugin/facts/catalogue.hpp"
 
 #include <algorithm>
 #include <map>

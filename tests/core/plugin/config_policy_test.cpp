@@ -1,10 +1,9 @@
 // The document of a policy: each key, its absence, texts and kinds that are refused, and any list of
 // preferences against what was written.
-#include "core/plugin/config_policy.hpp"
-
 #include <random>
 
 #include "core/base/error.hpp"
+#include "core/plugin/resolve/policy.hpp"
 #include "tests/core/plugin/support.hpp"
 
 using namespace tenon::core;

@@ -1,6 +1,5 @@
 // Search order, what is skipped, and who is shadowed.
-#include "core/plugin/discovery.hpp"
-
+#include "core/plugin/facts/catalogue.hpp"
 #include "tests/core/plugin/support.hpp"
 
 using namespace tenon::core;
@@ -15,6 +14,15 @@ std::vector<std::string> paths(const std::vector<SearchFolder>& folders) {
 }
 
 using Paths = std::vector<std::string>;
+
+Catalogue scanned(const SearchEnvironment& environment,
+                  const std::vector<std::string>& files = {}) {
+  Catalogue catalogue(environment);
+  Search search;
+  search.files = files;
+  catalogue.rescan(search);
+  return catalogue;
+}
 
 }  // namespace
 
@@ -88,16 +96,16 @@ TEST_SUITE("discovery") {
     SearchEnvironment environment;
     environment.plugin_path =
         (folder / "first") + ":" + (folder / "second") + ":" + (folder / "none");
-    const Discovery discovery = discover_plugins({}, search_folders({}, environment));
-    REQUIRE(discovery.plugins.size() == 4);
-    CHECK(discovery.plugins[0].path == first);
-    CHECK(discovery.plugins[0].shadowed.empty());
-    CHECK(contains(discovery.plugins[1].shadowed, "the same file"));
-    CHECK(discovery.plugins[2].facts->id == "duplicate");
-    CHECK(discovery.plugins[3].path == second);
-    CHECK(contains(discovery.plugins[3].shadowed, first));
-    CHECK(contains(discovery.plugins[3].shadowed, "first in the search order"));
-    CHECK(searched_text(discovery.folders) ==
+    const Catalogue found = scanned(environment);
+    REQUIRE(found.plugins().size() == 4);
+    CHECK(found.plugins()[0].path == first);
+    CHECK(found.plugins()[0].shadowed.empty());
+    CHECK(contains(found.plugins()[1].shadowed, "the same file"));
+    CHECK(found.plugins()[2].facts->id == "duplicate");
+    CHECK(found.plugins()[3].path == second);
+    CHECK(contains(found.plugins()[3].shadowed, first));
+    CHECK(contains(found.plugins()[3].shadowed, "first in the search order"));
+    CHECK(searched_text(found.folders()) ==
           "looked in: '" + (folder / "first") + "' (2 plugin files), '" + (folder / "second") +
               "' (2 plugin files), '" + (folder / "none") + "' (no such folder)");
   }
@@ -108,12 +116,11 @@ TEST_SUITE("discovery") {
     const std::string named = folder.add("plain", "elsewhere/plain.so");
     SearchEnvironment environment;
     environment.plugin_path = folder / "first";
-    const Discovery discovery =
-        discover_plugins(std::vector{named}, search_folders({}, environment));
-    REQUIRE(discovery.plugins.size() == 2);
-    CHECK(discovery.plugins[0].path == named);
-    CHECK(discovery.plugins[0].shadowed.empty());
-    CHECK(!discovery.plugins[1].shadowed.empty());
+    const Catalogue found = scanned(environment, {named});
+    REQUIRE(found.plugins().size() == 2);
+    CHECK(found.plugins()[0].path == named);
+    CHECK(found.plugins()[0].shadowed.empty());
+    CHECK(!found.plugins()[1].shadowed.empty());
   }
 
   TEST_CASE("bad files are kept with their failure, other files are none of its business") {
@@ -127,11 +134,11 @@ TEST_SUITE("discovery") {
     std::filesystem::create_directory(folder / "folder.so");
     SearchEnvironment environment;
     environment.plugin_path = folder.path();
-    const Discovery discovery = discover_plugins({}, search_folders({}, environment));
-    REQUIRE(discovery.plugins.size() == 3);
-    CHECK(contains(discovery.plugins[0].failure->problem, "not an ELF file"));
-    CHECK(contains(discovery.plugins[1].failure->problem, "a folder"));
-    CHECK(discovery.plugins[2].facts->id == "plain");
+    const Catalogue found = scanned(environment);
+    REQUIRE(found.plugins().size() == 3);
+    CHECK(contains(found.plugins()[0].failure->problem, "not an ELF file"));
+    CHECK(contains(found.plugins()[1].failure->problem, "a folder"));
+    CHECK(found.plugins()[2].facts->id == "plain");
   }
 
   TEST_CASE("facts of unchanged files are not read again") {
@@ -139,14 +146,13 @@ TEST_SUITE("discovery") {
     folder.add("plain");
     SearchEnvironment environment;
     environment.plugin_path = folder.path();
-    const auto folders = search_folders({}, environment);
-    const Discovery before = discover_plugins({}, folders);
-    const std::vector<const FoundPlugin*> known{&before.plugins[0]};
-    const Discovery same = discover_plugins({}, folders, PathTrust(), known);
-    CHECK(same.plugins[0].facts == before.plugins[0].facts);
+    Catalogue found = scanned(environment);
+    const auto before = found.plugins()[0].facts;
+    found.rescan(Search());
+    CHECK(found.plugins()[0].facts == before);
     std::filesystem::remove(folder / "plain.so");
     std::filesystem::copy_file(fixture("duplicate"), folder / "plain.so");
-    const Discovery changed = discover_plugins({}, folders, PathTrust(), known);
-    CHECK(changed.plugins[0].facts->id == "duplicate");
+    found.rescan(Search());
+    CHECK(found.plugins()[0].facts->id == "duplicate");
   }
 }

@@ -1,9 +1,9 @@
 // Notes are found in good files, and nothing bad happens with any other.
-#include "core/plugin/elf_notes.hpp"
+#include "core/plugin/facts/elf_notes.hpp"
 
 #include <algorithm>
 
-#include "core/plugin/unmap_verdict.hpp"
+#include "core/plugin/unload/unmap_verdict.hpp"
 #include "tenon/abi/facts.h"
 #include "tests/core/plugin/elf_image.hpp"
 

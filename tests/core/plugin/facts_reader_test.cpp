@@ -1,5 +1,5 @@
 // Facts are read from good files, and nothing bad happens with any other.
-#include "core/plugin/facts_reader.hpp"
+#include "core/plugin/facts/facts_reader.hpp"
 
 #include <algorithm>
 

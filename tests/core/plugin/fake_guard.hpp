@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/plugin/guard.hpp"
+#include "core/plugin/load/guard.hpp"
 
 namespace tenon::core::test {
 

@@ -1,6 +1,6 @@
 // Guards that judge, and guards that fail, throw or answer nonsense: these refuse every plugin, with a
 // reason that names them.
-#include "core/plugin/guard.hpp"
+#include "core/plugin/load/guard.hpp"
 
 #include <stdexcept>
 

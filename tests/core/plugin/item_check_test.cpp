@@ -1,7 +1,5 @@
 // Registrations compared with declarations: each fault of a descriptor, each difference, and any
 // two lists of names against their set differences.
-#include "core/plugin/item_check.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <deque>
@@ -9,6 +7,7 @@
 #include <random>
 
 #include "core/plugin/failure.hpp"
+#include "core/plugin/load/table_check.hpp"
 #include "tests/core/plugin/support.hpp"
 
 using namespace tenon::core;

@@ -1,5 +1,5 @@
 // Which plugin a name means, and why it means none.
-#include "core/plugin/known_plugin.hpp"
+#include "core/plugin/resolve/known_plugin.hpp"
 
 #include <list>
 

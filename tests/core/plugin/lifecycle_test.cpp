@@ -1,6 +1,6 @@
 // States of plugins: one thread changes one, others wait, and any sequence of changes and scans
 // against a model.
-#include "core/plugin/lifecycle.hpp"
+#include "core/plugin/load/lifecycle.hpp"
 
 #include <atomic>
 #include <map>
@@ -146,17 +146,6 @@ TEST_SUITE("plugin/lifecycle") {
     CHECK(world.lifecycle.plugins()[0]->found.path == "/a.so");
     CHECK(world.at("/new.so").found.shadowed == "'/a.so' is loaded already");
     CHECK(world.at("/b.so").found.shadowed.empty());
-  }
-
-  TEST_CASE("what is active ends in the reverse order of loading, each once") {
-    World world;
-    for (const char* path : {"/a.so", "/b.so"}) world.activate(world.at(path));
-    world.activate(world.at("/a.so"));
-    const auto active = world.lifecycle.take_active();
-    REQUIRE(active.size() == 2);
-    CHECK(active[0].code == &world.codes[1]->code);
-    CHECK(active[1].code == &world.codes[2]->code);
-    CHECK(world.lifecycle.take_active().empty());
   }
 
   TEST_CASE("any sequence of scans, loads, faults, reloads and unloads does what a model does") {

@@ -1,8 +1,7 @@
 // Contents of a lock: plugins that can be used, and who provides each name.
-#include "core/plugin/loadable.hpp"
-
 #include <list>
 
+#include "core/plugin/resolve/plugin_documents.hpp"
 #include "tests/core/plugin/support.hpp"
 
 using namespace tenon::core;

@@ -1,6 +1,4 @@
 // Libraries of a plugin that a guard pins: only bytes that it accepts run, whatever happens to the files.
-#include "core/plugin/loader_libraries.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -9,8 +7,9 @@
 #include <memory>
 #include <thread>
 
-#include "core/plugin/elf_notes.hpp"
-#include "core/plugin/loader.hpp"
+#include "core/plugin/facts/elf_notes.hpp"
+#include "core/plugin/load/load_plugin.hpp"
+#include "core/plugin/load/origin_libraries.hpp"
 #include "tests/core/plugin/fake_guard.hpp"
 #include "tests/core/plugin/support.hpp"
 
@@ -125,19 +124,20 @@ TEST_SUITE("loader libraries") {
     std::thread attacker([&] {
       for (int round = 0; !done.load(); ++round) beside.install(round % 2 == 0 ? "foreign" : "");
     });
+    Opening opening;
+    opening.plugin = "beside";
+    opening.found.path = beside.path;
+    opening.found.facts = beside.facts;
+    opening.terms.guard = beside.terms;
     constexpr int kAttempts = 1000;
     int loads = 0, foreign = 0, others = 0;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       ::unsetenv(kRecord);
-      LoadedPlugin loaded;
+      OpenedPlugin opened;
       try {
-        auto copy = std::make_unique<const SealedFile>(beside.path);
-        const std::unique_ptr<GuardedPlugin> guarded = beside.judged(*copy);
-        GuardedPlugin::Phase phase(*guarded);
-        load_plugin(*beside.facts, 1, beside.path, std::move(copy), *guarded, phase, host.table(),
-                    nullptr, loaded);
+        open_plugin(opening, host.table(), opened);
         ++loads;
-        loaded.unmap();
+        opened.loaded.unmap();
       } catch (const PluginError& error) {
         others += contains(error.failure.problem, "has other bytes") ? 0 : 1;
       }

@@ -1,6 +1,6 @@
 // Each stage of a load fails with its own words; good plugins of every make work side by side.
-#include "core/plugin/loader.hpp"
-
+#include "core/plugin/load/load_plugin.hpp"
+#include "core/plugin/load/table_check.hpp"
 #include "tests/core/plugin/support.hpp"
 
 using namespace tenon::core;
@@ -8,21 +8,25 @@ using namespace tenon::core::test;
 
 namespace {
 
-// Without a guard, and from the file itself.
-void load_from(const FakeHost& host, const std::string& path, const tenon_json* options,
-               LoadedPlugin& loaded) {
-  const GuardTerms none;
-  GuardedPlugin guarded(none, "", path);
-  GuardedPlugin::Phase phase(guarded);
-  load_plugin(*read_facts_file(path).facts, 1, path, nullptr, guarded, phase, host.table(), options,
-              loaded);
+// Without a guard, and trusting the folder of the fixtures.
+void open_fixture(const FakeHost& host, const std::string& path, const tenon_json* options,
+                  OpenedPlugin& opened) {
+  const FactsFile file = read_facts_file(path);
+  Opening opening;
+  opening.plugin = file.facts->id;
+  opening.found.path = path;
+  opening.found.facts = file.facts;
+  opening.found.stamp = file.stamp;
+  opening.terms.trust = PathTrust({"/"});
+  if (options != nullptr) opening.terms.pinned.options = Json(options);
+  open_plugin(opening, host.table(), opened);
 }
 
 LoadedPlugin load_file(const FakeHost& host, const std::string& path,
                        const tenon_json* options = nullptr) {
-  LoadedPlugin loaded;
-  load_from(host, path, options, loaded);
-  return loaded;
+  OpenedPlugin opened;
+  open_fixture(host, path, options, opened);
+  return opened.loaded;
 }
 
 PluginFailure refusal(const std::string& name, const tenon_json* options = nullptr) {
@@ -212,9 +216,9 @@ TEST_SUITE("loader") {
   TEST_CASE("the loader reports whether code of the plugin may have run") {
     const FakeHost host;
     const auto opened = [&](const std::string& name) {
-      LoadedPlugin loaded;
-      CHECK_THROWS_AS(load_from(host, fixture(name), nullptr, loaded), PluginError);
-      return loaded.library != nullptr;
+      OpenedPlugin result;
+      CHECK_THROWS_AS(open_fixture(host, fixture(name), nullptr, result), PluginError);
+      return result.loaded.library != nullptr;
     };
     CHECK(!opened("abi_major"));
     CHECK(!opened("missing_symbol"));

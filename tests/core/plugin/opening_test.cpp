@@ -1,10 +1,9 @@
 // From a plugin's file to its code, in one call: what is judged before any of it runs, and what is
 // left of an opening that fails.
-#include "core/plugin/opening.hpp"
-
 #include <memory>
 #include <string>
 
+#include "core/plugin/load/load_plugin.hpp"
 #include "tests/core/plugin/fake_guard.hpp"
 #include "tests/core/plugin/support.hpp"
 

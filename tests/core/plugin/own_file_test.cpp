@@ -1,11 +1,11 @@
 // The file that this code is in: of this program, which links it.
-#include "core/plugin/own_file.hpp"
-
 #include <filesystem>
 #include <string>
 #include <thread>
 
 #include <doctest/doctest.h>
+
+#include "core/plugin/facts/paths.hpp"
 
 using namespace tenon::core;
 

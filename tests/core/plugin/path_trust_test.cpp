@@ -1,12 +1,12 @@
 // Files and folders that other users can change, each with its remedy.
-#include "core/plugin/path_trust.hpp"
+#include "core/plugin/facts/path_trust.hpp"
 
 #include <unistd.h>
 
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#include "core/plugin/discovery.hpp"
+#include "core/plugin/facts/catalogue.hpp"
 #include "tests/core/plugin/support.hpp"
 
 using namespace tenon::core;
@@ -262,14 +262,16 @@ TEST_SUITE("path trust") {
     Place::mode(place.inner, 0777);
     SearchEnvironment environment;
     environment.plugin_path = place.inner;
-    const Discovery found = discover_plugins({}, search_folders({}, environment));
-    REQUIRE(found.plugins.size() == 1);
-    CHECK(found.plugins[0].facts == nullptr);
-    REQUIRE(found.plugins[0].failure);
-    CHECK(contains(found.plugins[0].failure->text(), "chmod o-w '" + place.inner + "'"));
-    const Discovery allowed =
-        discover_plugins({}, search_folders({}, environment), PathTrust({place.inner}));
-    CHECK(allowed.plugins[0].facts != nullptr);
+    Catalogue catalogue(environment);
+    Search search;
+    catalogue.rescan(search);
+    REQUIRE(catalogue.plugins().size() == 1);
+    CHECK(catalogue.plugins()[0].facts == nullptr);
+    REQUIRE(catalogue.plugins()[0].failure);
+    CHECK(contains(catalogue.plugins()[0].failure->text(), "chmod o-w '" + place.inner + "'"));
+    search.trust = PathTrust({place.inner});
+    catalogue.rescan(search);
+    CHECK(catalogue.plugins()[0].facts != nullptr);
   }
 
   TEST_CASE("a plugin that others can change since it was found is not opened") {

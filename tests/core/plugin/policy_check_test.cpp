@@ -1,10 +1,10 @@
 // Policies held against plugins that are known: all faults of one at once, each with its place.
-#include "core/plugin/policy_check.hpp"
+#include "core/plugin/resolve/policy_check.hpp"
 
 #include <algorithm>
 #include <list>
 
-#include "core/plugin/config_policy.hpp"
+#include "core/plugin/resolve/policy.hpp"
 #include "tests/core/plugin/fake_guard.hpp"
 #include "tests/core/plugin/support.hpp"
 
@@ -247,7 +247,7 @@ TEST_SUITE("plugin/policy_check") {
     tenon_op_descriptor add{};
     add.size = sizeof add;
     add.schema = kAdd;
-    RegistrationRequest request;
+    ResolvedLoad request;
     request.ops = {&add};
     world.registrations.add(world.find("math"), request, world.resolver);
     CHECK(world.fault(R"({"ops": {"disable": [{"op": "add"}]}})") ==

@@ -1,5 +1,5 @@
 // Combined policies: tables of cases, and any stack against the place of what decides.
-#include "core/plugin/policy_stack.hpp"
+#include "core/plugin/resolve/policy_stack.hpp"
 
 #include <algorithm>
 #include <list>

@@ -1,5 +1,5 @@
 // Patterns of rules, and rules from the environment.
-#include "core/plugin/policy.hpp"
+#include "core/plugin/resolve/policy.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // Memory limits of readers of plugin files: twice the file, and 16 MiB.
 
-#include "core/plugin/elf_notes.hpp"
-#include "core/plugin/facts_reader.hpp"
-#include "core/plugin/unmap_verdict.hpp"
+#include "core/plugin/facts/elf_notes.hpp"
+#include "core/plugin/facts/facts_reader.hpp"
+#include "core/plugin/unload/unmap_verdict.hpp"
 #include "tenon/abi/facts.h"
 #include "tests/core/plugin/elf_image.hpp"
 #include "tests/support/memory_growth.hpp"

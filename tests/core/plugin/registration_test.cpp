@@ -1,5 +1,5 @@
 // Due registrations of a plugin's table, and names that go with a plugin.
-#include "core/plugin/registration.hpp"
+#include "core/plugin/load/registration.hpp"
 
 #include <list>
 
@@ -53,7 +53,7 @@ struct World {
     for (const Made* one : all) plugins.push_back(&one->plugin);
     resolver.set_plugins(plugins);
   }
-  RegistrationRequest due(const Made& made, Registrations::Due what) {
+  ResolvedLoad due(const Made& made, Registrations::Due what) {
     return registrations.due(made.plugin, made.table, resolver, what);
   }
   void add(const Made& made) {
@@ -65,7 +65,7 @@ struct World {
   Resolver resolver{policies, registrations.names()};
 };
 
-std::vector<std::string> names_of(const RegistrationRequest& request) {
+std::vector<std::string> names_of(const ResolvedLoad& request) {
   std::vector<std::string> names;
   for (const auto* op : request.ops) names.emplace_back(schema_name(op->schema));
   return names;
@@ -81,7 +81,7 @@ TEST_SUITE("plugin/registration") {
     World world;
     const Made made("made", {"b(Tensor x) -> Tensor", "a(Tensor x) -> Tensor"});
     world.know({&made});
-    const RegistrationRequest first = world.due(made, Due::First);
+    const ResolvedLoad first = world.due(made, Due::First);
     CHECK(names_of(first) == Names{"a", "b"});
     CHECK(first.overrides.size() == 1);
     CHECK(first.provider == "made");
@@ -90,7 +90,7 @@ TEST_SUITE("plugin/registration") {
     CHECK(world.registrations.has(ItemKind::Op, "a"));
     CHECK_FALSE(world.registrations.has(ItemKind::Module, "a"));
     CHECK(world.due(made, Due::More).empty());
-    const RegistrationRequest again = world.due(made, Due::Again);
+    const ResolvedLoad again = world.due(made, Due::Again);
     CHECK(names_of(again) == Names{"a", "b"});
     CHECK(again.overrides.size() == 1);
   }
@@ -117,7 +117,7 @@ TEST_SUITE("plugin/registration") {
     world.know({&general, &special});
     CHECK(names_of(world.due(general, Due::First)).empty());
     world.add(special);
-    const RegistrationRequest next = world.due(general, Due::First);
+    const ResolvedLoad next = world.due(general, Due::First);
     CHECK(next.ranked.at("a") == Names{"special", "general"});
     world.add(general);
     REQUIRE(world.registrations.of(ItemKind::Op, "a") != nullptr);

@@ -1,5 +1,5 @@
 // Who provides a name: tables of cases, and any set of plugins against a simple oracle.
-#include "core/plugin/resolver.hpp"
+#include "core/plugin/resolve/resolver.hpp"
 
 #include <algorithm>
 #include <list>

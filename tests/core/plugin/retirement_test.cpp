@@ -1,5 +1,5 @@
 // Code on its way out: what keeps it, in which order it ends, and any sequence of leases against a model.
-#include "core/plugin/retirement.hpp"
+#include "core/plugin/unload/retirement.hpp"
 
 #include <chrono>
 #include <memory>

@@ -1,6 +1,4 @@
 // Private copies of files: their bytes are those that were judged, whatever happens to the file.
-#include "core/plugin/sealed_file.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <fcntl.h>
@@ -9,7 +7,8 @@
 
 #include <sys/mman.h>
 
-#include "core/plugin/elf_notes.hpp"
+#include "core/plugin/facts/byte_source.hpp"
+#include "core/plugin/facts/elf_notes.hpp"
 #include "tests/core/plugin/support.hpp"
 
 using namespace tenon::core;

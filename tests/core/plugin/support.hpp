@@ -261,22 +261,21 @@ class FakeHost {
 
 class FakeRegistrar : public Registrar {
  public:
-  void commit(const RegistrationRequest& items) override {
+  void commit(const ResolvedLoad& load) override {
     if (before_commit) before_commit();
     const std::lock_guard lock(mutex_);
-    const auto& [provider, code, replaced, ops, modules, types, overrides, services, ranked] =
-        items;
-    if (replaced != nullptr) erase(replaced->plugin());
+    const std::string& provider = load.provider;
+    if (load.replaced != nullptr) erase(load.replaced->plugin());
     if (provider == refused) throw Error(TENON_ERROR_VALUE, "the table is full");
-    for (const auto* op : ops) {
+    for (const auto* op : load.ops) {
       REQUIRE(names.insert(provider + ":" + std::string(schema_name(op->schema))).second);
     }
-    for (const auto* module : modules) {
+    for (const auto* module : load.modules) {
       REQUIRE(names.insert(provider + ":" + std::string(schema_name(module->schema))).second);
     }
-    for (const auto* service : services)
+    for (const auto* service : load.services)
       REQUIRE(names.insert(provider + ":" + service->name).second);
-    current[provider] = code;
+    current[provider] = load.code;
     ++commits;
     if (after_commit) after_commit();
   }

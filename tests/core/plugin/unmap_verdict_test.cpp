@@ -1,5 +1,5 @@
 // The verdict from the file against what the loader does in a child process.
-#include "core/plugin/unmap_verdict.hpp"
+#include "core/plugin/unload/unmap_verdict.hpp"
 
 #include <csignal>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // Order of semantic versions, and ranges as configs write them.
-#include "core/plugin/version_range.hpp"
+#include "core/plugin/facts/version_range.hpp"
 
 #include <doctest/doctest.h>
 

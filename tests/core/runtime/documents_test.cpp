@@ -52,7 +52,8 @@ void register_types(World& world) {
   entry.schema = "plain.add_one(Tensor input) -> Tensor";
   entry.types = "Whole";
   entry.run = answer;
-  RegistrationRequest items{"made", nullptr, nullptr, {}, {}, {}, {&entry}};
+  ResolvedLoad items{"made", nullptr, nullptr, {}, {}, {}, {&entry}};
+  items.declared_ops["plain.add_one"] = {entry.schema, "plain"};
   for (const tenon_type_descriptor& type : types) items.types.push_back(&type);
   world.registrar.commit(items);
 }

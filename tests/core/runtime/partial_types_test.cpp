@@ -22,7 +22,8 @@ std::string warned(World& world, const std::function<void(tenon_type_descriptor&
   entry.schema = "plain.add_one(Tensor input) -> Tensor";
   entry.types = "Part";
   entry.run = answer;
-  const RegistrationRequest items{"part", nullptr, nullptr, {}, {}, {&type}, {&entry}};
+  ResolvedLoad items{"part", nullptr, nullptr, {}, {}, {&type}, {&entry}};
+  items.declared_ops["plain.add_one"] = {entry.schema, "plain"};
   world.registrar.commit(items);
   std::string text;
   for (const std::string& line : partial_type_warnings(items, world.runtime())) text += line;

@@ -1,7 +1,7 @@
 // Policies applied to a manager of the test's own, and overrides by their keys in its table.
 #include "core/runtime/runtime.hpp"
 
-#include "core/plugin/config_policy.hpp"
+#include "core/plugin/resolve/policy.hpp"
 #include "tests/core/runtime/support.hpp"
 
 using namespace tenon::core;

@@ -33,7 +33,7 @@ struct Items {
     entry.types = "OwnType";
     entry.run = answer;
   }
-  RegistrationRequest registration(const std::string& provider) const {
+  ResolvedLoad registration(const std::string& provider) const {
     return {provider, nullptr, nullptr, {&op}, {}, {&type}, {&entry}};
   }
   tenon_op_descriptor op = sized<tenon_op_descriptor>();
@@ -108,7 +108,7 @@ TEST_SUITE("runtime/table_registrar") {
     world.registrar.commit(items.registration("own"));
     tenon_op_descriptor op = items.op;
     op.schema = "second.op() -> int";
-    const RegistrationRequest second{"second", nullptr, nullptr, {&op}, {}, {}, {&items.entry}};
+    const ResolvedLoad second{"second", nullptr, nullptr, {&op}, {}, {}, {&items.entry}};
     CHECK(contains(message_of([&] { world.registrar.commit(second); }),
                    "override own.op[OwnType] has two providers: 'own' and 'second'"));
     CHECK(world.ops.find("second.op") == nullptr);
@@ -126,8 +126,8 @@ TEST_SUITE("runtime/table_registrar") {
     entry.schema = items.op.schema;
     entry.types = "Tensor";
     entry.rules = &rules;
-    const RegistrationRequest op{"own", nullptr, nullptr, {&items.op}, {}, {}, {}};
-    const RegistrationRequest given{"rules", nullptr, nullptr, {}, {}, {}, {&entry}};
+    const ResolvedLoad op{"own", nullptr, nullptr, {&items.op}, {}, {}, {}};
+    const ResolvedLoad given{"rules", nullptr, nullptr, {}, {}, {}, {&entry}};
     world.registrar.commit(op);
     world.registrar.commit(given);
     const Implementation* active = world.ops.find("own.op")->implementation.load();
@@ -154,7 +154,7 @@ TEST_SUITE("runtime/table_registrar") {
     CHECK(active()->rules_provider == "rules");
     tenon_op_descriptor next = items.op;
     next.schema = "own.op(Tensor y) -> Tensor";  // there is no x to save
-    const RegistrationRequest again{"own", &after, &before, {&next}, {}, {}, {}};
+    const ResolvedLoad again{"own", &after, &before, {&next}, {}, {}, {}};
     CHECK_NOTHROW(world.registrar.commit(again));
     CHECK(active()->code == &after);
     CHECK(active()->rules_provider.empty());

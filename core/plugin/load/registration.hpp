@@ -1,0 +1,99 @@
+// Registrations in the tables, and those that a loaded plugin has to add.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/plugin_code.hpp"
+#include "core/dispatch/types/type_table.hpp"
+#include "core/plugin/resolve/resolver.hpp"
+#include "tenon/abi/plugin.h"
+
+namespace tenon::core {
+
+// The part of a plugin to register, and all that the tables have to know to take it. The descriptors
+// were checked and live as long as their code.
+struct ResolvedLoad {
+  std::string provider;                  // the plugin's id
+  PluginCode* code = nullptr;            // code of the functions
+  const PluginCode* replaced = nullptr;  // the code of the same plugin that this takes the place of
+  std::vector<const tenon_op_descriptor*> ops;
+  std::vector<const tenon_module_descriptor*> modules;
+  std::vector<const tenon_type_descriptor*> types;
+  std::vector<const tenon_override_descriptor*> overrides;
+  std::vector<const tenon_service_descriptor*> services{};
+  // For ops that other plugins have registered: those plugins and this one, by id, best first.
+  std::map<std::string, std::vector<std::string>, std::less<>> ranked{};
+
+  // Ops of the overrides, by what plugins declare of them, and every override that a plugin declares:
+  // they may not be registered yet.
+  std::map<std::string, TypeTable::OpSource, std::less<>> declared_ops{};
+  std::set<std::string, std::less<>> declared_overrides{};
+  bool strict = false;  // warnings about overrides are errors
+  bool glue = false;    // may override other plugins' ops for other plugins' types
+
+  bool empty() const {
+    return ops.empty() && modules.empty() && types.empty() && overrides.empty() && services.empty();
+  }
+  // The order in a plugin's table is that of its link, which decides nothing.
+  void sort_by_name();
+  // Types that it builds on and does not define.
+  std::set<std::string, std::less<>> foreign_types() const;
+};
+
+// The destination of registrations: the tables, behind an interface because plugins come before
+// them.
+class Registrar {
+ public:
+  virtual ~Registrar() = default;
+  // All or nothing: throws without having changed anything. Called from one thread at a time for
+  // each plugin, never with a lock of the manager held.
+  virtual void commit(const ResolvedLoad& load) = 0;
+  // Applies a policy's settings to a type that is registered, or will be. Under the same terms.
+  virtual void configure(const std::string& type, const TypeSettings& settings) = 0;
+  // Preferences of all policies for the provider that some calls of an op ask first. Under the same
+  // terms.
+  using Preferences = std::map<std::string, std::vector<ProviderPreference>, std::less<>>;
+  virtual void set_preferences(Preferences preferences) = 0;
+
+  // Nothing that begins from now on uses this code. What running calls may still use is freed with the
+  // result and by `forget`, for the caller to do when they have ended.
+  virtual std::shared_ptr<const void> withdraw(const PluginCode& code) = 0;
+  // Once nothing holds the code.
+  virtual void forget(const PluginCode& code) = 0;
+  // Other plugins that build on its types, sorted.
+  virtual std::vector<std::string> users_of(const PluginCode& code) = 0;
+};
+
+using ItemNames = std::vector<std::pair<ItemKind, std::string>>;
+
+// Which plugins have registered which names. One thread at a time.
+class Registrations {
+ public:
+  // For the resolver.
+  const RegisteredNames& names() const { return names_; }
+  bool has(ItemKind kind, std::string_view name) const;
+  // Plugins that have registered the name, best first; null: none has.
+  const KnownPlugins* of(ItemKind kind, std::string_view name) const;
+
+  // More: what belongs in the tables by now and is not there. First: overrides with it. Again: in
+  // place of what is there.
+  enum class Due { More, First, Again };
+  ResolvedLoad due(const KnownPlugin& plugin, const tenon_plugin& table, const Resolver& resolver,
+                   Due what) const;
+
+  // It was registered.
+  void add(const KnownPlugin& plugin, const ResolvedLoad& load, const Resolver& resolver);
+  // Nothing of the plugin is there any more. The names that it alone had, sorted.
+  ItemNames withdraw(const KnownPlugin& plugin);
+
+ private:
+  RegisteredNames names_;
+};
+
+}  // namespace tenon::core
