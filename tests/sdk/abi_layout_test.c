@@ -126,7 +126,7 @@ AT(tenon_module_hook_call, outputs, 32);
 AT(tenon_module_hook_call, output_count, 40);
 AT(tenon_module_hook_call, input_names, 48);
 
-SIZE(tenon_node_info, 64);
+SIZE(tenon_node_info, 72);
 AT(tenon_node_info, size, 0);
 AT(tenon_node_info, edges, 4);
 AT(tenon_node_info, outputs, 8);
@@ -137,7 +137,8 @@ AT(tenon_node_info, name, 32);
 AT(tenon_node_info, op, 40);
 AT(tenon_node_info, provider, 48);
 AT(tenon_node_info, released, 56);
-AT(tenon_node_info, stashed, 60);
+AT(tenon_node_info, stashed_tensors, 60);
+AT(tenon_node_info, attribute_bytes, 64);
 
 SIZE(tenon_plugin, 168);
 AT(tenon_plugin, services, 136);
@@ -316,7 +317,7 @@ SLOT(graph, node_retain, 2);
 SLOT(graph, node_release, 3);
 SLOT(graph, node_read, 4);
 SLOT(graph, node_edge, 5);
-SLOT(graph, describe, 6);
+SLOT(graph, gradient_node, 6);
 SLOT(graph, tensor_add_hook, 7);
 SLOT(graph, tensor_remove_hook, 8);
 SLOT(graph, node_add_hook, 9);
