@@ -306,12 +306,12 @@ class Run final : public EngineRun {
       return;
     }
     run_hooks_before(*extra, *visit.node, {&gradient, 1});
-    if (!extra->hooks().has(TENON_HOOK_POST_ACCUMULATE) &&
-        !extra->hooks().has(TENON_HOOK_NODE_AFTER)) {
+    if (!extra->has_kind(TENON_HOOK_POST_ACCUMULATE) &&
+        !extra->has_kind(TENON_HOOK_NODE_AFTER)) {
       visit.next_leaf = std::exchange(first_leaf_, index + 1);
       return;
     }
-    const TensorRef kept(extra->hooks().has(TENON_HOOK_NODE_AFTER) ? gradient : nullptr);
+    const TensorRef kept(extra->has_kind(TENON_HOOK_NODE_AFTER) ? gradient : nullptr);
     Tensor* const shown = kept.get();
     accumulate(visit);
     run_post_accumulate_hooks(*extra, static_cast<Accumulator*>(visit.node)->leaf());
