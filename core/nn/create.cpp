@@ -1,7 +1,7 @@
 // Creation of modules.
 #include "core/nn/create.hpp"
 
-#include <optional>
+#include <deque>
 #include <unordered_map>
 #include <utility>
 
@@ -73,73 +73,57 @@ class Builder {
   // Null after a fault.
   ModuleRef build(const tenon_json& document) {
     ModuleRef module;
-    const auto make = [&] { module = build_here(document); };
-    if (stack_is_low()) [[unlikely]] {
-      grow_stack(make);
-    } else {
-      make();
-    }
+    with_stack([&] { module = build_here(document); });
     return module;
   }
-  std::string faults() const {
-    std::string text;
-    for (const std::string& fault : faults_) text += (text.empty() ? "" : "\n") + fault;
-    return text;
-  }
+  std::string faults() const { return join(faults_, "\n"); }
 
  private:
   // Memory that the values of one module's attributes point to, as long as it is made.
   struct Attributes {
     BoundArguments bound;
     std::vector<ModuleRef> made;
-    std::vector<std::unique_ptr<std::vector<tenon_module*>>> lists;
-    std::vector<std::unique_ptr<std::vector<tenon_named_module>>> dictionaries;
-    bool complete = true;
+    std::deque<std::vector<tenon_module*>> lists;
+    std::deque<std::vector<tenon_named_module>> dictionaries;
+    std::deque<std::string> names;
   };
 
-  void fault(const tenon_json& node, std::string_view what) {
-    const std::string place = place_of(node);
-    faults_.push_back(place.empty() ? std::string(what) : format_text("{}: {}", place, what));
-  }
-  void fault(const tenon_json& node, std::string_view what, const ModuleType& type) {
-    fault(node, format_text("{}; the schema is {}", what, type.schema.text));
+  // With the schema, where the fault is one of a type's attributes.
+  void fault(const tenon_json& node, std::string_view what, const ModuleType* type = nullptr) {
+    std::string text = place_of(node);
+    if (!text.empty()) text += ": ";
+    text += what;
+    if (type != nullptr) text += format_text("; the schema is {}", type->schema.text);
+    faults_.push_back(std::move(text));
   }
 
   // Runs `body`, whose error becomes a fault at the node.
   template <class Body>
-  bool located(const tenon_json& node, const ModuleType* type, Body&& body) {
+  void located(const tenon_json& node, const ModuleType* type, Body&& body) {
     try {
       body();
-      return true;
     } catch (const Error& error) {
-      if (type == nullptr)
-        fault(node, error.message);
-      else
-        fault(node, error.message, *type);
-      return false;
+      fault(node, error.message, type);
     }
   }
 
   const ModuleType* type_of(const tenon_json& document) {
     const tenon_json* name = &document;
-    if (document.is_object()) {
-      name = document.find("type");
-      if (name == nullptr || !name->is_string()) {
-        fault(document, "a module needs a \"type\"");
-        return nullptr;
-      }
-    } else if (!document.is_string()) {
-      fault(document, "a module is an object with a \"type\", or a type's name");
-      return nullptr;
-    }
+    if (document.is_object()) name = document.find("type");
     const ModuleType* type = nullptr;
-    located(*name, nullptr, [&] { type = &types_.require(name->as_string()); });
+    if (document.is_object() && (name == nullptr || !name->is_string()))
+      fault(document, "a module needs a \"type\"");
+    else if (!name->is_string())
+      fault(document, "a module is an object with a \"type\", or a type's name");
+    else
+      located(*name, nullptr, [&] { type = &types_.require(name->as_string()); });
     return type;
   }
 
   ModuleRef build_here(const tenon_json& document) {
     const ModuleType* type = type_of(document);
     if (type == nullptr) return {};
+    const size_t faults_before = faults_.size();
     Attributes attributes;
     bool given[kMaxParameters] = {};
     for (const tenon_json& node :
@@ -149,22 +133,22 @@ class Builder {
       if (index < 0 && is_setting(node.key())) continue;
       if (index < 0) {
         refuse_name(node, *type);
-        attributes.complete = false;
         continue;
       }
       given[index] = true;
       set(node, *type, static_cast<size_t>(index), attributes);
     }
     fill_defaults(document, *type, given, attributes);
-    if (!attributes.complete) return {};
+    if (faults_.size() != faults_before) return {};
     ModuleRef module;
     located(document, nullptr, [&] {
       const SettingsGuard running(settings_);
       module = make_module(*type, attributes.bound.values);
     });
-    if (!module) return module;
+    if (!module) return {};
     module->place = place_of(document);
-    return apply_settings(*module, document) ? module : ModuleRef();
+    if (settings_ != nullptr && document.is_object()) apply_settings(*module, document);
+    return faults_.size() == faults_before ? module : ModuleRef();
   }
 
   bool is_setting(std::string_view key) const {
@@ -174,20 +158,18 @@ class Builder {
     return false;
   }
 
-  // An attribute of the same name takes precedence.
-  bool apply_settings(tenon_module& module, const tenon_json& document) {
-    if (settings_ == nullptr || !document.is_object()) return true;
-    for (uint32_t i = 0; i < settings_->count; ++i) {
+  // An attribute of the same name takes precedence. The first fault ends it.
+  void apply_settings(tenon_module& module, const tenon_json& document) {
+    const size_t faults_before = faults_.size();
+    for (uint32_t i = 0; i < settings_->count && faults_.size() == faults_before; ++i) {
       const tenon_json* value = document.find(settings_->keys[i]);
       if (value == nullptr || module.type->schema.find(value->key()) >= 0) continue;
-      const bool applied = located(*value, nullptr, [&] {
+      located(*value, nullptr, [&] {
         tenon_error* error = nullptr;
         const tenon_status status = settings_->apply(settings_->self, &module, i, value, &error);
         if (status != TENON_OK) throw_status(status, error);
       });
-      if (!applied) return false;
     }
-    return true;
   }
 
   void refuse_name(const tenon_json& node, const ModuleType& type) {
@@ -196,7 +178,7 @@ class Builder {
     fault(node,
           format_text("{}() got an unexpected keyword argument {}{}", type.short_name(),
                       quote(node.key()), suggestion(node.key(), names)),
-          type);
+          &type);
   }
 
   void fill_defaults(const tenon_json& document, const ModuleType& type, const bool* given,
@@ -211,78 +193,61 @@ class Builder {
         missing.push_back(parameter.name);
     }
     if (missing.empty()) return;
-    attributes.complete = false;
     fault(document,
           format_text("{}() missing {} required {}: {}", type.short_name(), missing.size(),
                       missing.size() == 1 ? "attribute" : "attributes", quoted_list(missing)),
-          type);
+          &type);
   }
 
   void set(const tenon_json& node, const ModuleType& type, size_t index, Attributes& attributes) {
     const Parameter& parameter = type.schema.parameters[index];
     tenon_value& value = attributes.bound.values[index];
-    if (parameter.type.kind == TypeKind::module && !(node.is_null() && parameter.type.optional)) {
-      if (!set_modules(node, parameter, value, attributes)) attributes.complete = false;
-      return;
-    }
-    const bool fits = located(node, &type, [&] {
-      value = bind_argument(type.schema, index, json_value(node), attributes.bound);
-    });
-    if (!fits) attributes.complete = false;
+    if (parameter.type.kind == TypeKind::module && !(node.is_null() && parameter.type.optional))
+      return set_modules(node, parameter, value, attributes);
+    located(node, &type,
+            [&] { value = bind_argument(type.schema, index, json_value(node), attributes.bound); });
   }
 
-  bool set_modules(const tenon_json& node, const Parameter& parameter, tenon_value& value,
+  void set_modules(const tenon_json& node, const Parameter& parameter, tenon_value& value,
                    Attributes& attributes) {
     value = {};
     if (!parameter.type.list) {
-      const ModuleRef made = keep(node, attributes);
       value.tag = TENON_VALUE_MODULE;
-      value.as.module = made.get();
-      return made.get() != nullptr;
+      value.as.module = keep(node, attributes);
+      return;
     }
     if (!node.is_array() && !(node.is_object() && parameter.type.dictionary)) {
       fault(node, format_text("\"{}\" is {} of modules", parameter.name,
                               parameter.type.dictionary ? "an object or array" : "an array"));
-      return false;
+      return;
     }
-    auto& list = *attributes.lists.emplace_back(std::make_unique<std::vector<tenon_module*>>());
-    bool complete = true;
-    for (const tenon_json& child : node.children()) {
-      const ModuleRef made = keep(child, attributes);
-      complete = complete && made.get() != nullptr;
-      list.push_back(made.get());
-    }
+    std::vector<tenon_module*>& list = attributes.lists.emplace_back();
+    for (const tenon_json& child : node.children()) list.push_back(keep(child, attributes));
     value.length = static_cast<uint32_t>(list.size());
     if (!parameter.type.dictionary) {
       value.tag = TENON_VALUE_MODULE_LIST;
       value.as.modules = list.data();
-      return complete;
+      return;
     }
-    auto& named =
-        *attributes.dictionaries.emplace_back(std::make_unique<std::vector<tenon_named_module>>());
+    std::vector<tenon_named_module>& named = attributes.dictionaries.emplace_back();
     for (size_t i = 0; i < list.size(); ++i) {
-      const std::string_view name = node.is_object() ? node.children()[i].key() : index_text(i);
+      const std::string_view name = node.is_object()
+                                        ? node.children()[i].key()
+                                        : attributes.names.emplace_back(std::to_string(i));
       named.push_back({{name.data(), static_cast<int64_t>(name.size())}, list[i]});
     }
     value.tag = TENON_VALUE_MODULE_DICT;
     value.as.named_modules = named.data();
-    return complete;
   }
 
-  ModuleRef keep(const tenon_json& node, Attributes& attributes) {
-    ModuleRef made = build(node);
-    attributes.made.push_back(made);
-    return made;
-  }
-
-  std::string_view index_text(size_t index) {
-    return *indices_.emplace_back(std::make_unique<std::string>(std::to_string(index)));
+  // Null after a fault.
+  tenon_module* keep(const tenon_json& node, Attributes& attributes) {
+    return attributes.made.emplace_back(build(node)).get();
   }
 
   const ModuleTable& types_;
   const tenon_module_settings* settings_;
   std::vector<std::string> faults_;
-  std::vector<std::unique_ptr<std::string>> indices_;
 };
 
 }  // namespace
@@ -306,12 +271,7 @@ class Cloner {
   ModuleRef clone(tenon_module& module) {
     if (const auto made = modules_.find(&module); made != modules_.end()) return made->second;
     ModuleRef copy;
-    const auto make = [&] { copy = clone_here(module); };
-    if (stack_is_low()) [[unlikely]] {
-      grow_stack(make);
-    } else {
-      make();
-    }
+    with_stack([&] { copy = clone_here(module); });
     return copy;
   }
 
@@ -350,26 +310,9 @@ class Cloner {
 
   // Modules among attributes are those of the copy.
   void copy_attribute(const tenon_value& given, tenon_module& copy) {
-    tenon_value value = given;
-    std::vector<tenon_module*> list;
-    std::vector<tenon_named_module> named;
-    std::vector<ModuleRef> made;
-    const auto clone_of = [&](tenon_module* module) {
-      return made.emplace_back(clone(*module)).get();
-    };
-    if (given.tag == TENON_VALUE_MODULE) {
-      value.as.module = clone_of(given.as.module);
-    } else if (given.tag == TENON_VALUE_MODULE_LIST) {
-      for (uint32_t i = 0; i < given.length; ++i) list.push_back(clone_of(given.as.modules[i]));
-      value.as.modules = list.data();
-    } else if (given.tag == TENON_VALUE_MODULE_DICT) {
-      for (uint32_t i = 0; i < given.length; ++i) {
-        const tenon_named_module& entry = given.as.named_modules[i];
-        named.push_back({entry.name, clone_of(entry.module)});
-      }
-      value.as.named_modules = named.data();
-    }
-    copy.attributes.add(value);
+    for_each_module(copy.attributes.add(given), [&](tenon_module*& module) {
+      std::exchange(module, clone(*module).give())->release();
+    });
   }
 
   void copy_child(const tenon_module::Child& child, tenon_module& copy) {

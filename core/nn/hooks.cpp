@@ -37,52 +37,40 @@ const char* kind_name(int32_t kind) { return kKindNames[static_cast<size_t>(kind
 
 }  // namespace
 
-HookHandle ModuleHooks::add(int32_t kind, uint32_t flags, std::shared_ptr<ModuleHookBody> body) {
+HookHandle ModuleHooks::add(int32_t kind, uint32_t flags, std::shared_ptr<Body> body) {
   if (!known_kind(kind)) {
     throw Error(TENON_ERROR_ARGUMENT, "cannot add a module hook: its kind is {}, expected {} to {}",
                 kind, kFirstKind, kFirstKind + static_cast<int32_t>(kKindNames.size()) - 1);
   }
   if ((flags & ~uint32_t{TENON_HOOK_PREPEND | TENON_HOOK_ALWAYS_CALL}) != 0)
     throw Error(TENON_ERROR_ARGUMENT, "unknown hook flags {:#x}", flags);
-  const bool always_call = (flags & TENON_HOOK_ALWAYS_CALL) != 0;
-  if (always_call && kind != TENON_HOOK_FORWARD) {
+  if ((flags & TENON_HOOK_ALWAYS_CALL) != 0 && kind != TENON_HOOK_FORWARD) {
     throw Error(TENON_ERROR_ARGUMENT,
                 "a {} cannot be registered with always_call: a forward hook can", kind_name(kind));
   }
-  const int64_t id = next_hook_id();
-  hooks_.add({id, kind, always_call, std::move(body)}, (flags & TENON_HOOK_PREPEND) != 0);
+  const HookHandle handle =
+      HookList::add(kind, flags, std::move(body), (flags & TENON_HOOK_PREPEND) != 0);
   if (this == &of_all()) any_hook_of_all.store(true, std::memory_order_release);
-  return {*this, id};
+  return handle;
 }
 
 void ModuleHooks::add_copies(const ModuleHooks& from) {
-  const auto given = from.hooks_.read();
+  const auto given = from.read();
   if (given == nullptr) return;
-  std::vector<Hook> copies;
   for (const Hook& hook : *given) {
     // Its state belongs to the first body, which the copy keeps.
-    auto* const body = new ModuleHookBody(hook.body->function, hook.body->state, nullptr);
-    copies.push_back({next_hook_id(), hook.kind, hook.always_call,
-                      std::shared_ptr<ModuleHookBody>(
-                          body, [kept = hook.body](const ModuleHookBody* copy) { delete copy; })});
+    auto* const copy = new Body(hook.body->function, hook.body->state, nullptr);
+    HookList::add(
+        hook.kind, hook.detail,
+        std::shared_ptr<Body>(copy, [kept = hook.body](const Body* body) { delete body; }));
   }
-  hooks_.append(copies);
 }
 
 ModuleHooks& ModuleHooks::of_all() {
   static auto* const all = new ModuleHooks;
-  static const auto* const held = new HeldAcrossFork(all->hooks_.mutex());
+  static const auto* const held = new HeldAcrossFork(all->mutex_);
   (void)held;
   return *all;
-}
-
-ModuleHooks& ModuleHooksPointer::make() {
-  ModuleHooks* present = get();
-  if (present != nullptr) return *present;
-  auto* made = new ModuleHooks;
-  if (hooks_.compare_exchange_strong(present, made, std::memory_order_acq_rel)) return *made;
-  made->release();
-  return *present;
 }
 
 namespace {
@@ -101,7 +89,14 @@ struct ValueReplacement {
 };
 using NewValues = Replacements<ValueReplacement>;
 
+using Hook = ModuleHooks::Hook;
 using Values = std::span<const tenon_value>;
+
+// Puts a value, which is the place's now, where another one was.
+void put_value(tenon_value& place, tenon_value value) {
+  tenon_value before = std::exchange(place, value);
+  release_value(before);
+}
 
 // A module with the names of its call's arguments.
 struct HookedModule {
@@ -109,7 +104,7 @@ struct HookedModule {
   std::span<const tenon_string> names;
 };
 
-void run_hook(const ModuleHooks::Hook& hook, const HookedModule& of, Values inputs, Values outputs,
+void run_hook(const Hook& hook, const HookedModule& of, Values inputs, Values outputs,
               NewValues& replacements) {
   const tenon_module_hook_call call{sizeof call,
                                     hook.kind,
@@ -132,80 +127,92 @@ void run_hook(const ModuleHooks::Hook& hook, const HookedModule& of, Values inpu
   }
 }
 
-bool removed(const ModuleHooks::Hook& hook) {
-  return HookList<ModuleHooks::Hook>::is_removed(hook);
-}
-
 // Visits the hooks for all modules, then the module's own. Each list is read when its turn comes.
 template <class Visit>
 void for_each_hook(const tenon_module& module, int32_t kind, Visit&& visit) {
   for (const ModuleHooks* of : {&std::as_const(ModuleHooks::of_all()),
                                 static_cast<const ModuleHooks*>(module.hooks.get())}) {
     if (of == nullptr) continue;
-    of->hooks().for_each(kind, [&](const ModuleHooks::Hook& hook, size_t) { visit(hook); });
+    of->for_each(kind, [&](const Hook& hook, size_t) { visit(hook); });
   }
 }
 
-std::vector<ModuleHooks::Hook> hooks_of(const tenon_module& module, int32_t kind) {
-  std::vector<ModuleHooks::Hook> found;
-  for_each_hook(module, kind, [&](const ModuleHooks::Hook& hook) { found.push_back(hook); });
+std::vector<Hook> hooks_of(const tenon_module& module, int32_t kind) {
+  std::vector<Hook> found;
+  for_each_hook(module, kind, [&](const Hook& hook) { found.push_back(hook); });
   return found;
 }
 
 // ---- backward ----
 
+// Gradients beside the values of a call, none where a value is not hooked.
+using Gradients = std::vector<TensorRef>;
+
+// The arguments or results of a call.
+struct Side {
+  size_t count = 0;
+  std::vector<size_t> hooked{};  // places of those that are hooked
+};
+
 // Shared by the nodes of one call's arguments and results.
 struct BackwardHooks {
   ModuleRef module;
-  std::vector<ModuleHooks::Hook> before, after;
-  size_t input_count = 0, output_count = 0;
-  std::vector<size_t> inputs, outputs;  // which of them are hooked
+  std::vector<Hook> before, after;
+  Side inputs, outputs;
 
-  HookedModule of() const { return {*module, {}}; }
-  void at_results(std::vector<TensorRef>& gradients) const;
-  void at_arguments(std::vector<TensorRef>& gradients) const;
+  void at_results(Gradients& gradients) const;
+  void at_arguments(Gradients& gradients) const;
+
+ private:
+  Gradients run(const std::vector<Hook>& hooks, const Side& side, Gradients& gradients,
+                const std::vector<tenon_value>* grad_outputs) const;
   void run_without_inputs(Values grad_outputs) const;
 };
 
-std::vector<TensorRef> spread(const std::vector<TensorRef>& gradients,
-                              const std::vector<size_t>& places, size_t count) {
-  std::vector<TensorRef> all(count);
-  for (size_t i = 0; i < places.size(); ++i) all[places[i]] = gradients[i];
-  return all;
-}
-void gather(const std::vector<TensorRef>& all, const std::vector<size_t>& places,
-            std::vector<TensorRef>& gradients) {
-  for (size_t i = 0; i < places.size(); ++i) gradients[i] = all[places[i]];
-}
-std::vector<tenon_value> values_of(const std::vector<TensorRef>& tensors) {
+std::vector<tenon_value> values_of(const Gradients& gradients) {
   std::vector<tenon_value> values;
-  values.reserve(tensors.size());
-  for (const TensorRef& tensor : tensors) values.push_back(tensor_value(tensor.get()));
+  values.reserve(gradients.size());
+  for (const TensorRef& gradient : gradients) values.push_back(tensor_value(gradient.get()));
   return values;
 }
 
-void replace_gradients(std::vector<TensorRef>& gradients, NewValues& replacements,
-                       const ModuleHooks::Hook& hook, const tenon_module& module) {
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    if (!replacements.given(i)) continue;
-    const uint32_t tag = replacements[i].tag;
-    if (tag != TENON_VALUE_NONE && tag != TENON_VALUE_TENSOR) {
-      throw Error(TENON_ERROR_TYPE, "a {} of {} gave {} as gradient {}, not a Tensor or None",
-                  kind_name(hook.kind), module.type->schema.short_name(),
-                  brief_text(replacements[i]), i);
+// Runs the hooks, each with what those before it made of the gradients: those of the results, or,
+// where `grad_outputs` are given beside them, of the arguments. Returns them beside all values.
+Gradients BackwardHooks::run(const std::vector<Hook>& hooks, const Side& side, Gradients& gradients,
+                             const std::vector<tenon_value>* grad_outputs) const {
+  Gradients all(side.count);
+  for (size_t i = 0; i < gradients.size(); ++i) all[side.hooked[i]] = gradients[i];
+  for (const Hook& hook : hooks) {
+    if (hook.removed()) continue;
+    NewValues replacements(all.size());
+    const std::vector<tenon_value> seen = values_of(all);
+    if (grad_outputs == nullptr)
+      run_hook(hook, {*module, {}}, {}, seen, replacements);
+    else
+      run_hook(hook, {*module, {}}, seen, *grad_outputs, replacements);
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (!replacements.given(i)) continue;
+      const uint32_t tag = replacements[i].tag;
+      if (tag != TENON_VALUE_NONE && tag != TENON_VALUE_TENSOR) {
+        throw Error(TENON_ERROR_TYPE, "a {} of {} gave {} as gradient {}, not a Tensor or None",
+                    kind_name(hook.kind), module->type->schema.short_name(),
+                    brief_text(replacements[i]), i);
+      }
+      const tenon_value given = replacements.take(i);
+      all[i] = TensorRef::take(tag == TENON_VALUE_TENSOR ? given.as.tensor : nullptr);
     }
-    const tenon_value given = replacements.take(i);
-    gradients[i] = TensorRef::take(tag == TENON_VALUE_TENSOR ? given.as.tensor : nullptr);
   }
+  for (size_t i = 0; i < gradients.size(); ++i) gradients[i] = all[side.hooked[i]];
+  return all;
 }
 
 void BackwardHooks::run_without_inputs(Values grad_outputs) const {
-  const std::vector<tenon_value> none(input_count);
-  for (const ModuleHooks::Hook& hook : after) {
-    if (removed(hook)) continue;
-    NewValues replacements(input_count);
-    run_hook(hook, of(), none, grad_outputs, replacements);
-    for (size_t i = 0; i < input_count; ++i) {
+  const std::vector<tenon_value> none(inputs.count);
+  for (const Hook& hook : after) {
+    if (hook.removed()) continue;
+    NewValues replacements(inputs.count);
+    run_hook(hook, {*module, {}}, none, grad_outputs, replacements);
+    for (size_t i = 0; i < inputs.count; ++i) {
       if (!replacements.given(i) || replacements[i].tag == TENON_VALUE_NONE) continue;
       throw Error(TENON_ERROR_RUNTIME,
                   "Backward hook for Modules where no input requires gradient should always return "
@@ -215,34 +222,20 @@ void BackwardHooks::run_without_inputs(Values grad_outputs) const {
   }
 }
 
-void BackwardHooks::at_results(std::vector<TensorRef>& gradients) const {
-  std::vector<TensorRef> all = spread(gradients, outputs, output_count);
-  for (const ModuleHooks::Hook& hook : before) {
-    if (removed(hook)) continue;
-    NewValues replacements(output_count);
-    run_hook(hook, of(), {}, values_of(all), replacements);
-    replace_gradients(all, replacements, hook, *module);
-  }
-  gather(all, outputs, gradients);
-  if (inputs.empty())
+void BackwardHooks::at_results(Gradients& gradients) const {
+  Gradients all = run(before, outputs, gradients, nullptr);
+  if (inputs.hooked.empty())
     run_without_inputs(values_of(all));
   else if (!after.empty())
     thread_state.run->keep(this, std::move(all));
 }
 
-void BackwardHooks::at_arguments(std::vector<TensorRef>& gradients) const {
+void BackwardHooks::at_arguments(Gradients& gradients) const {
   // Gradients that do not come through the results are not the call's: those of a double backward.
-  const std::optional<std::vector<TensorRef>> grad_outputs = thread_state.run->take(this);
+  const std::optional<Gradients> grad_outputs = thread_state.run->take(this);
   if (!grad_outputs) return;
   const std::vector<tenon_value> outgoing = values_of(*grad_outputs);
-  std::vector<TensorRef> all = spread(gradients, inputs, input_count);
-  for (const ModuleHooks::Hook& hook : after) {
-    if (removed(hook)) continue;
-    NewValues replacements(input_count);
-    run_hook(hook, of(), values_of(all), outgoing, replacements);
-    replace_gradients(all, replacements, hook, *module);
-  }
-  gather(all, inputs, gradients);
+  run(after, inputs, gradients, &outgoing);
 }
 
 // Passes the tensors that require grad through a node; `places` receives which they are.
@@ -302,8 +295,8 @@ class HookedCall {
     found->after = hooks_of(of_.module, TENON_HOOK_BACKWARD);
     if (found->before.empty() && found->after.empty()) return;
     found->module = ModuleRef(&of_.module);
-    found->input_count = arguments_.size();
-    found->output_count = results_.size();
+    found->inputs.count = arguments_.size();
+    found->outputs.count = results_.size();
     backward_ = std::move(found);
   }
 
@@ -312,13 +305,9 @@ class HookedCall {
     owned_.push_back(value);
     arguments_[i] = value;
   }
-  void replace_result(size_t i, tenon_value value) {
-    tenon_value old = std::exchange(results_[i], value);
-    release_value(old);
-  }
 
   void run_pre_hooks() {
-    for_each_hook(of_.module, TENON_HOOK_FORWARD_PRE, [&](const ModuleHooks::Hook& hook) {
+    for_each_hook(of_.module, TENON_HOOK_FORWARD_PRE, [&](const Hook& hook) {
       NewValues replacements(arguments_.size());
       run_hook(hook, of_, arguments_, {}, replacements);
       for (size_t i = 0; i < arguments_.size(); ++i) {
@@ -332,27 +321,28 @@ class HookedCall {
   void hook_arguments() {
     owned_.reserve(owned_.size() + arguments_.size());
     hook_tensors(
-        arguments_, backward_->inputs,
-        [shared = backward_](std::vector<TensorRef>& gradients) {
-          shared->at_arguments(gradients);
-        },
+        arguments_, backward_->inputs.hooked,
+        [shared = backward_](Gradients& gradients) { shared->at_arguments(gradients); },
         [&](size_t i, tenon_value value) { replace_argument(i, value); });
   }
 
   void hook_results() {
     hook_tensors(
-        results_, backward_->outputs,
-        [shared = backward_](std::vector<TensorRef>& gradients) { shared->at_results(gradients); },
-        [&](size_t i, tenon_value value) { replace_result(i, value); });
+        results_, backward_->outputs.hooked,
+        [shared = backward_](Gradients& gradients) { shared->at_results(gradients); },
+        [&](size_t i, tenon_value value) { put_value(results_[i], value); });
   }
 
+  static bool always_called(const Hook& hook) {
+    return (hook.detail & TENON_HOOK_ALWAYS_CALL) != 0;
+  }
   void run_forward_hooks() {
-    for_each_hook(of_.module, TENON_HOOK_FORWARD, [&](const ModuleHooks::Hook& hook) {
-      if (hook.always_call) called_.push_back(hook.id);
+    for_each_hook(of_.module, TENON_HOOK_FORWARD, [&](const Hook& hook) {
+      if (always_called(hook)) called_.push_back(hook.id);
       NewValues replacements(results_.size());
       run_hook(hook, of_, arguments_, results_, replacements);
       for (size_t i = 0; i < results_.size(); ++i) {
-        if (replacements.given(i)) replace_result(i, replacements.take(i));
+        if (replacements.given(i)) put_value(results_[i], replacements.take(i));
       }
     });
   }
@@ -360,8 +350,9 @@ class HookedCall {
   // The call failed: its error is the one that counts.
   void run_always_called() noexcept {
     const tenon_status status = guarded(nullptr, [&] {
-      for_each_hook(of_.module, TENON_HOOK_FORWARD, [&](const ModuleHooks::Hook& hook) {
-        if (!hook.always_call || std::count(called_.begin(), called_.end(), hook.id) != 0) return;
+      for_each_hook(of_.module, TENON_HOOK_FORWARD, [&](const Hook& hook) {
+        if (!always_called(hook) || std::count(called_.begin(), called_.end(), hook.id) != 0)
+          return;
         try {
           NewValues unused(results_.size());
           run_hook(hook, of_, arguments_, results_, unused);
@@ -393,118 +384,31 @@ void call_with_hooks(tenon_module& module, std::span<const tenon_string> names,
   HookedCall(module, names, arguments, results).run(forward);
 }
 
-bool has_hook(const tenon_module& module, int32_t kind) { return !hooks_of(module, kind).empty(); }
-
-// ---- saving and loading ----
-
-namespace {
-
-// Values that the host made for a hook to see.
-class Owned {
- public:
-  explicit Owned(std::vector<tenon_value> values) : values_(std::move(values)) {}
-  Owned(const Owned&) = delete;
-  Owned& operator=(const Owned&) = delete;
-  ~Owned() {
-    for (tenon_value& value : values_) release_value(value);
+bool has_hooks(const tenon_module& module, uint32_t kinds) {
+  if (!may_have_hooks(module.hooks)) return false;
+  for (int32_t kind = kFirstKind; known_kind(kind); ++kind) {
+    if ((kinds >> kind & 1u) != 0 && !hooks_of(module, kind).empty()) return true;
   }
-  operator Values() const { return values_; }
-
- private:
-  std::vector<tenon_value> values_;
-};
-
-template <class Items, class Make>
-auto list_of(const Items& items, Make&& make) {
-  std::vector<std::decay_t<decltype(make(*items.begin()))>> list;
-  list.reserve(items.size());
-  for (const auto& item : items) list.push_back(make(item));
-  return list;
-}
-tenon_value names_of(const std::vector<NamedTensor>& state) {
-  return make_string_list(list_of(state, [](const NamedTensor& entry) { return entry.name; }));
-}
-tenon_value tensors_of(const std::vector<NamedTensor>& state) {
-  return make_tensor_list(list_of(state, [](const NamedTensor& entry) { return entry.tensor; }));
+  return false;
 }
 
-// The texts of a replacement. Throws TypeError.
-std::vector<std::string> strings_of(const tenon_value& value) {
-  if (value.tag != TENON_VALUE_STRING_LIST)
-    throw Error(TENON_ERROR_TYPE, "a hook gave {} as a list of keys", brief_text(value));
-  return list_of(std::span(value.as.strings, value.length), [](const tenon_string& text) {
-    return std::string(text.data, static_cast<size_t>(text.length));
-  });
-}
-
-// `names` and `tensors` are as the hook left them: replaced or not.
-void replace_state(const NewValues& replacements, std::vector<NamedTensor>& state) {
-  constexpr size_t names = 1, tensors = 2;
-  if (!replacements.given(names) && !replacements.given(tensors)) return;
-  const auto old_names = list_of(state, [](const NamedTensor& entry) { return entry.name; });
-  const std::vector<std::string> keys =
-      replacements.given(names) ? strings_of(replacements[names]) : old_names;
-  std::vector<TensorRef> values =
-      list_of(state, [](const NamedTensor& entry) { return entry.tensor; });
-  if (replacements.given(tensors)) {
-    const tenon_value& given = replacements[tensors];
-    if (given.tag != TENON_VALUE_TENSOR_LIST)
-      throw Error(TENON_ERROR_TYPE, "a hook gave {} as the tensors of a state", brief_text(given));
-    values = list_of(std::span(given.as.tensors, given.length),
-                     [](tenon_tensor* tensor) { return TensorRef(tensor); });
-  }
-  if (keys.size() != values.size()) {
-    throw Error(TENON_ERROR_VALUE, "a hook gave a state of {} names and {} tensors", keys.size(),
-                values.size());
-  }
-  state.clear();
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (!values[i]) throw Error(TENON_ERROR_VALUE, "a hook gave no tensor for {}", keys[i]);
-    state.push_back({keys[i], std::move(values[i])});
-  }
-}
-
-}  // namespace
-
-void run_state_save_pre_hooks(tenon_module& module, const std::string& prefix) {
-  for_each_hook(module, TENON_HOOK_STATE_SAVE_PRE, [&](const ModuleHooks::Hook& hook) {
-    const Owned inputs({make_string(prefix)});
-    NewValues none(0);
-    run_hook(hook, {module, {}}, inputs, {}, none);
-  });
-}
-
-void run_state_save_post_hooks(tenon_module& module, const std::string& prefix,
-                               std::vector<NamedTensor>& state) {
-  for_each_hook(module, TENON_HOOK_STATE_SAVE_POST, [&](const ModuleHooks::Hook& hook) {
-    const Owned inputs({make_string(prefix), names_of(state), tensors_of(state)});
-    NewValues replacements(3);
-    run_hook(hook, {module, {}}, inputs, {}, replacements);
-    replace_state(replacements, state);
-  });
-}
-
-void run_state_load_pre_hooks(tenon_module& module, const std::string& prefix,
-                              std::vector<NamedTensor>& state, bool strict) {
-  for_each_hook(module, TENON_HOOK_STATE_LOAD_PRE, [&](const ModuleHooks::Hook& hook) {
-    const Owned inputs(
-        {make_string(prefix), names_of(state), tensors_of(state), bool_value(strict)});
-    NewValues replacements(4);
-    run_hook(hook, {module, {}}, inputs, {}, replacements);
-    replace_state(replacements, state);
-  });
-}
-
-void run_state_load_post_hooks(tenon_module& module, const std::string& prefix,
-                               std::vector<std::string>& missing,
-                               std::vector<std::string>& unexpected) {
-  for_each_hook(module, TENON_HOOK_STATE_LOAD_POST, [&](const ModuleHooks::Hook& hook) {
-    const Owned inputs(
-        {make_string(prefix), make_string_list(missing), make_string_list(unexpected)});
-    NewValues replacements(3);
-    run_hook(hook, {module, {}}, inputs, {}, replacements);
-    if (replacements.given(1)) missing = strings_of(replacements[1]);
-    if (replacements.given(2)) unexpected = strings_of(replacements[2]);
+void run_state_hooks(tenon_module& module, int32_t kind, std::span<tenon_value> values) {
+  if (!known_kind(kind) || kind < TENON_HOOK_STATE_SAVE_PRE)
+    throw Error(TENON_ERROR_ARGUMENT, "hooks of kind {} do not run around saving and loading",
+                kind);
+  for_each_hook(module, kind, [&](const Hook& hook) {
+    NewValues replacements(values.size());
+    run_hook(hook, {module, {}}, values, {}, replacements);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const uint32_t tag = values[i].tag;
+      const bool list = tag == TENON_VALUE_STRING_LIST || tag == TENON_VALUE_TENSOR_LIST;
+      if (!list || !replacements.given(i)) continue;
+      if (replacements[i].tag != tag) {
+        throw Error(TENON_ERROR_TYPE, "a hook gave {} as {}", brief_text(replacements[i]),
+                    tag == TENON_VALUE_STRING_LIST ? "a list of keys" : "the tensors of a state");
+      }
+      put_value(values[i], replacements.take(i));
+    }
   });
 }
 

@@ -43,14 +43,17 @@ namespace tenon::core {
 
 namespace {
 
-const char* kind_name(tenon_module::Kind kind) {
-  return kind == tenon_module::Kind::Parameter ? "parameter"
-         : kind == tenon_module::Kind::Buffer  ? "buffer"
-                                               : "module";
-}
+// Kinds of members as messages name them, in the order of tenon_module::Kind.
+constexpr struct {
+  const char* name;
+  const char* assigned;
+  const char* expected;
+} kKinds[] = {{"parameter", "parameter", "Parameter"},
+              {"buffer", "buffer", "Tensor"},
+              {"module", "child module", "Module"}};
 
 void add_name(tenon_module& module, const std::string& name, tenon_module::Place place) {
-  const char* kind = kind_name(place.kind);
+  const char* kind = kKinds[static_cast<size_t>(place.kind)].name;
   if (name.empty()) throw Error(TENON_ERROR_VALUE, "{} name can't be empty string \"\"", kind);
   if (name.find('.') != std::string::npos) {
     throw Error(TENON_ERROR_VALUE, "{} name can't contain \".\", got: {}", kind, quote(name));
@@ -126,6 +129,21 @@ void refuse_cycle(tenon_module& module, std::string_view name, tenon_module* chi
 
 }  // namespace
 
+tenon_value make_module_list(std::span<tenon_module* const> modules) {
+  const auto count = static_cast<int64_t>(modules.size());
+  auto** list = static_cast<tenon_module**>(
+      allocate(std::max<int64_t>(count, 1) * static_cast<int64_t>(sizeof(tenon_module*))));
+  for (size_t i = 0; i < modules.size(); ++i) {
+    if (modules[i] != nullptr) modules[i]->retain();
+    list[i] = modules[i];
+  }
+  tenon_value value{};
+  value.tag = TENON_VALUE_MODULE_LIST;
+  value.length = static_cast<uint32_t>(count);
+  value.as.modules = list;
+  return value;
+}
+
 OwnedValues::~OwnedValues() {
   for (tenon_value& value : values_) release_value(value);
 }
@@ -143,12 +161,8 @@ tenon_value copy_attribute(const tenon_value& given) {
     case TENON_VALUE_MODULE:
       value.as.module->retain();
       return value;
-    case TENON_VALUE_MODULE_LIST: {
-      auto** modules = static_cast<tenon_module**>(allocate(std::max<int64_t>(length, 1) * 8));
-      for (int64_t i = 0; i < length; ++i) (modules[i] = given.as.modules[i])->retain();
-      value.as.modules = modules;
-      return value;
-    }
+    case TENON_VALUE_MODULE_LIST:
+      return make_module_list({given.as.modules, given.length});
     case TENON_VALUE_MODULE_DICT: {
       auto* entries = static_cast<tenon_named_module*>(allocate(
           std::max<int64_t>(length, 1) * static_cast<int64_t>(sizeof(tenon_named_module))));
@@ -169,9 +183,9 @@ tenon_value copy_attribute(const tenon_value& given) {
 
 }  // namespace
 
-void OwnedValues::add(const tenon_value& given) {
+tenon_value& OwnedValues::add(const tenon_value& given) {
   values_.reserve(values_.size() + 1);
-  values_.push_back(copy_attribute(given));
+  return values_.emplace_back(copy_attribute(given));
 }
 
 // ---- registration ----
@@ -203,12 +217,9 @@ namespace {
 
 [[noreturn]] void refuse_value(tenon_module::Kind kind, std::string_view name,
                                const tenon_value& value) {
-  const char* expected = kind == tenon_module::Kind::Parameter ? "Parameter"
-                         : kind == tenon_module::Kind::Buffer  ? "Tensor"
-                                                               : "Module";
+  const auto& texts = kKinds[static_cast<size_t>(kind)];
   throw Error(TENON_ERROR_TYPE, "cannot assign '{}' as {} '{}' ({} or None expected)",
-              value_type_text(value),
-              kind == tenon_module::Kind::Child ? "child module" : kind_name(kind), name, expected);
+              value_type_text(value), texts.assigned, name, texts.expected);
 }
 
 void assign_child(tenon_module& module, tenon_module::Child& child, tenon_module* value) {
@@ -275,48 +286,44 @@ void unbind_member(tenon_module& module, std::string_view name) noexcept {
 
 namespace {
 
-// Null when `module` has no child of that name.
-const tenon_module::Child* own_child(const tenon_module& module, std::string_view name) {
-  const auto found = module.names.find(name);
-  if (found == module.names.end() || found->second.kind != tenon_module::Kind::Child)
-    return nullptr;
-  return &module.children[found->second.index];
-}
-
 const tenon_module::Child& require_child(const tenon_module& module, std::string_view name) {
-  if (const tenon_module::Child* child = own_child(module, name)) return *child;
+  const auto found = module.names.find(name);
+  if (found != module.names.end() && found->second.kind == tenon_module::Kind::Child)
+    return module.children[found->second.index];
   throw Error(TENON_ERROR_VALUE, "{} has no child module {}", module.type->short_name(),
               quote(name));
+}
+
+// The module below that has the dotted name's last part, which is left of it. Stops at a child
+// without a value.
+const tenon_module& owner_of(const tenon_module& module, std::string_view& name) {
+  const tenon_module* owner = &module;
+  for (size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.')) {
+    const tenon_module* child = require_child(*owner, name.substr(0, dot)).module;
+    if (child == nullptr) break;
+    owner = child;
+    name.remove_prefix(dot + 1);
+  }
+  return *owner;
 }
 
 }  // namespace
 
 Tensor* find_tensor(tenon_module& module, std::string_view name) {
-  tenon_module* owner = &module;
-  for (size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.')) {
-    tenon_module* child = require_child(*owner, name.substr(0, dot)).module;
-    if (child == nullptr) break;
-    owner = child;
-    name.remove_prefix(dot + 1);
-  }
-  const auto found = owner->names.find(name);
-  if (found != owner->names.end() && found->second.kind != tenon_module::Kind::Child) {
+  const tenon_module& owner = owner_of(module, name);
+  const auto found = owner.names.find(name);
+  if (found != owner.names.end() && found->second.kind != tenon_module::Kind::Child) {
     const bool parameter = found->second.kind == tenon_module::Kind::Parameter;
-    return (parameter ? owner->parameters : owner->buffers)[found->second.index].tensor.get();
+    return (parameter ? owner.parameters : owner.buffers)[found->second.index].tensor.get();
   }
-  throw Error(TENON_ERROR_VALUE, "{} has no parameter or buffer {}", owner->type->short_name(),
+  throw Error(TENON_ERROR_VALUE, "{} has no parameter or buffer {}", owner.type->short_name(),
               quote(name));
 }
 
 tenon_module* find_child(tenon_module& module, std::string_view name) {
-  tenon_module* owner = &module;
-  for (;;) {
-    const size_t dot = name.find('.');
-    tenon_module* child = require_child(*owner, name.substr(0, dot)).module;
-    if (dot == std::string_view::npos || child == nullptr) return child;
-    owner = child;
-    name.remove_prefix(dot + 1);
-  }
+  const tenon_module& owner = owner_of(module, name);
+  // Below a child without a value there is nothing.
+  return require_child(owner, name.substr(0, name.find('.'))).module;
 }
 
 }  // namespace tenon::core

@@ -22,7 +22,8 @@ class OwnedValues {
   OwnedValues(const OwnedValues&) = delete;
   OwnedValues& operator=(const OwnedValues&) = delete;
   ~OwnedValues();
-  void add(const tenon_value& value);
+  // Returns the copy.
+  tenon_value& add(const tenon_value& value);
   const tenon_value* data() const { return values_.data(); }
   size_t size() const { return values_.size(); }
 
@@ -30,7 +31,20 @@ class OwnedValues {
   std::vector<tenon_value> values_;
 };
 
+// Calls visit(tenon_module*&) with every module of an owned value.
+template <class Visit>
+void for_each_module(tenon_value& value, Visit&& visit) {
+  if (value.tag == TENON_VALUE_MODULE) visit(value.as.module);
+  for (uint32_t i = 0; value.tag == TENON_VALUE_MODULE_LIST && i < value.length; ++i)
+    visit(const_cast<tenon_module**>(value.as.modules)[i]);
+  for (uint32_t i = 0; value.tag == TENON_VALUE_MODULE_DICT && i < value.length; ++i)
+    visit(const_cast<tenon_named_module*>(value.as.named_modules)[i].module);
+}
+
 using ModuleRef = IntrusivePtr<tenon_module>;
+
+// An owned list of them; null entries stay.
+tenon_value make_module_list(std::span<tenon_module* const> modules);
 
 }  // namespace tenon::core
 
@@ -67,7 +81,7 @@ struct tenon_module {
   std::unique_ptr<tenon::core::Schema> own_forward;
   std::string place;                      // in the document that describes it
   std::atomic<int32_t> registrations{0};  // as a child of others
-  tenon::core::ModuleHooksPointer hooks;
+  tenon::core::HooksPointer<tenon::core::ModuleHooks> hooks;
   void* state = nullptr;
   bool training = true;
 

@@ -112,16 +112,8 @@ void run_forward(tenon_module& module, const Schema& schema, const tenon_value* 
       compute(module, schema, arguments, results);
   };
   // Modules call those inside of them, to any depth.
-  if (stack_is_low()) [[unlikely]] {
-    grow_stack(forward);
-  } else {
-    forward();
-  }
+  with_stack(forward);
 }
-
-}  // namespace
-
-namespace {
 
 [[noreturn, gnu::cold]] void refuse_count(const tenon_module& module, size_t has, int64_t asked) {
   throw Error(TENON_ERROR_TYPE,

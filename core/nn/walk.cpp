@@ -15,22 +15,16 @@ namespace tenon::core {
 
 namespace {
 
-// A module of a walk that is under way, and where its children's names begin.
-struct Step {
-  tenon_module* module;
-  size_t next_child;
-  size_t name_length;
-};
-
-}  // namespace
-
-void set_training(tenon_module& module, bool training) {
-  for (const WalkItem& item : walk(module, Walk::Modules, {.recurse = true, .names = false}))
-    item.module->training = training;
-}
-
-void visit_modules(tenon_module& root, WalkOptions options,
-                   const std::function<void(tenon_module&, const std::string& prefix)>& enter) {
+// Calls `enter` with the module and, where `recurse` is set, all below it, in registration order,
+// parents first; `prefix` is what its members' names begin with: "", "layers.0.".
+template <class Enter>
+void visit_modules(tenon_module& root, WalkOptions options, Enter&& enter) {
+  // A module that is under way, and where its children's names begin.
+  struct Step {
+    tenon_module* module;
+    size_t next_child;
+    size_t name_length;
+  };
   std::unordered_set<const tenon_module*> seen{&root};
   std::string prefix;
   enter(root, prefix);
@@ -54,6 +48,13 @@ void visit_modules(tenon_module& root, WalkOptions options,
   }
 }
 
+}  // namespace
+
+void set_training(tenon_module& module, bool training) {
+  for (const WalkItem& item : walk(module, Walk::Modules, {.recurse = true, .names = false}))
+    item.module->training = training;
+}
+
 std::vector<WalkItem> walk(tenon_module& module, Walk what, WalkOptions options) {
   std::vector<WalkItem> items;
   std::unordered_set<const void*> seen;
@@ -75,12 +76,15 @@ std::vector<WalkItem> walk(tenon_module& module, Walk what, WalkOptions options)
       return;
     }
     if (what == Walk::Children) return;
-    for (const tenon_module::Entry& entry :
-         what == Walk::Parameters ? entered.parameters : entered.buffers) {
-      if (!entry.tensor) continue;
-      add(entry.tensor.get(), options.names ? prefix + entry.name : std::string(),
-          entry.tensor.get(), nullptr);
-    }
+    const auto add_all = [&](const std::vector<tenon_module::Entry>& entries) {
+      for (const tenon_module::Entry& entry : entries) {
+        if (!entry.tensor || (what == Walk::State && !entry.persistent)) continue;
+        add(entry.tensor.get(), options.names ? prefix + entry.name : std::string(),
+            entry.tensor.get(), nullptr);
+      }
+    };
+    if (what != Walk::Buffers) add_all(entered.parameters);
+    if (what != Walk::Parameters) add_all(entered.buffers);
   });
   return items;
 }

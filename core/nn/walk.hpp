@@ -1,7 +1,6 @@
 // Walks over the members of a tree of modules, and what is done to all of them.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -9,7 +8,7 @@
 
 namespace tenon::core {
 
-enum class Walk : int32_t { Parameters = 0, Buffers = 1, Children = 2, Modules = 3 };
+enum class Walk : int32_t { Parameters = 0, Buffers = 1, Children = 2, Modules = 3, State = 4 };
 
 struct WalkItem {
   std::string name;
@@ -23,12 +22,8 @@ struct WalkOptions {
       false;            // under each of its names; else a tensor or module comes once, first name
   bool absent = false;  // of a module's own children: names without a value too
 };
-// Calls `enter` with the module and, where `recurse` is set, all below it, in registration order,
-// parents first; `prefix` is what its members' names begin with: "", "layers.0.".
-void visit_modules(tenon_module& root, WalkOptions options,
-                   const std::function<void(tenon_module&, const std::string& prefix)>& enter);
 // In registration order, parents first; names are dotted below. Names without a value are omitted
-// unless `absent` is set.
+// unless `absent` is set. A state is parameters and persistent buffers, module by module.
 std::vector<WalkItem> walk(tenon_module& module, Walk what, WalkOptions options);
 
 void set_training(tenon_module& module, bool training);

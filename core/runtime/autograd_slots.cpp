@@ -10,7 +10,6 @@
 #include "core/autograd/engine/engine.hpp"
 #include "core/autograd/engine/grad.hpp"
 #include "core/autograd/forward/dual.hpp"
-#include "core/autograd/graph/graph.hpp"
 #include "core/autograd/graph/history.hpp"
 #include "core/autograd/hooks/hooks.hpp"
 #include "core/autograd/hooks/saved_hooks.hpp"
@@ -209,7 +208,8 @@ void node_read(tenon_node* handle, tenon_node_info* info) {
   full.op = implementation == nullptr ? nullptr : implementation->schema.name.c_str();
   full.provider = implementation == nullptr ? nullptr : implementation->provider.c_str();
   full.released = node.released() ? 1 : 0;
-  full.stashed = report.attribute_bytes > 0 ? 1 : 0;
+  full.stashed_tensors = report.stashed_tensors;
+  full.attribute_bytes = report.attribute_bytes;
   full.size = std::min<uint32_t>(info->size, sizeof full);
   std::memcpy(info, &full, full.size);
 }
@@ -220,9 +220,15 @@ tenon_node* node_edge(tenon_node* handle, int64_t index, uint32_t* output) {
   if (output != nullptr) *output = edge.output;
   return handle_of(NodeRef(edge.node).give());
 }
-tenon_status graph_describe(tenon_tensor* const* roots, int64_t count, tenon_json** document,
-                            tenon_error** error) {
-  return guarded(error, [&] { *document = describe_graph(tensors_of(roots, count)).give(); });
+tenon_status gradient_node(tenon_tensor* tensor, tenon_node** node, uint32_t* output,
+                           tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tensor, "the tensor");
+    refresh_history(*tensor);
+    Edge edge = gradient_edge(*tensor);
+    if (output != nullptr) *output = edge.output;
+    *node = handle_of(edge.node.give());
+  });
 }
 
 }  // namespace
@@ -258,7 +264,7 @@ void add_autograd_slots(Services& services) {
   services.graph.node_release = node_release;
   services.graph.node_read = node_read;
   services.graph.node_edge = node_edge;
-  services.graph.describe = graph_describe;
+  services.graph.gradient_node = gradient_node;
   services.autograd.saved_hooks_push = saved_hooks_push;
   services.autograd.saved_hooks_disable = saved_hooks_disable;
   services.autograd.saved_hooks_pop = saved_hooks_pop;

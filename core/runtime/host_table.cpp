@@ -47,7 +47,6 @@ const Services& host_services() noexcept {
     add_runtime_slots(services);
     add_json_slots(services);
     add_module_slots(services);
-    add_module_hook_slots(services);
     add_type_slots(services);
     add_mode_slots(services);
     return services;

@@ -1,24 +1,32 @@
 // The host's slots on modules.
-#include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/base/allocator.hpp"
-#include "core/base/text.hpp"
+#include <boost/container/small_vector.hpp>
+
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/running_calls.hpp"
 #include "core/nn/create.hpp"
 #include "core/nn/hooks.hpp"
 #include "core/nn/module_call.hpp"
-#include "core/nn/state.hpp"
 #include "core/nn/walk.hpp"
+#include "core/runtime/add_hook.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 
 namespace tenon::core {
 
 namespace {
+
+template <class Body>
+tenon_status on_module(const tenon_module* module, tenon_error** error, Body&& body) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    body();
+  });
+}
 
 tenon_status module_create(const char* type, const tenon_value* attributes, int64_t count,
                            const tenon_string* keywords, const tenon_value* keyword_values,
@@ -52,8 +60,7 @@ const tenon_value* module_attributes(const tenon_module* module) {
 }
 tenon_status module_attribute(const tenon_module* module, const char* name, int64_t length,
                               const tenon_value** value, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
+  return on_module(module, error, [&] {
     const int64_t place =
         parameter_place(module->type->schema, {name, static_cast<size_t>(length)});
     *value = module->attributes.data() + place;
@@ -61,45 +68,29 @@ tenon_status module_attribute(const tenon_module* module, const char* name, int6
 }
 tenon_status module_register_parameter(tenon_module* module, const char* name, tenon_tensor* tensor,
                                        tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
-    register_parameter(*module, name, tensor);
-  });
+  return on_module(module, error, [&] { register_parameter(*module, name, tensor); });
 }
 tenon_status module_register_buffer(tenon_module* module, const char* name, tenon_tensor* tensor,
                                     int32_t persistent, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
-    register_buffer(*module, name, tensor, persistent != 0);
-  });
+  return on_module(module, error, [&] { register_buffer(*module, name, tensor, persistent != 0); });
 }
 tenon_status module_register_child(tenon_module* module, const char* name, tenon_module* child,
                                    tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
-    register_child(*module, name, child);
-  });
+  return on_module(module, error, [&] { register_child(*module, name, child); });
 }
 tenon_status module_tensor(tenon_module* module, const char* name, tenon_tensor** tensor,
                            tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
-    *tensor = find_tensor(*module, name);
-  });
+  return on_module(module, error, [&] { *tensor = find_tensor(*module, name); });
 }
 tenon_status module_child(tenon_module* module, const char* name, tenon_module** child,
                           tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
-    *child = find_child(*module, name);
-  });
+  return on_module(module, error, [&] { *child = find_child(*module, name); });
 }
 tenon_status module_call(tenon_module* module, const tenon_value* arguments, int64_t count,
                          const tenon_string* keywords, const tenon_value* keyword_values,
                          int64_t keyword_count, tenon_value* results, int64_t result_count,
                          tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
+  return on_module(module, error, [&] {
     call_module(*module, {arguments, static_cast<size_t>(count)},
                 {keywords, static_cast<size_t>(keyword_count)},
                 {keyword_values, static_cast<size_t>(keyword_count)}, results, result_count);
@@ -107,44 +98,44 @@ tenon_status module_call(tenon_module* module, const tenon_value* arguments, int
 }
 int32_t module_training(const tenon_module* module) { return module->training ? 1 : 0; }
 void module_train(tenon_module* module, int32_t training) { set_training(*module, training != 0); }
-void list_children(const tenon_module& module, int64_t* count, tenon_value* items) {
-  int64_t present = 0;
-  for (const tenon_module::Child& child : module.children)
-    present += child.module != nullptr ? 1 : 0;
-  auto** modules = static_cast<tenon_module**>(allocate(present == 0 ? 1 : present * 8));
-  tenon_module** next = modules;
-  for (const tenon_module::Child& child : module.children) {
-    if (child.module == nullptr) continue;
-    child.module->retain();
-    *next++ = child.module;
-  }
-  *count = present;
-  *items = tenon_value{};
-  items->tag = TENON_VALUE_MODULE_LIST;
-  items->length = static_cast<uint32_t>(present);
-  items->as.modules = modules;
+int32_t module_has_hooks(const tenon_module* module, uint32_t kinds) {
+  return module != nullptr && has_hooks(*module, kinds) ? 1 : 0;
 }
-int32_t module_has_hooks(const tenon_module* module) {
-  if (module == nullptr || !may_have_hooks(module->hooks)) return 0;
-  for (const int32_t kind :
-       {TENON_HOOK_FORWARD_PRE, TENON_HOOK_FORWARD, TENON_HOOK_BACKWARD_PRE, TENON_HOOK_BACKWARD}) {
-    if (has_hook(*module, kind)) return 1;
+tenon_status module_run_hooks(tenon_module* module, int32_t kind, tenon_value* values,
+                              int64_t count, tenon_error** error) {
+  return on_module(module, error, [&] {
+    run_state_hooks(*module, kind, {values, static_cast<size_t>(count)});
+  });
+}
+tenon_status module_add_hook(tenon_module* module, int32_t kind, uint32_t flags,
+                             tenon_module_hook_function function, void* state,
+                             void (*destroy)(void* state), tenon_hook** hook, tenon_error** error) {
+  return add_hook(
+      function, state, destroy, hook, error, [&](std::shared_ptr<ModuleHooks::Body> body) {
+        ModuleHooks& hooks = module == nullptr ? ModuleHooks::of_all() : module->hooks.make();
+        return hooks.add(kind, flags, std::move(body));
+      });
+}
+// Containers ask for it at each call.
+tenon_value list_children(const tenon_module& module) {
+  boost::container::small_vector<tenon_module*, 16> present;
+  for (const tenon_module::Child& child : module.children) {
+    if (child.module != nullptr) present.push_back(child.module);
   }
-  return 0;
+  return make_module_list(present);
 }
 tenon_status module_walk(tenon_module* module, int32_t kind, int32_t recurse, int64_t* count,
                          tenon_value* names, tenon_value* items, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
+  return on_module(module, error, [&] {
     const bool duplicates = (kind & TENON_WALK_DUPLICATES) != 0;
     const bool absent = (kind & TENON_WALK_ABSENT) != 0;
     const int32_t what = kind & ~(TENON_WALK_DUPLICATES | TENON_WALK_ABSENT);
     if (what < 0 || what > 3 || (absent && (what != 2 || recurse != 0)))
       throw Error(TENON_ERROR_ARGUMENT,
                   "walks are of parameters, buffers, children or modules (0 to 3), not {}", kind);
-    // Containers ask for it at each call.
     if (names == nullptr && what == 2 && recurse == 0 && duplicates && !absent) {
-      list_children(*module, count, items);
+      *items = list_children(*module);
+      *count = items->length;
       return;
     }
     const std::vector<WalkItem> found = walk(*module, static_cast<Walk>(what),
@@ -154,49 +145,32 @@ tenon_status module_walk(tenon_module* module, int32_t kind, int32_t recurse, in
                                               .absent = absent});
     std::vector<std::string> texts;
     std::vector<TensorRef> tensors;
+    std::vector<tenon_module*> modules;
     for (const WalkItem& item : found) {
       texts.push_back(item.name);
-      if (item.tensor != nullptr) tensors.emplace_back(item.tensor);
+      if (what <= 1)
+        tensors.emplace_back(item.tensor);
+      else
+        modules.push_back(item.module);
     }
     if (names != nullptr) *names = make_string_list(texts);
+    *items = what <= 1 ? make_tensor_list(std::move(tensors)) : make_module_list(modules);
     *count = static_cast<int64_t>(found.size());
-    if (what <= 1) {
-      *items = make_tensor_list(std::move(tensors));
-      return;
-    }
-    auto** modules = static_cast<tenon_module**>(allocate(found.empty() ? 1 : *count * 8));
-    for (size_t i = 0; i < found.size(); ++i) {
-      if (found[i].module != nullptr) found[i].module->retain();
-      modules[i] = found[i].module;
-    }
-    *items = tenon_value{};
-    items->tag = TENON_VALUE_MODULE_LIST;
-    items->length = static_cast<uint32_t>(found.size());
-    items->as.modules = modules;
   });
 }
 tenon_status module_to(tenon_module* module, tenon_dtype dtype, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
-    convert(*module, dtype);
-  });
-}
-void give_report(const LoadReport& report, tenon_value* missing, tenon_value* unexpected) {
-  if (missing != nullptr) *missing = make_string_list(report.missing);
-  if (unexpected != nullptr) *unexpected = make_string_list(report.unexpected);
+  return on_module(module, error, [&] { convert(*module, dtype); });
 }
 tenon_status module_assign(tenon_module* module, const char* name, int64_t length,
                            const tenon_value* value, uint32_t flags, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
+  return on_module(module, error, [&] {
     assign_member(*module, {name, static_cast<size_t>(length)}, *value,
                   (flags & TENON_ASSIGN_MAKE_PARAMETER) != 0);
   });
 }
 tenon_status module_bind(tenon_module* module, const char* name, int64_t length, void** location,
                          tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
+  return on_module(module, error, [&] {
     bind_member(*module, {name, static_cast<size_t>(length)}, location);
   });
 }
@@ -204,56 +178,34 @@ void module_unbind(tenon_module* module, const char* name, int64_t length) {
   unbind_member(*module, {name, static_cast<size_t>(length)});
 }
 tenon_status module_clone(tenon_module* module, tenon_module** copy, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
-    *copy = clone_module(*module).give();
-  });
+  return on_module(module, error, [&] { *copy = clone_module(*module).give(); });
 }
 tenon_status module_set_forward(tenon_module* module, const char* schema, int64_t length,
                                 tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
+  return on_module(module, error, [&] {
     set_forward_schema(*module, {schema, static_cast<size_t>(length)});
   });
 }
 tenon_status module_forward(const tenon_module* module, tenon_string* schema, int64_t* results,
                             tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
+  return on_module(module, error, [&] {
     const Schema& forward = forward_schema(*module);
     if (schema != nullptr)
       *schema = {forward.text.data(), static_cast<int64_t>(forward.text.size())};
     if (results != nullptr) *results = static_cast<int64_t>(forward.returns.size());
   });
 }
-tenon_status module_state_slot(tenon_module* module, tenon_value* names, tenon_value* tensors,
-                               tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
+tenon_status module_state(tenon_module* module, tenon_value* names, tenon_value* tensors,
+                          tenon_error** error) {
+  return on_module(module, error, [&] {
     std::vector<std::string> texts;
     std::vector<TensorRef> list;
-    for (NamedTensor& named : module_state(*module)) {
-      texts.push_back(std::move(named.name));
-      list.push_back(std::move(named.tensor));
+    for (const WalkItem& item : walk(*module, Walk::State, {.duplicates = true})) {
+      texts.push_back(item.name);
+      list.emplace_back(item.tensor);
     }
     *names = make_string_list(texts);
     *tensors = make_tensor_list(std::move(list));
-  });
-}
-tenon_status module_load_state(tenon_module* module, const tenon_string* names,
-                               tenon_tensor* const* tensors, int64_t count,
-                               const tenon_json* metadata, const char* source, uint32_t flags,
-                               tenon_value* missing, tenon_value* unexpected, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
-    std::vector<NamedTensor> state;
-    for (int64_t i = 0; i < count; ++i) {
-      require_not_null(tensors[i], "a tensor of the state");
-      state.push_back({std::string(names[i].data, static_cast<size_t>(names[i].length)),
-                       TensorRef(tensors[i])});
-    }
-    give_report(load_state(*module, {state, metadata, source == nullptr ? "" : source}, flags),
-                missing, unexpected);
   });
 }
 
@@ -284,8 +236,9 @@ void add_module_slots(Services& services) {
   services.modules.clone = module_clone;
   services.modules.set_forward = module_set_forward;
   services.modules.forward = module_forward;
-  services.modules.state = module_state_slot;
-  services.modules.load_state = module_load_state;
+  services.modules.state = module_state;
+  services.modules.add_hook = module_add_hook;
+  services.modules.run_hooks = module_run_hooks;
 }
 
 }  // namespace tenon::core

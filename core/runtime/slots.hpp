@@ -30,7 +30,6 @@ void add_autograd_slots(Services& services);
 void add_context_slots(Services& services);
 void add_json_slots(Services& services);
 void add_mode_slots(Services& services);
-void add_module_hook_slots(Services& services);
 void add_module_slots(Services& services);
 void add_op_slots(Services& services);
 void add_runtime_slots(Services& services);

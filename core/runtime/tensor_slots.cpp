@@ -102,6 +102,23 @@ tenon_status tensor_copy(tenon_tensor* destination, const tenon_tensor* source,
     undo_version_bump(*destination);
   });
 }
+tenon_status tensor_set_data(tenon_tensor* tensor, const tenon_tensor* value, int32_t share,
+                             tenon_error** error) {
+  return guarded(error, [&] {
+    require_data(tensor, "the tensor that gets other data");
+    require_data(value, "the data");
+    if (!same_shape(tensor->shape(), value->shape()) ||
+        (share != 0 && tensor->view.dtype != value->view.dtype)) {
+      throw Error(TENON_ERROR_VALUE, "a {} tensor of shape {} cannot get the data of a {} of {}",
+                  dtype_text(tensor->view.dtype), shape_text(tensor->shape()),
+                  dtype_text(value->view.dtype), shape_text(value->shape()));
+    }
+    if (share != 0)
+      replace_data(*tensor, *value);
+    else
+      copy(*tensor, *value);
+  });
+}
 tenon_status tensor_fill(tenon_tensor* destination, const tenon_value* number,
                          tenon_error** error) {
   return guarded(error, [&] {
@@ -201,6 +218,7 @@ void add_tensor_slots(Services& services) {
   services.tensors.storage_number = tensor_storage_number;
   services.tensors.shares_storage = tensor_shares_storage;
   services.tensors.copy = tensor_copy;
+  services.tensors.set_data = tensor_set_data;
   services.tensors.fill = tensor_fill;
   services.tensors.item = tensor_item;
   services.tensors.text = tensor_text_slot;

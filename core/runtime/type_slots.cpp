@@ -1,6 +1,8 @@
 // The host's slots on tensor types and their objects.
 #include "core/autograd/typed/typed.hpp"
+#include "core/base/text.hpp"
 #include "core/dispatch/types/chain.hpp"
+#include "core/dispatch/types/components.hpp"
 #include "core/dispatch/types/conversion.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/runtime/runtime.hpp"
@@ -10,6 +12,33 @@ namespace tenon::core {
 
 namespace {
 
+tenon_status type_component(const tenon_tensor* tensor, const char* name, int64_t length,
+                            tenon_tensor** component, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tensor, "the tensor");
+    const std::string_view asked(name, static_cast<size_t>(length));
+    const TensorType* owner = component_owner(*tensor);
+    const int64_t count = owner == nullptr ? 0 : owner->descriptor.component_count;
+    for (int64_t i = 0; i < count; ++i) {
+      if (owner->descriptor.components[i] != asked) continue;
+      *component = owner->component(*tensor->payload(), i);
+      return;
+    }
+    throw Error(TENON_ERROR_INDEX, "a {} has no component {}",
+                TypeTable::process().at(tensor->view.type).name, quote(asked));
+  });
+}
+tenon_status type_set_attributes(tenon_tensor* tensor, const char* text, int64_t length,
+                                 tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tensor, "the tensor");
+    const TensorType& type = TypeTable::process().at(tensor->view.type);
+    if (tensor->payload() == nullptr || type.payload_owner->descriptor.restore == nullptr)
+      throw Error(TENON_ERROR_TYPE, "a {} has no attributes", type.name);
+    set_type(*tensor, type.id,
+             payload_with_attributes(*tensor, {text, static_cast<size_t>(length)}).get());
+  });
+}
 tenon_status type_find(const char* name, uint32_t* type, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(name, "the name of the type");
@@ -113,6 +142,8 @@ void add_type_slots(Services& services) {
   services.types.create = typed_create;
   services.types.wrap = typed_wrap;
   services.types.payload = typed_payload;
+  services.types.component = type_component;
+  services.types.set_attributes = type_set_attributes;
   services.types.to_plain = tensor_to_plain;
   services.types.find_layout = type_find_layout;
   services.types.call_parent = call_parent;

@@ -320,8 +320,8 @@ TEST_SUITE("sdk/components") {
     CHECK(kept.text() == "one: tensor([1., 2.], dtype=f64)");
     CHECK(as<Labelled>(kept).data.handle() == data.handle());
     CHECK(saved.tensor("kept").text() == kept.text());
-    loaded.load_state(
-        {{"kept", make_one("Labelled", row({5, 6}), {}, "two")}, {"plain", row({7})}});
+    state::load_state(
+        loaded, {{"kept", make_one("Labelled", row({5, 6}), {}, "two")}, {"plain", row({7})}});
     CHECK(kept.text() == "two: tensor([5., 6.], dtype=f64)");
 
     // A state that does not fit changes nothing.

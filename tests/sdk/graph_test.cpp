@@ -79,6 +79,9 @@ TEST_SUITE("sdk/graph") {
       }
     }
     CHECK(plugins == std::set<std::string>{"", "functions", "math"});
+    CHECK(nodes[0]["sequence"].defined());
+    CHECK(nodes[4]["name"].text() == "AccumulateGrad");
+    CHECK_FALSE(nodes[4]["sequence"].defined());
     CHECK(Json::parse(graph_json({r, shared}))["nodes"].size() == 5);
   }
 

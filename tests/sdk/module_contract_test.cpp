@@ -1,6 +1,8 @@
 // The contract of modules: how calls are bound, what members follow, what attributes can be.
 #include <algorithm>
 
+#include <tenon/state/module_state.hpp>
+
 #include "tests/sdk/functions.hpp"
 
 namespace {
@@ -202,22 +204,23 @@ TEST_SUITE("sdk/module_contract") {
   TEST_CASE("ST-12 state in memory: strict with every fault, or with a report") {
     const Module from = create(R"({"type": "Linear", "in_features": 2, "out_features": 3})");
     const Module into = create(R"({"type": "Linear", "in_features": 2, "out_features": 3})");
-    into.load_state(from.state());
+    state::load_state(into, state::state_of(from));
     CHECK(numbers(into.tensor("weight")) == numbers(from.tensor("weight")));
     CHECK_FALSE(into.tensor("weight").is_same(from.tensor("weight")));
     const std::vector<float> before = into.tensor("weight").to_vector<float>();
     const std::vector<std::pair<std::string, Tensor>> state = {{"weight", ones({3, 3})},
                                                                {"extra", ones({1})}};
-    CHECK(refusal([&] { into.load_state(state); }).text ==
+    CHECK(refusal([&] { state::load_state(into, state); }).text ==
           "Error(s) in loading state_dict for Linear:\n"
           "\tMissing key(s) in state_dict: \"bias\".\n"
           "\tUnexpected key(s) in state_dict: \"extra\".\n"
           "\tsize mismatch for weight: copying a param with shape [3, 3] from checkpoint, the "
           "shape in current model is [3, 2].");
     CHECK(into.tensor("weight").to_vector<float>() == before);
-    CHECK(has(refusal([&] { into.load_state(state, false); }).text, "size mismatch for weight"));
-    const LoadReport report =
-        into.load_state({{"weight", ones({3, 2})}, {"more", ones({1})}}, false);
+    CHECK(has(refusal([&] { state::load_state(into, state, false); }).text,
+              "size mismatch for weight"));
+    const state::LoadReport report =
+        state::load_state(into, {{"weight", ones({3, 2})}, {"more", ones({1})}}, false);
     CHECK(report.missing == std::vector<std::string>{"bias"});
     CHECK(report.unexpected == std::vector<std::string>{"more"});
     CHECK(numbers(into.tensor("weight")) == Numbers(6, 1));

@@ -88,7 +88,7 @@ TEST_SUITE("sdk/module") {
     CHECK(weight.detach().to_vector<float>() == saved.tensor("weight").detach().to_vector<float>());
     // States of tensors in memory are shared with them. Another dtype is converted, so copied.
     const Tensor given = ones({2, 3}), other = zeros({2}, f64);
-    loaded.load_state({{"weight", given}, {"bias", other}}, true, true);
+    state::load_state(loaded, {{"weight", given}, {"bias", other}}, true, true);
     fill_elements(given, 4);
     CHECK(weight.detach().to_vector<float>() == std::vector<float>(6, 4));
     CHECK(loaded.tensor("bias").dtype() == f32);

@@ -118,11 +118,8 @@ class Run final : public EngineRun {
 
   void execute() {
     // A rule that runs another backward goes deeper into the stack.
-    if (scope_.previous().run != nullptr && stack_is_low()) [[unlikely]] {
-      grow_stack([this] { execute_here(); });
-    } else {
-      execute_here();
-    }
+    if (scope_.previous().run == nullptr) return execute_here();
+    with_stack([this] { execute_here(); });
   }
 
   int64_t id() override {
@@ -306,12 +303,11 @@ class Run final : public EngineRun {
       return;
     }
     run_hooks_before(*extra, *visit.node, {&gradient, 1});
-    if (!extra->hooks().has(TENON_HOOK_POST_ACCUMULATE) &&
-        !extra->hooks().has(TENON_HOOK_NODE_AFTER)) {
+    if (!extra->has_kind(TENON_HOOK_POST_ACCUMULATE) && !extra->has_kind(TENON_HOOK_NODE_AFTER)) {
       visit.next_leaf = std::exchange(first_leaf_, index + 1);
       return;
     }
-    const TensorRef kept(extra->hooks().has(TENON_HOOK_NODE_AFTER) ? gradient : nullptr);
+    const TensorRef kept(extra->has_kind(TENON_HOOK_NODE_AFTER) ? gradient : nullptr);
     Tensor* const shown = kept.get();
     accumulate(visit);
     run_post_accumulate_hooks(*extra, static_cast<Accumulator*>(visit.node)->leaf());

@@ -13,5 +13,13 @@ template <class Body>
 void grow_stack(Body body) {
   grow_stack([](void* state) { (*static_cast<Body*>(state))(); }, &body);
 }
+// Runs the body, in a new thread where the stack is low.
+template <class Body>
+void with_stack(const Body& body) {
+  if (stack_is_low()) [[unlikely]]
+    grow_stack(body);
+  else
+    body();
+}
 
 }  // namespace tenon::core

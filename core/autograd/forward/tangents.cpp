@@ -49,10 +49,6 @@ TensorRef expanded(Tensor& tangent, const Tensor& like) {
   return core_ops::expand(tangent, like.shape());
 }
 
-std::string short_name(const Implementation& implementation) {
-  return std::string(implementation.schema.short_name());
-}
-
 [[noreturn, gnu::cold]] void fail_no_jvp(const Implementation& implementation) {
   throw Error(TENON_ERROR_NOT_IMPLEMENTED,
               "[{}::jvp] not implemented: op '{}' of plugin '{}' was given a dual tensor; you "
@@ -534,7 +530,7 @@ void check_dual(const Implementation& implementation, const tenon_value* argumen
     throw Error(TENON_ERROR_RUNTIME,
                 "{}(): functions with out=... arguments don't support forward mode, but one of the "
                 "arguments carries a tangent",
-                short_name(implementation));
+                implementation.schema.short_name());
   }
   const bool ruled = implementation.descriptor.jvp_kind != TENON_JVP_NONE;
   const bool constant = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_NONE;
@@ -548,12 +544,13 @@ void check_dual(const Implementation& implementation, const tenon_value* argumen
       throw Error(TENON_ERROR_RUNTIME,
                   "{}() changes '{}' in place and does not return it: forward mode has no way to "
                   "its new tangent",
-                  short_name(implementation), implementation.schema.parameters[parameter].name);
+                  implementation.schema.short_name(),
+                  implementation.schema.parameters[parameter].name);
     }
-    require_disjoint(*tensor, short_name(implementation).c_str());
+    require_disjoint(*tensor, implementation.schema.short_name());
     Tensor* tangent = tangent_of(*tensor);
     if (tangent != nullptr && thread_state.grad_enabled && has_history(*tangent))
-      check_inplace(*tangent, short_name(implementation).c_str());
+      check_inplace(*tangent, implementation.schema.short_name());
   });
 }
 

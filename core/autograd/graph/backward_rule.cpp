@@ -149,7 +149,7 @@ bool BackwardRule::is_constant(const Tensor& tensor) const {
                      [&](const TensorRef& constant) { return constant.get() == &tensor; });
 }
 
-TensorRef BackwardRule::refusing(Tensor& tensor, uint32_t detail) {
+TensorRef BackwardRule::refusing(Tensor& tensor, uintptr_t detail) {
   TensorRef alias = make_detached(tensor);
   Tensor* output = alias.get();
   set_history(*alias, {ErrorNode::create(*node_.implementation_, unknown_gradient, detail,
@@ -180,7 +180,7 @@ Tensor* BackwardRule::unpack(const SavedTensor& saved, int64_t index) {
       set_history(*tensor, {NodeRef(&node_), saved.index});
     if (!packed) share_tangent(*saved.tensor, *tensor);
   } else if (saved.kind == SavedTensor::Kind::ListedIntermediate) {
-    tensor = hold(refusing(*tensor, static_cast<uint32_t>(index)));
+    tensor = hold(refusing(*tensor, static_cast<uintptr_t>(index)));
   } else if (packed && saved.packed->edge.node) {
     set_history(*tensor, saved.packed->edge);
   }

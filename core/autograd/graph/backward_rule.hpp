@@ -48,7 +48,7 @@ class BackwardRule final : public RuleState {
   };
   SavedTensor& listed(int64_t index);
   bool is_constant(const Tensor& tensor) const;
-  TensorRef refusing(Tensor& tensor, uint32_t detail);
+  TensorRef refusing(Tensor& tensor, uintptr_t detail);
   Tensor* hold(TensorRef tensor);
   // The saved tensor as a rule may use it, alive as long as the node is in use. `index` is that of
   // a listed one.

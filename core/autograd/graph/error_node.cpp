@@ -11,7 +11,7 @@
 namespace tenon::core {
 
 IntrusivePtr<ErrorNode> ErrorNode::create(const Implementation& implementation, ErrorReason reason,
-                                          uint32_t detail, std::span<const Edge> edges,
+                                          uintptr_t detail, std::span<const Edge> edges,
                                           std::span<Tensor* const> outputs) {
   const auto leads_on = [](const Edge& edge) { return static_cast<bool>(edge.node); };
   NodeBlock block(sizeof(ErrorNode),
@@ -39,14 +39,14 @@ Error differentiated_twice(const Implementation& implementation, const char* rul
 
 }  // namespace
 
-Error backward_differentiated(const Implementation& implementation, uint32_t) {
+Error backward_differentiated(const Implementation& implementation, uintptr_t) {
   return differentiated_twice(implementation, "backward");
 }
-Error jvp_differentiated(const Implementation& implementation, uint32_t) {
+Error jvp_differentiated(const Implementation& implementation, uintptr_t) {
   return differentiated_twice(implementation, "jvp");
 }
 
-Error no_backward_rule(const Implementation& implementation, uint32_t) {
+Error no_backward_rule(const Implementation& implementation, uintptr_t) {
   const std::string& name = implementation.schema.name;
   return {
       TENON_ERROR_NOT_IMPLEMENTED,
@@ -56,7 +56,7 @@ Error no_backward_rule(const Implementation& implementation, uint32_t) {
           name, name, implementation.provider)};
 }
 
-Error unknown_gradient(const Implementation& implementation, uint32_t detail) {
+Error unknown_gradient(const Implementation& implementation, uintptr_t detail) {
   const std::string what =
       detail == kStashed
           ? "a tensor stashed on its context"

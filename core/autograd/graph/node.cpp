@@ -14,22 +14,7 @@ constinit thread_local DeferredDeletes<Node> deferred_deletes;
 
 }  // namespace
 
-Node::~Node() {
-  if (NodeExtra* extra = extra_.load(std::memory_order_relaxed)) {
-    extra->clear();
-    extra->release();
-  }
-  std::destroy_n(edges_, edge_count_);
-}
-
-NodeExtra& Node::extra() {
-  NodeExtra* present = extra_if_any();
-  if (present != nullptr) return *present;
-  auto* made = new NodeExtra(*this);
-  if (extra_.compare_exchange_strong(present, made, std::memory_order_acq_rel)) return *made;
-  made->release();
-  return *present;
-}
+Node::~Node() { std::destroy_n(edges_, edge_count_); }
 
 void Node::destroy_node(GraphNode* base) noexcept {
   deferred_deletes.destroy(

@@ -76,8 +76,8 @@ class Node : public GraphNode {
   std::span<OutputInfo> outputs() { return {outputs_, output_count_}; }
   uint64_t sequence() const { return sequence_; }
   // Made when missing. Any thread.
-  NodeExtra& extra();
-  NodeExtra* extra_if_any() const { return extra_.load(std::memory_order_acquire); }
+  NodeExtra& extra() { return extra_.make(*this); }
+  NodeExtra* extra_if_any() const { return extra_.get(); }
   // Whether a gradient may arrive at slot `i` at all: false for arguments that are not tensors.
   bool slot_holds_tensor(size_t i) const { return i >= 64 || (tensor_slots_ >> i & 1u) != 0; }
 
@@ -97,7 +97,7 @@ class Node : public GraphNode {
   uint64_t tensor_slots_ = ~uint64_t{0};
   Edge* edges_ = nullptr;  // in the node's block, as the outputs are
   OutputInfo* outputs_ = nullptr;
-  std::atomic<NodeExtra*> extra_{nullptr};  // owned
+  HooksPointer<NodeExtra> extra_;
   uint32_t bytes_;
   uint16_t edge_count_ = 0;
   uint16_t output_count_ = 0;

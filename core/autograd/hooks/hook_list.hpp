@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -10,51 +11,53 @@
 
 #include <boost/container/small_vector.hpp>
 
+#include "core/autograd/hooks/hook_handle.hpp"
+
 namespace tenon::core {
 
 // Hooks in their order. Copied on write: a run goes through a list that stays as it was, and leaves
 // out what is removed meanwhile. Any thread.
-//
-// A Hook has `id`, `kind` and `body`, a shared HookBodyOf.
-template <class Hook>
-class HookList {
+template <class Function>
+class HookList : public HookOwner {
  public:
+  using Body = HookBodyOf<Function>;
+  struct Hook {
+    int64_t id;
+    int32_t kind;
+    uint32_t detail;  // by owner: the output of a node, flags of a registration
+    std::shared_ptr<Body> body;
+    bool removed() const { return body->removed.load(std::memory_order_acquire); }
+  };
   using Hooks = std::vector<Hook>;
 
+  HookHandle add(int32_t kind, uint32_t detail, std::shared_ptr<Body> body, bool first = false) {
+    const int64_t id = next_hook_id();
+    const std::lock_guard lock(mutex_);
+    auto copy = copied();
+    copy->insert(first ? copy->begin() : copy->end(), Hook{id, kind, detail, std::move(body)});
+    hooks_ = std::move(copy);
+    return {*this, id};
+  }
   // Null when it is empty.
   std::shared_ptr<const Hooks> read() const {
     const std::lock_guard lock(mutex_);
     return hooks_;
   }
-  void add(Hook hook, bool first = false) {
-    const std::lock_guard lock(mutex_);
-    auto copy = copied();
-    copy->insert(first ? copy->begin() : copy->end(), std::move(hook));
-    hooks_ = std::move(copy);
-  }
-  void append(const Hooks& hooks) {
-    const std::lock_guard lock(mutex_);
-    auto copy = copied();
-    copy->insert(copy->end(), hooks.begin(), hooks.end());
-    hooks_ = std::move(copy);
-  }
   // False when it is not there, or no longer.
-  bool remove(int64_t id) {
+  bool remove(int64_t id) override {
     std::shared_ptr<const Hooks> old;  // may destroy a hook's state, and so this: without the lock
     const std::lock_guard lock(mutex_);
-    if (find(hooks_, id) == nullptr) return false;
     auto copy = copied();
     const auto place = std::ranges::find(*copy, id, &Hook::id);
+    if (place == copy->end()) return false;
     place->body->removed.store(true, std::memory_order_release);
     copy->erase(place);
     old = std::exchange(hooks_, std::move(copy));
     return true;
   }
-  bool holds(int64_t id) const { return find(read(), id) != nullptr; }
-  bool has(int32_t kind) const {
-    const std::shared_ptr<const Hooks> hooks = read();
-    return hooks != nullptr && std::ranges::find(*hooks, kind, &Hook::kind) != hooks->end();
-  }
+  bool holds(int64_t id) override { return has(id, &Hook::id); }
+  bool has_kind(int32_t kind) const { return has(kind, &Hook::kind); }
+  // The owner is gone: handles keep this, emptied.
   void clear() noexcept {
     std::shared_ptr<const Hooks> old;
     const std::lock_guard lock(mutex_);
@@ -69,29 +72,54 @@ class HookList {
     for (size_t i = 0; hooks != nullptr && i < hooks->size(); ++i) {
       const Hook& hook = (*hooks)[i];
       if (hook.kind != kind) continue;
-      if (!is_removed(hook)) visit(hook, position);
+      if (!hook.removed()) visit(hook, position);
       ++position;
     }
   }
 
-  static bool is_removed(const Hook& hook) {
-    return hook.body->removed.load(std::memory_order_acquire);
-  }
-  // For HeldAcrossFork.
-  std::mutex& mutex() { return mutex_; }
+ protected:
+  ~HookList() override = default;
+  mutable std::mutex mutex_;
 
  private:
   std::shared_ptr<Hooks> copied() const {
     return hooks_ == nullptr ? std::make_shared<Hooks>() : std::make_shared<Hooks>(*hooks_);
   }
-  static const Hook* find(const std::shared_ptr<const Hooks>& hooks, int64_t id) {
-    if (hooks == nullptr) return nullptr;
-    const auto place = std::ranges::find(*hooks, id, &Hook::id);
-    return place == hooks->end() ? nullptr : &*place;
+  template <class Value>
+  bool has(Value value, Value Hook::*member) const {
+    const std::shared_ptr<const Hooks> hooks = read();
+    return hooks != nullptr && std::ranges::find(*hooks, value, member) != hooks->end();
+  }
+  std::shared_ptr<const Hooks> hooks_;
+};
+
+// The hooks of an object; null while it never had one. Any thread.
+template <class Hooks>
+class HooksPointer {
+ public:
+  HooksPointer() = default;
+  HooksPointer(const HooksPointer&) = delete;
+  HooksPointer& operator=(const HooksPointer&) = delete;
+  ~HooksPointer() {
+    if (Hooks* hooks = get()) {
+      hooks->clear();
+      hooks->release();
+    }
+  }
+  Hooks* get() const noexcept { return hooks_.load(std::memory_order_acquire); }
+  // Made of the arguments when missing.
+  template <class... Arguments>
+  Hooks& make(const Arguments&... arguments) {
+    Hooks* present = get();
+    if (present != nullptr) return *present;
+    auto* made = new Hooks(arguments...);
+    if (hooks_.compare_exchange_strong(present, made, std::memory_order_acq_rel)) return *made;
+    made->release();
+    return *present;
   }
 
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Hooks> hooks_;
+ private:
+  std::atomic<Hooks*> hooks_{nullptr};
 };
 
 // Room for the values that a hook returns in place of those that it sees; frees what is not taken.

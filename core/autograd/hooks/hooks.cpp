@@ -16,15 +16,6 @@
 
 namespace tenon::core {
 
-NodeExtra::NodeExtra(const Node& node) : node_(&node) {}
-NodeExtra::~NodeExtra() = default;
-
-HookHandle NodeExtra::add(int32_t kind, uint32_t output, std::shared_ptr<HookBody> body) {
-  const int64_t id = next_hook_id();
-  hooks_.add({id, kind, output, std::move(body)});
-  return {*this, id};
-}
-
 void NodeExtra::retain_into(uint32_t output, std::shared_ptr<RetainedGrad> box) {
   const std::lock_guard lock(mutex_);
   retained_.push_back({output, std::move(box)});
@@ -43,7 +34,7 @@ std::vector<NodeExtra::Retained> NodeExtra::retained() {
 void NodeExtra::clear() noexcept {
   std::vector<Retained> retained;
   node_.store(nullptr, std::memory_order_release);
-  hooks_.clear();
+  TensorHooks::clear();
   const std::lock_guard lock(mutex_);
   retained.swap(retained_);
 }
@@ -152,20 +143,20 @@ void call(const HookBody& body, std::span<Tensor* const> gradients,
 }  // namespace
 
 void run_tensor_hooks(NodeExtra& extra, Node& node, std::span<Tensor*> gradients) {
-  extra.hooks().for_each(TENON_HOOK_TENSOR, [&](const NodeExtra::Hook& hook, size_t position) {
-    Tensor*& gradient = gradients[hook.output];
+  extra.for_each(TENON_HOOK_TENSOR, [&](const TensorHooks::Hook& hook, size_t position) {
+    Tensor*& gradient = gradients[hook.detail];
     Gradients replacements(1);
     call(*hook.body, {&gradient, 1}, {}, replacements);
     if (!replacements.given(0)) return;
-    const OutputInfo& info = node.outputs()[hook.output];
-    check_replacement({"tensor hook", position, hook.output, node}, {info.shape, info.rank},
+    const OutputInfo& info = node.outputs()[hook.detail];
+    check_replacement({"tensor hook", position, hook.detail, node}, {info.shape, info.rank},
                       info.dtype, *replacements[0]);
     put(gradient, TensorRef::take(replacements.take(0)));
   });
 }
 
 void run_hooks_before(NodeExtra& extra, Node& node, std::span<Tensor*> gradients) {
-  extra.hooks().for_each(TENON_HOOK_NODE_BEFORE, [&](const NodeExtra::Hook& hook, size_t position) {
+  extra.for_each(TENON_HOOK_NODE_BEFORE, [&](const TensorHooks::Hook& hook, size_t position) {
     Gradients replacements(gradients.size());
     call(*hook.body, gradients, {}, replacements);
     for (size_t k = 0; k < gradients.size(); ++k) {
@@ -181,7 +172,7 @@ void run_hooks_before(NodeExtra& extra, Node& node, std::span<Tensor*> gradients
 void run_hooks_after(NodeExtra& extra, Node& node, std::vector<TensorRef>& produced,
                      std::span<Tensor* const> gradients) {
   static_assert(sizeof(TensorRef) == sizeof(Tensor*), "lists of references are lists of tensors");
-  extra.hooks().for_each(TENON_HOOK_NODE_AFTER, [&](const NodeExtra::Hook& hook, size_t position) {
+  extra.for_each(TENON_HOOK_NODE_AFTER, [&](const TensorHooks::Hook& hook, size_t position) {
     const size_t count = std::min(produced.size(), node.edges().size());
     Gradients replacements(count);
     call(*hook.body, {reinterpret_cast<Tensor* const*>(produced.data()), count}, gradients,
@@ -199,7 +190,7 @@ void run_hooks_after(NodeExtra& extra, Node& node, std::vector<TensorRef>& produ
 
 void run_post_accumulate_hooks(NodeExtra& extra, Tensor& leaf) {
   Tensor* shown = &leaf;
-  extra.hooks().for_each(TENON_HOOK_POST_ACCUMULATE, [&](const NodeExtra::Hook& hook, size_t) {
+  extra.for_each(TENON_HOOK_POST_ACCUMULATE, [&](const TensorHooks::Hook& hook, size_t) {
     Gradients ignored(1);
     call(*hook.body, {&shown, 1}, {}, ignored);
   });

@@ -9,7 +9,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/autograd/hooks/hook_handle.hpp"
 #include "core/autograd/hooks/hook_list.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/autograd.h"
@@ -24,29 +23,20 @@ struct RetainedGrad {
   TensorRef grad;
 };
 
-using HookBody = HookBodyOf<std::remove_pointer_t<tenon_hook_function>>;
+using TensorHooks = HookList<std::remove_pointer_t<tenon_hook_function>>;
+using HookBody = TensorHooks::Body;
 
-// The rarer parts of a node: hooks, retained gradients, where it was recorded. Handles of hooks
-// keep it, emptied, beyond its node. Any thread.
-class NodeExtra final : public HookOwner {
+// The rarer parts of a node: hooks, whose detail is the output that those on tensors belong to,
+// retained gradients, where it was recorded. Handles of hooks keep it, emptied, beyond its node.
+// Any thread.
+class NodeExtra final : public TensorHooks {
  public:
   struct Retained {
     uint32_t output;
     std::shared_ptr<RetainedGrad> box;
   };
-  struct Hook {
-    int64_t id;
-    int32_t kind;
-    uint32_t output;  // output that hooks on tensors belong to
-    std::shared_ptr<HookBody> body;
-  };
 
-  explicit NodeExtra(const Node& node);
-
-  HookHandle add(int32_t kind, uint32_t output, std::shared_ptr<HookBody> body);
-  const HookList<Hook>& hooks() const { return hooks_; }
-  bool remove(int64_t id) override { return hooks_.remove(id); }
-  bool holds(int64_t id) override { return hooks_.holds(id); }
+  explicit NodeExtra(const Node& node) : node_(&node) {}
 
   void retain_into(uint32_t output, std::shared_ptr<RetainedGrad> box);
   // Takes the box out again; false when it is not here.
@@ -61,10 +51,8 @@ class NodeExtra final : public HookOwner {
   std::shared_ptr<const CallOrigin> origin;  // set before the node is shared
 
  private:
-  ~NodeExtra() override;
+  ~NodeExtra() override = default;
   std::atomic<const Node*> node_;
-  HookList<Hook> hooks_;
-  std::mutex mutex_;  // of `retained_`
   std::vector<Retained> retained_;
 };
 

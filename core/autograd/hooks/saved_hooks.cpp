@@ -18,8 +18,8 @@ namespace tenon::core {
 
 struct SavedScope {
   SavedScope* outer;
-  SavedHooks* hooks;     // owned; null: hooks are refused meanwhile
-  std::string disabled;  // text of the refusal
+  std::shared_ptr<const SavedHooks> hooks;  // null: hooks are refused meanwhile
+  std::string disabled;                     // text of the refusal
 };
 
 namespace {
@@ -40,14 +40,11 @@ class HookCall {
 }  // namespace
 
 PackedTensor::~PackedTensor() {
-  if (hooks != nullptr) {
-    hooks->hooks.drop(hooks->hooks.state, packed);
-    hooks->release();
-  }
+  if (hooks != nullptr) hooks->hooks.drop(hooks->hooks.state, packed);
 }
 
 PackedTensor* pack_saved(Tensor& tensor, bool with_history, const char* node) {
-  SavedHooks* hooks = thread_state.saved_scope->hooks;
+  const std::shared_ptr<const SavedHooks> hooks = thread_state.saved_scope->hooks;
   if (hooks == nullptr) return nullptr;
   auto kept = std::make_unique<PackedTensor>();
   kept->dtype = tensor.view.dtype;
@@ -61,7 +58,6 @@ PackedTensor* pack_saved(Tensor& tensor, bool with_history, const char* node) {
     const tenon_status status = hooks->hooks.pack(hooks->hooks.state, given.get(), &packed, &error);
     if (status != TENON_OK) throw_status(status, error);
   }
-  hooks->retain();
   kept->hooks = hooks;
   kept->packed = packed;
   if (tensor.version() != version) {
@@ -101,9 +97,7 @@ void push_saved_hooks(const tenon_saved_hooks& given) {
   const tenon_saved_hooks hooks = copy_growable(given);
   if (hooks.pack == nullptr || hooks.unpack == nullptr || hooks.drop == nullptr)
     throw Error(TENON_ERROR_ARGUMENT, "saved-tensor hooks need all of pack, unpack and drop");
-  auto scope = std::make_unique<SavedScope>(SavedScope{outer, nullptr, {}});
-  scope->hooks = new SavedHooks(hooks);
-  thread_state.saved_scope = scope.release();
+  thread_state.saved_scope = new SavedScope{outer, std::make_shared<SavedHooks>(hooks), {}};
 }
 
 void disable_saved_hooks(std::string message) {
@@ -117,7 +111,6 @@ void pop_saved_hooks() {
   if (!scope)
     throw Error(TENON_ERROR_RUNTIME, "no scope of saved-tensor hooks is open on this thread");
   thread_state.saved_scope = scope->outer;
-  if (scope->hooks != nullptr) scope->hooks->release();
 }
 
 }  // namespace tenon::core

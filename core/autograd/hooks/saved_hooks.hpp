@@ -1,8 +1,7 @@
 // Scopes of saved-tensor hooks: while one is open on a thread, nodes keep what the plugin packed.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,28 +12,20 @@
 namespace tenon::core {
 
 // The hooks of one scope, shared by the scope and all that was packed in it.
-class SavedHooks {
- public:
+struct SavedHooks {
   explicit SavedHooks(const tenon_saved_hooks& given) : hooks(given) {}
+  SavedHooks(const SavedHooks&) = delete;
+  SavedHooks& operator=(const SavedHooks&) = delete;
   ~SavedHooks() {
     if (hooks.destroy != nullptr) hooks.destroy(hooks.state);
   }
-  SavedHooks(const SavedHooks&) = delete;
-  SavedHooks& operator=(const SavedHooks&) = delete;
-  void retain() noexcept { count_up(references_); }
-  void release() noexcept {
-    if (count_down(references_)) delete this;
-  }
   const tenon_saved_hooks hooks;
   const CodeLease code = lease_at(Holder::Hook, hooks.pack, hooks.destroy);
-
- private:
-  std::atomic<int32_t> references_{1};
 };
 
 // A saved tensor in the plugin's keeping.
 struct PackedTensor {
-  SavedHooks* hooks = nullptr;  // owned
+  std::shared_ptr<const SavedHooks> hooks;
   void* packed = nullptr;
   tenon_dtype dtype = TENON_DTYPE_NONE;
   std::vector<int64_t> shape;

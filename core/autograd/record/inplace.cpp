@@ -129,7 +129,7 @@ void fail_unrecorded_view(const Tensor& view, const std::string& changed) {
                                 inference ? " in normal mode" : " with grad mode enabled"));
 }
 
-void require_disjoint(const Tensor& tensor, const char* op) {
+void require_disjoint(const Tensor& tensor, std::string_view op) {
   if (tensor.contiguous() || !may_overlap(tensor.shape(), tensor.strides())) return;
   throw Error(TENON_ERROR_INPLACE,
               "{}(): a tensor of shape {} and strides {} is being modified inplace, and more than "
@@ -137,7 +137,7 @@ void require_disjoint(const Tensor& tensor, const char* op) {
               op, shape_text(tensor.shape()), shape_text(tensor.strides()));
 }
 
-void check_inplace(Tensor& tensor, const char* op) {
+void check_inplace(Tensor& tensor, std::string_view op) {
   if (tensor.has_flag(TENON_TENSOR_INFERENCE))
     throw Error(TENON_ERROR_INPLACE, "{}(): {}", op, kInferenceChange);
   refresh_history(tensor);

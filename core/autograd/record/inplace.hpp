@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "core/autograd/graph/node.hpp"
 #include "core/tensor/tensor.hpp"
@@ -10,7 +11,7 @@ namespace tenon::core {
 
 // Throws when an in-place change of the tensor cannot be recorded: leaves that require grad, views
 // of them, views made where nothing was recorded, and views of bases that are not dense.
-void check_inplace(Tensor& tensor, const char* op);
+void check_inplace(Tensor& tensor, std::string_view op);
 
 // Whether a change of the tensor in place changes what requires grad.
 inline bool has_history(const Tensor& tensor) {
@@ -19,7 +20,7 @@ inline bool has_history(const Tensor& tensor) {
 }
 // Throws when two elements of the tensor may be one in memory: a change of it has no derivative
 // that its elements determine.
-void require_disjoint(const Tensor& tensor, const char* op);
+void require_disjoint(const Tensor& tensor, std::string_view op);
 
 // ---- for histories of views ----
 // Whether two indices may lead to the same element; exact only for layouts that nest.

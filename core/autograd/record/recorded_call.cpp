@@ -26,10 +26,6 @@ namespace tenon::core {
 
 namespace {
 
-std::string name_of(const Implementation& implementation) {
-  return std::string(implementation.schema.short_name());
-}
-
 // Collects the places of all results.
 void collect_results(const Implementation& implementation, tenon_value* results, Tensor** absent,
                      CallVector<Tensor**>& places) {
@@ -237,7 +233,7 @@ class RecordedCall {
     for (TensorRef& tensor : context_->dirty) {
       detached_->restore(tensor);
       check_dirty(tensor.get());
-      if (records()) check_inplace(*tensor, name_of(implementation_).c_str());
+      if (records()) check_inplace(*tensor, implementation_.schema.short_name());
       note_change(implementation_, *tensor);
       dirty_.push_back(tensor.get());
       if ((recording_ || dual_) &&
@@ -246,7 +242,7 @@ class RecordedCall {
         throw Error(TENON_ERROR_RUNTIME,
                     "{}(): a tensor that was marked dirty is not among the results; a Function "
                     "returns every input that it changes in place",
-                    name_of(implementation_));
+                    implementation_.schema.short_name());
       }
     }
     separate_duplicates();
@@ -272,7 +268,7 @@ class RecordedCall {
 
   [[noreturn, gnu::cold]] void fail_marked(const char* what) const {
     throw Error(TENON_ERROR_RUNTIME, "{}(): a tensor that was marked dirty {}",
-                name_of(implementation_), what);
+                implementation_.schema.short_name(), what);
   }
   void check_dirty(const Tensor* tensor) const {
     if (!detached_->is_original(tensor))
@@ -362,7 +358,7 @@ class RecordedCall {
     const size_t slots = count_slots(implementation_, arguments_);
     if (slots > UINT16_MAX || places_.size() > UINT16_MAX) {
       throw Error(TENON_ERROR_VALUE, "{}(): more than 65535 tensors in one recorded call",
-                  name_of(implementation_));
+                  implementation_.schema.short_name());
     }
     uint32_t needing = 0;
     uint64_t tensors = 0;
@@ -380,7 +376,7 @@ class RecordedCall {
     }
     if (capacity > UINT16_MAX)
       throw Error(TENON_ERROR_VALUE, "{}(): more than 65535 tensors saved by one call",
-                  name_of(implementation_));
+                  implementation_.schema.short_name());
 
     IntrusivePtr<OpNode> node =
         OpNode::create(implementation_, arguments_, slots, results, capacity);

@@ -85,7 +85,7 @@ void check_recordable(const Implementation& implementation, const tenon_value* a
   const bool formula = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
   const bool constant = (implementation.flags & TENON_OP_ZERO_GRADIENT) != 0;
   const auto check = [&](Tensor* tensor, uint32_t parameter) {
-    check_inplace(*tensor, std::string(implementation.schema.short_name()).c_str());
+    check_inplace(*tensor, implementation.schema.short_name());
     // Raised before the data has changed.
     if (!differentiable_dtype(tensor)) return;
     if (!formula && !constant) fail_not_implemented(implementation);

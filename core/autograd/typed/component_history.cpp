@@ -199,10 +199,6 @@ void connect(Tensor& tensor, const TensorType& owner, bool tracked) {
   set_history(tensor, {ComponentsNode::create(tensor, owner), 0});
 }
 
-}  // namespace
-
-namespace {
-
 // Returns the flags that the components carry and the tensor cannot show.
 uint32_t connect_history(Tensor& tensor) {
   const TensorType* owner = component_owner(tensor);
@@ -246,13 +242,12 @@ bool has_held_history(const Tensor& tensor) {
 
 namespace {
 
-enum class When { Carried, Always };
-
+// Where they carry something, or always.
 template <class Replace>
-void replace_components(Tensor& tensor, Replace&& replace, When when = When::Carried) {
+void replace_components(Tensor& tensor, Replace&& replace, bool always = false) {
   if (!tensor.typed() || component_owner(tensor) == nullptr) return;
   const bool carried = flags_of_components(tensor) != 0;
-  if (!carried && when == When::Carried) return;
+  if (!carried && !always) return;
   const PayloadRef copy = copy_payload(tensor, replace);
   if (copy == nullptr) {
     if (!carried) return;
@@ -269,7 +264,7 @@ void replace_components(Tensor& tensor, Replace&& replace, When when = When::Car
 TensorRef detach(Tensor& tensor) {
   TensorRef result = make_detached(tensor);
   // Its own components: those of the tensor may get a history later.
-  replace_components(*result, detach, When::Always);
+  replace_components(*result, detach, true);
   return result;
 }
 

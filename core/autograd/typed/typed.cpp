@@ -2,7 +2,6 @@
 #include "core/autograd/typed/typed.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +11,6 @@
 #include "core/autograd/graph/history.hpp"
 #include "core/autograd/graph/node_block.hpp"
 #include "core/base/error.hpp"
-#include "core/base/fork.hpp"
 #include "core/base/format.hpp"
 #include "core/dispatch/binding/call_frame.hpp"
 #include "core/dispatch/call/aliasing.hpp"
@@ -86,33 +84,6 @@ TensorRef own_handle(TensorRef tensor) {
                                                                  : make_detached(*tensor);
 }
 
-// Overrides whose results were refused, by the number that an error node keeps of them.
-class RefusedOverrides {
- public:
-  uint32_t number_of(const Override& entry) {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::find(entries_.begin(), entries_.end(), &entry);
-    if (found == entries_.end()) {
-      entries_.push_back(&entry);
-      return static_cast<uint32_t>(entries_.size() - 1);
-    }
-    return static_cast<uint32_t>(found - entries_.begin());
-  }
-  const Override& at(uint32_t number) {
-    const std::lock_guard lock(mutex_);
-    return *entries_[number];
-  }
-
- private:
-  std::mutex mutex_;
-  const HeldAcrossFork held_{mutex_};
-  std::vector<const Override*> entries_;
-};
-RefusedOverrides& refused_overrides() {
-  static auto* const list = new RefusedOverrides;  // graphs with static storage are run late
-  return *list;
-}
-
 std::string lost_text(const Implementation& implementation, const std::string& answerer,
                       const std::string& provider, const char* rule) {
   return format_text(
@@ -120,14 +91,15 @@ std::string lost_text(const Implementation& implementation, const std::string& a
       "the override a backward, compute its result by ops, or call it under no_grad",
       implementation.schema.name, rule, answerer, provider);
 }
-Error lost_by_override(const Implementation& implementation, uint32_t number) {
-  const Override& entry = refused_overrides().at(number);
+// `override_address`: entries are never freed.
+Error lost_by_override(const Implementation& implementation, uintptr_t override_address) {
+  const auto& entry = *reinterpret_cast<const Override*>(override_address);
   return {TENON_ERROR_NOT_IMPLEMENTED,
           lost_text(implementation, format_text("override {}", entry.key()), entry.provider,
                     "backward")};
 }
-Error lost_by_handler(const Implementation& implementation, uint32_t type) {
-  const TensorType& level = TypeTable::process().at(type);
+Error lost_by_handler(const Implementation& implementation, uintptr_t type) {
+  const TensorType& level = TypeTable::process().at(static_cast<uint32_t>(type));
   return {TENON_ERROR_NOT_IMPLEMENTED,
           lost_text(implementation, format_text("handler of {}", level.name), level.provider,
                     "backward")};
@@ -223,7 +195,7 @@ void refuse_lost_gradient(const CallFrame& frame, tenon_value* results) {
     return found;
   };
   const auto put_refusal = [&](Tensor* tensor) {
-    const uint32_t detail = handler ? level.id : refused_overrides().number_of(*entry);
+    const uintptr_t detail = handler ? level.id : reinterpret_cast<uintptr_t>(entry);
     set_history(*tensor,
                 {ErrorNode::create(implementation, handler ? lost_by_handler : lost_by_override,
                                    detail, edges, {&tensor, 1}),

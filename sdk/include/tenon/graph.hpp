@@ -45,7 +45,7 @@ class Node {
   int64_t saved_tensors() const { return info().saved_tensors; }
   int64_t saved_bytes() const { return info().saved_bytes; }
   bool released() const { return info().released != 0; }
-  bool has_stash() const { return info().stashed != 0; }
+  bool has_stash() const { return info().attribute_bytes != 0; }
 
   // The destination of the gradient of each input; `node` is undefined where it goes nowhere.
   struct Edge;

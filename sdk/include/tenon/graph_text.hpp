@@ -3,19 +3,86 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "tenon/graph.hpp"
 #include "tenon/json.hpp"
 #include "tenon/tensor.hpp"
 
 TENON_NAMESPACE_BEGIN
 
-// The graph behind the roots, as the graph_describe slot documents it.
+namespace detail {
+
+// The nodes of a graph, each under the number of its first visit.
+class GraphNodes {
+ public:
+  int64_t number_of(Node node) {
+    const auto [entry, fresh] = numbers_.emplace(node.handle(), size());
+    if (fresh) nodes_.push_back(std::move(node));
+    return entry->second;
+  }
+  const Node& operator[](int64_t number) const { return nodes_[static_cast<size_t>(number)]; }
+  int64_t size() const { return static_cast<int64_t>(nodes_.size()); }
+
+ private:
+  std::unordered_map<tenon_node*, int64_t> numbers_;
+  std::vector<Node> nodes_;
+};
+
+inline Json node_document(int64_t number, GraphNodes& nodes) {
+  const Node node = nodes[number];
+  tenon_node_info info{};
+  info.size = sizeof info;
+  service::graph().node_read(node.handle(), &info);
+  JsonObject document;
+  document.set("id", number).set("name", info.name);
+  if (info.op != nullptr) document.set("op", info.op).set("plugin", info.provider);
+  constexpr uint64_t of_accumulators = ~uint64_t{0};
+  if (info.sequence != of_accumulators)
+    document.set("sequence", static_cast<int64_t>(info.sequence));
+  document.set("saved_tensors", info.saved_tensors)
+      .set("saved_bytes", info.saved_bytes)
+      .set("released", info.released != 0)
+      .set("ctx-stashed", info.attribute_bytes > 0)
+      .set("stashed_tensors", info.stashed_tensors)
+      .set("attribute_bytes", info.attribute_bytes);
+  JsonArray edges;
+  const std::vector<Node::Edge> next = node.next_edges();
+  for (size_t i = 0; i < next.size(); ++i) {
+    if (!next[i].node) continue;
+    edges.add(JsonObject()
+                  .set("input", static_cast<int64_t>(i))
+                  .set("node", nodes.number_of(next[i].node))
+                  .set("output", next[i].output)
+                  .json());
+  }
+  return document.set("edges", edges.json()).json();
+}
+
+}  // namespace detail
+
+// The graph behind the roots:
+//   {"roots": [{"node", "output"}...],
+//    "nodes": [{"id", "name", "op", "plugin", "sequence", "saved_tensors", "saved_bytes",
+//               "released", "ctx-stashed", "stashed_tensors", "attribute_bytes",
+//               "edges": [{"input", "node", "output"}...]}...]}
+// "node" is an id, and the id of a node is its position. ArgumentError for a root that is undefined.
 inline Json graph_document(const std::vector<Tensor>& roots) {
-  tenon_json* document = nullptr;
-  detail::check(service::graph().describe, reinterpret_cast<tenon_tensor* const*>(roots.data()),
-                static_cast<int64_t>(roots.size()), &document);
-  return Json::take(document);
+  detail::GraphNodes nodes;
+  JsonArray starts, documents;
+  for (const Tensor& root : roots) {
+    if (!root.defined()) throw ArgumentError("a root of the graph is undefined");
+    tenon_node* node = nullptr;
+    uint32_t output = 0;
+    detail::check(service::graph().gradient_node, root.handle(), &node, &output);
+    if (node == nullptr) continue;  // a constant has no graph
+    starts.add(
+        JsonObject().set("node", nodes.number_of(Node::take(node))).set("output", output).json());
+  }
+  for (int64_t i = 0; i < nodes.size(); ++i) documents.add(detail::node_document(i, nodes));
+  return JsonObject().set("roots", starts.json()).set("nodes", documents.json()).json();
 }
 inline std::string graph_json(const std::vector<Tensor>& roots) {
   return graph_document(roots).dump(2);

@@ -7,7 +7,9 @@
 TENON_NAMESPACE_BEGIN
 
 inline bool runs_hooks(const Module& module) {
-  return service::modules().has_hooks(module.handle()) != 0;
+  constexpr uint32_t of_calls = 1u << TENON_HOOK_FORWARD_PRE | 1u << TENON_HOOK_FORWARD |
+                                1u << TENON_HOOK_BACKWARD_PRE | 1u << TENON_HOOK_BACKWARD;
+  return service::modules().has_hooks(module.handle(), of_calls) != 0;
 }
 
 TENON_NAMESPACE_END

@@ -12,12 +12,6 @@
 
 TENON_NAMESPACE_BEGIN
 
-// Differences that a load without `strict` accepted: names that the state lacks, and names that the
-// module does not know.
-struct LoadReport {
-  std::vector<std::string> missing, unexpected;
-};
-
 // A counted reference to a module. Any thread may read and call it; changing it needs outside
 // ordering.
 class Module : public Hookable<Module> {
@@ -209,36 +203,6 @@ class Module : public Hookable<Module> {
   // The tree, a line for each module below, indented: module_text.hpp.
   std::string text() const;
 
-  // ---- state ----
-  // Parameters and persistent buffers under each of their names; the module's own, not copies.
-  std::vector<std::pair<std::string, Tensor>> state() const {
-    Value names, tensors;
-    detail::check(service::modules().state, required(), names.slot(), tensors.slot());
-    std::vector<std::string> texts = names.strings();
-    std::vector<std::pair<std::string, Tensor>> state(texts.size());
-    for (size_t i = 0; i < texts.size(); ++i)
-      state[i] = {std::move(texts[i]), Tensor::borrow(tensors.get().as.tensors[i])};
-    return state;
-  }
-  // Copies values in. Strict: RuntimeError that lists missing and unexpected names and sizes that
-  // differ; else the sizes alone. All or nothing. `assign`: tensors of the module's dtypes are not
-  // copied, the module's tensors share their memory. Files: <tenon/state/module_file.hpp>.
-  LoadReport load_state(const std::vector<std::pair<std::string, Tensor>>& state,
-                        bool strict = true, bool assign = false) const {
-    std::vector<tenon_string> names(state.size());
-    std::vector<tenon_tensor*> tensors(state.size());
-    for (size_t i = 0; i < state.size(); ++i) {
-      names[i] = detail::string_of(state[i].first);
-      tensors[i] = state[i].second.handle();
-    }
-    Value missing, unexpected;
-    detail::check(service::modules().load_state, required(), names.data(), tensors.data(),
-                  static_cast<int64_t>(names.size()), static_cast<const tenon_json*>(nullptr),
-                  static_cast<const char*>(nullptr), load_flags(strict, assign), missing.slot(),
-                  unexpected.slot());
-    return {missing.strings(), unexpected.strings()};
-  }
-
  protected:
   tenon_module* required() const {
     if (handle_ == nullptr) throw TypeError("the module is undefined: assign one before using it");
@@ -256,9 +220,6 @@ class Module : public Hookable<Module> {
   }
 
  private:
-  static uint32_t load_flags(bool strict, bool assign) {
-    return (strict ? uint32_t{TENON_LOAD_STRICT} : 0) | (assign ? uint32_t{TENON_LOAD_ASSIGN} : 0);
-  }
   static void place(const Keyword& keyword, tenon_value*, size_t&, tenon_string* names,
                     tenon_value* named, size_t& k) {
     names[k] = detail::string_of(keyword.name);

@@ -160,18 +160,21 @@ void load_setting(const Module& module, const Json& setting) {
 
 // ---- "dtype", "frozen" ----
 
-void set_dtype(const Module& module, const Json& setting) {
-  const std::string name = setting.text();
+// None for a text that names no dtype.
+DType find_dtype(std::string_view name) {
   for (int code = TENON_DTYPE_NONE + 1; code < TENON_DTYPE_COUNT; ++code) {
-    const auto dtype = static_cast<DType>(code);
-    tenon_value value{};
-    value.tag = TENON_VALUE_DTYPE;
-    value.as.integer = code;
-    Value python;
-    detail::check(service::values().text, static_cast<const tenon_value*>(&value), python.slot());
-    if (setting.is_text() && (name == dtype_text(dtype) || name == python.text()))
-      return module.to(dtype);
+    if (name == dtype_text(static_cast<DType>(code))) return static_cast<DType>(code);
   }
+#define TENON_MATCH(code, text) \
+  if (name == (text)) return static_cast<DType>(TENON_##code);
+  TENON_DTYPE_LONG_NAMES(TENON_MATCH)
+#undef TENON_MATCH
+  return static_cast<DType>(TENON_DTYPE_NONE);
+}
+
+void set_dtype(const Module& module, const Json& setting) {
+  const DType dtype = find_dtype(setting.text());
+  if (dtype != static_cast<DType>(TENON_DTYPE_NONE)) return module.to(dtype);
   throw TypeError(
       format_text("found {}, expected a floating point dtype such as float32", setting.dump()));
 }

@@ -23,7 +23,7 @@ TEST_SUITE("autograd/error_node") {
     const auto op = implementation();
     const TensorRef result = floats({1, 2});
     Tensor* const output = result.get();
-    const auto message = [&](ErrorReason reason, uint32_t detail, tenon_status kind) {
+    const auto message = [&](ErrorReason reason, uintptr_t detail, tenon_status kind) {
       const auto node = ErrorNode::create(*op, reason, detail, {}, {&output, 1});
       CHECK(node->name() == std::string("CubeBackward0"));
       CHECK(node->implementation() == op.get());

@@ -182,10 +182,10 @@ TEST_SUITE("autograd/hooks") {
     const TensorRef x = leaf({1});
     NodeExtra& extra = gradient_edge(*x).node->extra();
     const HookHandle handle = extra.add(TENON_HOOK_NODE_BEFORE, 0, hook(nothing()));
-    CHECK(extra.hooks().has(TENON_HOOK_NODE_BEFORE));
-    CHECK_FALSE(extra.hooks().has(TENON_HOOK_NODE_AFTER));
+    CHECK(extra.has_kind(TENON_HOOK_NODE_BEFORE));
+    CHECK_FALSE(extra.has_kind(TENON_HOOK_NODE_AFTER));
     CHECK(extra.holds(handle.id()));
-    CHECK(extra.hooks().read()->size() == 1);
+    CHECK(extra.read()->size() == 1);
     CHECK(extra.remove(handle.id()));
     CHECK_FALSE(extra.holds(handle.id()));
     const auto box = std::make_shared<RetainedGrad>();

@@ -27,8 +27,8 @@ namespace {
 using Body = std::function<void(const tenon_module_hook_call&, tenon_value* replacements)>;
 using Forward = std::function<void(std::span<const tenon_value>, std::span<tenon_value>)>;
 
-std::shared_ptr<ModuleHookBody> body_of(Body body) {
-  return std::make_shared<ModuleHookBody>(
+std::shared_ptr<ModuleHooks::Body> body_of(Body body) {
+  return std::make_shared<ModuleHooks::Body>(
       [](void* state, const tenon_module_hook_call* call, tenon_value* replacements,
          tenon_error** error) {
         return guarded(error, [&] { (*static_cast<Body*>(state))(*call, replacements); });

@@ -42,9 +42,9 @@ TEST_SUITE("runtime/host_table") {
 #undef ADD_SLOTS
     Services all{};
     size_t filled = 0;
-    for (auto* add : {add_autograd_slots, add_context_slots, add_json_slots, add_mode_slots,
-                      add_module_hook_slots, add_module_slots, add_op_slots, add_runtime_slots,
-                      add_tensor_slots, add_type_slots, add_value_slots}) {
+    for (auto* add :
+         {add_autograd_slots, add_context_slots, add_json_slots, add_mode_slots, add_module_slots,
+          add_op_slots, add_runtime_slots, add_tensor_slots, add_type_slots, add_value_slots}) {
       Services one{};
       add(one);
       filled += count_of(one);

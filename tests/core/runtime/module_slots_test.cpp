@@ -126,29 +126,56 @@ TEST_SUITE("runtime/module_slots") {
     CHECK(outcome.tensor() == input.get());
   }
 
-  TEST_CASE("a state is given by names and tensors, and loads back with what it lacked") {
+  TEST_CASE("a state is parameters and persistent buffers, under each of their names") {
     const Types types;
-    const ModuleRef from = types.make();
-    const ModuleRef into = types.make();
+    const ModuleRef root = types.make();
+    const ModuleRef child = types.make();
+    register_child(*root, "child", child.get());
+    register_parameter(*root, "tied", find_tensor(*root, "weight"));
+    register_buffer(*root, "mean", floats({1}).get(), true);
+    register_buffer(*root, "cache", floats({1}).get(), false);
     Given names, tensors;
-    REQUIRE(slots().modules.state(from.get(), &names.value, &tensors.value, nullptr) == TENON_OK);
-    CHECK(names.texts() == Names{"weight"});
-    static_cast<float*>(tensors.value.as.tensors[0]->view.data)[0] = 9;
-    const tenon_string keys[] = {{"weight", 6}, {"other", 5}};
-    tenon_tensor* const values[] = {tensors.value.as.tensors[0], tensors.value.as.tensors[0]};
-    Given missing, unexpected;
-    CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-            return slots().modules.load_state(into.get(), keys, values, 2, nullptr, nullptr, 0,
-                                              &missing.value, &unexpected.value, error);
-          }) == "");
-    CHECK(missing.texts().empty());
-    CHECK(unexpected.texts() == Names{"other"});
-    CHECK(read(*find_tensor(*into, "weight")) == std::vector<float>{9, 2});
-    tenon_tensor* const none[] = {nullptr};
+    REQUIRE(slots().modules.state(root.get(), &names.value, &tensors.value, nullptr) == TENON_OK);
+    CHECK(names.texts() == Names{"weight", "tied", "mean", "child.weight"});
+    CHECK(tensors.value.as.tensors[0] == find_tensor(*root, "weight"));
+    CHECK(tensors.value.as.tensors[1] == tensors.value.as.tensors[0]);
+  }
+
+  TEST_CASE("hooks around loading run with lists, which they may replace by lists of the kind") {
+    const Types types;
+    const ModuleRef module = types.make();
+    const auto replace = [](void* state, const tenon_module_hook_call* call,
+                            tenon_value* replacements, tenon_error** error) {
+      return guarded(error, [&] {
+        CHECK(call->input_count == 2);
+        replacements[0] = make_string("ignored");
+        replacements[1] = state == nullptr ? make_string_list({"b", "c"}) : integer(2);
+      });
+    };
+    const auto add = [&](void* state) {
+      tenon_hook* hook = nullptr;
+      CHECK(slots().modules.add_hook(module.get(), TENON_HOOK_STATE_LOAD_POST, 0, replace, state,
+                                     nullptr, &hook, nullptr) == TENON_OK);
+      group<add_autograd_slots>().graph.hook_release(hook);
+    };
+    CHECK(slots().modules.has_hooks(module.get(), 1u << TENON_HOOK_STATE_LOAD_POST) == 0);
+    add(nullptr);
+    CHECK(slots().modules.has_hooks(module.get(), 1u << TENON_HOOK_STATE_LOAD_POST) == 1);
+    CHECK(slots().modules.has_hooks(module.get(), 1u << TENON_HOOK_STATE_LOAD_PRE) == 0);
+    CHECK(slots().modules.has_hooks(nullptr, ~0u) == 0);
+    tenon_value values[] = {make_string("prefix."), make_string_list({"a"})};
+    const auto run = [&](tenon_error** error) {
+      return slots().modules.run_hooks(module.get(), TENON_HOOK_STATE_LOAD_POST, values, 2, error);
+    };
+    CHECK(message_of_slot(TENON_OK, run) == "");
+    CHECK(std::string(values[0].as.string, values[0].length) == "prefix.");
+    CHECK(values[1].length == 2);
+    add(&values);
+    CHECK(message_of_slot(TENON_ERROR_TYPE, run) == "a hook gave 2 as a list of keys");
+    for (tenon_value& value : values) release_value(value);
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().modules.load_state(into.get(), keys, none, 1, nullptr, nullptr, 0,
-                                              nullptr, nullptr, error);
-          }) == "a tensor of the state is null");
+            return slots().modules.run_hooks(module.get(), TENON_HOOK_FORWARD, values, 0, error);
+          }) == "hooks of kind 5 do not run around saving and loading");
   }
 
   TEST_CASE("a location follows its name until it is unbound") {

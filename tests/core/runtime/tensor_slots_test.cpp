@@ -117,6 +117,28 @@ TEST_SUITE("runtime/tensor_slots") {
     CHECK(slots().tensors.storage_number(nullptr) == 0);
   }
 
+  TEST_CASE("data of another tensor is copied or shared, and counts as a change in place") {
+    const TensorRef tensor = floats({1, 2}), value = floats({3, 4});
+    const TensorRef view = make_alias(*tensor, tensor->shape(), tensor->strides(), 0);
+    const auto set = [&](const Tensor& data, int32_t share) {
+      return [&data, &tensor, share](tenon_error** error) {
+        return slots().tensors.set_data(tensor.get(), &data, share, error);
+      };
+    };
+    const uint32_t version = tensor->version();
+    CHECK(message_of_slot(TENON_OK, set(*value, 0)) == "");
+    CHECK(read(*view) == std::vector<float>{3, 4});
+    CHECK(tensor->version() > version);
+    CHECK(message_of_slot(TENON_OK, set(*value, 1)) == "");
+    CHECK(tensor->storage == value->storage);
+    CHECK(message_of_slot(TENON_ERROR_VALUE, set(*floats({1}), 0)) ==
+          "a f32 tensor of shape [2] cannot get the data of a f32 of [1]");
+    const int64_t two = 2;
+    const TensorRef doubles = make_zeros(TENON_F64, {&two, 1});
+    CHECK(message_of_slot(TENON_ERROR_VALUE, set(*doubles, 1)) ==
+          "a f32 tensor of shape [2] cannot get the data of a f64 of [2]");
+  }
+
   TEST_CASE("one element is read as a number, and more than one is not") {
     const TensorRef one = floats({2.5f}), two = floats({1, 2});
     Given number;

@@ -146,6 +146,17 @@ TEST_SUITE("runtime/type_slots") {
     CHECK(live == 0);
   }
 
+  TEST_CASE("a plain tensor has neither components nor attributes") {
+    const TensorRef plain = floats({1});
+    tenon_tensor* component = nullptr;
+    CHECK(message_of_slot(TENON_ERROR_INDEX, [&](tenon_error** error) {
+            return slots().types.component(plain.get(), "data", 4, &component, error);
+          }) == "a Tensor has no component 'data'");
+    CHECK(message_of_slot(TENON_ERROR_TYPE, [&](tenon_error** error) {
+            return slots().types.set_attributes(plain.get(), "x", 1, error);
+          }) == "a Tensor has no attributes");
+  }
+
   TEST_CASE("a plain tensor is its own plain form, a subclass shares its data with it") {
     const TensorRef plain = floats({1, 2});
     tenon_tensor* made = nullptr;

@@ -52,7 +52,7 @@ TEST_SUITE("state/module_file") {
     const Module saved = tree(4), loaded = tree(9);
     state::save(saved, path);
     const Tensor weight = loaded.tensor("child.weight");
-    const LoadReport report = state::load(loaded, path);
+    const state::LoadReport report = state::load(loaded, path);
     CHECK(report.missing.empty());
     CHECK(report.unexpected.empty());
     CHECK(loaded.tensor("child.weight").is_same(weight));
@@ -78,7 +78,7 @@ TEST_SUITE("state/module_file") {
               path + "'.");
     }
     CHECK(values(other, "weight") == before);
-    const LoadReport report = state::load(other, path, false);
+    const state::LoadReport report = state::load(other, path, false);
     CHECK(report.missing == std::vector<std::string>{"new"});
     CHECK(report.unexpected == std::vector<std::string>{"old"});
     CHECK(values(other, "weight") == values(saved, "weight"));

@@ -187,7 +187,7 @@ TEST_SUITE("nn") {
         CAPTURE(name);
         CHECK(buffer.dtype() == tenon::f64);
       }
-      CHECK(loss.state().empty());
+      CHECK(state::state_of(loss).empty());
     };
     check(Module::create("CrossEntropyLoss", arg("weight") = weight), scores, classes);
     check(Module::create("NLLLoss", arg("weight") = weight), scores, classes);

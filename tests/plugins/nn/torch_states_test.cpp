@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <tenon/state/module_state.hpp>
 #include <tenon/state/tensor_file.hpp>
 #include <tenon/tenon.hpp>
 
@@ -80,7 +81,7 @@ void check_module(const std::string& name, const Json& description,
     if (key.rfind("input/", 0) == 0) inputs.push_back(tensor);
     if (key.rfind("result/", 0) == 0) expected.push_back(tensor);
   }
-  module.load_state(state);  // every key and shape is PyTorch's
+  state::load_state(module, state);  // every key and shape is PyTorch's
   const std::vector<Tensor> results = call(module, inputs);
   REQUIRE(results.size() == expected.size());
   Tensor loss = zeros({});

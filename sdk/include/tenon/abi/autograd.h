@@ -40,16 +40,17 @@ typedef struct tenon_node tenon_node;
  * that many bytes. Strings are borrowed; valid as long as the node. */
 typedef struct tenon_node_info {
   uint32_t size;
-  uint32_t edges;         /* inputs of the call that can hold tensors */
-  uint32_t outputs;       /* its results */
-  uint32_t saved_tensors; /* tensors kept for backward */
-  int64_t saved_bytes;    /* their elements, in bytes */
-  uint64_t sequence;      /* order of recording; the largest number for accumulators */
-  const char* name;       /* "MulBackward0" */
-  const char* op;         /* null for nodes of the engine itself, such as accumulators */
-  const char* provider;   /* the op's plugin */
-  int32_t released;       /* 1 once what it saved has been freed */
-  int32_t stashed;        /* 1 when it keeps attributes: memory of the plugin */
+  uint32_t edges;           /* inputs of the call that can hold tensors */
+  uint32_t outputs;         /* its results */
+  uint32_t saved_tensors;   /* tensors kept for backward */
+  int64_t saved_bytes;      /* their elements, in bytes */
+  uint64_t sequence;        /* order of recording; the largest number for accumulators */
+  const char* name;         /* "MulBackward0" */
+  const char* op;           /* null for nodes of the engine itself, such as accumulators */
+  const char* provider;     /* the op's plugin */
+  int32_t released;         /* 1 once what it saved has been freed */
+  uint32_t stashed_tensors; /* tensors among the attributes that it keeps */
+  int64_t attribute_bytes;  /* attributes in bytes: memory of the plugin, and tensors */
 } tenon_node_info;
 
 #endif

@@ -22,13 +22,6 @@ enum {
  * one. Without it only a leaf that requires grad is a parameter. */
 #define TENON_ASSIGN_MAKE_PARAMETER 1
 
-/* Bits of the flags of modules.load_state. */
-enum {
-  TENON_LOAD_STRICT = 1, /* missing and unexpected names are errors */
-  /* tensors of the module's dtypes take the place of the module's data, which is copied otherwise */
-  TENON_LOAD_ASSIGN = 2
-};
-
 /* A module type. Growable: begins with its size. Owned by the plugin; it and everything it points
  * to must stay valid as long as the plugin is loaded. Of each instance the host owns attributes,
  * parameters, buffers, children and the training flag; the plugin owns `state`. Every pointer may

@@ -137,7 +137,7 @@ typedef struct tenon_type_descriptor {
 } tenon_type_descriptor;
 
 /* A bit of the flags of tensors.store: keeps whole objects, which tensors.restore makes again. Without
- * it only the parts for modules.load_state, whose module has the objects. */
+ * it only the parts that the objects of a module are loaded from. */
 #define TENON_STORE_WHOLE 1
 
 /* The payload's struct as one binary was compiled with it, so that another layout is an error

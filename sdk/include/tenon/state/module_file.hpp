@@ -5,6 +5,7 @@
 
 #include <tenon/json.hpp>
 #include <tenon/module.hpp>
+#include <tenon/state/module_state.hpp>
 
 TENON_NAMESPACE_BEGIN
 
@@ -14,7 +15,7 @@ namespace state {
 // the old one. `metadata` is an object of strings.
 void save(const Module& module, const std::string& path, const Json& metadata = {});
 
-// Copies values in, as Module::load_state does. `assign`: the file is mapped as map_tensors does, and
+// Copies values in, as load_state does. `assign`: the file is mapped as map_tensors does, and
 // the module's tensors share its memory. `prefix`: only tensors whose names begin with it, under the
 // rest of their names; ValueError where there are none.
 LoadReport load(const Module& module, const std::string& path, bool strict = true,

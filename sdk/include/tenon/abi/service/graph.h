@@ -36,14 +36,10 @@ typedef struct tenon_graph_service {
   /* The node that gets the gradient of input `index`, and which of its outputs that is; null when
    * the input needs none. `output` may be null. New reference. Any thread. */
   tenon_node*(TENON_CALL* node_edge)(tenon_node* node, int64_t index, uint32_t* output);
-  /* The graph of the roots as a document:
-   *   {"roots": [{"node", "output"}...],
-   *    "nodes": [{"id", "name", "op", "plugin", "sequence", "saved_tensors", "saved_bytes",
-   *               "released", "ctx-stashed", "stashed_tensors", "attribute_bytes",
-   *               "edges": [{"input", "node", "output"}...]}...]}
-   * where "node" is an id, and the id of a node is its position. New reference. Any thread. */
-  tenon_status(TENON_CALL* describe)(tenon_tensor* const* roots, int64_t count,
-                                     tenon_json** document, tenon_error** error);
+  /* The node that gets the gradient of the tensor, a leaf's accumulator included, and which of its
+   * outputs that is; null when the tensor requires none. New reference. Any thread. */
+  tenon_status(TENON_CALL* gradient_node)(tenon_tensor* tensor, tenon_node** node, uint32_t* output,
+                                          tenon_error** error);
   /* Registers a hook of kind TENON_HOOK_TENSOR or TENON_HOOK_POST_ACCUMULATE on a tensor that
    * requires grad. It stays with the node that made the tensor when the tensor is changed in place
    * later. Takes `state`: `destroy(state)` runs once, on any thread, when the hook was removed or

@@ -118,19 +118,15 @@ typedef struct tenon_modules_service {
    * that cannot copy its state. New reference. Any thread. */
   tenon_status(TENON_CALL* clone)(tenon_module* module, tenon_module** copy, tenon_error** error);
   /* Parameters and persistent buffers under each of their names: a string list and a tensor list.
-   * Owned. Any thread. */
+   * Runs no hooks. Owned. Any thread. */
   tenon_status(TENON_CALL* state)(tenon_module* module, tenon_value* names, tenon_value* tensors,
                                   tenon_error** error);
-  /* Copies `count` named tensors into those of the module. `metadata` is the object that
-   * tensors.store has made of them; may be null. `source` is the file that they come from, for
-   * messages; may be null. `flags`: TENON_LOAD_ bits. Without TENON_LOAD_STRICT missing and
-   * unexpected names are accepted, which the two string lists receive; either may be null. A size
-   * or type that differs is always an error. All or none. Owned. Any thread. */
-  tenon_status(TENON_CALL* load_state)(tenon_module* module, const tenon_string* names,
-                                       tenon_tensor* const* tensors, int64_t count,
-                                       const tenon_json* metadata, const char* source,
-                                       uint32_t flags, tenon_value* missing,
-                                       tenon_value* unexpected, tenon_error** error);
+  /* Runs the hooks of one of the kinds around saving and loading, those of all modules first.
+   * `values` are the inputs of that kind, owned by the caller: a list that a hook gives takes the
+   * place of the list that was there, so that the next hook sees it. TypeError for a list of
+   * another kind. Calling thread only. */
+  tenon_status(TENON_CALL* run_hooks)(tenon_module* module, int32_t kind, tenon_value* values,
+                                      int64_t count, tenon_error** error);
   /* Registers a hook of a kind of module_hooks.h on a module, or on all modules when `module` is
    * null. `flags`: TENON_HOOK_PREPEND, TENON_HOOK_ALWAYS_CALL; ArgumentError for others, and for
    * an unknown kind. Takes `state`: `destroy(state)` runs once, on any thread, when the hook was
@@ -141,9 +137,9 @@ typedef struct tenon_modules_service {
                                      tenon_module_hook_function function, void* state,
                                      void (*destroy)(void* state), tenon_hook** hook,
                                      tenon_error** error);
-  /* 1 where a call of the module runs hooks, its own or those of all modules; 0 for null.
-   * Any thread. */
-  int32_t(TENON_CALL* has_hooks)(const tenon_module* module);
+  /* 1 where the module has hooks of one of the kinds, its own or those of all modules; 0 for null.
+   * `kinds`: a bit 1 << kind for each. Any thread. */
+  int32_t(TENON_CALL* has_hooks)(const tenon_module* module, uint32_t kinds);
 } tenon_modules_service;
 
 #endif

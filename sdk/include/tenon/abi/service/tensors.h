@@ -98,6 +98,11 @@ typedef struct tenon_tensors_service {
                                     tenon_tensor* const* tensors, int64_t count,
                                     const tenon_json* metadata, tenon_value* restored_names,
                                     tenon_value* restored, tenon_error** error);
+  /* Gives a tensor the elements of `value`, which has its shape: `share` 0 copies and converts them,
+   * 1 has it use the memory of `value`, which has its dtype. Not recorded, but counts as a change
+   * in place. ValueError where shape or dtype differ. Any thread. */
+  tenon_status(TENON_CALL* set_data)(tenon_tensor* tensor, const tenon_tensor* value, int32_t share,
+                                     tenon_error** error);
 } tenon_tensors_service;
 
 #endif

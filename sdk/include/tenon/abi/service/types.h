@@ -84,6 +84,14 @@ typedef struct tenon_types_service {
   void(TENON_CALL* override_enable)(const tenon_override* entry);
   /* 1 when it is enabled; 0 for null. Any thread. */
   int32_t(TENON_CALL* override_enabled)(const tenon_override* entry);
+  /* A component of the tensor's payload, which may be null. IndexError when its type has none of the
+   * name. Borrowed; valid as long as the tensor. Any thread. */
+  tenon_status(TENON_CALL* component)(const tenon_tensor* tensor, const char* name, int64_t length,
+                                      tenon_tensor** component, tenon_error** error);
+  /* Gives the tensor a payload of other attributes, the text that its type has made of them; its
+   * components stay. TypeError where the type makes none. Any thread. */
+  tenon_status(TENON_CALL* set_attributes)(tenon_tensor* tensor, const char* text, int64_t length,
+                                           tenon_error** error);
 } tenon_types_service;
 
 #endif
