@@ -24,6 +24,12 @@ using tenon::Json;
 
 namespace {
 
+struct LockOptions {
+  std::string config;
+  std::string output;  // empty: tenon.lock beside the config
+  bool check = false;  // compare alone
+};
+
 int64_t count(size_t size) { return static_cast<int64_t>(size); }
 
 // Why the lock file may not be written; empty: it may.
@@ -49,8 +55,6 @@ void warn_left_out(const trust::Refusal& refusal) {
   tenon::service::threads().log(kWarning, refusal.plugin.c_str(), text.data(), count(text.size()));
 }
 
-}  // namespace
-
 int lock_config(const LockOptions& options) {
   const Json config = training::read_config(options.config);
   const std::string file =
@@ -75,6 +79,25 @@ int lock_config(const LockOptions& options) {
       counted(count(lock.plugins.size()), "plugin"), counted(count(libraries), "linked file"),
       counted(count(lock.ops.size() + lock.modules.size() + lock.types.size()), "name"), file));
   return kFine;
+}
+
+}  // namespace
+
+void define_lock(Commands& commands) {
+  auto [command, options] = commands.add(
+      lock_config, "lock",
+      "Pin the plugins that a config can use, and their libraries, by hashes of their bytes",
+      "  tenon lock digits.json            # writes tenon.lock beside it\n"
+      "  tenon lock digits.json --check\n"
+      "  tenon run digits.json --frozen\n"
+      "The lock file also has the plugin that provides each op, module and type. With --frozen, or "
+      "\"frozen\": \"tenon.lock\" in the config, what differs is refused, and plugins are mapped "
+      "from private copies of the bytes that were compared.");
+  command.argument(options.config, "CONFIG", "The config file");
+  command.option("-o,--output", options.output, "FILE",
+                 "The lock file; tenon.lock beside the config when left out");
+  command.flag("--check", options.check,
+               "Write nothing; end with 1 when something differs from the lock file");
 }
 
 }  // namespace cli

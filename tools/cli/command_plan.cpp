@@ -21,6 +21,14 @@ namespace cli {
 
 namespace {
 
+struct PlanOptions {
+  std::string config;
+  bool shapes = true;      // calls the model with shapes, which runs plugin code
+  bool providers = false;  // lists the plugin that each op of these calls would get
+  bool frozen = false;
+  bool json = false;
+};
+
 namespace training = tenon::training;
 
 using tenon::Json;
@@ -68,6 +76,7 @@ class Plan {
   void add_data(Table& table) const;
   void add_training(Table& table) const;
   void add_preferences(Table& table) const;
+  Table plugins() const;
   Table settings() const;
   Table layers() const;
   Table shapes() const;
@@ -243,7 +252,7 @@ void Plan::add_preferences(Table& table) const {
 }
 
 Table Plan::settings() const {
-  Table table({{"", Align::left, false}, {"", Align::left, false}}, 2);
+  Table table = Table::of_facts();
   if (config_.data.section.defined()) add_data(table);
   add_training(table);
   add_preferences(table);
@@ -264,47 +273,73 @@ std::vector<std::string> Plan::checked_by_run() const {
   return members;
 }
 
-Table Plan::layers() const {
-  Table table({{"LAYER"}, {"MODULE"}, {"ATTRIBUTES", Align::left, true}, {"PLUGIN"}}, 2);
-  for (const training::Layer& layer : outline_.layers) {
-    const std::string indent(static_cast<size_t>(layer.depth) * 2, ' ');
-    table.add({layer.name, indent + layer.type, layer.attributes, layer.plugin});
-  }
-  return table;
+Table Plan::plugins() const {
+  using Plugin = PlannedPlugin;
+  return table_of<Plugin>(
+      rows_,
+      {{"PLUGIN", &Plugin::id},
+       {"VERSION", &Plugin::version},
+       {"STATE", [](const Plugin& row) { return Cell(row.state, state_style(row.state)); }},
+       {"LOAD", &Plugin::load},
+       {"FOR", [](const Plugin& row) { return join(row.purposes, ", "); }, Align::left, true},
+       {"PATH", &Plugin::path}},
+      2);
 }
+
+Table Plan::layers() const {
+  using training::Layer;
+  const auto indented = [](const Layer& layer) {
+    return std::string(static_cast<size_t>(layer.depth) * 2, ' ') + layer.type;
+  };
+  return table_of<Layer>(outline_.layers,
+                         {{"LAYER", &Layer::name},
+                          {"MODULE", indented},
+                          {"ATTRIBUTES", &Layer::attributes, Align::left, true},
+                          {"PLUGIN", &Layer::plugin}},
+                         2);
+}
+
+std::string name_or_model(const std::string& layer) { return layer.empty() ? "model" : layer; }
 
 // The table of modules: results, parameters and multiply-adds.
 Table Plan::shapes() const {
-  Table table({{"LAYER"},
-               {"MODULE"},
-               {"OUTPUT", Align::left, true},
-               {"PARAMETERS", Align::right},
-               {"BYTES", Align::right},
-               {"MULTIPLY-ADDS", Align::right}},
-              2);
-  const auto number = [](int64_t count) { return count == 0 ? "-" : grouped(count); };
-  for (const training::LayerSummary& layer : summary_.layers) {
-    table.add({layer.name.empty() ? "model" : layer.name, layer.type, shapes_text(layer.outputs),
-               number(layer.parameters), number(layer.bytes), number(layer.multiply_adds)});
-  }
+  using Layer = training::LayerSummary;
+  const auto count = [](int64_t Layer::*member) {
+    return [member](const Layer& layer) {
+      return layer.*member == 0 ? std::string("-") : grouped(layer.*member);
+    };
+  };
+  Table table = table_of<Layer>(
+      summary_.layers,
+      {{"LAYER", [](const Layer& layer) { return name_or_model(layer.name); }},
+       {"MODULE", &Layer::type},
+       {"OUTPUT", [](const Layer& layer) { return shapes_text(layer.outputs); }, Align::left, true},
+       {"PARAMETERS", count(&Layer::parameters), Align::right},
+       {"BYTES", count(&Layer::bytes), Align::right},
+       {"MULTIPLY-ADDS", count(&Layer::multiply_adds), Align::right}},
+      2);
   table.add({"total", "", "", grouped(summary_.parameters), grouped(summary_.bytes),
              grouped(summary_.multiply_adds)});
   return table;
 }
 
+std::string declined_text(const training::ProvidedOp& op) {
+  std::vector<std::string> declined;
+  for (const auto& [plugin, reason] : op.declined)
+    declined.push_back(format_text("{}: {}", plugin, reason));
+  return declined.empty() ? "-" : join(declined, "; ");
+}
+
 // Which plugin would run the ops that each module calls.
 Table Plan::providers() const {
-  Table table(
-      {{"LAYER"}, {"OP"}, {"CALLS", Align::right}, {"PLUGIN"}, {"DECLINED BY", Align::left, true}},
-      2);
-  for (const training::ProvidedOp& op : summary_.ops) {
-    std::vector<std::string> declined;
-    for (const auto& [plugin, reason] : op.declined)
-      declined.push_back(format_text("{}: {}", plugin, reason));
-    table.add({op.layer.empty() ? "model" : op.layer, op.op, grouped(op.calls), op.provider,
-               declined.empty() ? "-" : join(declined, "; ")});
-  }
-  return table;
+  using Op = training::ProvidedOp;
+  return table_of<Op>(summary_.ops,
+                      {{"LAYER", [](const Op& op) { return name_or_model(op.layer); }},
+                       {"OP", &Op::op},
+                       {"CALLS", [](const Op& op) { return grouped(op.calls); }, Align::right},
+                       {"PLUGIN", &Op::provider},
+                       {"DECLINED BY", declined_text, Align::left, true}},
+                      2);
 }
 
 void Plan::print_text() const {
@@ -313,17 +348,7 @@ void Plan::print_text() const {
   };
   print(format_text("plan of {}\n", paint(stdout, Style::bold, path_)));
   title("plugins");
-  Table plugins(
-      {{"PLUGIN"}, {"VERSION"}, {"STATE"}, {"LOAD"}, {"FOR", Align::left, true}, {"PATH"}}, 2);
-  for (const PlannedPlugin& row : rows_) {
-    plugins.add({row.id,
-                 row.version,
-                 {row.state, state_style(row.state)},
-                 row.load,
-                 join(row.purposes, ", "),
-                 row.path});
-  }
-  print(plugins.empty() ? "  none\n" : plugins.text());
+  print(rows_.empty() ? "  none\n" : plugins().text());
   if (!outline_.layers.empty()) {
     title("model");
     print(layers().text());
@@ -446,8 +471,6 @@ Json Plan::json() const {
       .json();
 }
 
-}  // namespace
-
 int plan_config(const PlanOptions& options) {
   const Plan plan(options);
   if (options.json) {
@@ -470,6 +493,27 @@ int plan_config(const PlanOptions& options) {
   std::string text = counted(static_cast<int64_t>(plan.faults().size()), "fault");
   for (const std::string& line : plan.faults()) text += format_text("\n  {}", line);
   throw tenon::ConfigError(plan.faults().size() == 1 ? plan.faults().front() : text);
+}
+
+}  // namespace
+
+void define_plan(Commands& commands) {
+  auto [command, options] = commands.add(
+      plan_config, "plan",
+      "Print what a run would do: plugins, data, and the model's layers with their shapes",
+      "  tenon plan digits.json\n"
+      "  tenon plan digits.json --json\n"
+      "  tenon plan digits.json --providers\n"
+      "The model is called with shapes alone: it computes nothing. Ends with 1 when the run would "
+      "fail for a reason that can be seen now.");
+  command.argument(options.config, "CONFIG", "The config file");
+  command.frozen(options.frozen);
+  command.flag("!--no-shapes", options.shapes,
+               "Run no plugin code: layers as the config names them, without shapes");
+  command.flag("--providers", options.providers,
+               "List the plugin that each op of the model would get, and who declines it");
+  command.exclude("--providers", "--no-shapes");
+  command.json(options.json);
 }
 
 }  // namespace cli

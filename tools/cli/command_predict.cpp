@@ -19,6 +19,13 @@ namespace training = tenon::training;
 
 namespace {
 
+struct PredictOptions {
+  std::string config, data;
+  std::string weights;  // empty: those of the config's output
+  std::string output;   // .csv, .npy or .json
+  bool frozen = false;
+};
+
 using tenon::Json;
 using tenon::Tensor;
 
@@ -86,8 +93,6 @@ void check_output(const training::TrainingConfig& config, const PredictOptions& 
   if (!fault.empty()) throw tenon::IOError(fault);
 }
 
-}  // namespace
-
 int predict_outputs(const PredictOptions& options) {
   const training::TrainingConfig config(training::read_config(options.config));
   if (const std::string missing = training::missing_keys(config, false); !missing.empty())
@@ -113,6 +118,24 @@ int predict_outputs(const PredictOptions& options) {
     tenon::state::write_file(options.output,
                              ending == ".csv" ? csv_text(Rows(outputs)) : json_text(Rows(outputs)));
   return kFine;
+}
+
+}  // namespace
+
+void define_predict(Commands& commands) {
+  auto [command, options] = commands.add(
+      predict_outputs, "predict", "Apply the model of a config to samples, and write its outputs",
+      "  tenon predict digits.json new.csv --output predictions.csv\n"
+      "  tenon predict digits.json new.npy --weights best.safetensors --output scores.npy\n"
+      "Samples are read like the config's data; target columns may be missing. For a classifier, "
+      "the predicted class precedes the scores.");
+  command.argument(options.config, "CONFIG", "The config file");
+  command.argument(options.data, "DATA", "The file of samples");
+  command.required_option("-o,--output", options.output, "FILE",
+                          "The file to write: .csv, .npy or .json");
+  command.option("--weights", options.weights, "WEIGHTS",
+                 "Weights, in place of those that the config's output names");
+  command.frozen(options.frozen);
 }
 
 }  // namespace cli

@@ -30,6 +30,21 @@ namespace cli {
 
 namespace {
 
+struct RunOptions {
+  std::string config;
+  std::string evaluate;  // weights to evaluate instead of training
+  std::string plot;
+  std::string log;
+  std::optional<int64_t> epochs;
+  std::optional<uint64_t> seed;
+  bool resume = false;
+  bool frozen = false;  // refuse what differs from the lock file
+  bool watch = false;   // reload plugins that are built again
+  bool detect_anomaly = false;
+  bool quiet = false;
+  bool json = false;
+};
+
 namespace training = tenon::training;
 
 using tenon::Json;
@@ -293,7 +308,6 @@ std::string fitted_of(const std::string& weights) {
 }
 
 Setup set_up(const TrainingConfig& config, const RunOptions& options, Result& result) {
-  if (options.threads == 0 && config.threads > 0) tenon::set_thread_count(config.threads);
   if (options.frozen) freeze(config.document, lock_file_of(options.config));
   tenon::config::apply(config.document);
   training::require_sound(config);
@@ -459,9 +473,7 @@ void score_model(const TrainingConfig& config, Setup& setup, Result& result) {
   result.computed = samples.count();
 }
 
-}  // namespace
-
-int run_config(const RunOptions& options) {
+int run_config(const RunOptions& options, const SessionOptions& session) {
   const Clock::time_point start = Clock::now();
   const bool trains = options.evaluate.empty();
   if (!trains &&
@@ -478,6 +490,7 @@ int run_config(const RunOptions& options) {
   const std::string logged = options.log.empty() ? config.output.log : options.log;
   check_output(config, options.log, {});
   RunLog log(logged);
+  if (session.threads == 0 && config.threads > 0) tenon::set_thread_count(config.threads);
   try {
     Setup setup = set_up(config, options, result);
     const PluginWatch watch(options.watch);
@@ -498,6 +511,39 @@ int run_config(const RunOptions& options) {
   else
     print_result(result, log);
   return kFine;
+}
+
+}  // namespace
+
+void define_run(Commands& commands) {
+  auto [command, options] = commands.add(
+      run_config, "run", "Do what a config says: train, evaluate, save",
+      "  tenon run digits.json\n"
+      "  tenon run digits.json --epochs 5 --seed 7 --plot curve.svg\n"
+      "  tenon run digits.json --evaluate digits.safetensors --json\n"
+      "  tenon run digits.json --resume\n"
+      "The same seed gives the same numbers for any --threads. Ctrl-C stops at once, inside the "
+      "batch. If \"output\" names a checkpoint, it is written as of the last complete step; "
+      "otherwise nothing is written.");
+  command.argument(options.config, "CONFIG", "The config file");
+  command.option("--evaluate", options.evaluate, "WEIGHTS",
+                 "Evaluate these weights instead of training");
+  command.option("--plot", options.plot, "FILE",
+                 "Draw the learning curves into this file, .svg or .png");
+  command.option("--log", options.log, "FILE",
+                 "Append what is printed, with times, to this file as well");
+  command.number("--epochs", options.epochs, 1, 1000000000, "N",
+                 "Epochs, in place of the config's");
+  command.number("--seed", options.seed, 0, kLargestSeed, "N", "Seed, in place of the config's");
+  command.flag("--resume", options.resume,
+               "Continue from the checkpoint that the config's output names");
+  command.frozen(options.frozen);
+  command.flag("--watch", options.watch,
+               "Reload plugins whose files are built again, and continue training");
+  command.flag("--detect-anomaly", options.detect_anomaly,
+               "Stop at the op that makes the first nan, and name it; two to three times slower");
+  command.flag("-q,--quiet", options.quiet, "No progress");
+  command.json(options.json);
 }
 
 }  // namespace cli
