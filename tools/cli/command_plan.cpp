@@ -7,7 +7,7 @@
 #include <tenon/runtime.hpp>
 #include <tenon/training/config.hpp>
 #include <tenon/training/model_summary.hpp>
-#include <tenon/training/schedule.hpp>
+#include <tenon/training/roles.hpp>
 
 #include "commands.hpp"
 #include "format.hpp"

@@ -5,7 +5,6 @@
 #include <tenon/runtime.hpp>
 #include <tenon/state/atomic_file.hpp>
 #include <tenon/state/module_file.hpp>
-#include <tenon/state/tensor_file.hpp>
 #include <tenon/training/training.hpp>
 
 #include "commands.hpp"
@@ -26,7 +25,6 @@ struct PredictOptions {
   bool frozen = false;
 };
 
-using tenon::Json;
 using tenon::Tensor;
 
 std::string ending_of(const std::string& path) {
@@ -104,12 +102,11 @@ int predict_outputs(const PredictOptions& options) {
   check_output(config, options);
   if (options.frozen) freeze(config.document, lock_file_of(options.config));
   tenon::config::apply(config.document);
-  const Json noted = tenon::state::metadata(weights)["tenon.run"];
-  const std::string fitted =
-      noted.defined() ? Json::parse(noted.text())["fitted"].text() : std::string();
+  const training::WeightsNote note =
+      training::weights_note(weights).value_or(training::WeightsNote());
   tenon::Module model = tenon::state::create_module(config.model);
   training::load_weights(model, weights);
-  const Tensor inputs = training::load_inputs(config.data, options.data, fitted);
+  const Tensor inputs = training::load_inputs(config.data, options.data, note.fitted);
   const Tensor outputs = training::predict(model, inputs, 256);
   const std::string ending = ending_of(options.output);
   if (ending == ".npy")
