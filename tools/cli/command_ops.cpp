@@ -17,7 +17,7 @@ namespace cli {
 namespace {
 
 struct OpsOptions {
-  std::string name;         // of a namespace; empty: all
+  std::string name;         // namespace; empty: all
   bool names_only = false;  // for completion
   bool json = false;
 };

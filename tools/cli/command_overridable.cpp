@@ -14,7 +14,7 @@ namespace cli {
 namespace {
 
 struct OverridableOptions {
-  std::string name;   // of a namespace; empty: all
+  std::string name;   // namespace; empty: all
   int64_t first = 0;  // only so many of a namespace; 0: all
   bool json = false;
 };
