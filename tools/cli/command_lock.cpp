@@ -1,7 +1,5 @@
 // tenon lock: pins the plugins that a config can use, and who provides what.
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <tenon/runtime.hpp>
 #include <tenon/state/atomic_file.hpp>
@@ -40,10 +38,8 @@ std::string fault_of(const Json& config, const LockOptions& options, const std::
   const std::string refusal =
       format_text("cannot write '{}': it is there and not a lock file", file);
   if (training::same_file(file, options.config)) return refusal;
-  std::ifstream stream(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
   try {
-    return Json::parse(text)["lock_version"].defined() ? "" : refusal;
+    return Json::parse(training::read_file(file))["lock_version"].defined() ? "" : refusal;
   } catch (const tenon::Error&) {
     return refusal;
   }

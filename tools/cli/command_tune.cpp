@@ -2,8 +2,6 @@
 // preferences.
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
 #include <tenon/config/config.hpp>
@@ -62,13 +60,6 @@ class StatusLine {
  private:
   const bool live_;
 };
-
-std::string file_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.good() && !file.eof()) throw tenon::IOError(format_text("cannot read '{}'", path));
-  return text;
-}
 
 // Trains so many steps and evaluates once, while the recorder listens.
 void record_run(const training::TrainingConfig& config, const TuneOptions& options,
@@ -207,7 +198,7 @@ int tune_config(const TuneOptions& options, const SessionOptions& session) {
   if (options.config == "-")
     throw UsageError("a config from standard input cannot be tuned: name its file");
   const training::TrainingConfig config(training::read_config(options.config));
-  const std::string before = file_text(options.config);
+  const std::string before = training::read_file(options.config);
   if (const std::string missing = training::missing_keys(config, true); !missing.empty())
     throw tenon::ConfigError(
         format_text("{}: cannot train: the config has no {}", options.config, missing));
@@ -234,7 +225,7 @@ int tune_config(const TuneOptions& options, const SessionOptions& session) {
   const std::string after = with_preferences(before, changes);
   const std::string diff = unified_diff(before, after, options.config);
   if (options.write && !diff.empty()) {
-    if (file_text(options.config) != before)
+    if (training::read_file(options.config) != before)
       throw tenon::ConfigError(format_text(
           "{} was changed while its calls were measured, and is left as it is now; tune it again",
           options.config));
