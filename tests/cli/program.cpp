@@ -48,6 +48,7 @@ Outcome run_shell(const std::string& command) {
   ChildCommand shell;
   shell.program = "/bin/sh";
   shell.arguments = {"sh", "-c", command};
+  shell.descriptors = {{STDERR_FILENO, STDERR_FILENO}};
   shell.output_kept = SIZE_MAX;
   ChildProcess child(shell);
   child.wait();

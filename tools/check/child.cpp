@@ -36,7 +36,7 @@ constexpr size_t kLongestLine = 1 << 22;
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-// The child that runs. Two threads use it, each with the lock: one waits for it, another may end it.
+// The child that runs. Two threads use it, each with the lock: one waits, another may end it.
 std::mutex child_lock;
 ChildProcess* running_child = nullptr;
 

@@ -5,13 +5,14 @@
 //   int lock_config(const LockOptions& options);
 //
 //   void define_lock(Commands& commands) {
-//     auto [command, options] = commands.add(lock_config, "lock", "Pin the plugins ...", "  tenon lock ...");
+//     auto [command, options] =
+//         commands.add(lock_config, "lock", "Pin the plugins ...", "  tenon lock ...");
 //     command.argument(options.config, "CONFIG", "The config file");
 //     command.option("-o,--output", options.output, "FILE", "The lock file");
 //   }
 //
-// Help, messages and completion follow from these calls, as does sdk/docs/reference/commands.md. CLI11
-// parses; it has its home in command.cpp, help.hpp and main.cpp.
+// Help, messages and completion follow from these calls, as does sdk/docs/reference/commands.md.
+// CLI11 parses; only command.cpp, main.cpp, help.hpp and command_completion.cpp see it.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +34,8 @@ namespace cli {
 // Seeds are numbers of JSON, which are exact up to here.
 inline constexpr int64_t kLargestSeed = int64_t{1} << 53;
 
-// The arguments and options of one command. A placeholder is the name of a value in help, and decides
-// by what shells complete it: command_completion.cpp. What has no meaning is not listed.
+// The arguments and options of one command. A placeholder is the name of a value in help, and
+// decides by what shells complete it: command_completion.cpp. What has no meaning is not listed.
 class Command {
  public:
   explicit Command(CLI::App& app) : app_(&app) {}
@@ -55,7 +56,7 @@ class Command {
   // Separated by commas.
   void list(const char* names, std::vector<std::string>& values, const char* placeholder,
             const char* meaning);
-  // From `low` to `high`: an int, int64_t, uint64_t, an optional one of the latter two, or a double.
+  // From `low` to `high`: int, int64_t, uint64_t, an optional one of the latter two, or double.
   template <class Number>
   void number(const char* names, Number& value, double low, double high, const char* placeholder,
               const char* meaning);

@@ -1,4 +1,4 @@
-// tenon completion: a shell's completion of this program, from the tree of its commands and options.
+// tenon completion: a shell's completion of this program, from its commands and options.
 #include <algorithm>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// The program `tenon`: an ordinary application over the SDK. Its arguments choose a command, which the
-// file command_NAME.cpp defines and does.
+// The program `tenon`: an ordinary application over the SDK. Its arguments choose a command, which
+// the file command_NAME.cpp defines and does.
 #include <filesystem>
 #include <memory>
 

@@ -1,4 +1,5 @@
-// The plan of a config, which is what a run would do: made by plan.cpp, printed by plan_text.cpp and plan_json.cpp.
+// The plan of a config, which is what a run would do: made by plan.cpp, printed by plan_text.cpp
+// and plan_json.cpp.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Configs: a walk along a schema checks and normalizes them; the host gets the part that it decides by.
+// Configs: a walk along a schema checks and normalizes them; the host gets its part.
 #include <algorithm>
 #include <filesystem>
 #include <system_error>

@@ -3,10 +3,12 @@
 #include <array>
 #include <filesystem>
 #include <fnmatch.h>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <tenon/abi/dtype.h>
 #include <tenon/abi/module.h>
 #include <tenon/autograd.hpp>
 #include <tenon/op.hpp>
@@ -206,18 +208,20 @@ void load_setting(const Module& module, const Json& setting) {
 
 // ---- "dtype", "frozen" ----
 
+std::optional<DType> dtype_named(const std::string& name) {
+#define TENON_MATCH(constant, code, bytes, type, text, ...) \
+  if (name == text) return static_cast<DType>(code);
+  TENON_DTYPES(TENON_MATCH)
+#undef TENON_MATCH
+#define TENON_MATCH(constant, text) \
+  if (name == text) return static_cast<DType>(TENON_##constant);
+  TENON_DTYPE_LONG_NAMES(TENON_MATCH)
+#undef TENON_MATCH
+  return std::nullopt;
+}
+
 void set_dtype(const Module& module, const Json& setting) {
-  const std::string name = setting.text();
-  for (int code = TENON_DTYPE_NONE + 1; code < TENON_DTYPE_COUNT; ++code) {
-    const auto dtype = static_cast<DType>(code);
-    tenon_value value{};
-    value.tag = TENON_VALUE_DTYPE;
-    value.as.integer = code;
-    Value python;
-    detail::check(service::values().text, static_cast<const tenon_value*>(&value), python.slot());
-    if (setting.is_text() && (name == dtype_text(dtype) || name == python.text()))
-      return module.to(dtype);
-  }
+  if (const auto dtype = dtype_named(setting.text())) return module.to(*dtype);
   throw TypeError(
       format_text("found {}, expected a floating point dtype such as float32", setting.dump()));
 }
