@@ -3,16 +3,18 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdio>
+#include <cstdint>
 #include <fcntl.h>
 #include <fstream>
 #include <sstream>
-#include <stdexcept>
-#include <stdlib.h>
 #include <thread>
 #include <unistd.h>
 
 #include <sys/wait.h>
+
+using tenon::trust::ChildCommand;
+using tenon::trust::ChildProcess;
+using tenon::trust::Descriptor;
 
 namespace {
 
@@ -23,24 +25,45 @@ std::string text_of(const std::filesystem::path& path) {
   return text.str();
 }
 
+int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+
+ChildProcess start(const std::filesystem::path& folder, const std::vector<std::string>& arguments,
+                   const Workspace& output) {
+  ChildCommand command;
+  command.program = TENON_PROGRAM;
+  command.arguments = {TENON_PROGRAM};
+  command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
+  command.folder = folder;
+  command.environment = {"TENON_PLUGIN_PATH", "XDG_DATA_HOME", "XDG_STATE_HOME",
+                         "HOME=" + output.path().string()};
+  const Descriptor file(
+      ::open(output.path("error").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  command.descriptors = {{STDOUT_FILENO, file.number()}, {STDERR_FILENO, file.number()}};
+  return ChildProcess(command);
+}
+
 }  // namespace
+
+Outcome run_shell(const std::string& command) {
+  ChildCommand shell;
+  shell.program = "/bin/sh";
+  shell.arguments = {"sh", "-c", command};
+  shell.descriptors = {{STDERR_FILENO, STDERR_FILENO}};
+  shell.output_kept = SIZE_MAX;
+  ChildProcess child(shell);
+  child.wait();
+  return {code_of(child.status().value()), child.output(), ""};
+}
 
 Outcome run_program_in(const std::filesystem::path& folder, const std::string& arguments,
                        const std::string& environment) {
   const Workspace scratch;
   // No plugins and no settings but those of the build.
-  const std::string command =
-      "cd '" + folder.string() +
-      "' && env -u TENON_PLUGIN_PATH -u XDG_DATA_HOME -u XDG_STATE_HOME HOME='" +
-      scratch.path().string() + "' " + environment + " '" TENON_PROGRAM "' " + arguments + " 2>'" +
-      scratch.path("error").string() + "'";
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) throw std::runtime_error("cannot run " + command);
-  Outcome outcome;
-  char block[4096];
-  while (const size_t count = fread(block, 1, sizeof block, pipe)) outcome.out.append(block, count);
-  const int status = pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  Outcome outcome =
+      run_shell("cd '" + folder.string() +
+                "' && env -u TENON_PLUGIN_PATH -u XDG_DATA_HOME -u XDG_STATE_HOME HOME='" +
+                scratch.path().string() + "' " + environment + " '" TENON_PROGRAM "' " + arguments +
+                " 2>'" + scratch.path("error").string() + "'");
   outcome.error = text_of(scratch.path("error"));
   return outcome;
 }
@@ -50,16 +73,7 @@ Outcome run_program(const std::string& arguments, const std::string& environment
 }
 
 Workspace::Workspace(bool with_data) {
-  std::string name =
-      (std::filesystem::temp_directory_path() / "tenon-cli-").string() + std::string(6, 'X');
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a folder " + name);
-  folder_ = name;
-  if (with_data) std::filesystem::copy(TENON_TEST_DATA, folder_);
-}
-
-Workspace::~Workspace() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
+  if (with_data) std::filesystem::copy(TENON_TEST_DATA, folder_.path());
 }
 
 std::string Workspace::read(const std::string& name) const { return text_of(folder_ / name); }
@@ -70,37 +84,13 @@ void Workspace::write(const std::string& name, const std::string& text) const {
 
 RunningProgram::RunningProgram(const std::filesystem::path& folder,
                                const std::vector<std::string>& arguments)
-    : folder_(folder) {
-  const std::string error = output_.path("error").string();
-  output_.write("error", "");
-  process_ = fork();
-  if (process_ != 0) return;
-  const int file = open(error.c_str(), O_WRONLY | O_APPEND);
-  if (file < 0 || dup2(file, STDERR_FILENO) < 0 || dup2(file, STDOUT_FILENO) < 0 ||
-      chdir(folder.c_str()) != 0)
-    _exit(126);
-  for (const char* name : {"TENON_PLUGIN_PATH", "XDG_DATA_HOME", "XDG_STATE_HOME"}) unsetenv(name);
-  setenv("HOME", output_.path().c_str(), 1);
-  std::vector<char*> words = {const_cast<char*>(TENON_PROGRAM)};
-  for (const std::string& argument : arguments)
-    words.push_back(const_cast<char*>(argument.c_str()));
-  words.push_back(nullptr);
-  execv(TENON_PROGRAM, words.data());
-  _exit(127);
-}
-
-RunningProgram::~RunningProgram() { end(SIGKILL); }
-
-bool RunningProgram::has_ended() {
-  if (!ended_) ended_ = waitpid(process_, &status_, WNOHANG) == process_;
-  return ended_;
-}
+    : folder_(folder), process_(start(folder, arguments, output_)) {}
 
 bool RunningProgram::comes(const std::function<bool()>& there) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   while (!there()) {
-    if (has_ended() || Clock::now() - begin > std::chrono::minutes(1)) return false;
+    if (process_.has_ended() || Clock::now() - begin > std::chrono::minutes(1)) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return true;
@@ -119,12 +109,9 @@ bool RunningProgram::writes(const std::string& file, const std::string& part) {
 }
 
 int RunningProgram::end(int signal) {
-  if (!has_ended()) {
-    kill(process_, signal);
-    waitpid(process_, &status_, 0);
-    ended_ = true;
-  }
-  return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
+  if (!process_.has_ended()) kill(process_.number(), signal);
+  process_.wait();
+  return code_of(process_.status().value());
 }
 
 bool contains(const std::string& text, const std::string& part) {

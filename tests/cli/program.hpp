@@ -7,6 +7,9 @@
 #include <vector>
 
 #include <tenon/json.hpp>
+#include <tenon/trust/child_process.hpp>
+
+#include "tests/support/temporary_folder.hpp"
 
 struct Outcome {
   int code = 0;
@@ -16,6 +19,8 @@ struct Outcome {
 
 // Arguments as the shell reads them; `environment` is "NAME=value ...".
 Outcome run_program(const std::string& arguments, const std::string& environment = "");
+// A command of the shell.
+Outcome run_shell(const std::string& command);
 // Runs the program in a folder.
 Outcome run_program_in(const std::filesystem::path& folder, const std::string& arguments,
                        const std::string& environment = "");
@@ -24,15 +29,12 @@ Outcome run_program_in(const std::filesystem::path& folder, const std::string& a
 class Workspace {
  public:
   explicit Workspace(bool with_data = false);
-  ~Workspace();
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
   std::filesystem::path path(const std::string& name = "") const { return folder_ / name; }
   std::string read(const std::string& name) const;
   void write(const std::string& name, const std::string& text) const;
 
  private:
-  std::filesystem::path folder_;
+  tenon_test::TemporaryFolder folder_;
 };
 
 // A program that runs while the test continues, in a folder, without plugins and settings but those of
@@ -40,9 +42,6 @@ class Workspace {
 class RunningProgram {
  public:
   RunningProgram(const std::filesystem::path& folder, const std::vector<std::string>& arguments);
-  ~RunningProgram();
-  RunningProgram(const RunningProgram&) = delete;
-  RunningProgram& operator=(const RunningProgram&) = delete;
   // Its standard error so far.
   std::string error() const { return output_.read("error"); }
   // Whether that has the part, at or after the byte `from`, within a minute and before the end.
@@ -53,14 +52,11 @@ class RunningProgram {
   int end(int signal);
 
  private:
-  bool has_ended();
   bool comes(const std::function<bool()>& there);
 
   const std::filesystem::path folder_;
   Workspace output_;
-  int process_ = 0;
-  int status_ = 0;
-  bool ended_ = false;
+  tenon::trust::ChildProcess process_;
 };
 
 bool contains(const std::string& text, const std::string& part);

@@ -6,16 +6,17 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstring>
-#include <fcntl.h>
 #include <mutex>
+#include <optional>
 #include <poll.h>
-#include <spawn.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include <sys/mman.h>
 #include <sys/wait.h>
+
+#include <tenon/trust/child_process.hpp>
 
 #include "seal.hpp"
 
@@ -23,95 +24,49 @@ namespace cli {
 
 namespace {
 
-constexpr int kHighest = kStatus;  // descriptor of a child
+using tenon::trust::ChildCommand;
+using tenon::trust::ChildProcess;
+using tenon::trust::Descriptor;
+using tenon::trust::Pipe;
+
 constexpr size_t kOutputKept = 2000;
 constexpr size_t kLongestLine = 1 << 22;
 
-[[noreturn]] void fail(int code, const char* what) {
-  throw std::system_error(code, std::generic_category(), what);
+[[noreturn]] void fail(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
 }
 
-class Descriptor {
+// The child that runs. Two threads use it, each with the lock: one waits, another may end it.
+std::mutex child_lock;
+ChildProcess* running_child = nullptr;
+
+class LockedChild {
  public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  ~Descriptor() { close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-  void set(int number) { number_ = number; }
-  void close() {
-    if (number_ >= 0) ::close(number_);
-    number_ = -1;
+  explicit LockedChild(const ChildCommand& command) {
+    const std::lock_guard lock(child_lock);
+    running_child = &child_.emplace(command);
+  }
+  ~LockedChild() {
+    const std::lock_guard lock(child_lock);
+    child_.reset();
+    running_child = nullptr;
+  }
+  LockedChild(const LockedChild&) = delete;
+  LockedChild& operator=(const LockedChild&) = delete;
+
+  bool has_ended() {
+    const std::lock_guard lock(child_lock);
+    return child_->has_ended();
+  }
+  // Kills it, unless it has ended.
+  void end() {
+    const std::lock_guard lock(child_lock);
+    child_->wait(0);
   }
 
  private:
-  int number_;
+  std::optional<ChildProcess> child_;
 };
-
-// Both ends stay out of other children; the child's end is placed by the file actions.
-void make_pipe(Descriptor& reading, Descriptor& writing) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) fail(errno, "cannot make a pipe");
-  // Above the numbers that the child's ends are placed at.
-  for (int& end : ends) {
-    const int higher = fcntl(end, F_DUPFD_CLOEXEC, kHighest + 1);
-    if (higher < 0) fail(errno, "cannot make a pipe");
-    ::close(end);
-    end = higher;
-  }
-  reading.set(ends[0]);
-  writing.set(ends[1]);
-}
-
-// The child that runs; locked while it is reaped, so that its number never names another process.
-std::mutex child_lock;
-pid_t running_child = 0;
-
-// The child's side of each descriptor.
-struct ChildEnds {
-  int secret, output, errors, answers, status;
-};
-
-pid_t spawn(const std::vector<std::string>& arguments, const ChildEnds& ends) {
-  std::vector<char*> list;
-  std::string program = "tenon-check";
-  list.push_back(program.data());
-  std::vector<std::string> copies = arguments;
-  for (std::string& argument : copies) list.push_back(argument.data());
-  list.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends.secret, 0);
-  posix_spawn_file_actions_adddup2(&actions, ends.output, 1);
-  posix_spawn_file_actions_adddup2(&actions, ends.errors, 2);
-  posix_spawn_file_actions_adddup2(&actions, ends.answers, kAnswers);
-  posix_spawn_file_actions_adddup2(&actions, ends.status, kStatus);
-  // A separate group: Ctrl-C reaches this program alone, which ends all that the child started.
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  pid_t child = 0;
-  const int code =
-      posix_spawn(&child, "/proc/self/exe", &actions, &attributes, list.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (code != 0) fail(code, "cannot start a child process");
-  return child;
-}
-
-pid_t start(const std::vector<std::string>& arguments, const ChildEnds& ends) {
-  const std::lock_guard lock(child_lock);
-  return running_child = spawn(arguments, ends);
-}
-
-// True when it has ended, or can not be waited for.
-bool reap(int options, int* status) {
-  const std::lock_guard lock(child_lock);
-  const pid_t done = waitpid(running_child, status, options);
-  if (done == 0 || (done < 0 && errno == EINTR)) return false;
-  running_child = 0;
-  return true;
-}
 
 // One child from its start to its end: reads what it answers and prints until its status is known,
 // or it is silent for too long. What it started may keep its descriptors open for longer.
@@ -124,19 +79,7 @@ class ChildRun {
         seal_(secret_) {}
 
   ChildEnd run(const std::vector<std::string>& arguments) {
-    Descriptor answers_end, errors_end, status_end, secret, secret_end;
-    make_pipe(answers_, answers_end);
-    make_pipe(errors_, errors_end);
-    make_pipe(status_, status_end);
-    make_pipe(secret, secret_end);
-    output_.set(memfd_create("tenon-check", MFD_CLOEXEC));
-    if (output_.number() < 0) fail(errno, "cannot make a file in memory");
-    if (write(secret_end.number(), &secret_, sizeof secret_) != sizeof secret_)
-      fail(errno, "cannot write to a pipe");
-    const pid_t child = start(arguments, {secret.number(), output_.number(), errors_end.number(),
-                                          answers_end.number(), status_end.number()});
-    for (Descriptor* end : {&answers_end, &errors_end, &status_end, &secret, &secret_end})
-      end->close();
+    LockedChild child = start(arguments);
     deadline_ = Clock::now() + span_;
     while (read_once()) {
     }
@@ -150,6 +93,28 @@ class ChildRun {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  // Starts this program with its ends of the channels, which this process has no longer.
+  LockedChild start(const std::vector<std::string>& arguments) {
+    Pipe answers, errors, status, secret;
+    output_ = Descriptor(memfd_create("tenon-check", MFD_CLOEXEC));
+    if (output_.number() < 0) fail("cannot make a file in memory");
+    if (write(secret.writing.number(), &secret_, sizeof secret_) != sizeof secret_)
+      fail("cannot write to a pipe");
+    answers_ = std::move(answers.reading);
+    errors_ = std::move(errors.reading);
+    status_ = std::move(status.reading);
+    ChildCommand command;
+    command.program = "/proc/self/exe";
+    command.arguments = {"tenon-check"};
+    command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
+    command.descriptors = {{STDIN_FILENO, secret.reading.number()},
+                           {STDOUT_FILENO, output_.number()},
+                           {STDERR_FILENO, errors.writing.number()},
+                           {kAnswers, answers.writing.number()},
+                           {kStatus, status.writing.number()}};
+    return LockedChild(command);
+  }
 
   static bool poll_one(const Descriptor& from) {
     pollfd polled{from.number(), POLLIN, 0};
@@ -217,15 +182,9 @@ class ChildRun {
   }
 
   // The watch ends by its own account, all that it watches before it; or it is ended.
-  void finish(pid_t child) {
-    int status = 0;
-    bool ended = false;
-    for (int i = 0; i < 2000 && !end_.timed_out && !ended; ++i) {
-      ended = reap(WNOHANG, &status);
-      if (!ended) usleep(500);
-    }
-    if (!ended) kill(-child, SIGKILL);
-    while (!ended) ended = reap(0, &status);
+  void finish(LockedChild& child) {
+    for (int i = 0; i < 2000 && !end_.timed_out && !child.has_ended(); ++i) usleep(500);
+    child.end();
     const ssize_t count = pread(output_.number(), block_.data(), block_.size(), 0);
     if (count <= 0) return;
     keep(static_cast<size_t>(count));
@@ -247,9 +206,7 @@ class ChildRun {
 
 void end_children() {
   child_lock.lock();
-  if (running_child == 0) return;
-  kill(-running_child, SIGKILL);
-  waitpid(running_child, nullptr, 0);
+  if (running_child != nullptr) running_child->wait(0);
 }
 
 ChildEnd run_child(const std::vector<std::string>& arguments, double seconds,

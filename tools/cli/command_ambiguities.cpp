@@ -5,37 +5,63 @@
 
 #include "commands.hpp"
 #include "format.hpp"
-#include "json.hpp"
-#include "table.hpp"
+#include "listing.hpp"
 #include "text.hpp"
 
 namespace cli {
 
 using tenon::Json;
 
+namespace {
+
+struct AmbiguityOptions {
+  std::string config;  // whose plugins and preferences to look at; empty: none
+  bool json = false;
+};
+
+std::string types_of(const Json& ambiguity) {
+  std::vector<std::string> types;
+  for (int64_t i = 0; i < ambiguity["types"].size(); ++i)
+    types.push_back(ambiguity["types"][i].text());
+  return join(types, ", ");
+}
+
+std::string overrides_of(const Json& ambiguity) {
+  std::vector<std::string> texts;
+  for (int64_t i = 0; i < ambiguity["overrides"].size(); ++i) {
+    const Json entry = ambiguity["overrides"][i];
+    texts.push_back(format_text("{} of {}", entry["key"].text(), entry["provider"].text()));
+  }
+  return join(texts, ", ");
+}
+
+std::string fix_of(const Json& ambiguity) {
+  return format_text("register {}", ambiguity["fix"].text());
+}
+
 int list_ambiguities(const AmbiguityOptions& options) {
   if (!options.config.empty()) tenon::config::apply(tenon::config::read(options.config));
   const Json ambiguities = tenon::listing::ambiguities();
-  const int code = ambiguities.size() == 0 ? kFine : kFault;
-  if (options.json) {
-    print_json(ambiguities);
-    return code;
-  }
-  Table table({{"OP"}, {"OPERANDS"}, {"OVERRIDES", Align::left, true}, {"POSSIBLE FIX"}});
-  for (int64_t i = 0; i < ambiguities.size(); ++i) {
-    const Json ambiguity = ambiguities[i];
-    std::vector<std::string> types, entries;
-    for (int64_t t = 0; t < ambiguity["types"].size(); ++t)
-      types.push_back(ambiguity["types"][t].text());
-    for (int64_t e = 0; e < ambiguity["overrides"].size(); ++e) {
-      const Json entry = ambiguity["overrides"][e];
-      entries.push_back(format_text("{} of {}", entry["key"].text(), entry["provider"].text()));
-    }
-    table.add({ambiguity["op"].text(), join(types, ", "), join(entries, ", "),
-               format_text("register {}", ambiguity["fix"].text())});
-  }
-  print(table.empty() ? "no overrides are ambiguous\n" : table.text());
-  return code;
+  print_listing(ambiguities,
+                {{"OP", member("op")},
+                 {"OPERANDS", types_of},
+                 {"OVERRIDES", overrides_of, Align::left, true},
+                 {"POSSIBLE FIX", fix_of}},
+                "no overrides are ambiguous\n", options.json);
+  return ambiguities.size() == 0 ? kFine : kFault;
+}
+
+}  // namespace
+
+void define_ambiguities(Commands& commands) {
+  auto [command, options] =
+      commands.add(list_ambiguities, "ambiguities",
+                   "List overrides between which nothing decides, and what would",
+                   "  tenon ambiguities\n"
+                   "  tenon ambiguities --config digits.json --json\n"
+                   "Ends with 1 when there are some.");
+  command.with_config(options.config);
+  command.json(options.json);
 }
 
 }  // namespace cli

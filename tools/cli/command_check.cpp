@@ -15,7 +15,11 @@ namespace cli {
 
 namespace fs = std::filesystem;
 
-int check_plugin(const CheckOptions& options) {
+namespace {
+
+int check_plugin(const CheckOptions& given, const SessionOptions& session) {
+  CheckOptions options = given;
+  options.session = session;
   const fs::path checker = fs::read_symlink("/proc/self/exe").parent_path() / "tenon-check";
   std::vector<std::string> words = words_of(options);
   words.insert(words.begin(), {"tenon-check", "check"});
@@ -36,6 +40,38 @@ int check_plugin(const CheckOptions& options) {
   }
   throw tenon::IOError(
       format_text("cannot start the checker '{}': {}", checker.string(), std::strerror(fault)));
+}
+
+}  // namespace
+
+void define_check(Commands& commands) {
+  auto [command, options] = commands.add(
+      check_plugin, "check",
+      "Try a plugin out in a child process: declarations, results, gradients",
+      "  tenon check math\n"
+      "  tenon check build/hello.so\n"
+      "  tenon check ./hello.so --op hello.squash --in-process\n"
+      "  tenon check math --check '{\"fast_mode\": true, \"atol\": 1e-4}'\n"
+      "  tenon check dnnl --against nn,blas\n"
+      "Ends with 1 when anything is wrong. A crash, a hang or an exit of the plugin is a finding, "
+      "and the next op is checked in a new process.");
+  command.argument(options.plugin, "PLUGIN", "The plugin, by id or by its file");
+  command.option("--op", options.item, "NAME", "Only this op, module, type or override");
+  command.number("--timeout", options.timeout, 0.01, 86400, "S",
+                 "Seconds that one op may take; 30 if not given");
+  command.number("--memory", options.memory, 0, 1 << 30, "MIB",
+                 "Memory that the plugin may use, in MiB; 4096 if not given, 0: no limit");
+  command.number("--seed", options.seed, 0, kLargestSeed, "N", "Other random inputs");
+  command.option("--check", options.options, "JSON",
+                 "Options of the gradient checks, as a sample's \"check\" has them");
+  command.option("--html", options.page, "FILE",
+                 "Also write the report as a page: what was checked and found, op by op");
+  command.list("--against", options.against, "PLUGIN,...",
+               "Compare its ops with those of other providers, by id or file, on the same inputs: "
+               "results and gradients, in ULP");
+  command.flag("--in-process", options.in_process,
+               "Without a child process and limits, for debuggers");
+  command.json(options.json);
 }
 
 }  // namespace cli

@@ -4,7 +4,7 @@
 #include "commands.hpp"
 #include "format.hpp"
 #include "json.hpp"
-#include "table.hpp"
+#include "listing.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -13,11 +13,18 @@ using tenon::Json;
 
 namespace {
 
+struct CompatOptions {
+  std::string before, now;  // plugins, by id or by file
+  bool json = false;
+};
+
 std::string plugin_text(const Json& plugin) {
   return format_text("{} {}", plugin["id"].text(), plugin["version"].text());
 }
 
-}  // namespace
+Cell effect_cell(const Json& change) {
+  return change["breaks"].as_bool() ? Cell("breaks", Style::red) : Cell("adds", Style::green);
+}
 
 int compare_plugins(const CompatOptions& options) {
   const Json found = tenon::listing::compatibility(options.before, options.now);
@@ -28,24 +35,18 @@ int compare_plugins(const CompatOptions& options) {
     return code;
   }
   const Json changes = found["changes"];
-  Table table({{""}, {"KIND"}, {"NAME"}, {"CHANGE", Align::left, true}});
   int64_t broken = 0;
-  for (int64_t i = 0; i < changes.size(); ++i) {
-    const Json change = changes[i];
-    const bool one = change["breaks"].as_bool();
-    broken += one ? 1 : 0;
-    table.add({{one ? "breaks" : "adds", one ? Style::red : Style::green},
-               change["kind"].text(),
-               change["name"].text(),
-               change["what"].text()});
-  }
+  for (int64_t i = 0; i < changes.size(); ++i) broken += changes[i]["breaks"].as_bool() ? 1 : 0;
   print(format_text("{} -> {}: ", plugin_text(found["old"]), plugin_text(found["new"])));
-  if (table.empty()) {
-    print("callers notice nothing\n");
-    return code;
-  }
-  print(format_text("{}, {}\n\n{}", breaks ? counted(broken, "break") : "nothing breaks",
-                    counted(changes.size() - broken, "addition"), table.text()));
+  if (changes.size() > 0)
+    print(format_text("{}, {}\n\n", breaks ? counted(broken, "break") : "nothing breaks",
+                      counted(changes.size() - broken, "addition")));
+  print_listing(changes,
+                {{"", effect_cell},
+                 {"KIND", member("kind")},
+                 {"NAME", member("name")},
+                 {"CHANGE", member("what"), Align::left, true}},
+                "callers notice nothing\n", false);
   if (breaks && !found["version_allows"].as_bool()) {
     print(
         format_text("\nVersion {} promises callers of {} that nothing breaks: raise the first "
@@ -53,6 +54,21 @@ int compare_plugins(const CompatOptions& options) {
                     found["new"]["version"].text(), found["old"]["version"].text()));
   }
   return code;
+}
+
+}  // namespace
+
+void define_compat(Commands& commands) {
+  auto [command, options] = commands.add(
+      compare_plugins, "compat",
+      "Print what callers of one build of a plugin would notice of another",
+      "  tenon compat old/hello.so build/hello.so\n"
+      "  tenon compat hello build/hello.so --json\n"
+      "Ends with 1 when something breaks: an op, a parameter, a default or a gradient that is "
+      "gone or another one. Declarations are compared; no code of the plugins runs.");
+  command.argument(options.before, "OLD", "The old plugin, by id or by its file");
+  command.argument(options.now, "NEW", "The new one");
+  command.json(options.json);
 }
 
 }  // namespace cli

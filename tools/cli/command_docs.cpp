@@ -15,6 +15,11 @@ namespace cli {
 
 namespace {
 
+struct DocsOptions {
+  std::string config;  // whose plugins are installed as well; empty: none
+  bool json = false;
+};
+
 namespace training = tenon::training;
 
 using tenon::Json;
@@ -249,8 +254,6 @@ Json section_json(const Section& section) {
       .json();
 }
 
-}  // namespace
-
 int print_docs(const DocsOptions& options) {
   if (!options.config.empty())
     tenon::config::apply(training::read_config(options.config), tenon::EagerPlugins::wait);
@@ -263,6 +266,21 @@ int print_docs(const DocsOptions& options) {
   for (const Section& section : sections) list.add(section_json(section));
   print_json(list.json());
   return kFine;
+}
+
+}  // namespace
+
+void define_docs(Commands& commands) {
+  auto [command, options] = commands.add(
+      print_docs, "docs",
+      "Print the reference of configs: every key, and the ops and modules that are installed",
+      "  tenon docs > config.md\n"
+      "  tenon docs digits.json    # with the plugins that this config names\n"
+      "  tenon docs --json\n"
+      "The page is Markdown.");
+  command.optional_argument(options.config, "CONFIG",
+                            "A config whose plugins are installed as well");
+  command.json(options.json);
 }
 
 }  // namespace cli

@@ -1,7 +1,5 @@
 // tenon lock: pins the plugins that a config can use, and who provides what.
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <tenon/runtime.hpp>
 #include <tenon/state/atomic_file.hpp>
@@ -24,6 +22,12 @@ using tenon::Json;
 
 namespace {
 
+struct LockOptions {
+  std::string config;
+  std::string output;  // empty: tenon.lock beside the config
+  bool check = false;  // compare alone
+};
+
 int64_t count(size_t size) { return static_cast<int64_t>(size); }
 
 // Why the lock file may not be written; empty: it may.
@@ -34,10 +38,8 @@ std::string fault_of(const Json& config, const LockOptions& options, const std::
   const std::string refusal =
       format_text("cannot write '{}': it is there and not a lock file", file);
   if (training::same_file(file, options.config)) return refusal;
-  std::ifstream stream(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
   try {
-    return Json::parse(text)["lock_version"].defined() ? "" : refusal;
+    return Json::parse(training::read_file(file))["lock_version"].defined() ? "" : refusal;
   } catch (const tenon::Error&) {
     return refusal;
   }
@@ -48,8 +50,6 @@ void warn_left_out(const trust::Refusal& refusal) {
   const std::string text = format_text("left out of the lock: {}", refusal.text());
   tenon::service::threads().log(kWarning, refusal.plugin.c_str(), text.data(), count(text.size()));
 }
-
-}  // namespace
 
 int lock_config(const LockOptions& options) {
   const Json config = training::read_config(options.config);
@@ -75,6 +75,25 @@ int lock_config(const LockOptions& options) {
       counted(count(lock.plugins.size()), "plugin"), counted(count(libraries), "linked file"),
       counted(count(lock.ops.size() + lock.modules.size() + lock.types.size()), "name"), file));
   return kFine;
+}
+
+}  // namespace
+
+void define_lock(Commands& commands) {
+  auto [command, options] = commands.add(
+      lock_config, "lock",
+      "Pin the plugins that a config can use, and their libraries, by hashes of their bytes",
+      "  tenon lock digits.json            # writes tenon.lock beside it\n"
+      "  tenon lock digits.json --check\n"
+      "  tenon run digits.json --frozen\n"
+      "The lock file also has the plugin that provides each op, module and type. With --frozen, or "
+      "\"frozen\": \"tenon.lock\" in the config, what differs is refused, and plugins are mapped "
+      "from private copies of the bytes that were compared.");
+  command.argument(options.config, "CONFIG", "The config file");
+  command.option("-o,--output", options.output, "FILE",
+                 "The lock file; tenon.lock beside the config when left out");
+  command.flag("--check", options.check,
+               "Write nothing; end with 1 when something differs from the lock file");
 }
 
 }  // namespace cli

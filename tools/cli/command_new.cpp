@@ -8,6 +8,7 @@
 
 #include "commands.hpp"
 #include "format.hpp"
+#include "new_config.hpp"
 #include "new_files.hpp"
 #include "templates.hpp"
 #include "terminal.hpp"
@@ -16,6 +17,14 @@
 namespace cli {
 
 namespace {
+
+struct NewOptions {
+  bool c = false;       // in C instead of C++
+  bool config = false;  // a config instead of a project; `name` is its file, or the folder of it
+  std::string data;     // data file of the config; empty: a file of samples is written beside it
+  std::string name;
+  std::string folder;
+};
 
 namespace fs = std::filesystem;
 
@@ -77,10 +86,12 @@ std::string install_prefix() {
   return "";
 }
 
-}  // namespace
-
 int create_project(const NewOptions& options) {
-  if (options.config) return create_config(options);
+  if (options.config) {
+    if (options.c || !options.folder.empty())
+      throw UsageError("--c and --dir belong to a plugin project, not to --config");
+    return create_config(options.name, options.data);
+  }
   if (!options.data.empty()) throw UsageError("--data belongs to --config");
   if (options.name.empty())
     throw UsageError("the name of the plugin is required; see `tenon new --help`");
@@ -114,6 +125,30 @@ int create_project(const NewOptions& options) {
   print(format_text("  tenon check build/{}.so\n", options.name));
   print(format_text("  tenon --plugin-path build show {}\n", options.name));
   return kFine;
+}
+
+}  // namespace
+
+void define_new(Commands& commands) {
+  auto [command, options] = commands.add(create_project, "new",
+                                         "Write a plugin project or a config that works without "
+                                         "changes",
+                                         "  tenon new hello\n"
+                                         "  tenon new hello --c\n"
+                                         "  tenon new hello --dir work/hello-plugin\n"
+                                         "  tenon new --config\n"
+                                         "  tenon new --config iris.jsonc --data iris.csv\n"
+                                         "No file is overwritten.");
+  command.optional_argument(options.name, "NAME",
+                            "Name of the plugin: letters, digits, _; with --config its file or "
+                            "folder, config.jsonc when left out");
+  command.flag("--config", options.config,
+               "A commented config, with every key, in place of a plugin");
+  command.option("--data", options.data, "DATA",
+                 "The samples of the config, which its model is fitted to; a small file of samples "
+                 "is written when left out");
+  command.flag("--c", options.c, "In C instead of C++");
+  command.option("--dir", options.folder, "DIR", "The project's folder; NAME when left out");
 }
 
 }  // namespace cli

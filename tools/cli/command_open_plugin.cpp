@@ -22,6 +22,8 @@ namespace cli {
 
 namespace {
 
+struct OpenPluginOptions {};
+
 constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS};
 constexpr std::string_view kBacktraceLine = "-- backtrace --\n";  // tenon::trust looks for it
 
@@ -60,8 +62,6 @@ std::string read_input() {
   return text;
 }
 
-}  // namespace
-
 int open_plugin(const OpenPluginOptions&) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit none{0, 0};
@@ -75,5 +75,9 @@ int open_plugin(const OpenPluginOptions&) {
   // Its ends of process are another matter than its load.
   _exit(kFine);
 }
+
+}  // namespace
+
+void define_open_plugin(Commands& commands) { commands.add(open_plugin, "open-plugin", "", ""); }
 
 }  // namespace cli

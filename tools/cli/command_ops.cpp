@@ -7,14 +7,22 @@
 
 #include "commands.hpp"
 #include "format.hpp"
-#include "json.hpp"
-#include "table.hpp"
+#include "listing.hpp"
+#include "terminal.hpp"
 #include "text.hpp"
 #include "views.hpp"
 
 namespace cli {
 
-int list_ops(const ListOptions& options) {
+namespace {
+
+struct OpsOptions {
+  std::string name;         // namespace; empty: all
+  bool names_only = false;  // for completion
+  bool json = false;
+};
+
+int list_ops(const OpsOptions& options) {
   const tenon::Json ops = tenon::listing::ops(options.name);
   if (ops.size() == 0 && !options.name.empty()) {
     std::vector<std::string> known;
@@ -38,17 +46,26 @@ int list_ops(const ListOptions& options) {
     }
     return kFine;
   }
-  if (options.json) {
-    print_json(ops);
-    return kFine;
-  }
-  Table table({{"OP"}, {"SIGNATURE", Align::left, true}, {"PLUGIN"}, {"GRADIENT"}});
-  for (int64_t i = 0; i < ops.size(); ++i) {
-    table.add({ops[i]["name"].text(), ops[i]["signature"].text(), ops[i]["provider"].text(),
-               gradient_text(ops[i])});
-  }
-  print(table.empty() ? "no plugin declares an op; see `tenon plugins`\n" : table.text());
+  print_listing(ops,
+                {{"OP", member("name")},
+                 {"SIGNATURE", member("signature"), Align::left, true},
+                 {"PLUGIN", member("provider")},
+                 {"GRADIENT", gradient_text}},
+                "no plugin declares an op; see `tenon plugins`\n", options.json);
   return kFine;
+}
+
+}  // namespace
+
+void define_ops(Commands& commands) {
+  auto [command, options] =
+      commands.add(list_ops, "ops", "List every op: signature, provider, differentiability",
+                   "  tenon ops\n"
+                   "  tenon ops nn.functional\n"
+                   "  tenon ops --json");
+  command.optional_argument(options.name, "NAMESPACE", "Only the ops of this namespace");
+  command.flag("--names", options.names_only, "");
+  command.json(options.json);
 }
 
 }  // namespace cli

@@ -13,6 +13,12 @@ namespace cli {
 
 namespace {
 
+struct OverridableOptions {
+  std::string name;   // namespace; empty: all
+  int64_t first = 0;  // only so many of a namespace; 0: all
+  bool json = false;
+};
+
 constexpr int64_t kLineWidth = 79;
 
 // A list as Python prints it, broken where a line is full.
@@ -30,13 +36,11 @@ std::string list_text(const tenon::Json& names, int64_t count) {
   return out + (count == 0 ? "]\n" : "\n");
 }
 
-int64_t shown(const tenon::Json& names, const ListOptions& options) {
+int64_t shown(const tenon::Json& names, const OverridableOptions& options) {
   return options.first > 0 ? std::min(options.first, names.size()) : names.size();
 }
 
-}  // namespace
-
-int list_overridable(const ListOptions& options) {
+int list_overridable(const OverridableOptions& options) {
   const tenon::Json namespaces = tenon::listing::overridable(options.name);
   if (options.json) {
     tenon::JsonArray list;
@@ -62,6 +66,19 @@ int list_overridable(const ListOptions& options) {
     print(list_text(names, shown(names, options)));
   }
   return kFine;
+}
+
+}  // namespace
+
+void define_overridable(Commands& commands) {
+  auto [command, options] = commands.add(list_overridable, "overridable",
+                                         "List the ops that can be overridden, by namespace",
+                                         "  tenon overridable\n"
+                                         "  tenon overridable nn.functional\n"
+                                         "  tenon overridable nn.functional --first 5");
+  command.optional_argument(options.name, "NAMESPACE", "Only this namespace");
+  command.number("--first", options.first, 1, 1000000000, "N", "Only the first N of a namespace");
+  command.json(options.json);
 }
 
 }  // namespace cli

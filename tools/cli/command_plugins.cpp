@@ -4,13 +4,17 @@
 
 #include "commands.hpp"
 #include "format.hpp"
-#include "json.hpp"
-#include "table.hpp"
+#include "listing.hpp"
 #include "views.hpp"
 
 namespace cli {
 
 namespace {
+
+struct PluginsOptions {
+  std::string retry;  // id of a plugin that is taken out of quarantine; empty: list them
+  bool json = false;
+};
 
 int retry(const std::string& id) {
   const tenon::Json plugins = tenon::listing::plugins();
@@ -24,52 +28,55 @@ int retry(const std::string& id) {
   throw UsageError(format_text("no plugin '{}' is in quarantine; see `tenon plugins`", id));
 }
 
-}  // namespace
+Cell state_cell(const tenon::Json& plugin) {
+  const std::string state = plugin["state"].text();
+  return {state, state_style(state)};
+}
+
+std::string no_plugins_text() {
+  std::string text = "no plugins were found; these folders were searched:\n";
+  const tenon::Json folders = tenon::listing::runtime()["folders"];
+  for (int64_t i = 0; i < folders.size(); ++i)
+    text += format_text("  {}\n", folders[i]["path"].text());
+  return text;
+}
 
 int list_plugins(const PluginsOptions& options) {
-  if (!options.retry.empty()) {
-    return retry(options.retry);
-  }
+  if (!options.retry.empty()) return retry(options.retry);
   const tenon::Json plugins = tenon::listing::plugins();
+  print_listing(plugins,
+                {{"PLUGIN", member("id", "-")},
+                 {"VERSION", member("version", "-")},
+                 {"STATE", state_cell},
+                 {"OPS", number_member("ops"), Align::right},
+                 {"MODULES", number_member("modules"), Align::right},
+                 {"FOUND BY", member("origin")},
+                 {"PATH", member("path"), Align::left, true}},
+                plugins.size() == 0 ? no_plugins_text().c_str() : "", options.json);
   bool refused = false;
   std::string reasons;
-  Table table({{"PLUGIN"},
-               {"VERSION"},
-               {"STATE"},
-               {"OPS", Align::right},
-               {"MODULES", Align::right},
-               {"FOUND BY"},
-               {"PATH", Align::left, true}});
   for (int64_t i = 0; i < plugins.size(); ++i) {
-    const tenon::Json plugin = plugins[i];
-    const std::string state = plugin["state"].text();
+    const std::string state = plugins[i]["state"].text(), reason = plugins[i]["reason"].text();
     refused = refused || is_refused(state);
-    const auto count = [&](const char* key) {
-      return plugin[key].defined() ? std::to_string(plugin[key].integer()) : std::string("-");
-    };
-    table.add({plugin["id"].text("-"),
-               plugin["version"].text("-"),
-               {state, state_style(state)},
-               count("ops"),
-               count("modules"),
-               plugin["origin"].text(),
-               plugin["path"].text()});
-    if (const std::string reason = plugin["reason"].text(); !reason.empty()) {
+    if (!reason.empty())
       reasons += format_text("{}  {}\n", paint(stdout, state_style(state), state), reason);
-    }
   }
-  if (options.json) {
-    print_json(plugins);
-  } else if (table.empty()) {
-    print("no plugins were found; these folders were searched:\n");
-    const tenon::Json folders = tenon::listing::runtime()["folders"];
-    for (int64_t i = 0; i < folders.size(); ++i)
-      print(format_text("  {}\n", folders[i]["path"].text()));
-  } else {
-    print(table.text());
-    if (!reasons.empty()) print(format_text("\n{}", reasons));
-  }
+  if (!options.json && !reasons.empty()) print(format_text("\n{}", reasons));
   return refused ? kFault : kFine;
+}
+
+}  // namespace
+
+void define_plugins(Commands& commands) {
+  auto [command, options] = commands.add(
+      list_plugins, "plugins", "List every plugin found: state, version, path, reason when refused",
+      "  tenon plugins\n"
+      "  tenon --plugin-path build plugins --json\n"
+      "  tenon plugins --retry hello\n"
+      "Ends with 1 when a plugin is refused. Nothing is loaded to be listed.");
+  command.option("--retry", options.retry, "NAME",
+                 "Take this plugin out of quarantine, so that it may be loaded again");
+  command.json(options.json);
 }
 
 }  // namespace cli

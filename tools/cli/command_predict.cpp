@@ -5,7 +5,6 @@
 #include <tenon/runtime.hpp>
 #include <tenon/state/atomic_file.hpp>
 #include <tenon/state/module_file.hpp>
-#include <tenon/state/tensor_file.hpp>
 #include <tenon/training/training.hpp>
 
 #include "commands.hpp"
@@ -19,7 +18,13 @@ namespace training = tenon::training;
 
 namespace {
 
-using tenon::Json;
+struct PredictOptions {
+  std::string config, data;
+  std::string weights;  // empty: those of the config's output
+  std::string output;   // .csv, .npy or .json
+  bool frozen = false;
+};
+
 using tenon::Tensor;
 
 std::string ending_of(const std::string& path) {
@@ -86,8 +91,6 @@ void check_output(const training::TrainingConfig& config, const PredictOptions& 
   if (!fault.empty()) throw tenon::IOError(fault);
 }
 
-}  // namespace
-
 int predict_outputs(const PredictOptions& options) {
   const training::TrainingConfig config(training::read_config(options.config));
   if (const std::string missing = training::missing_keys(config, false); !missing.empty())
@@ -99,12 +102,11 @@ int predict_outputs(const PredictOptions& options) {
   check_output(config, options);
   if (options.frozen) freeze(config.document, lock_file_of(options.config));
   tenon::config::apply(config.document);
-  const Json noted = tenon::state::metadata(weights)["tenon.run"];
-  const std::string fitted =
-      noted.defined() ? Json::parse(noted.text())["fitted"].text() : std::string();
+  const training::WeightsNote note =
+      training::weights_note(weights).value_or(training::WeightsNote());
   tenon::Module model = tenon::state::create_module(config.model);
   training::load_weights(model, weights);
-  const Tensor inputs = training::load_inputs(config.data, options.data, fitted);
+  const Tensor inputs = training::load_inputs(config.data, options.data, note.fitted);
   const Tensor outputs = training::predict(model, inputs, 256);
   const std::string ending = ending_of(options.output);
   if (ending == ".npy")
@@ -113,6 +115,24 @@ int predict_outputs(const PredictOptions& options) {
     tenon::state::write_file(options.output,
                              ending == ".csv" ? csv_text(Rows(outputs)) : json_text(Rows(outputs)));
   return kFine;
+}
+
+}  // namespace
+
+void define_predict(Commands& commands) {
+  auto [command, options] = commands.add(
+      predict_outputs, "predict", "Apply the model of a config to samples, and write its outputs",
+      "  tenon predict digits.json new.csv --output predictions.csv\n"
+      "  tenon predict digits.json new.npy --weights best.safetensors --output scores.npy\n"
+      "Samples are read like the config's data; target columns may be missing. For a classifier, "
+      "the predicted class precedes the scores.");
+  command.argument(options.config, "CONFIG", "The config file");
+  command.argument(options.data, "DATA", "The file of samples");
+  command.required_option("-o,--output", options.output, "FILE",
+                          "The file to write: .csv, .npy or .json");
+  command.option("--weights", options.weights, "WEIGHTS",
+                 "Weights, in place of those that the config's output names");
+  command.frozen(options.frozen);
 }
 
 }  // namespace cli

@@ -15,6 +15,11 @@ namespace cli {
 
 namespace {
 
+struct ShowOptions {
+  std::string name;
+  bool json = false;
+};
+
 namespace listing = tenon::listing;
 using tenon::Json;
 
@@ -82,7 +87,7 @@ Json shown(const std::string& kind, const Json& document) {
 
 // Plugin files that have no id, because they were refused: by path, file name, or what is before
 // ".so". False when there is none.
-bool show_refused(const ListOptions& options) {
+bool show_refused(const ShowOptions& options) {
   const std::filesystem::path asked(options.name);
   const Json plugins = tenon::listing::plugins();
   tenon::JsonArray list;
@@ -105,9 +110,7 @@ bool show_refused(const ListOptions& options) {
   return count > 0;
 }
 
-}  // namespace
-
-int show_name(const ListOptions& options) {
+int show_name(const ShowOptions& options) {
   const std::vector<Named> all = everything();
   const std::vector<Named> found = find_named(all, options.name);
   if (found.empty()) {
@@ -159,6 +162,19 @@ int show_name(const ListOptions& options) {
   if (!others.empty())
     print(format_text("{}\n", paint(stdout, Style::dim, format_text("\nsee also: {}", others))));
   return kFine;
+}
+
+}  // namespace
+
+void define_show(Commands& commands) {
+  auto [command, options] =
+      commands.add(show_name, "show", "Show an op, plugin, module or tensor type in full",
+                   "  tenon show linear\n"
+                   "  tenon show math\n"
+                   "  tenon show Conv2d --json\n"
+                   "Shows all that bear the name; JSON is a list, each with its \"kind\".");
+  command.argument(options.name, "NAME", "A name in full, or its last part");
+  command.json(options.json);
 }
 
 }  // namespace cli

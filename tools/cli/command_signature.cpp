@@ -8,10 +8,17 @@
 
 namespace cli {
 
-int print_signature(const ListOptions& options) {
-  const std::string signature = tenon::listing::signature(options.name);
+namespace {
+
+struct SignatureOptions {
+  std::string op;
+  bool json = false;
+};
+
+int print_signature(const SignatureOptions& options) {
+  const std::string signature = tenon::listing::signature(options.op);
   if (options.json) {
-    const tenon::Json op = tenon::listing::op(options.name);
+    const tenon::Json op = tenon::listing::op(options.op);
     print_json(tenon::JsonObject()
                    .set("name", op["name"])
                    .set("signature", signature)
@@ -20,6 +27,16 @@ int print_signature(const ListOptions& options) {
     print(format_text("{}\n", signature));
   }
   return kFine;
+}
+
+}  // namespace
+
+void define_signature(Commands& commands) {
+  auto [command, options] = commands.add(print_signature, "signature", "Print how an op is called",
+                                         "  tenon signature add\n"
+                                         "  tenon signature nn.functional.linear");
+  command.argument(options.op, "OP", "The op, by full name or its last part");
+  command.json(options.json);
 }
 
 }  // namespace cli

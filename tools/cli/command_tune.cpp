@@ -2,8 +2,6 @@
 // preferences.
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
 #include <tenon/config/config.hpp>
@@ -29,6 +27,17 @@ namespace cli {
 
 namespace {
 
+struct TuneOptions {
+  std::string config;
+  int64_t steps = 10;     // training steps that are recorded
+  int64_t rounds = 5;     // in which providers take turns
+  double least_gain = 5;  // percent of the time that a rule has to save
+  std::string clock;      // an op whose result is the time; empty: the process's clock
+  bool write = false;     // change the config; else the change is printed
+  bool quiet = false;
+  bool json = false;
+};
+
 namespace training = tenon::training;
 
 using tenon::Json;
@@ -52,17 +61,9 @@ class StatusLine {
   const bool live_;
 };
 
-std::string file_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.good() && !file.eof()) throw tenon::IOError(format_text("cannot read '{}'", path));
-  return text;
-}
-
 // Trains so many steps and evaluates once, while the recorder listens.
 void record_run(const training::TrainingConfig& config, const TuneOptions& options,
                 CallRecorder& recorder, StatusLine& status) {
-  if (options.threads == 0 && config.threads > 0) tenon::set_thread_count(config.threads);
   tenon::config::apply(without_rules(config.document));
   training::require_sound(config);
   tenon::seed_generator(config.seed);
@@ -193,13 +194,11 @@ void print_result(const TuneOptions& options, const std::vector<CallClass>& clas
                       options.config));
 }
 
-}  // namespace
-
-int tune_config(const TuneOptions& options) {
+int tune_config(const TuneOptions& options, const SessionOptions& session) {
   if (options.config == "-")
     throw UsageError("a config from standard input cannot be tuned: name its file");
   const training::TrainingConfig config(training::read_config(options.config));
-  const std::string before = file_text(options.config);
+  const std::string before = training::read_file(options.config);
   if (const std::string missing = training::missing_keys(config, true); !missing.empty())
     throw tenon::ConfigError(
         format_text("{}: cannot train: the config has no {}", options.config, missing));
@@ -208,6 +207,8 @@ int tune_config(const TuneOptions& options) {
   {
     const InterruptScope interrupts;
     StatusLine status(options.quiet || options.json);
+    // The session's threads take precedence.
+    if (session.threads == 0 && config.threads > 0) tenon::set_thread_count(config.threads);
     record_run(config, options, recorder, status);
     MeasureOptions measure;
     measure.rounds = options.rounds;
@@ -224,7 +225,7 @@ int tune_config(const TuneOptions& options) {
   const std::string after = with_preferences(before, changes);
   const std::string diff = unified_diff(before, after, options.config);
   if (options.write && !diff.empty()) {
-    if (file_text(options.config) != before)
+    if (training::read_file(options.config) != before)
       throw tenon::ConfigError(format_text(
           "{} was changed while its calls were measured, and is left as it is now; tune it again",
           options.config));
@@ -235,6 +236,32 @@ int tune_config(const TuneOptions& options) {
   else
     print_result(options, classes, diff);
   return kFine;
+}
+
+}  // namespace
+
+void define_tune(Commands& commands) {
+  auto [command, options] = commands.add(
+      tune_config, "tune",
+      "Measure which plugin runs the ops of a config fastest, and prefer it by shapes",
+      "  tenon tune digits.json\n"
+      "  tenon tune digits.json --write\n"
+      "  tenon tune digits.json --steps 50 --rounds 9 --json\n"
+      "Trains a few steps and saves nothing. For ops that several plugins provide, repeats every "
+      "such call with each provider, alternating. Prints the times by classes of shapes and, as a "
+      "diff, the preferences for \"ops\": {\"prefer\": ...}; --write puts them into the config. A "
+      "run never measures. Measure on an idle machine.");
+  command.argument(options.config, "CONFIG", "The config file");
+  command.flag("--write", options.write, "Change the config");
+  command.number("--steps", options.steps, 1, 1000000, "N", "Steps to train; 10 when left out");
+  command.number("--rounds", options.rounds, 1, 100, "N",
+                 "Rounds, whose median counts; 5 when left out");
+  command.number("--least-gain", options.least_gain, 0, 100, "PERCENT",
+                 "Percent of the time that a rule has to save; 5 when left out");
+  command.option("--clock", options.clock, "OP",
+                 "Op that returns the clock, for example a cycle counter");
+  command.flag("-q,--quiet", options.quiet, "No progress");
+  command.json(options.json);
 }
 
 }  // namespace cli

@@ -10,14 +10,20 @@
 
 namespace cli {
 
-int print_version(const ListOptions& options) {
+namespace {
+
+struct VersionOptions {
+  bool json = false;
+};
+
+int print_version(const VersionOptions& options) {
   const tenon::Json runtime = tenon::listing::runtime();
   if (options.json) {
     print_json(runtime);
     return kFine;
   }
   print(format_text("tenon {}\n", runtime["version"].text()));
-  Table table({{"", Align::left, false}, {"", Align::left, false}}, 2);
+  Table table = Table::of_facts();
   table.add(
       {"boundary", format_text("{}.{}", runtime["abi"][0].integer(), runtime["abi"][1].integer())});
   table.add({"instructions", runtime["isa"].text()});
@@ -29,6 +35,15 @@ int print_version(const ListOptions& options) {
   }
   print(table.text());
   return kFine;
+}
+
+}  // namespace
+
+void define_version(Commands& commands) {
+  auto [command, options] =
+      commands.add(print_version, "version", "Print versions, and how the runtime is set up",
+                   "  tenon version --json");
+  command.json(options.json);
 }
 
 }  // namespace cli

@@ -13,6 +13,13 @@ namespace cli {
 
 namespace {
 
+struct WhyOptions {
+  std::string op;
+  std::vector<std::string> operands;  // a type for each, in order or by name
+  std::string config;                 // whose plugins and preferences are active
+  bool json = false;
+};
+
 // The outcome, which is what most are after, in its colour.
 std::string painted(const std::string& text) {
   std::string result;
@@ -29,8 +36,6 @@ std::string painted(const std::string& text) {
   return result;
 }
 
-}  // namespace
-
 int explain_call(const WhyOptions& options) {
   if (!options.config.empty()) tenon::config::apply(tenon::config::read(options.config));
   // An empty word is an empty text.
@@ -42,6 +47,25 @@ int explain_call(const WhyOptions& options) {
   else
     print(painted(tenon::explain_text(why)));
   return why["error"].is_null() ? kFine : kFault;
+}
+
+}  // namespace
+
+void define_why(Commands& commands) {
+  auto [command, options] =
+      commands.add(explain_call, "why", "Print what would run for operands of these types, and why",
+                   "  tenon why add ScalarTensor Tensor\n"
+                   "  tenon why add Tensor:f32 Tensor:f64 alpha=Scalar\n"
+                   "  tenon why cat ScalarTensor,Tensor dim=1 --json\n"
+                   "  tenon why mul ScalarTensor Scalar --config digits.json\n"
+                   "If the call would fail, explains why in up to six lines and exits with status "
+                   "1.");
+  command.argument(options.op, "OP", "The op, by full name");
+  command.arguments(options.operands, "TYPE",
+                    "A type for each operand, in order or as NAME=TYPE, with :DTYPE if it matters; "
+                    "A,B for a list, Scalar for a number, or a value");
+  command.with_config(options.config);
+  command.json(options.json);
 }
 
 }  // namespace cli

@@ -2,7 +2,9 @@
 // terminal.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "terminal.hpp"
@@ -29,6 +31,8 @@ class Table {
   // Without titles the table has no head.
   explicit Table(std::vector<Column> columns, int indent = 0)
       : columns_(std::move(columns)), indent_(indent) {}
+  // Names of facts, and the facts.
+  static Table of_facts() { return Table({{""}, {""}}, 2); }
 
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.empty(); }
@@ -40,5 +44,29 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
   int indent_;
 };
+
+// A column of a table whose rows are values of one kind: a member of them, or any function.
+template <class Row>
+struct ColumnOf {
+  std::string title;
+  std::function<Cell(const Row&)> cell;
+  Align align = Align::left;
+  bool flexible = false;
+};
+
+template <class Row>
+Table table_of(const std::vector<Row>& rows, const std::vector<ColumnOf<Row>>& columns,
+               int indent = 0) {
+  std::vector<Table::Column> heads;
+  for (const ColumnOf<Row>& column : columns)
+    heads.push_back({column.title, column.align, column.flexible});
+  Table table(std::move(heads), indent);
+  for (const Row& row : rows) {
+    std::vector<Cell> cells;
+    for (const ColumnOf<Row>& column : columns) cells.push_back(column.cell(row));
+    table.add(std::move(cells));
+  }
+  return table;
+}
 
 }  // namespace cli

@@ -14,8 +14,6 @@ namespace {
 
 using tenon::Json;
 
-Table facts_table() { return Table({{"", Align::left, false}, {"", Align::left, false}}, 2); }
-
 void print_head(const std::string& name, const std::string& what, const std::string& doc) {
   print(format_text("{}  {}\n", paint(stdout, Style::bold, name), paint(stdout, Style::dim, what)));
   if (!doc.empty()) print(wrapped(doc, 2, 92));
@@ -44,7 +42,7 @@ std::string gradient_text(const Json& op) {
 void print_op(const Json& op) {
   print_head(op["name"].text(), format_text("op of plugin {}", op["provider"].text()),
              op["doc"].text());
-  Table table = facts_table();
+  Table table = Table::of_facts();
   table.add({"signature", op["signature"].text()});
   table.add({"schema", op["schema"].text()});
   const std::string forward = op["jvp"].text();
@@ -79,7 +77,7 @@ void print_plugin(const Json& plugin) {
   print_head(
       id.empty() ? plugin["path"].text() : format_text("{} {}", id, plugin["version"].text()),
       "plugin", "");
-  Table table = facts_table();
+  Table table = Table::of_facts();
   table.add({"state", {state, state_style(state)}});
   if (const std::string reason = plugin["reason"].text(); !reason.empty()) {
     table.add({"reason", {reason, state_style(state)}});
@@ -119,7 +117,7 @@ void print_plugin(const Json& plugin) {
 void print_module(const Json& module) {
   print_head(module["name"].text(), format_text("module of plugin {}", module["provider"].text()),
              module["doc"].text());
-  Table table = facts_table();
+  Table table = Table::of_facts();
   table.add({"attributes", module["signature"].text()});
   table.add({"schema", module["schema"].text()});
   if (module["forward"].is_object()) table.add({"forward", module["forward"]["schema"].text()});
@@ -129,7 +127,7 @@ void print_module(const Json& module) {
 void print_type(const Json& type) {
   print_head(type["name"].text(), format_text("tensor type of plugin {}", type["provider"].text()),
              type["doc"].text());
-  Table table = facts_table();
+  Table table = Table::of_facts();
   table.add({"parent", type["parent"].text("none: it has no data")});
   table.add({"handler", type["handler"].as_bool() ? "yes" : "no"});
   table.add({"fallback", type["fallback"].text()});

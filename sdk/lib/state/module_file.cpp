@@ -1,7 +1,19 @@
-// States of modules in files.
+// States of modules in files, and modules from documents with settings: init, load, dtype, frozen.
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fnmatch.h>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include <tenon/abi/dtype.h>
+#include <tenon/abi/module.h>
+#include <tenon/autograd.hpp>
+#include <tenon/op.hpp>
 #include <tenon/state/module_file.hpp>
+#include <tenon/text.hpp>
 
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
@@ -50,6 +62,206 @@ LoadReport load(const Module& module, const std::string& path, bool strict, bool
   drop_prefix(file, prefix);
   return load_source(module, {std::move(file.tensors), std::move(file.metadata), path}, strict,
                      assign);
+}
+
+namespace {
+
+tenon_value json_value(const Json& document) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_JSON;
+  value.as.json = const_cast<tenon_json*>(document.handle());
+  return value;
+}
+
+// ---- "init" ----
+
+// An op that changes its first argument, and keywords for it.
+class InitOp {
+ public:
+  explicit InitOp(const Json& choice) : op_(named(choice)) {
+    const std::string schema = op_.schema();
+    const size_t end = schema.find_first_of(",)", schema.find('(') + 1);
+    // "(a!)" marks the parameter; its own parenthesis ends the text.
+    if (end == std::string::npos || end == 0 || schema[end - 1] != '!')
+      throw ValueError(
+          format_text("op '{}' does not change its first argument in place; an init op is one that "
+                      "does, such as nn.init.xavier_uniform_",
+                      op_.name()));
+    for (int64_t i = 0; choice.is_object() && i < choice.size(); ++i) {
+      if (choice.key(i) == "type") continue;
+      keys_.push_back(choice.key(i));
+      values_.push_back(choice[i]);
+    }
+  }
+
+  void run(const Tensor& parameter) const {
+    std::vector<tenon_string> names;
+    std::vector<tenon_value> values;
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      names.push_back({keys_[i].data(), static_cast<int64_t>(keys_[i].size())});
+      values.push_back(json_value(values_[i]));
+    }
+    const tenon_value operand = Argument(parameter).value();
+    tenon_value results[detail::max_results] = {};
+    detail::check(service::ops().call_keywords, op_.handle(), &operand, int64_t{1}, names.data(),
+                  values.data(), static_cast<int64_t>(names.size()), results);
+    for (tenon_value& result : results) service::values().release(&result);
+  }
+
+ private:
+  static Op named(const Json& choice) {
+    const Json type = choice.is_object() ? choice["type"] : choice;
+    if (!type.is_text())
+      throw ValueError(
+          format_text("found {}, expected the name of an op, or an object with a "
+                      "\"type\" and the op's keywords",
+                      choice.dump()));
+    return Op(type.text());
+  }
+
+  Op op_;
+  std::vector<std::string> keys_;
+  std::vector<Json> values_;
+};
+
+// Whether the whole text is the pattern, in which '*' stands for any text.
+bool matches(const std::string& pattern, const std::string& text) {
+  std::string escaped;
+  for (const char c : pattern) {
+    if (c == '?' || c == '[' || c == '\\') escaped += '\\';
+    escaped += c;
+  }
+  return fnmatch(escaped.c_str(), text.c_str(), 0) == 0;
+}
+
+std::string short_name(const Module& module) {
+  const std::string type = module.type();
+  return type.substr(type.rfind('.') + 1);
+}
+
+void initialize(const Module& module, const Json& setting) {
+  if (!setting.is_object())
+    throw ValueError(
+        format_text("\"init\" is an object of init ops by the names of parameters, where "
+                    "'*' stands for any text, found {}",
+                    setting.dump()));
+  const NoGrad no_grad;
+  const auto parameters = module.named_parameters(true, false);
+  for (int64_t i = 0; i < setting.size(); ++i) {
+    const InitOp op(setting[i]);
+    const std::string pattern = setting.key(i);
+    std::vector<std::string> others;
+    for (const auto& [name, parameter] : parameters) {
+      if (matches(pattern, name))
+        op.run(parameter);
+      else
+        others.push_back(name);
+    }
+    if (others.size() == parameters.size())
+      throw ValueError(format_text("no parameter of {} fits {}; it has {}", short_name(module),
+                                   quote(pattern), others.empty() ? "none" : join(others, ", ")));
+  }
+}
+
+// ---- "load" ----
+
+bool computes_shapes_only() {
+  int64_t* const active = service::modes().shapes_only_set(nullptr);
+  service::modes().shapes_only_set(active);
+  return active != nullptr;
+}
+
+void load_setting(const Module& module, const Json& setting) {
+  static const std::vector<std::string> keys{"file", "prefix", "strict"};
+  std::string file = setting.text(), prefix;
+  bool strict = true;
+  for (int64_t i = 0; setting.is_object() && i < setting.size(); ++i) {
+    const std::string key = setting.key(i);
+    const Json value = setting[i];
+    const bool is_strict = key == "strict";
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      throw TypeError(format_text("load() got an unexpected keyword argument {}{}", quote(key),
+                                  suggestion(key, keys)));
+    if (is_strict ? !value.is_bool() : !value.is_text())
+      throw TypeError(format_text("\"{}\" is {}, found {}", key,
+                                  is_strict ? "true or false" : "a text", value.dump()));
+    if (is_strict)
+      strict = value.as_bool();
+    else
+      (key == "file" ? file : prefix) = value.text();
+  }
+  if (file.empty())
+    throw TypeError(
+        format_text("found {}, expected the path of a safetensors file, or an object with "
+                    "a \"file\"",
+                    setting.dump()));
+  std::filesystem::path path(file);
+  if (path.is_relative()) path = std::filesystem::path(setting.source()).parent_path() / path;
+  load(module, path.string(), strict, computes_shapes_only(), prefix);
+}
+
+// ---- "dtype", "frozen" ----
+
+std::optional<DType> dtype_named(const std::string& name) {
+#define TENON_MATCH(constant, code, bytes, type, text, ...) \
+  if (name == text) return static_cast<DType>(code);
+  TENON_DTYPES(TENON_MATCH)
+#undef TENON_MATCH
+#define TENON_MATCH(constant, text) \
+  if (name == text) return static_cast<DType>(TENON_##constant);
+  TENON_DTYPE_LONG_NAMES(TENON_MATCH)
+#undef TENON_MATCH
+  return std::nullopt;
+}
+
+// None for a text that names no dtype.
+DType find_dtype(std::string_view name) {
+  for (int code = TENON_DTYPE_NONE + 1; code < TENON_DTYPE_COUNT; ++code) {
+    if (name == dtype_text(static_cast<DType>(code))) return static_cast<DType>(code);
+  }
+#define TENON_MATCH(code, text) \
+  if (name == (text)) return static_cast<DType>(TENON_##code);
+  TENON_DTYPE_LONG_NAMES(TENON_MATCH)
+#undef TENON_MATCH
+  return static_cast<DType>(TENON_DTYPE_NONE);
+}
+
+void set_dtype(const Module& module, const Json& setting) {
+  const DType dtype = find_dtype(setting.text());
+  if (dtype != static_cast<DType>(TENON_DTYPE_NONE)) return module.to(dtype);
+  throw TypeError(
+      format_text("found {}, expected a floating point dtype such as float32", setting.dump()));
+}
+
+void freeze(const Module& module, const Json& setting) {
+  if (!setting.is_bool())
+    throw TypeError(format_text("found {}, expected true or false", setting.dump()));
+  if (setting.as_bool()) module.requires_grad_(false);
+}
+
+// In the order in which they are applied.
+constexpr std::array<const char*, 4> kKeys{"init", "load", "dtype", "frozen"};
+constexpr std::array<void (*)(const Module& module, const Json& setting), 4> kSettings{
+    initialize, load_setting, set_dtype, freeze};
+
+tenon_status apply(void*, tenon_module* module, uint32_t index, const tenon_json* value,
+                   tenon_error** error) {
+  return detail::guarded(error,
+                         [&] { kSettings[index](Module::borrow(module), Json::borrow(value)); });
+}
+
+}  // namespace
+
+Module create_module(const Json& document) {
+  tenon_module_settings settings{};
+  settings.size = sizeof settings;
+  settings.count = kKeys.size();
+  settings.keys = kKeys.data();
+  settings.apply = apply;
+  tenon_module* module = nullptr;
+  detail::check(service::modules().create_json, document.handle(),
+                static_cast<const tenon_module_settings*>(&settings), &module);
+  return Module::take(module);
 }
 
 }  // namespace state

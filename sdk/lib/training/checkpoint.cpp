@@ -1,9 +1,5 @@
-// Checkpoint files, and weights that are not lost.
-#include <filesystem>
-#include <unistd.h>
-
+// Checkpoint files.
 #include <tenon/autograd.hpp>
-#include <tenon/state/module_file.hpp>
 #include <tenon/state/tensor_file.hpp>
 #include <tenon/training/checkpoint.hpp>
 
@@ -44,6 +40,17 @@ NamedTensors module_state(const Module& module, const std::string& prefix) {
   return state;
 }
 
+NamedTensors copied_tensors(const NamedTensors& tensors) {
+  const NoGrad no_grad;
+  NamedTensors list;
+  for (const auto& [name, tensor] : tensors) {
+    Tensor copy = empty_tensor(tensor.shape(), tensor.dtype());
+    copy_elements(copy, tensor);
+    list.emplace_back(name, copy);
+  }
+  return list;
+}
+
 void restore_tensors(const std::string& path, const NamedTensors& saved, const NamedTensors& into,
                      const std::string& prefix) {
   const NoGrad no_grad;
@@ -58,36 +65,6 @@ void restore_tensors(const std::string& path, const NamedTensors& saved, const N
       throw ValueError(lib::format_text(
           "checkpoint '{}' has no tensor '{}' of the same shape and dtype", path, name));
     copy_elements(tensor, *from);
-  }
-}
-
-void save_weights(const Module& module, const std::string& path, const Json& metadata) {
-  try {
-    return state::save(module, path, metadata);
-  } catch (const IOError& error) {
-    namespace files = std::filesystem;
-    std::error_code code;
-    const std::string name =
-        lib::format_text("{}.{}", files::path(path).filename().string(), getpid());
-    for (const files::path& folder :
-         {files::temp_directory_path(code), files::current_path(code), files::path("/dev/shm")}) {
-      const std::string kept = folder / name;
-      try {
-        state::save(module, kept, metadata);
-      } catch (const IOError&) {
-        continue;
-      }
-      throw IOError(lib::format_text("{}; the weights are kept in '{}'", error.what(), kept));
-    }
-    throw;
-  }
-}
-
-void load_weights(Module& model, const std::string& path) {
-  try {
-    state::load(model, path);
-  } catch (const RuntimeError& error) {
-    throw RuntimeError(lib::format_text("'{}' does not fit the model: {}", path, error.what()));
   }
 }
 

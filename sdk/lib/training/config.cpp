@@ -1,15 +1,8 @@
-// Configs of trainings: reading them, and their JSON Schema for editors.
-#include <algorithm>
-#include <functional>
-#include <unordered_map>
-
+// Configs of trainings: reading them, and every key of their sections, once.
 #include <tenon/config/config.hpp>
-#include <tenon/listing/listing.hpp>
-#include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 #include <tenon/training/config.hpp>
-#include <tenon/training/op_choice.hpp>
-#include <tenon/training/optimizer.hpp>
+#include <tenon/training/training_config.hpp>
 #include <tenon/trust/guard.hpp>
 
 #include "config_sections.hpp"
@@ -21,185 +14,31 @@ namespace training {
 
 namespace {
 
-Json sections() { return Json::parse(kSections); }
-
-// The JSON Schema of one argument; empty where any value may do.
-Json argument_schema(const DeclaredType& type) {
-  const auto of = [](const char* name) { return JsonObject().set("type", name).json(); };
-  Json one = JsonObject().json();
-  if (type.base == "int") one = of("integer");
-  if (type.base == "float") one = of("number");
-  if (type.base == "bool") one = of("boolean");
-  if (type.base == "str" || type.base == "dtype") one = of("string");
-  if (type.list) {
-    const Json list = JsonObject().set("type", "array").set("items", one).json();
-    one = JsonObject().set("anyOf", JsonArray().add(one).add(list).json()).json();
-  }
-  if (type.optional) {
-    one = JsonObject().set("anyOf", JsonArray().add(one).add(of("null")).json()).json();
-  }
-  return one;
+// A key that is required, or that the reader of configs fills in.
+Json filled(const Json& section, const char* key) {
+  Json value = section[key];
+  if (value.defined()) return value;
+  throw ValueError(lib::format_text(
+      "{}: no \"{}\", which reading fills in; read the config by training::read_config",
+      section.place(), key));
 }
 
-// An object for one choice: its arguments beside the keys of the section, which they take precedence
-// over, except over modules inside.
-Json choice_schema(const ConfigChoice& choice, const Json& properties) {
-  JsonObject keys;
-  JsonArray names;
-  for (const std::string& name : choice.names) names.add(name);
-  std::vector<std::string> arguments = {"type"};
-  keys.set("type", JsonObject().set("enum", names.json()).json());
-  for (const DeclaredType& parameter : choice.parameters) {
-    if (parameter.name == "type" || (parameter.base == "Module" && properties[parameter.name]))
-      continue;
-    arguments.push_back(parameter.name);
-    keys.set(parameter.name, argument_schema(parameter));
-  }
-  for (int64_t i = 0; i < properties.size(); ++i) {
-    if (std::find(arguments.begin(), arguments.end(), properties.key(i)) == arguments.end())
-      keys.set(properties.key(i), properties[i]);
-  }
-  return JsonObject()
-      .set("type", "object")
-      .set("description", choice.schema)
-      .set("properties", keys.json())
-      .set("required", JsonArray().add("type").json())
-      .set("additionalProperties", false)
-      .json();
+std::vector<int64_t> sizes_of(const Json& list) {
+  std::vector<int64_t> sizes;
+  for (int64_t i = 0; i < list.size(); ++i) sizes.push_back(list[i].integer());
+  return sizes;
 }
 
-// Which ops a section offers; a config may name others as well.
-struct Offer {
-  const char* definition;
-  const OpRole& (*role)();
-  bool (*fits)(const FoundOp& op);
-};
-bool scores(const FoundOp& op) {
-  return op.parameters.size() >= 2 && op.parameters[1].name == "target" &&
-         op.parameters[1].is_tensor();
-}
-bool begins_with(const FoundOp& op, const char* name) {
-  return !op.parameters.empty() && op.parameters[0].name == name;
-}
-const Offer kOffers[] = {
-    {"data", reader_role,
-     [](const FoundOp& op) {
-       return begins_with(op, "path") && op.has("with_targets") &&
-              op.listing["returns"].size() >= 2;
-     }},
-    {"loss", loss_role, scores},
-    {"metric", metric_role, scores},
-    {"optimizer", optimizer_role,
-     [](const FoundOp& op) {
-       return op.has("learning_rate") && optimizer_schema(op).faults.empty();
-     }},
-    {"schedule", schedule_role,
-     [](const FoundOp& op) { return begins_with(op, "step") && op.parameters[0].base == "int"; }},
-    {"transform", transform_role,
-     [](const FoundOp& op) { return begins_with(op, "input") && op.has("seed"); }},
-    {"clip", clip_role,
-     [](const FoundOp& op) {
-       const std::vector<DeclaredType>& all = op.parameters;
-       return !all.empty() && all[0].mutates && all[0].list &&
-              (all.size() == 1 || all[1].keyword_only);
-     }},
-};
-
-// "ops" or "modules" of all plugins that are found, by what they declare.
-std::vector<ConfigChoice> declared(const char* kind,
-                                   const std::function<bool(const FoundOp&)>& fits) {
-  std::unordered_map<std::string, std::string> docs;
-  const Json listings = std::string_view(kind) == "ops" ? listing::ops() : listing::modules();
-  for (int64_t i = 0; i < listings.size(); ++i)
-    docs.emplace(listings[i]["name"].text(), listings[i]["doc"].text());
-  std::vector<ConfigChoice> choices;
-  const Json plugins = listing::plugins();
-  for (int64_t i = 0; i < plugins.size(); ++i) {
-    const std::string state = plugins[i]["state"].text();
-    if (state != "indexed" && state != "active") continue;
-    const Json items = listing::declarations(plugins[i]["path"].text())[kind];
-    for (int64_t k = 0; k < items.size(); ++k) {
-      const std::string name = items[k]["name"].text();
-      FoundOp item{name, items[k], declared_types(items[k]["parameters"])};
-      if (fits(item))
-        choices.push_back({{name},
-                           plugins[i]["id"].text(),
-                           items[k]["schema"].text(),
-                           docs[name],
-                           std::move(item.parameters)});
-    }
-  }
-  return choices;
-}
-
-std::vector<ConfigChoice> offered(const Offer& offer) {
-  std::vector<ConfigChoice> choices = declared("ops", offer.fits);
-  const OpRole& role = offer.role();
-  for (ConfigChoice& choice : choices) {
-    if (const std::string known = short_name(role.forms.front(), choice.names.front());
-        !known.empty())
-      choice.names.insert(choice.names.begin(), known);
-    // JSON has no tensors, and what the training passes is not for the config.
-    const auto passed = [&](const DeclaredType& one) {
-      const auto in = [&](const std::vector<std::string>& names) {
-        return std::find(names.begin(), names.end(), one.name) != names.end();
-      };
-      return one.base == "Tensor" || in(role.supplied) || in(role.others);
-    };
-    std::vector<DeclaredType>& parameters = choice.parameters;
-    parameters.erase(std::remove_if(parameters.begin(), parameters.end(), passed),
-                     parameters.end());
-  }
-  return choices;
-}
-
-// A definition with a bare name or one of the choices in place of an open object.
-Json closed_definition(const Json& definition, const std::vector<ConfigChoice>& choices) {
-  const Json object = definition["anyOf"].defined() ? definition["anyOf"][1] : definition;
-  JsonArray names, all;
-  for (const ConfigChoice& choice : choices) {
-    for (const std::string& name : choice.names) names.add(name);
-  }
-  all.add(JsonObject().set("enum", names.json()).json());
-  for (const ConfigChoice& choice : choices) all.add(choice_schema(choice, object["properties"]));
-  return JsonObject().set("anyOf", all.json()).json();
+template <class Config>
+std::optional<Config> optional_section(const Json& section) {
+  return section.defined() ? std::optional<Config>(Config(section)) : std::nullopt;
 }
 
 }  // namespace
 
 Json read_config(const std::string& path) {
   trust::install();
-  return config::read(path, sections());
-}
-
-std::vector<ConfigChoice> config_choices(const std::string& definition) {
-  if (definition == "module") return declared("modules", [](const FoundOp&) { return true; });
-  for (const Offer& offer : kOffers) {
-    if (definition == offer.definition) return offered(offer);
-  }
-  return {};
-}
-
-Json config_schema(bool installed) {
-  Json schema = config::schema(sections());
-  if (!installed) return schema;
-  const Json definitions = schema["definitions"];
-  JsonObject closed;
-  for (int64_t i = 0; i < definitions.size(); ++i) {
-    const std::string name = definitions.key(i);
-    // The arguments of data readers stay open: the reader may follow from the file's ending.
-    const std::vector<ConfigChoice> choices =
-        name == "data" ? std::vector<ConfigChoice>() : config_choices(name);
-    closed.set(name, choices.empty() ? definitions[i] : closed_definition(definitions[i], choices));
-  }
-  JsonObject whole;
-  for (int64_t i = 0; i < schema.size(); ++i) {
-    if (schema.key(i) == "definitions")
-      whole.set("definitions", closed.json());
-    else
-      whole.set(schema.key(i), schema[i]);
-  }
-  return whole.json();
+  return config::read(path, Json::parse(kSections));
 }
 
 std::string missing_keys(const TrainingConfig& config, bool training) {
@@ -210,6 +49,102 @@ std::string missing_keys(const TrainingConfig& config, bool training) {
     if (!config.document[key].defined()) missing.push_back(lib::format_text("\"{}\"", key));
   }
   return join(missing, ", no ");
+}
+
+std::vector<Json> section_list(const Json& section) {
+  std::vector<Json> list;
+  if (section.is_object()) return {section};
+  for (int64_t i = 0; i < section.size(); ++i) list.push_back(section[i]);
+  return list;
+}
+
+DataConfig::DataConfig(const Json& data)
+    : section(data),
+      path_node(data["path"]),
+      type(data["type"].text()),
+      path(path_node.text()),
+      shape(sizes_of(data["shape"])),
+      normalize(data["normalize"].as_bool()) {
+  if (data.defined()) scale = filled(data, "scale").number();
+}
+
+DataConfig DataConfig::with_path(const Json& other) const {
+  JsonObject object;
+  for (int64_t i = 0; i < section.size(); ++i) {
+    if (section.key(i) != "path") object.set(section.key(i), section[i]);
+  }
+  return DataConfig(object.set("path", other).json());
+}
+
+SplitConfig::SplitConfig(const Json& split)
+    : section(split),
+      validation(split["validation"].number()),
+      test_path(split["test_path"]),
+      validation_path(split["validation_path"]),
+      stratified(split["stratified"].as_bool()) {
+  if (!split.defined()) return;
+  test = filled(split, "test").number();
+  shuffle = filled(split, "shuffle").as_bool();
+}
+
+InputConfig::InputConfig(const Json& input)
+    : section(input), shape(sizes_of(input["shape"])), dtype(input["dtype"]) {}
+
+MonitorConfig::MonitorConfig(const Json& monitor)
+    : section(monitor),
+      metric(filled(monitor, "metric")),
+      maximize(filled(monitor, "goal").text() == "maximize"),
+      keep_best(filled(monitor, "keep_best").as_bool()),
+      patience(filled(monitor, "patience").integer()),
+      minimum_change(filled(monitor, "minimum_change").number()) {}
+
+LoopConfig::LoopConfig(const Json& training)
+    : section(training),
+      epochs(filled(training, "epochs").integer()),
+      batch_size(filled(training, "batch_size").integer()),
+      schedules(section_list(training["schedule"])),
+      clips(section_list(training["clip"])),
+      transforms(section_list(training["transforms"])),
+      monitor(optional_section<MonitorConfig>(training["monitor"])),
+      checkpoint_minutes(training["checkpoint"]["minutes"].number()),
+      detect_anomaly(training["detect_anomaly"].as_bool()) {
+  checkpoint_epochs = training["checkpoint"]["epochs"].integer(checkpoint_minutes > 0 ? 0 : 1);
+}
+
+DistributedConfig::DistributedConfig(const Json& distributed) : section(distributed) {
+  if (!distributed.defined()) return;
+  engine = filled(distributed, "engine").text();
+  check = filled(distributed, "check").text();
+  bucket_bytes = filled(distributed, "bucket_bytes").integer();
+  timeout = filled(distributed, "timeout").number();
+  deterministic = filled(distributed, "deterministic").as_bool();
+  shard_optimizer = filled(distributed, "shard_optimizer").as_bool();
+  if (deterministic) parts = filled(distributed, "parts").integer();
+}
+
+OutputConfig::OutputConfig(const Json& output)
+    : section(output),
+      weights(output["weights"].text()),
+      plot(output["plot"].text()),
+      history(output["history"].text()),
+      log(output["log"].text()),
+      checkpoint(output["checkpoint"].text()) {}
+
+TrainingConfig::TrainingConfig(const Json& config)
+    : document(config),
+      seed(static_cast<uint64_t>(config["seed"].integer())),
+      threads(static_cast<int32_t>(config["threads"].integer())),
+      lock_file(config["frozen"].text()),
+      data(config["data"]),
+      split(config["split"]),
+      model(config["model"]),
+      loss(config["loss"]),
+      optimizer(config["optimizer"]),
+      training(optional_section<LoopConfig>(config["training"])),
+      distributed(config["distributed"]),
+      output(config["output"]) {
+  for (const Json& input : section_list(config["input"])) inputs.emplace_back(input);
+  if (config["metrics"].defined()) metrics = section_list(config["metrics"]);
 }
 
 }  // namespace training

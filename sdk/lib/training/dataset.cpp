@@ -1,9 +1,13 @@
-// Reading data, and finding its shapes.
+// Reading data, dividing it, and finding its shapes.
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <numeric>
 
+#include <tenon/op.hpp>
 #include <tenon/ops.hpp>
+#include <tenon/parallel.hpp>
 #include <tenon/shapes_only.hpp>
 #include <tenon/text.hpp>
 #include <tenon/training/dataset.hpp>
@@ -17,6 +21,8 @@ TENON_NAMESPACE_BEGIN
 namespace training {
 
 namespace {
+
+// ---- reading ----
 
 // The name of the data in messages: its file, or the op that makes it.
 std::string source_of(const DataConfig& data) {
@@ -80,6 +86,63 @@ Tensor prepared(const DataConfig& data, Tensor inputs) {
   return inputs.reshape(shape);
 }
 
+// ---- division ----
+
+// The rows of each part.
+struct Rows {
+  Tensor train, validation, test;
+};
+
+Rows rows_by_parts(const DataConfig& data, const Tensor& part_of) {
+  std::vector<int64_t> rows[3];
+  const std::vector<int64_t> parts = part_of.to_vector<int64_t>();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i] < 0 || parts[i] > 2)
+      throw ConfigError(
+          lib::format_text("{}: row {} is of part {}; expected 0 (train), 1 (validation) or "
+                           "2 (test)",
+                           data.section.place(), i, parts[i]));
+    rows[parts[i]].push_back(static_cast<int64_t>(i));
+  }
+  if (rows[0].empty())
+    throw ConfigError(lib::format_text("{}: no sample is for training", data.section.place()));
+  const auto tensor = [](const std::vector<int64_t>& list) {
+    return from_range(list.begin(), list.end());
+  };
+  return {tensor(rows[0]), tensor(rows[1]), tensor(rows[2])};
+}
+
+// Rows with an equal fraction of each class; the process's seed decides.
+Rows stratified_rows(const SplitConfig& split, const Tensor& labels) {
+  return at_place(split.section["stratified"], [&] {
+    Rows rows;
+    std::tie(rows.train, rows.validation, rows.test) =
+        Op("data.stratified_split")
+            .call<std::tuple<Tensor, Tensor, Tensor>>(
+                labels, arg("validation") = split.validation,
+                arg("test") = split.test_path.defined() ? 0.0 : split.test,
+                arg("seed") = static_cast<int64_t>(generator_state().seed));
+    return rows;
+  });
+}
+
+// Testing samples are at the end of the order, before them those for validation.
+Rows drawn_rows(const SplitConfig& split, int64_t count) {
+  const PartCounts counts = part_counts(split, count);
+  const Tensor order = split.shuffle ? randperm(count) : arange(0, count, 1, i64);
+  return {narrow(order, 0, 0, counts.train), narrow(order, 0, counts.train, counts.validation),
+          narrow(order, 0, counts.train + counts.validation, counts.test)};
+}
+
+// The config's data with another file in the place of "path".
+DataConfig data_of_file(const DataConfig& data, const Json& path) {
+  if (const std::string second = second_file(data); !second.empty())
+    throw ConfigError(lib::format_text(
+        "{}: the samples of \"data\" have a second file, '{}', for which this key names no other",
+        path.place(), second));
+  return data.with_path(path);
+}
+
 }  // namespace
 
 Samples Samples::narrow(int64_t start, int64_t length) const {
@@ -136,6 +199,41 @@ std::string second_file(const DataConfig& data) {
   return "";
 }
 
+PartCounts part_counts(const SplitConfig& split, int64_t count) {
+  const auto of = [&](double fraction) {
+    return std::llround(fraction * static_cast<double>(count));
+  };
+  PartCounts counts;
+  if (!split.test_path.defined()) counts.test = std::min<int64_t>(count - 1, of(split.test));
+  if (!split.validation_path.defined())
+    counts.validation = std::min<int64_t>(count - 1 - counts.test, of(split.validation));
+  counts.train = count - counts.test - counts.validation;
+  return counts;
+}
+
+Dataset load_dataset(const DataConfig& data, const SplitConfig& split, const std::string& known) {
+  Fitted fitted = Fitted::parse(known);
+  const Samples all = load_samples(data, fitted.reader);
+  if (fitted.reader.empty()) fitted.reader = all.fitted;
+  const Rows rows = all.parts.defined() ? rows_by_parts(data, all.parts)
+                    : split.stratified  ? stratified_rows(split, all.labels)
+                                        : drawn_rows(split, all.count());
+  Dataset dataset;
+  dataset.train = all.select(rows.train);
+  if (rows.validation.numel() > 0) dataset.validation = all.select(rows.validation);
+  if (rows.test.numel() > 0) dataset.test = all.select(rows.test);
+  if (split.validation_path.defined())
+    dataset.validation = load_samples(data_of_file(data, split.validation_path), fitted.reader);
+  if (split.test_path.defined())
+    dataset.test = load_samples(data_of_file(data, split.test_path), fitted.reader);
+  if (data.normalize && !fitted.normalization.active())
+    fitted.normalization = Normalization::fit(dataset.train.inputs);
+  for (Samples* part : {&dataset.train, &dataset.validation, &dataset.test})
+    part->inputs = fitted.normalization.apply(part->inputs);
+  dataset.fitted = fitted.text();
+  return dataset;
+}
+
 Tensor load_inputs(const DataConfig& data, const std::string& path, const std::string& known) {
   const Fitted fitted = Fitted::parse(known);
   const DataConfig other = data.with_path(JsonArray().add(path).json()[0]);
@@ -145,6 +243,18 @@ Tensor load_inputs(const DataConfig& data, const std::string& path, const std::s
   const Tensor inputs = results.empty() ? Tensor() : results.front().tensor();
   if (!inputs.defined()) throw ValueError(lib::format_text("'{}' has no samples", path));
   return fitted.normalization.apply(prepared(other, contiguous_as(inputs, f32)));
+}
+
+Batches::Batches(Samples samples, int64_t batch_size)
+    : samples_(std::move(samples)), count_(samples_.count()), size_(batch_size) {
+  if (size_ < 1) throw ValueError("a batch has at least one sample, got " + std::to_string(size_));
+}
+
+void Batches::shuffle() { order_ = randperm(count_); }
+
+Samples Batches::batch(int64_t index) const {
+  const int64_t start = index * size_;
+  return samples_.select(narrow(order_, 0, start, std::min(size_, count_ - start)));
 }
 
 std::vector<std::string> dataset_ops(const DataConfig& data, const SplitConfig& split) {

@@ -17,13 +17,11 @@ std::vector<DeclaredType> declared_types(const Json& list) {
     DeclaredType type;
     type.name = part["name"].text();
     type.text = part["type"].text();
-    type.base = type.text.substr(0, type.text.find_first_of("([{?"));
-    const size_t bracket = type.text.find('[');
-    type.dictionary = type.text.find('{') != std::string::npos;
-    type.list = bracket != std::string::npos || type.dictionary;
-    if (bracket != std::string::npos)
-      type.length = std::strtoll(type.text.c_str() + bracket + 1, nullptr, 10);
-    type.optional = !type.text.empty() && type.text.back() == '?';
+    type.base = part["kind"].text();
+    type.dictionary = part["dictionary"].as_bool();
+    type.list = type.dictionary || part["list"].as_bool();
+    type.length = part["length"].integer();
+    type.optional = part["optional"].as_bool();
     type.has_default = part["default"].defined();
     type.default_text = part["default"].text();
     type.alias = part["alias"].text();

@@ -13,7 +13,7 @@
 #include <tenon/trace.hpp>
 #include <tenon/training/model_summary.hpp>
 #include <tenon/training/op_choice.hpp>
-#include <tenon/training/schedule.hpp>
+#include <tenon/training/roles.hpp>
 
 #include "lib/base/format.hpp"
 

@@ -13,7 +13,7 @@
 #include <tenon/training/op_choice.hpp>
 #include <tenon/training/optimizer.hpp>
 #include <tenon/training/plot.hpp>
-#include <tenon/training/schedule.hpp>
+#include <tenon/training/roles.hpp>
 
 #include "config_sections.hpp"
 #include "lib/base/format.hpp"

@@ -1,11 +1,13 @@
-// The training loop.
+// The training loop, and the evaluation of a model on samples.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 
 #include <tenon/autograd.hpp>
 #include <tenon/listing/listing.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
@@ -36,23 +38,25 @@ std::string lock_of(const TrainingConfig& config) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-NamedTensors copies(const NamedTensors& tensors) {
-  const NoGrad no_grad;
-  NamedTensors list;
-  for (const auto& [name, tensor] : tensors) {
-    Tensor copy = empty_tensor(tensor.shape(), tensor.dtype());
-    copy_elements(copy, tensor);
-    list.emplace_back(name, copy);
-  }
-  return list;
-}
-
 // The section that a training needs.
 const LoopConfig& loop_of(const TrainingConfig& config) {
   if (config.training) return *config.training;
   throw ConfigError(
       lib::format_text("{}: no \"training\" says how long to train", config.document.place()));
 }
+
+// A model in eval mode, for a scope.
+class EvalScope {
+ public:
+  explicit EvalScope(Module& model) : model_(model), training_(model.training()) { model.eval(); }
+  ~EvalScope() { model_.train(training_); }
+  EvalScope(const EvalScope&) = delete;
+  EvalScope& operator=(const EvalScope&) = delete;
+
+ private:
+  Module& model_;
+  bool training_;
+};
 
 }  // namespace
 
@@ -298,12 +302,10 @@ void Trainer::watch(const Epoch& epoch) {
     throw ValueError(lib::format_text("the metric '{}' is not one number, and cannot be watched",
                                       monitor_.metric()));
   if (monitor_.improves(epoch.number, *value) && monitor_.keeps_best())
-    best_ = copies(module_state(model_, "best."));
+    best_ = copied_tensors(module_state(model_, "best."));
 }
 
 int64_t Trainer::best_epoch() const { return best_.empty() ? epoch_ : monitor_.best_epoch(); }
-
-// ---- checkpoints ----
 
 void Trainer::write_due_checkpoint(bool epoch_ended) {
   if (checkpoint_path_.empty()) return;
@@ -320,124 +322,77 @@ void Trainer::write_due_checkpoint(bool epoch_ended) {
   last_checkpoint_ = now;
 }
 
-Json Trainer::progress() const {
-  JsonArray history;
-  for (const Epoch& epoch : history_) {
-    JsonObject line;
-    line.set("epoch", epoch.number).set("train_loss", epoch.train_loss);
-    if (epoch.score) {
-      JsonObject metrics;
-      for (const MetricResult& metric : epoch.score->metrics) {
-        if (metric.number && std::isfinite(*metric.number))
-          metrics.set(metric.name, *metric.number);
-      }
-      line.set("part", epoch.score->part)
-          .set("count", epoch.score->count)
-          .set("labels", epoch.score->labels)
-          .set("metrics", metrics.json());
-      if (epoch.score->loss && std::isfinite(*epoch.score->loss))
-        line.set("loss", *epoch.score->loss);
+// ---- evaluation ----
+
+std::optional<double> Score::find(const std::string& name) const {
+  if (name == "loss") return loss;
+  for (const MetricResult& result : metrics) {
+    if (result.name == name) return result.number;
+  }
+  return std::nullopt;
+}
+
+Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
+               const Samples& samples, int64_t batch_size, const Ranks& ranks) {
+  const NoGrad no_grad;
+  const EvalScope eval(model);
+  Score score;
+  score.count = samples.count();
+  score.labels = samples.labels.numel();
+  std::vector<Tensor> outputs;
+  double total = 0;
+  const bool shared = !ranks.alone() && score.count >= ranks.size();
+  const int64_t begin = shared ? ranks.rank() * score.count / ranks.size() : 0;
+  const int64_t end = shared ? (ranks.rank() + 1) * score.count / ranks.size() : score.count;
+  for (int64_t start = begin; start < end; start += batch_size) {
+    const int64_t length = std::min(batch_size, end - start);
+    const Samples batch = samples.narrow(start, length);
+    const Tensor output = model(batch.inputs);
+    if (loss != nullptr) {
+      total +=
+          (*loss)(output, batch.labels).item() * (loss->sums() ? 1 : static_cast<double>(length));
     }
-    history.add(line.json());
+    if (!metrics.empty()) outputs.push_back(output);
   }
-  const Draws state = generator_state();
-  JsonObject monitor;
-  monitor.set("epoch", monitor_.best_epoch());
-  if (monitor_.best()) monitor.set("value", *monitor_.best());
-  return JsonObject()
-      .set("version", 1)
-      .set("training", identity_)
-      .set("epoch", epoch_)
-      .set("batch", batch_)
-      .set("steps", optimizer_.steps())
-      .set("total_loss", total_loss_)
-      .set("generator",
-           JsonArray().add(std::to_string(state.seed)).add(std::to_string(state.offset)).json())
-      .set("monitor", monitor.json())
-      .set("history", history.json())
-      .json();
-}
-
-void Trainer::save_checkpoint(const std::string& path) const {
-  const Uninterrupted whole;
-  Checkpoint checkpoint;
-  checkpoint.tensors = module_state(model_, "model.");
-  for (const auto& [name, state] : optimizer_.states())
-    checkpoint.tensors.emplace_back("optimizer." + name, state);
-  checkpoint.tensors.insert(checkpoint.tensors.end(), best_.begin(), best_.end());
-  checkpoint.tensors = tensor_parallel_.united(std::move(checkpoint.tensors));
-  if (!ranks_.first()) return;
-  if (batch_ > 0) checkpoint.tensors.emplace_back("order", batches_.order());
-  checkpoint.progress = progress();
-  training::save_checkpoint(path, checkpoint);
-}
-
-void Trainer::resume(const std::string& path) {
-  Checkpoint checkpoint = load_checkpoint(path);
-  checkpoint.tensors = tensor_parallel_.divided(std::move(checkpoint.tensors));
-  const Json found = checkpoint.progress["training"];
-  for (int64_t i = 0; i < identity_.size(); ++i) {
-    const std::string key = identity_.key(i);
-    if (found[key].dump() != identity_[i].dump())
-      throw ValueError(lib::format_text(
-          "checkpoint '{}' is of another training: its \"{}\" is {}, the "
-          "config's is {}; remove it to start again",
-          path, key, found[key].text(found[key].dump()), identity_[i].text(identity_[i].dump())));
-  }
-  const std::string seed = checkpoint.progress["generator"][0].text();
-  if (const std::string own = std::to_string(generator_state().seed); seed != own)
-    throw ValueError(lib::format_text(
-        "checkpoint '{}' is of a training with seed {}, this one has seed {}", path, seed, own));
-  NamedTensors states;
-  for (const auto& [name, state] : optimizer_.states())
-    states.emplace_back("optimizer." + name, state);
-  restore_tensors(path, checkpoint.tensors, module_state(model_, "model."), "model.");
-  restore_tensors(path, checkpoint.tensors, states, "optimizer.");
-  optimizer_.set_states(states);
-  for (const auto& [name, tensor] : checkpoint.tensors) {
-    if (name == "order") batches_.set_order(tensor);
-    if (name.compare(0, 5, "best.") == 0) best_.emplace_back(name, tensor);
-  }
-  // Files keep tensors of wide dtypes first, the model has its own order.
-  NamedTensors ordered = copies(module_state(model_, "best."));
-  if (!best_.empty()) {
-    restore_tensors(path, best_, ordered, "best.");
-    best_ = std::move(ordered);
-  }
-  restore_progress(checkpoint.progress);
-}
-
-void Trainer::restore_progress(const Json& progress) {
-  epoch_ = progress["epoch"].integer();
-  batch_ = progress["batch"].integer();
-  optimizer_.set_steps(progress["steps"].integer());
-  total_loss_ = progress["total_loss"].number();
-  const Json monitor = progress["monitor"];
-  monitor_.restore(monitor["epoch"].integer(), monitor["value"].defined()
-                                                   ? std::optional(monitor["value"].number())
-                                                   : std::nullopt);
-  history_.clear();
-  for (int64_t i = 0; i < progress["history"].size(); ++i) {
-    const Json line = progress["history"][i];
-    Epoch epoch;
-    epoch.number = line["epoch"].integer();
-    epoch.train_loss = line["train_loss"].number();
-    if (line["count"].defined()) {
-      Score score;
-      score.part = line["part"].text();
-      score.count = line["count"].integer();
-      score.labels = line["labels"].integer();
-      if (line["loss"].defined()) score.loss = line["loss"].number();
-      for (int64_t k = 0; k < line["metrics"].size(); ++k)
-        score.metrics.push_back({line["metrics"].key(k), line["metrics"][k].number(), {}});
-      epoch.score = std::move(score);
+  if (loss != nullptr) {
+    if (shared) {
+      const std::vector<double> totals = ranks.gather(total);
+      total = std::accumulate(totals.begin(), totals.end(), 0.0);
     }
-    history_.push_back(std::move(epoch));
+    score.loss = total / static_cast<double>(score.count);
   }
-  Draws state;
-  state.seed = std::stoull(progress["generator"][0].text());
-  state.offset = std::stoull(progress["generator"][1].text());
-  set_generator_state(state);
+  if (!outputs.empty()) {
+    const Tensor own = outputs.size() == 1 ? outputs.front() : cat(outputs);
+    const Tensor all = shared ? ranks.gather(own) : own;
+    for (const Metric& metric : metrics) score.metrics.push_back(metric(all, samples.labels));
+  }
+  return score;
+}
+
+Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size) {
+  const NoGrad no_grad;
+  const EvalScope eval(model);
+  std::vector<Tensor> outputs;
+  const int64_t count = inputs.size(0);
+  for (int64_t start = 0; start < count; start += batch_size)
+    outputs.push_back(model(narrow(inputs, 0, start, std::min(batch_size, count - start))));
+  return outputs.size() == 1 ? outputs.front() : cat(outputs);
+}
+
+std::vector<Metric> load_metrics(const TrainingConfig& config, const Dataset& dataset) {
+  std::vector<Metric> metrics;
+  if (config.metrics) {
+    for (const Json& metric : *config.metrics) metrics.emplace_back(metric);
+  }
+  if (config.metrics || dataset.train.labels.dtype() != i64) return metrics;
+  const Json accuracy = JsonObject().set("type", "metric.accuracy").json();
+  try {
+    find_op(metric_role(), "metric.accuracy", accuracy);
+  } catch (const ConfigError&) {
+    return metrics;  // not installed, and not asked for
+  }
+  metrics.emplace_back(accuracy);
+  return metrics;
 }
 
 }  // namespace training

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <iterator>
 #include <poll.h>
 #include <spawn.h>
 #include <string_view>
@@ -16,7 +17,6 @@
 #include <tenon/error.hpp>
 #include <tenon/trust/child_process.hpp>
 
-#include "file.hpp"
 #include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -41,20 +41,14 @@ Descriptor moved_up(int number) {
   return moved;
 }
 
-// The reading end, and the writing one.
-std::pair<Descriptor, Descriptor> make_pipe() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail(errno, "cannot make a pipe");
-  const Descriptor reading(ends[0]), writing(ends[1]);
-  return {moved_up(reading.number()), moved_up(writing.number())};
-}
-
 std::string_view name_of(std::string_view variable) {
   return variable.substr(0, std::min(variable.find('='), variable.size()));
 }
 
 std::vector<std::string> environment_with(const std::vector<std::string>& given) {
-  std::vector<std::string> variables = given;
+  std::vector<std::string> variables;
+  std::copy_if(given.begin(), given.end(), std::back_inserter(variables),
+               [](const std::string& one) { return one.find('=') != one.npos; });
   for (char** variable = environ; *variable != nullptr; ++variable) {
     if (std::none_of(given.begin(), given.end(), [&](const std::string& other) {
           return name_of(other) == name_of(*variable);
@@ -90,6 +84,8 @@ class SpawnPlan {
 
   void place(int number, int as) { ::posix_spawn_file_actions_adddup2(&actions_, number, as); }
   int spawn(const ChildCommand& command, int& child) {
+    if (!command.folder.empty())
+      ::posix_spawn_file_actions_addchdir_np(&actions_, command.folder.c_str());
     std::vector<std::string> arguments = command.arguments;
     std::vector<std::string> variables = environment_with(command.environment);
     return ::posix_spawn(&child, command.program.c_str(), &actions_, &attributes_,
@@ -104,29 +100,48 @@ class SpawnPlan {
 }  // namespace
 
 ChildProcess::ChildProcess(const ChildCommand& command) : kept_(command.output_kept) {
-  auto [reading, writing] = make_pipe();
+  Pipe printed;
+  reading_ = moved_up(printed.reading.number());
   SpawnPlan plan;
-  const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const Descriptor input = moved_up(nothing.number());
-  plan.place(input.number(), STDIN_FILENO);
-  plan.place(writing.number(), STDOUT_FILENO);
-  plan.place(writing.number(), STDERR_FILENO);
   std::vector<Descriptor> given;
-  for (const auto& [as, number] : command.descriptors) {
+  const auto place = [&](int number, int as) {
     given.push_back(moved_up(number));
     plan.place(given.back().number(), as);
-  }
-  reading_ = ::fcntl(reading.number(), F_DUPFD_CLOEXEC, kLowest);
-  if (reading_ < 0) fail(errno, "cannot make a pipe");
-  if (const int code = plan.spawn(command, child_); code != 0) {
-    ::close(reading_);
+  };
+  const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  place(nothing.number(), STDIN_FILENO);
+  place(printed.writing.number(), STDOUT_FILENO);
+  place(printed.writing.number(), STDERR_FILENO);
+  for (const auto& [as, number] : command.descriptors) place(number, as);
+  if (const int code = plan.spawn(command, child_); code != 0)
     fail(code, "cannot start a child process");
-  }
 }
 
 ChildProcess::~ChildProcess() {
   if (!waited_) wait(0);
-  ::close(reading_);
+}
+
+bool ChildProcess::reap(int options) {
+  int status = 0;
+  const pid_t done = ::waitpid(child_, &status, options);
+  if (done == child_) status_ = status;
+  // The child is gone when SIGCHLD is ignored, or another part of the program has waited for it.
+  waited_ = done == child_ || (done < 0 && errno == ECHILD);
+  return waited_;
+}
+
+// It has ended: processes that it has left behind do, too, and what all have printed is read.
+void ChildProcess::conclude() {
+  ::kill(-child_, SIGKILL);
+  while (read(0)) {
+  }
+}
+
+bool ChildProcess::has_ended() {
+  if (waited_) return true;
+  if (!reap(WNOHANG)) return false;
+  conclude();
+  return true;
 }
 
 bool ChildProcess::wait(double seconds) {
@@ -134,37 +149,32 @@ bool ChildProcess::wait(double seconds) {
   const Clock::time_point end =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(
                          std::chrono::duration<double>(std::max(seconds, 0.0)));
-  int status = 0;
-  for (;;) {
-    const pid_t done = ::waitpid(child_, &status, WNOHANG);
-    if (done == child_) status_ = status;
-    // The child is gone when SIGCHLD is ignored, or another part of the program has waited for it.
-    if (done == child_ || (done < 0 && errno == ECHILD)) break;
+  while (!has_ended()) {
     if (seconds >= 0 && Clock::now() >= end) {
       ::kill(-child_, SIGKILL);
-      while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
+      while (!reap(0)) {
       }
-      status_ = status;
-      waited_ = true;
       return false;
     }
-    read(10);
-  }
-  waited_ = true;
-  ::kill(-child_, SIGKILL);  // processes that it has left behind
-  while (read(0)) {
+    if (!closed_)
+      read(10);
+    else if (seconds >= 0)
+      ::usleep(1000);
+    else if (reap(0))
+      conclude();
   }
   return true;
 }
 
 bool ChildProcess::read(int milliseconds) {
-  pollfd polled{reading_, POLLIN, 0};
-  if (::poll(&polled, 1, milliseconds) <= 0 || (polled.revents & POLLIN) == 0) {
-    if (polled.revents != 0 && milliseconds > 0) ::usleep(1000);  // closed, but it lives
+  pollfd polled{reading_.number(), POLLIN, 0};
+  if (::poll(&polled, 1, milliseconds) <= 0) return false;
+  if ((polled.revents & POLLIN) == 0) {
+    closed_ = true;
     return false;
   }
   std::array<char, 1 << 16> block;
-  const ssize_t count = ::read(reading_, block.data(), block.size());
+  const ssize_t count = ::read(reading_.number(), block.data(), block.size());
   if (count <= 0) return false;
   text_.append(block.data(), static_cast<size_t>(count));
   if (text_.size() > kept_) text_.erase(0, text_.size() - kept_);

@@ -29,10 +29,6 @@ int64_t nanoseconds(const timespec& time) {
 
 }  // namespace
 
-void Descriptor::close() {
-  if (number_ >= 0) ::close(std::exchange(number_, -1));
-}
-
 RegularFile::RegularFile(std::string path, const char* what) : path_(std::move(path)), what_(what) {
   // Without O_NONBLOCK opening a pipe would wait for its writer.
   descriptor_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));

@@ -2,33 +2,13 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
 #include <tenon/abi/guard.h>
-#include <tenon/host.hpp>
+#include <tenon/trust/descriptor.hpp>
 
 TENON_NAMESPACE_BEGIN
 
 namespace trust {
-
-// A descriptor, which it owns.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() { close(); }
-  int number() const { return number_; }
-  void close();
-  // The caller closes it.
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
 
 // Follows links, takes regular files only, and never waits: a named pipe or a device is refused at once.
 class RegularFile {

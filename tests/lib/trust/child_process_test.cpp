@@ -63,8 +63,30 @@ TEST_SUITE("trust/child_process") {
     ChildCommand command = shell("echo $TENON_TEST_A $TENON_TEST_AB; env | grep -c ^TENON_TEST_A=");
     command.environment = {"TENON_TEST_A=given"};
     CHECK(end_of(command) == "exit code 0: given kept\n1\n");
+    command.environment = {"TENON_TEST_A"};
+    CHECK(end_of(command) == "exit code 1: kept\n0\n");
     ::unsetenv("TENON_TEST_A");
     ::unsetenv("TENON_TEST_AB");
+  }
+
+  TEST_CASE("its current folder is the one that is given") {
+    const TemporaryFolder folder;
+    ChildCommand command = shell("pwd");
+    command.folder = folder.path();
+    CHECK(end_of(command) == "exit code 0: " + folder.path() + "\n");
+  }
+
+  TEST_CASE("whether it has ended is known without waiting") {
+    ChildProcess child(shell("read line; exit 4"));
+    ChildProcess other(shell("sleep 600"));
+    CHECK_FALSE(other.has_ended());
+    while (!child.has_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    CHECK(end_text(child.status().value()) == "exit code 4");
+    CHECK(child.wait(0));
+  }
+
+  TEST_CASE("one that closes its output and runs on is waited for") {
+    CHECK(end_of(shell("echo last; exec >&- 2>&-; sleep 0.2; exit 3")) == "exit code 3: last\n");
   }
 
   TEST_CASE("descriptors are passed under their numbers, whichever numbers they have here") {

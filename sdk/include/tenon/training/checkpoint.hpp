@@ -31,17 +31,12 @@ Checkpoint load_checkpoint(const std::string& path);
 
 // The parameters and buffers of a module, names behind `prefix`.
 NamedTensors module_state(const Module& module, const std::string& prefix);
+// Copies with the same names.
+NamedTensors copied_tensors(const NamedTensors& tensors);
 // Copies the values of `saved` into the tensors of the same names, which must be all those of
 // `prefix`, and of the same shapes and dtypes. ValueError, naming `path`, when they are not.
 void restore_tensors(const std::string& path, const NamedTensors& saved, const NamedTensors& into,
                      const std::string& prefix);
-
-// Saves weights with metadata, an object of strings. Where the file cannot be written, for a full
-// disk for example, the weights are kept in another folder, and the IOError says where.
-void save_weights(const Module& module, const std::string& path, const Json& metadata);
-
-// Loads them. RuntimeError, naming the file, when they are another model's.
-void load_weights(Module& model, const std::string& path);
 
 }  // namespace training
 

@@ -66,6 +66,29 @@ PartCounts part_counts(const SplitConfig& split, int64_t count);
 // The ops that these call beside the reader.
 std::vector<std::string> dataset_ops(const DataConfig& data, const SplitConfig& split);
 
+// Samples in batches, in an order that is drawn for each epoch.
+class Batches {
+ public:
+  // The last batch of an epoch has what is left.
+  Batches(Samples samples, int64_t batch_size);
+  int64_t per_epoch() const { return (count_ + size_ - 1) / size_; }
+  int64_t batch_size() const { return size_; }
+
+  // Draws the order of an epoch from the process's generator.
+  void shuffle();
+  // Batch `index` of the epoch.
+  Samples batch(int64_t index) const;
+
+  // The order, which checkpoints keep: i64 [samples].
+  const Tensor& order() const { return order_; }
+  void set_order(const Tensor& order) { order_ = order; }
+
+ private:
+  Samples samples_;
+  Tensor order_;
+  int64_t count_, size_;
+};
+
 // Gives the labels the form that fits the model's output: class numbers (i64) where it scores
 // several classes, [samples, classes], and the labels are whole numbers, or [samples, classes, ...]
 // and there is an integer at each place; else f32 in the output's shape. Throws where neither fits,

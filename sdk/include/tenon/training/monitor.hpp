@@ -3,6 +3,7 @@
 //   "monitor": {"metric": "f1", "goal": "maximize", "patience": 5}
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -15,19 +16,36 @@ namespace training {
 class Monitor {
  public:
   // None: it watches nothing.
-  explicit Monitor(const std::optional<MonitorConfig>& config);
+  explicit Monitor(const std::optional<MonitorConfig>& config) {
+    if (!config) return;
+    metric_ = config->metric.text();
+    maximize_ = config->maximize;
+    keep_best_ = config->keep_best;
+    patience_ = config->patience;
+    minimum_change_ = config->minimum_change;
+  }
   bool active() const { return !metric_.empty(); }
   // "loss" or the name of a metric, measured on the test samples.
   const std::string& metric() const { return metric_; }
   // Whether the value of an epoch is the best so far. NaN never is.
-  bool improves(int64_t epoch, double value);
+  bool improves(int64_t epoch, double value) {
+    if (std::isnan(value)) return false;
+    const double change = !best_ ? 0 : maximize_ ? value - *best_ : *best_ - value;
+    if (best_ && change <= minimum_change_) return false;
+    best_ = value;
+    best_epoch_ = epoch;
+    return true;
+  }
   // Whether the last improvement is more than `patience` epochs ago.
   bool exhausted(int64_t epoch) const { return patience_ > 0 && epoch - best_epoch_ >= patience_; }
   bool keeps_best() const { return active() && keep_best_; }
 
   int64_t best_epoch() const { return best_epoch_; }
   std::optional<double> best() const { return best_; }
-  void restore(int64_t epoch, std::optional<double> best);
+  void restore(int64_t epoch, std::optional<double> best) {
+    best_epoch_ = epoch;
+    best_ = best;
+  }
 
  private:
   std::string metric_;

@@ -36,9 +36,9 @@ const OpRole& metric_role();
 // (Tensor(a!) parameter, Tensor gradient, Tensor(b!) state..., *, ...): optimizer.hpp; "adam" is
 // short for "optim.adam_step_", "my.lion" for "my.lion_step_".
 const OpRole& optimizer_role();
-// (..., int step, int steps, ...) -> float: schedule.hpp; "cosine" is short for "schedule.cosine".
+// (..., int step, int steps, ...) -> float: roles.hpp; "cosine" is short for "schedule.cosine".
 const OpRole& schedule_role();
-// (Tensor[] gradients, *, ...) -> float: gradient_clip.hpp; "norm" is short for "optim.clip_norm_".
+// (Tensor[] gradients, *, ...) -> float: roles.hpp; "norm" is short for "optim.clip_norm_".
 const OpRole& clip_role();
 // (Tensor input, *, int seed, ...) -> Tensor of as many samples; "flip" is short for
 // "data.random_flip".

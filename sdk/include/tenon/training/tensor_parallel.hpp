@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "tenon/module.hpp"
-#include "tenon/training/gradient_clip.hpp"
 #include "tenon/training/ranks.hpp"
+#include "tenon/training/roles.hpp"
 
 TENON_NAMESPACE_BEGIN
 

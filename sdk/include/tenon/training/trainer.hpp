@@ -20,14 +20,11 @@
 #include <vector>
 
 #include "tenon/training/batch_gradients.hpp"
-#include "tenon/training/batches.hpp"
 #include "tenon/training/checkpoint.hpp"
-#include "tenon/training/gradient_clip.hpp"
-#include "tenon/training/loss.hpp"
-#include "tenon/training/metric.hpp"
+#include "tenon/training/dataset.hpp"
 #include "tenon/training/monitor.hpp"
 #include "tenon/training/optimizer.hpp"
-#include "tenon/training/schedule.hpp"
+#include "tenon/training/roles.hpp"
 #include "tenon/training/tensor_parallel.hpp"
 
 TENON_NAMESPACE_BEGIN

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/host.hpp>
+#include <tenon/trust/descriptor.hpp>
 
 TENON_NAMESPACE_BEGIN
 
@@ -21,8 +21,9 @@ namespace trust {
 struct ChildCommand {
   std::string program;                 // a path
   std::vector<std::string> arguments;  // the first is the name that it is called by
-  std::vector<std::string>
-      environment;  // "NAME=value", in place of the inherited ones of these names
+  std::string folder;                  // its current one; empty: that of this process
+  // "NAME=value" in place of an inherited variable, "NAME" without it; the others are inherited.
+  std::vector<std::string> environment;
   // Descriptors of this process that the child has as `first`. Standard input is empty, and output and errors
   // are what `output()` reads, unless they are among them.
   std::vector<std::pair<int, int>> descriptors;
@@ -39,6 +40,8 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
+  // Whether it has ended. Reads nothing before that.
+  bool has_ended();
   // Reads what it prints until it ends. False: it was still running after `seconds`, and was killed. What it
   // has started and left behind is killed, too. Negative: without a limit.
   bool wait(double seconds = -1);
@@ -50,11 +53,14 @@ class ChildProcess {
   const std::string& output() const { return text_; }
 
  private:
+  bool reap(int options);
+  void conclude();
   bool read(int milliseconds);
 
   int child_ = 0;
-  int reading_ = -1;
+  Descriptor reading_;
   const size_t kept_;
+  bool closed_ = false;  // the other end of the pipe: nothing more is printed
   bool waited_ = false;
   std::optional<int> status_;
   std::string text_;

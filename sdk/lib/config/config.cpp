@@ -1,4 +1,4 @@
-// The walk along a schema that checks a config and normalizes it.
+// Configs: a walk along a schema checks and normalizes them; the host gets its part.
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -299,6 +299,11 @@ class Reader {
   bool in_default_ = false;
 };
 
+// Keys of the host.
+constexpr const char* kPolicyKeys[] = {"plugins", "search_paths", "ops",    "types",
+                                       "strict",  "autoload",     "frozen", "trust",
+                                       "keys",    "quarantine",   "retry"};
+
 }  // namespace
 
 Json parse(std::string_view text, const std::string& file, const std::string& folder,
@@ -319,6 +324,22 @@ Json read(const std::string& path, const Json& sections) {
   return parse(text, standard_input ? "standard input" : path, whole.parent_path().string(),
                sections);
 }
+
+Json policy(const Json& config) {
+  const ConfigNode root = config;
+  DocumentBuilder out;
+  out.begin_object(root);
+  for (const char* key : kPolicyKeys) {
+    const ConfigNode member = root[key];
+    if (!member) continue;
+    out.key(key);
+    out.copy(member, member);
+  }
+  out.end();
+  return out.finish(root);
+}
+
+void apply(const Json& config, EagerPlugins eager) { apply_policy(policy(config), eager); }
 
 }  // namespace config
 

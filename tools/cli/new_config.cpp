@@ -9,8 +9,9 @@
 #include <tenon/training/config.hpp>
 #include <tenon/training/dataset.hpp>
 
-#include "commands.hpp"
+#include "exit_code.hpp"
 #include "format.hpp"
+#include "new_config.hpp"
 #include "new_files.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -212,26 +213,24 @@ std::string config_text(const Task& task, const std::string& stem, const std::st
 
 }  // namespace
 
-int create_config(const NewOptions& options) {
-  if (options.c || !options.folder.empty())
-    throw UsageError("--c and --dir belong to a plugin project, not to --config");
-  fs::path path = options.name.empty() ? fs::path("config.jsonc") : fs::path(options.name);
+int create_config(const std::string& name, const std::string& data) {
+  fs::path path = name.empty() ? fs::path("config.jsonc") : fs::path(name);
   try {
     if (fs::is_directory(path)) path /= "config.jsonc";
     const fs::path folder = path.parent_path();
     for (const fs::path& file : {path, folder / "samples.csv"}) {
-      if (fs::exists(file) && (file == path || options.data.empty()))
+      if (fs::exists(file) && (file == path || data.empty()))
         throw tenon::IOError(
             format_text("cannot write '{}': it exists; name another file", file.string()));
     }
     NewFiles files;
     std::vector<fs::path> made = {path};
     Task task{"samples.csv", "", {2}, 3, true};
-    if (options.data.empty()) {
+    if (data.empty()) {
       made.push_back(folder / "samples.csv");
       files.write(made.back(), sample_rows());
     } else {
-      task = task_of(options.data, fs::absolute(path).parent_path());
+      task = task_of(data, fs::absolute(path).parent_path());
     }
     files.write(path, config_text(task, path.stem(), path.filename()));
     training::read_config(path);

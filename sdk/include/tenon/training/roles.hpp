@@ -1,0 +1,96 @@
+// Ops in their roles: what a training calls by its config, beside model and optimizer.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/training/op_choice.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+// The loss: any op that is called with output and target and gives one number.
+//
+//   "loss": "cross_entropy"
+//   "loss": {"type": "nn.functional.cross_entropy", "label_smoothing": 0.1}
+class Loss {
+ public:
+  // From the section "loss" of a config. ConfigError for what is wrong with it.
+  explicit Loss(const Json& section);
+  // ValueError when it is not one number.
+  Tensor operator()(const Tensor& output, const Tensor& target) const;
+  // Whether it adds up the samples of a batch instead of averaging them: "reduction": "sum".
+  bool sums() const { return sums_; }
+  const OpChoice& choice() const { return choice_; }
+
+ private:
+  OpChoice choice_;
+  bool sums_;
+};
+
+struct MetricResult {
+  std::string name;
+  std::optional<double> number;
+  Tensor tensor;  // a result that is not one number
+};
+
+// A metric: any op that is called once with all outputs and all targets of an evaluation, and gives
+// a number, or a tensor such as a confusion matrix.
+//
+//   "metrics": ["accuracy", {"type": "metric.top_k", "k": 5}, "my.metric"]
+//
+// A result is named after the op, without its namespace: "accuracy". "name" gives another
+// one, where two metrics call one op.
+class Metric {
+ public:
+  explicit Metric(const Json& section);
+  const std::string& name() const { return name_; }
+  MetricResult operator()(const Tensor& outputs, const Tensor& targets) const;
+
+ private:
+  OpChoice choice_;
+  std::string name_;
+};
+
+struct StepNumber {
+  int64_t step = 0, steps = 1;
+  int64_t epoch = 0, epochs = 1, steps_per_epoch = 1;
+};
+
+// A learning-rate schedule: any op that gives the factor of the learning rate for a step.
+//
+//   "schedule": "cosine"
+//   "schedule": [{"type": "warmup", "warmup_steps": 100}, "cosine"]    the factors are multiplied
+//
+// An op gets those of these parameters that its schema has: `step` (from 0), `steps` (of the whole
+// training), `epoch` (from 0), `epochs`, `steps_per_epoch`.
+class Schedule {
+ public:
+  // Multiplies the factors of the ops that a config's "training" names; without any it is 1.
+  explicit Schedule(const std::vector<Json>& sections);
+  double factor(const StepNumber& at) const;
+
+ private:
+  std::vector<OpChoice> choices_;
+};
+
+// Clipping: any op that changes a list of gradients in place, before each step of the optimizer.
+//
+//   "clip": {"type": "norm", "maximum": 1.0}
+//   "clip": [{"type": "value", "maximum": 0.5}, "my.clip_"]
+class GradientClip {
+ public:
+  // Clips by the ops that a config's "training" names, in order; without any it does nothing.
+  explicit GradientClip(const std::vector<Json>& sections);
+  bool empty() const { return choices_.empty(); }
+  void operator()(const std::vector<Tensor>& gradients) const;
+
+ private:
+  std::vector<OpChoice> choices_;
+};
+
+}  // namespace training
+
+TENON_NAMESPACE_END

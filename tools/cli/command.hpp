@@ -1,0 +1,122 @@
+// How a command file defines its command: name, examples, arguments and options, and the function
+// that does it.
+//
+//   struct LockOptions { std::string config, output; };
+//   int lock_config(const LockOptions& options);
+//
+//   void define_lock(Commands& commands) {
+//     auto [command, options] =
+//         commands.add(lock_config, "lock", "Pin the plugins ...", "  tenon lock ...");
+//     command.argument(options.config, "CONFIG", "The config file");
+//     command.option("-o,--output", options.output, "FILE", "The lock file");
+//   }
+//
+// Help, messages and completion follow from these calls, as does sdk/docs/reference/commands.md.
+// CLI11 parses; only command.cpp, main.cpp, help.hpp and command_completion.cpp see it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "program.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace cli {
+
+// Seeds are numbers of JSON, which are exact up to here.
+inline constexpr int64_t kLargestSeed = int64_t{1} << 53;
+
+// The arguments and options of one command. A placeholder is the name of a value in help, and
+// decides by what shells complete it: command_completion.cpp. What has no meaning is not listed.
+class Command {
+ public:
+  explicit Command(CLI::App& app) : app_(&app) {}
+
+  // Values by their places; in messages they have their placeholder in small letters.
+  void argument(std::string& value, const char* placeholder, const char* meaning);
+  void optional_argument(std::string& value, const char* placeholder, const char* meaning);
+  // One or more, the only ones that may be empty texts.
+  void arguments(std::vector<std::string>& values, const char* placeholder, const char* meaning);
+
+  // `names` is "--output", or with a letter "-o,--output"; "!--no-shapes" sets false.
+  void flag(const char* names, bool& value, const char* meaning);
+  void option(const char* names, std::string& value, const char* placeholder, const char* meaning);
+  void required_option(const char* names, std::string& value, const char* placeholder,
+                       const char* meaning);
+  void existing_file(const char* names, std::string& value, const char* placeholder,
+                     const char* meaning);
+  // Separated by commas.
+  void list(const char* names, std::vector<std::string>& values, const char* placeholder,
+            const char* meaning);
+  // From `low` to `high`: int, int64_t, uint64_t, an optional one of the latter two, or double.
+  template <class Number>
+  void number(const char* names, Number& value, double low, double high, const char* placeholder,
+              const char* meaning);
+  // Wrong usage, when both are given.
+  void exclude(const char* one, const char* other);
+
+  // Options that several commands have.
+  void json(bool& json) { flag("--json", json, "Print JSON"); }
+  void frozen(bool& frozen) {
+    flag("--frozen", frozen,
+         "Refuse what differs from the lock file beside the config: see tenon lock");
+  }
+  void with_config(std::string& config) {
+    existing_file("--config", config, "CONFIG",
+                  "With the plugins, preferences and types of this config");
+  }
+
+ private:
+  CLI::App* app_;
+};
+
+// The commands of the program.
+class Commands {
+ public:
+  explicit Commands(CLI::App& program) : program_(&program) {}
+
+  template <class Options>
+  struct Added {
+    Command command;
+    Options& options;
+  };
+  // A command without a summary is not listed. The options live as long as the commands.
+  template <class Options>
+  Added<Options> add(int (*function)(const Options&, const SessionOptions&), const char* name,
+                     const char* summary, const char* examples) {
+    const auto options = std::make_shared<Options>();
+    return {add_command(name, summary, examples,
+                        [=](const SessionOptions& session) { return function(*options, session); }),
+            *options};
+  }
+  template <class Options>
+  Added<Options> add(int (*function)(const Options&), const char* name, const char* summary,
+                     const char* examples) {
+    const auto options = std::make_shared<Options>();
+    return {add_command(name, summary, examples,
+                        [=](const SessionOptions&) { return function(*options); }),
+            *options};
+  }
+
+  const CLI::App& program() const { return *program_; }
+  // The command that the arguments chose; empty: none.
+  using Function = std::function<int(const SessionOptions&)>;
+  const Function& chosen() const { return chosen_; }
+
+ private:
+  Command add_command(const char* name, const char* summary, const char* examples,
+                      Function function);
+
+  CLI::App* program_;
+  Function chosen_;
+};
+
+}  // namespace cli

@@ -1,0 +1,124 @@
+// Plans: plugins by the config's list and by what the training uses, faults, shapes.
+#include "plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <tenon/config/config.hpp>
+#include <tenon/listing/listing.hpp>
+
+#include "format.hpp"
+#include "lock_file.hpp"
+#include "views.hpp"
+
+namespace cli {
+
+namespace training = tenon::training;
+
+using tenon::Json;
+
+namespace {
+
+class Planner {
+ public:
+  explicit Planner(const PlanOptions& options)
+      : plan_{options.config,
+              training::TrainingConfig(training::read_config(options.config)),
+              {},
+              {},
+              {},
+              {}} {
+    const Json& document = plan_.config.document;
+    if (options.frozen)
+      freeze(document, lock_file_of(plan_.path));
+    else
+      tenon::config::apply(document, tenon::EagerPlugins::wait);
+    known_ = tenon::listing::plugins();
+    plan_config_plugins();
+    plan_.outline = training::outline(
+        plan_.config, options.shapes ? training::DataFiles::read : training::DataFiles::skip);
+    for (const training::Purpose& purpose : plan_.outline.purposes)
+      use_plugin(purpose.plugin, purpose.what);
+    plan_.faults.insert(plan_.faults.end(), plan_.outline.faults.begin(),
+                        plan_.outline.faults.end());
+    if (!options.shapes || !plan_.config.model.defined() || !plan_.faults.empty()) return;
+    plan_.summary = training::summarize_model(plan_.config, plan_.outline.data, options.providers);
+    plan_.faults = plan_.summary.faults;
+  }
+  Plan take() { return std::move(plan_); }
+
+ private:
+  void fault(const Json& node, const std::string& text) {
+    plan_.faults.push_back(format_text("{}: {}", node.place(), text));
+  }
+  PlannedPlugin& plugin_row(const Json& plugin) {
+    const std::string path = plugin["path"].text();
+    for (PlannedPlugin& row : plan_.plugins) {
+      if (row.path == path) return row;
+    }
+    plan_.plugins.push_back({plugin["id"].text("-"),
+                             plugin["version"].text("-"),
+                             plugin["state"].text(),
+                             path,
+                             "lazy",
+                             {}});
+    return plan_.plugins.back();
+  }
+
+  void use_plugin(const std::string& id, const std::string& purpose) {
+    for (int64_t i = 0; i < known_.size(); ++i) {
+      const std::string state = known_[i]["state"].text();
+      if (known_[i]["id"].text() != id || state == "shadowed" || is_refused(state)) continue;
+      std::vector<std::string>& purposes = plugin_row(known_[i]).purposes;
+      if (std::find(purposes.begin(), purposes.end(), purpose) == purposes.end()) {
+        purposes.push_back(purpose);
+      }
+      return;
+    }
+  }
+
+  void plan_config_plugins() {
+    const Json entries = plan_.config.document["plugins"];
+    for (int64_t i = 0; i < entries.size(); ++i) {
+      const std::string name = entries[i]["name"].text(), path = entries[i]["path"].text();
+      bool known = false;
+      for (int64_t p = 0; p < known_.size(); ++p) {
+        const std::string state = known_[p]["state"].text();
+        const std::string id = known_[p]["id"].text();
+        const bool meant =
+            id == name || name == format_text("{}@{}", id, known_[p]["version"].text());
+        const bool named =
+            path.empty() ? meant && state != "shadowed" : known_[p]["path"].text() == path;
+        if (!named) continue;
+        known = true;
+        PlannedPlugin& row = plugin_row(known_[p]);
+        row.load = entries[i]["load"].text();
+        row.purposes.emplace_back("config");
+        if (is_refused(state)) fault(entries[i], known_[p]["reason"].text());
+        break;
+      }
+      // It is not required, or the config would have been refused.
+      if (!known)
+        plan_.plugins.push_back({name.empty() ? "-" : name, "-", "missing", path, "-", {"config"}});
+    }
+  }
+
+  Plan plan_;
+  Json known_;  // every plugin that is found
+};
+
+}  // namespace
+
+std::vector<std::string> Plan::checked_by_run() const {
+  std::vector<std::string> members;
+  const std::pair<const char*, bool> keys[] = {
+      {"data", outline.data.samples >= 0}, {"model", !summary.layers.empty()}, {"loss", false}};
+  for (const auto& [key, checked] : keys) {
+    if (config.document[key].defined() && !checked) members.emplace_back(format_text("/{}", key));
+  }
+  return members;
+}
+
+Plan make_plan(const PlanOptions& options) { return Planner(options).take(); }
+
+}  // namespace cli

@@ -1,0 +1,46 @@
+// The plan of a config, which is what a run would do: made by plan.cpp, printed by plan_text.cpp
+// and plan_json.cpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tenon/json.hpp>
+#include <tenon/training/config.hpp>
+#include <tenon/training/model_summary.hpp>
+
+namespace cli {
+
+struct PlanOptions {
+  std::string config;
+  bool shapes = true;      // calls the model with shapes, which runs plugin code
+  bool providers = false;  // lists the plugin that each op of these calls would get
+  bool frozen = false;
+  bool json = false;
+};
+
+struct PlannedPlugin {
+  std::string id, version, state, path, load;
+  std::vector<std::string> purposes;
+};
+
+struct Plan {
+  std::string path;
+  tenon::training::TrainingConfig config;
+  std::vector<PlannedPlugin> plugins;
+  tenon::training::Outline outline;
+  tenon::training::ModelSummary summary;  // without layers: there is none
+  std::vector<std::string> faults;
+
+  // Sections that a run needs and the config lacks, "\"data\", no \"model\""; empty: nothing.
+  std::string missing() const { return tenon::training::missing_keys(config, true); }
+  // Members whose values plugin code checks, too: that takes a run.
+  std::vector<std::string> checked_by_run() const;
+};
+
+// Applies the config. The model alone is made and called, with shapes and no values.
+Plan make_plan(const PlanOptions& options);
+void print_plan(const Plan& plan);
+tenon::Json plan_json(const Plan& plan);
+
+}  // namespace cli
