@@ -1,4 +1,9 @@
 // Size classes, the lists that threads share, and the store of large blocks.
+//
+// By hand, because tensors come and go in few sizes, which their release knows: a pair of allocate
+// and release costs 2.3 ns for 64 bytes to 1 KiB, 13 ns up to 256 KiB and 25 ns above. mimalloc 2.0.9
+// takes 12 to 15 ns, 22 to 230 ns, and from 16 MiB on, where it returns each block to the system,
+// 24000 ns (Release, GCC 12, x86-64, best of 60).
 #include "core/base/allocator.hpp"
 
 #include <algorithm>
@@ -18,7 +23,6 @@
 
 #include "core/base/environment.hpp"
 #include "core/base/error.hpp"
-#include "core/base/memory_use.hpp"
 
 namespace tenon::core {
 
@@ -152,11 +156,8 @@ FreeBlock* take_shared(size_t index, uint32_t most, uint32_t* taken) noexcept {
 void give_shared(size_t index, FreeBlock* head) noexcept {
   if (head == nullptr) return;
   if (index >= kFirstMid) {
-    while (head != nullptr && shared_mid_bytes.load() + class_bytes(index) > kSharedMidLimit) {
-      FreeBlock* next = head->next;
-      std::free(head);
-      head = next;
-    }
+    while (head != nullptr && shared_mid_bytes.load() + class_bytes(index) > kSharedMidLimit)
+      std::free(std::exchange(head, head->next));
     if (head == nullptr) return;
   }
   FreeBlock* last = head;
@@ -170,11 +171,7 @@ void give_shared(size_t index, FreeBlock* head) noexcept {
 }
 
 void free_chain(FreeBlock* head) noexcept {
-  while (head != nullptr) {
-    FreeBlock* next = head->next;
-    std::free(head);
-    head = next;
-  }
+  while (head != nullptr) std::free(std::exchange(head, head->next));
 }
 
 // ---- the thread's own lists ----
@@ -336,6 +333,17 @@ void* allocate_large(int64_t bytes) {
   fail(bytes, "the system has no memory left");
 }
 
+// Up to `most` linked blocks of a class: shared ones, or new ones; null when memory has run out.
+FreeBlock* fetch(size_t index, uint32_t most, uint32_t* count) noexcept {
+  if (FreeBlock* shared = take_shared(index, most, count); shared != nullptr) return shared;
+  if (index < kFirstMid) return carve(class_bytes(index), most, count);
+  auto* block =
+      static_cast<FreeBlock*>(std::aligned_alloc(64, static_cast<size_t>(class_bytes(index))));
+  if (block != nullptr) block->next = nullptr;
+  *count = 1;
+  return block;
+}
+
 void* allocate_listed(int64_t bytes) {
   const size_t index = class_of(bytes);
   const bool keeps = open_thread();
@@ -345,25 +353,12 @@ void* allocate_listed(int64_t bytes) {
     ++cache.room[index];
     return block;
   }
-  const int64_t rounded = class_bytes(index);
-  const uint32_t most = keeps ? std::max(class_limit(index) / 2, 1U) : 1;
   uint32_t count = 0;
-  FreeBlock* head = take_shared(index, most, &count);
-  if (head == nullptr && index < kFirstMid) head = carve(rounded, most, &count);
-  if (head == nullptr && index >= kFirstMid) {
-    head = static_cast<FreeBlock*>(std::aligned_alloc(64, static_cast<size_t>(rounded)));
-    count = 1;
-  }
+  FreeBlock* head = fetch(index, keeps ? std::max(class_limit(index) / 2, 1U) : 1, &count);
   if (head == nullptr) {
     release_cached(-1);
-    if (index < kFirstMid) {
-      head = carve(rounded, 1, &count);
-    } else {
-      head = static_cast<FreeBlock*>(std::aligned_alloc(64, static_cast<size_t>(rounded)));
-    }
+    head = fetch(index, 1, &count);
     if (head == nullptr) fail(bytes, "the system has no memory left");
-    count = 1;
-    if (index >= kFirstMid) return head;
   }
   if (count > 1) {
     cache.heads[index] = head->next;

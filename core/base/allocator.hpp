@@ -89,6 +89,9 @@ inline void release(void* block, int64_t bytes) noexcept {
 void release_cached(int64_t keep_limit) noexcept;
 // Bytes of large blocks that are kept at present.
 int64_t cached_bytes() noexcept;
+// Bytes of blocks up to 4 KiB that are in use; free ones that other threads keep count as in use. 0
+// under the address sanitizer, where each block is the system's. [any-thread]
+int64_t small_bytes_in_use() noexcept;
 
 // Takes or returns all locks around a fork.
 void hold_allocator(bool hold) noexcept;

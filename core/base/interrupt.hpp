@@ -4,14 +4,18 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/base/error.hpp"
+
 namespace tenon::core {
 
 // Other than 0: loops stop. Signal handlers may set it. [any-thread]
-extern constinit std::atomic<int32_t> interrupt_word;
+inline constinit std::atomic<int32_t> interrupt_word{0};
 // Whether the loops of this thread run to their end all the same.
-extern constinit thread_local bool runs_to_end;
+inline constinit thread_local bool runs_to_end = false;
 
-[[noreturn, gnu::cold]] void throw_interrupted();
+[[noreturn, gnu::cold, gnu::noinline]] inline void throw_interrupted() {
+  throw Error(TENON_ERROR_INTERRUPTED, "interrupted before it was done");
+}
 
 // Throws InterruptedError where this thread is to stop.
 inline void stop_if_interrupted() {

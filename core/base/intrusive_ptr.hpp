@@ -1,4 +1,5 @@
-// A counted pointer to objects that count their own references: retain() and release().
+// A counted pointer to objects that count their own references: retain() and release(). Not
+// boost::intrusive_ptr, which is made implicitly of plain pointers, and adopts by a flag.
 #pragma once
 
 #include <type_traits>

@@ -1,4 +1,7 @@
 // JSON documents: immutable, and they remember where in its source each node was.
+//
+// Boost.JSON parses; its `value` is not used, because it knows neither key nor parent nor place,
+// and because a node here is the boundary's value already.
 #pragma once
 
 #include <concepts>
@@ -10,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/intrusive_ptr.hpp"
 #include "tenon/abi/error.h"
 #include "tenon/abi/value.h"
 
@@ -49,23 +53,24 @@ struct tenon_json {
   int64_t as_int() const;
   double as_double() const;
   std::string_view as_string() const;
+  // As the boundary has it: strings borrowed, arrays and objects as JSON.
+  tenon_value value() const noexcept { return value_; }
 
-  // Elements or members; 0 for scalars.
+  // Elements or members; none for scalars.
+  std::span<const tenon_json> children() const noexcept { return {children_, count_}; }
   int64_t size() const noexcept { return count_; }
-  std::span<const tenon_json> children() const noexcept;
-  const tenon_json* at(int64_t index) const noexcept;
+  const tenon_json* at(int64_t index) const noexcept {
+    return index < 0 || index >= count_ ? nullptr : children_ + index;
+  }
   const tenon_json* find(std::string_view key) const noexcept;
   // find, with a ValueError that names the object when there is no such member.
   const tenon_json& get(std::string_view key) const;
   // The key of the node in its parent object; empty elsewhere.
-  std::string_view key() const noexcept;
-  const tenon_json* parent() const noexcept;
+  std::string_view key() const noexcept { return key_; }
+  const tenon_json* parent() const noexcept { return parent_; }
+
   // The file name that the document was parsed from, or "".
   std::string_view source() const noexcept;
-
-  // The value as the json_value slot gives it: strings borrowed, arrays and objects as JSON.
-  tenon_value value() const noexcept;
-
   tenon::core::JsonPlace place() const noexcept { return place_; }
   tenon::core::JsonPlace key_place() const noexcept { return key_place_; }
 
@@ -74,61 +79,28 @@ struct tenon_json {
 
  private:
   friend class tenon::core::JsonBuilder;
-  friend struct tenon::core::JsonDocument;
 
   tenon::core::JsonDocument* document_ = nullptr;
-  union {
-    int64_t integer;
-    double number;
-    struct {
-      uint32_t offset;
-      uint32_t length;
-    } string;        // in the document's text
-    uint32_t first;  // index of the first child
-  } as_{0};
-  uint32_t count_ = 0;  // children
-  uint32_t key_offset_ = 0;
-  uint32_t key_length_ = 0;
-  uint32_t parent_ = UINT32_MAX;
-  uint32_t sorted_ = UINT32_MAX;  // large objects: where their order by key begins
+  tenon_value value_{};
+  tenon_json* children_ = nullptr;
+  const uint32_t* by_key_ = nullptr;  // positions of an object's members, by key
+  const tenon_json* parent_ = nullptr;
+  std::string_view key_;
   tenon::core::JsonPlace place_;
   tenon::core::JsonPlace key_place_;
+  uint32_t count_ = 0;  // children
   Kind kind_ = Kind::Null;
 };
 
 namespace tenon::core {
 
-// Counted pointer to a node, and so to its document. `Json::take` adopts the caller's reference.
-class Json {
+// Counted pointer to a node, and so to its document. Nodes are immutable: pointers to them with and
+// without const mean the same.
+class Json : public IntrusivePtr<tenon_json> {
  public:
   Json() = default;
-  explicit Json(const tenon_json* node) noexcept : node_(node) {
-    if (node_ != nullptr) node_->retain();
-  }
-  static Json take(const tenon_json* node) noexcept {
-    Json document;
-    document.node_ = node;
-    return document;
-  }
-  Json(const Json& other) noexcept : Json(other.node_) {}
-  Json(Json&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
-  Json& operator=(Json other) noexcept {
-    std::swap(node_, other.node_);
-    return *this;
-  }
-  ~Json() {
-    if (node_ != nullptr) node_->release();
-  }
-
-  const tenon_json* get() const noexcept { return node_; }
-  // Hands the reference over, in the form that the boundary uses.
-  tenon_json* give() noexcept { return const_cast<tenon_json*>(std::exchange(node_, nullptr)); }
-  const tenon_json* operator->() const noexcept { return node_; }
-  const tenon_json& operator*() const noexcept { return *node_; }
-  explicit operator bool() const noexcept { return node_ != nullptr; }
-
- private:
-  const tenon_json* node_ = nullptr;
+  Json(IntrusivePtr node) noexcept : IntrusivePtr(std::move(node)) {}
+  explicit Json(const tenon_json* node) noexcept : IntrusivePtr(const_cast<tenon_json*>(node)) {}
 };
 
 // A key that an object has twice. `pointer` is the JSON pointer of the second one.
@@ -145,8 +117,7 @@ struct JsonOptions {
   size_t max_bytes = size_t{64} << 20;
   size_t max_depth = 64;
   bool relaxed = false;  // take comments and trailing commas
-  // When given: duplicates are collected here and the first of each is kept; else they are an
-  // error.
+  // When given: duplicates are listed here and the first of each is kept; else they are an error.
   std::vector<DuplicateKey>* duplicates = nullptr;
 };
 
@@ -158,13 +129,20 @@ struct JsonOptions {
 // With a source name they begin with `FILE:3:14: ` instead.
 Json parse_json(std::string_view json, const JsonOptions& options = {});
 
-// Receives the values of a text in its order. Texts and values are borrowed during the call.
+// For texts of strangers, of which few bytes can make a document of many times their memory:
+// throws, with the options' kind and source, when parse_json could take more memory for the text
+// than its size and 16 MiB, from which the caller takes `bytes_per_value` for what it makes of each
+// value. To be called before it; 52000 values are always read where the caller takes nothing.
+void require_bounded(std::string_view json, const JsonOptions& options, size_t bytes_per_value = 0);
+
+// Receives the values of a document in its order. Texts and values are borrowed during the call.
 class JsonEvents {
  public:
-  virtual void begin(bool object, JsonPlace place) = 0;
-  virtual void end() = 0;
-  virtual void key(std::string_view text, JsonPlace place) = 0;
-  virtual void scalar(const tenon_value& value, JsonPlace place) = 0;
+  virtual void on_begin(bool object, JsonPlace place) = 0;
+  virtual void on_end() = 0;
+  virtual void on_key(std::string_view text, JsonPlace place) = 0;
+  // NONE, BOOL, INT, FLOAT or STRING.
+  virtual void on_scalar(const tenon_value& value, JsonPlace place) = 0;
 
  protected:
   ~JsonEvents() = default;
@@ -191,44 +169,46 @@ std::string place_of(const tenon_json& node);
 // "a string", "an integer", "null", ...
 std::string_view kind_text(JsonKind kind);
 
-// Makes a document from code, in document order:
+// Makes a document, in document order:
 //   JsonBuilder builder;
 //   builder.begin_object().member("name", "add");
 //   builder.key("types").begin_array().value("Tensor").end_array();
 //   builder.end_object();
 //   Json document = builder.finish();
 // Misuse (a key outside of an object, a duplicate key, an open container) is a ValueError.
-class JsonBuilder {
+class JsonBuilder final : public JsonEvents {
  public:
-  // `source`: the file that copied nodes came from.
+  // `source`: the file that the nodes came from.
   explicit JsonBuilder(std::string_view source = {});
   JsonBuilder(const JsonBuilder&) = delete;
   JsonBuilder& operator=(const JsonBuilder&) = delete;
   ~JsonBuilder();
 
-  JsonBuilder& begin_object();
-  JsonBuilder& end_object();
-  JsonBuilder& begin_array();
-  JsonBuilder& end_array();
-  // Ends the innermost of both.
-  JsonBuilder& end();
-  bool is_in_object() const { return !frames_.empty() && frames_.back().object; }
-  JsonBuilder& key(std::string_view name, JsonPlace place = {});
-  // The place of the next value or container; without it, none.
-  JsonBuilder& at(JsonPlace place);
+  void on_begin(bool object, JsonPlace place) override;
+  void on_end() override;
+  void on_key(std::string_view text, JsonPlace place) override;
+  void on_scalar(const tenon_value& value, JsonPlace place) override;
 
-  JsonBuilder& value(std::nullptr_t);
+  JsonBuilder& begin_object() { return begin(true); }
+  JsonBuilder& end_object() { return end(true); }
+  JsonBuilder& begin_array() { return begin(false); }
+  JsonBuilder& end_array() { return end(false); }
+  JsonBuilder& key(std::string_view name) {
+    on_key(name, {});
+    return *this;
+  }
+  JsonBuilder& value(std::nullptr_t) { return scalar({}); }
   template <std::same_as<bool> Value>
   JsonBuilder& value(Value boolean) {
-    return add_bool(boolean);
+    return scalar({TENON_VALUE_BOOL, 0, {.integer = boolean ? 1 : 0}});
   }
   template <std::integral Value>
   requires(!std::same_as<Value, bool>) JsonBuilder& value(Value number) {
-    return add_int(static_cast<int64_t>(number));
+    return scalar({TENON_VALUE_INT, 0, {.integer = static_cast<int64_t>(number)}});
   }
   template <std::floating_point Value>
   JsonBuilder& value(Value number) {
-    return add_double(static_cast<double>(number));
+    return scalar({TENON_VALUE_FLOAT, 0, {.number = static_cast<double>(number)}});
   }
   JsonBuilder& value(std::string_view text);
   JsonBuilder& value(const char* text) { return value(std::string_view(text)); }
@@ -241,36 +221,36 @@ class JsonBuilder {
   // A node of another document with all below it; places are kept unless `places` is false.
   JsonBuilder& copy(const tenon_json& node, bool places = true);
 
+  // Whether the next value needs a key.
+  bool is_in_object() const { return !open_.empty() && pending_[open_.back()].is_object(); }
+  // Members that were dropped, because an earlier one has their key: the first hundred of them.
+  std::vector<DuplicateKey> take_duplicates() { return std::exchange(duplicates_, {}); }
+  // ValueError where duplicates were not taken.
   Json finish();
 
-  // For the parser: where duplicates go.
-  void collect_duplicates(std::vector<DuplicateKey>* duplicates) { duplicates_ = duplicates; }
-  void reserve(size_t nodes, size_t text);
-
  private:
-  struct Frame {
-    size_t container;  // index in pending_
-    bool object;
-  };
-
-  JsonBuilder& add_bool(bool boolean);
-  JsonBuilder& add_int(int64_t number);
-  JsonBuilder& add_double(double number);
-  tenon_json& push(JsonKind kind);
-  uint32_t store(std::string_view text);
+  JsonBuilder& begin(bool object) {
+    on_begin(object, {});
+    return *this;
+  }
   JsonBuilder& end(bool object);
-  void index_keys(size_t first);
+  JsonBuilder& scalar(const tenon_value& value) {
+    on_scalar(value, {});
+    return *this;
+  }
+  tenon_json& push(JsonKind kind, JsonPlace place);
+  std::string_view store(std::string_view text);
+  std::span<uint32_t> members_by_key(size_t first);
+  const uint32_t* index_members(size_t first);
+  tenon_json* settle(std::span<const tenon_json> nodes);
   std::string open_pointer() const;
-  std::string_view key_text(const tenon_json& node) const;
 
   JsonDocument* document_;
   std::vector<tenon_json> pending_;  // open containers, each followed by its children so far
-  std::vector<Frame> frames_;
-  std::vector<DuplicateKey>* duplicates_ = nullptr;
-  JsonPlace place_;
+  std::vector<size_t> open_;         // positions of open containers in pending_
+  std::vector<DuplicateKey> duplicates_;
+  std::string_view key_;
   JsonPlace key_place_;
-  uint32_t key_offset_ = 0;
-  uint32_t key_length_ = 0;
   bool has_key_ = false;
 };
 

@@ -1,10 +1,13 @@
-// The strict parser over Boost.JSON, and what it says of text that is not JSON.
+// The strict parser over Boost.JSON, and its messages for text that is not JSON.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 
 #include <boost/json/basic_parser_impl.hpp>
+// Boost.JSON itself is compiled into this file: its static library is not position independent, and
+// an installed Tenon must not need the shared one.
+#include <boost/json/src.hpp>
 
 #include "core/base/characters.hpp"
 #include "core/base/error.hpp"
@@ -16,26 +19,98 @@ namespace tenon::core {
 
 namespace {
 
-namespace json_parser = boost::json;
+// Follows through a text that the parser has found to be right so far: Boost gives no positions.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view source) : source_(source) {
+    char bits = 0;
+    for (const char letter : source) bits |= letter;
+    is_ascii_ = (static_cast<unsigned char>(bits) & 0x80U) == 0;
+  }
 
-tenon_value integer_value(uint32_t tag, int64_t integer) {
-  tenon_value value{};
-  value.tag = tag;
-  value.as.integer = integer;
-  return value;
-}
-tenon_value float_value(double number) {
-  tenon_value value{};
-  value.tag = TENON_VALUE_FLOAT;
-  value.as.number = number;
-  return value;
-}
-tenon_value string_value(std::string_view text) {
-  return {TENON_VALUE_STRING, static_cast<uint32_t>(text.size()), {.string = text.data()}};
-}
+  size_t offset() const { return offset_; }
+  JsonPlace place() const {
+    return {line_, static_cast<uint32_t>(offset_ - line_start_ - continued_ + 1),
+            static_cast<uint32_t>(offset_)};
+  }
+  void go_to(size_t offset) {
+    while (offset_ < offset) step();
+  }
+  // Goes behind the next token, and returns where it begins.
+  JsonPlace take() {
+    skip_separators();
+    const JsonPlace begin = place();
+    const char letter = offset_ < source_.size() ? source_[offset_] : '\0';
+    if (letter == '"')
+      skip_string();
+    else if (letter == '{' || letter == '}' || letter == '[' || letter == ']')
+      ++offset_;
+    else
+      skip_word();
+    return begin;
+  }
 
-// Receives the parser's events. Boost gives no positions: a cursor of our own follows through the
-// text, which the parser has already found to be right up to the event.
+ private:
+  void step() {
+    const char letter = source_[offset_++];
+    if (letter == '\n') {
+      ++line_;
+      line_start_ = offset_;
+      continued_ = 0;
+    } else if (continues_character(letter)) {
+      ++continued_;
+    }
+  }
+  // Blanks, commas and colons, and comments where the parser takes them.
+  void skip_separators() {
+    while (offset_ < source_.size()) {
+      const char letter = source_[offset_];
+      if (letter == '/') {
+        const bool block = source_.substr(offset_, 2) == "/*";
+        const size_t end = source_.find(block ? "*/" : "\n", offset_ + 2);
+        go_to(end == std::string_view::npos ? source_.size() : end + (block ? 2 : 1));
+      } else if (is_blank(letter) || letter == ',' || letter == ':') {
+        step();
+      } else {
+        return;
+      }
+    }
+  }
+  // Strings are on one line.
+  void skip_string() {
+    const size_t begin = offset_;
+    size_t end = begin, slash = begin;
+    do {
+      end = std::min(source_.find('"', end + 1), source_.size());
+      for (slash = end; slash > begin && source_[slash - 1] == '\\';) --slash;
+    } while (end < source_.size() && (end - slash) % 2 == 1);
+    end = std::min(end + 1, source_.size());
+    if (is_ascii_)
+      offset_ = end;
+    else
+      go_to(end);
+  }
+  void skip_word() {
+    for (; offset_ < source_.size(); ++offset_) {
+      const char letter = source_[offset_];
+      if (!is_digit(letter) && !is_letter(letter) && letter != '+' && letter != '-' &&
+          letter != '.')
+        return;
+    }
+  }
+  static bool is_blank(char letter) {
+    return letter == ' ' || letter == '\t' || letter == '\r' || letter == '\n';
+  }
+
+  std::string_view source_;
+  bool is_ascii_ = true;
+  size_t offset_ = 0;
+  uint32_t line_ = 1;
+  size_t line_start_ = 0;
+  size_t continued_ = 0;  // bytes of this line that continue a character
+};
+
+// Passes on what the parser finds, with its places.
 class Handler {
  public:
   static constexpr std::size_t max_object_size = std::numeric_limits<uint32_t>::max();
@@ -43,202 +118,114 @@ class Handler {
   static constexpr std::size_t max_key_size = std::numeric_limits<uint32_t>::max();
   static constexpr std::size_t max_string_size = std::numeric_limits<uint32_t>::max();
 
-  Handler(std::string_view source, JsonEvents& events) : source_(source), events_(events) {}
+  Handler(std::string_view source, JsonEvents& events)
+      : source_(source), events_(events), cursor_(source) {}
 
-  using Code = json_parser::error_code;
-  using Part = json_parser::string_view;
+  using Code = boost::json::error_code;
+  using Part = boost::json::string_view;
 
   bool on_document_begin(Code&) { return true; }
   bool on_document_end(Code&) { return true; }
-  bool on_object_begin(Code&) {
-    events_.begin(true, seek());
-    ++cursor_;
-    return true;
-  }
-  bool on_object_end(std::size_t, Code&) {
-    seek();
-    ++cursor_;
-    events_.end();
-    return true;
-  }
-  bool on_array_begin(Code&) {
-    events_.begin(false, seek());
-    ++cursor_;
-    return true;
-  }
-  bool on_array_end(std::size_t, Code&) {
-    seek();
-    ++cursor_;
-    events_.end();
-    return true;
-  }
+  bool on_object_begin(Code&) { return begin(true); }
+  bool on_object_end(std::size_t, Code&) { return end(); }
+  bool on_array_begin(Code&) { return begin(false); }
+  bool on_array_end(std::size_t, Code&) { return end(); }
   bool on_key_part(Part part, std::size_t, Code&) { return keep(part); }
   bool on_key(Part part, std::size_t, Code&) {
-    const JsonPlace place = seek();
-    skip_string();
-    events_.key(whole(part), place);
+    events_.on_key(whole(part), cursor_.take());
     parts_.clear();
     return true;
   }
   bool on_string_part(Part part, std::size_t, Code&) { return keep(part); }
   bool on_string(Part part, std::size_t, Code&) {
-    const JsonPlace place = seek();
-    skip_string();
-    events_.scalar(string_value(whole(part)), place);
+    const std::string_view text = whole(part);
+    scalar({TENON_VALUE_STRING, static_cast<uint32_t>(text.size()), {.string = text.data()}});
     parts_.clear();
     return true;
   }
   bool on_number_part(Part, Code&) { return true; }
   bool on_int64(int64_t number, Part, Code&) {
-    events_.scalar(integer_value(TENON_VALUE_INT, number), seek());
-    skip_word();
-    return true;
+    return scalar({TENON_VALUE_INT, 0, {.integer = number}});
   }
-  bool on_uint64(uint64_t, Part, Code&) {
-    return out_of_range("the integer does not fit in 64 bits");
-  }
+  bool on_uint64(uint64_t, Part, Code&) { return refuse(kWideInteger, cursor_.take()); }
   // The parser's own conversion may be off in the last place, and large integers arrive here too.
-  bool on_double(double, Part, Code&) {
-    const JsonPlace place = seek();
-    const size_t begin = cursor_;
-    skip_word();
-    const std::string_view text = source_.substr(begin, cursor_ - begin);
-    cursor_ = begin;
-    if (text.find_first_of(".eE") == std::string_view::npos) {
-      return out_of_range("the integer does not fit in 64 bits");
-    }
+  bool on_double(double rough, Part, Code&) {
+    const JsonPlace place = cursor_.take();
+    const std::string_view text = source_.substr(place.offset, cursor_.offset() - place.offset);
+    if (text.find_first_of(".eE") == std::string_view::npos) return refuse(kWideInteger, place);
     double number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error == std::errc::result_out_of_range) {
       // Too small is zero; too large has no value.
-      if (too_large(text)) return out_of_range("the number is too large for a double");
+      if (std::fabs(rough) > 1) return refuse("the number is too large for a double", place);
       number = text.front() == '-' ? -0.0 : 0.0;
     }
-    events_.scalar(float_value(number), place);
-    skip_word();
+    events_.on_scalar({TENON_VALUE_FLOAT, 0, {.number = number}}, place);
     return true;
   }
   bool on_bool(bool boolean, Code&) {
-    events_.scalar(integer_value(TENON_VALUE_BOOL, boolean ? 1 : 0), seek());
-    skip_word();
-    return true;
+    return scalar({TENON_VALUE_BOOL, 0, {.integer = boolean ? 1 : 0}});
   }
-  bool on_null(Code&) {
-    events_.scalar({}, seek());
-    skip_word();
-    return true;
-  }
+  bool on_null(Code&) { return scalar({}); }
   bool on_comment_part(Part, Code&) { return true; }
   bool on_comment(Part, Code&) { return true; }
 
-  // The fault that the handler itself found, at the cursor.
+  // The fault that the handler itself found, and its offset; else null, and the end of what it
+  // took.
   const char* fault() const { return fault_; }
-  size_t cursor() const { return cursor_; }
+  size_t offset() const { return fault_ != nullptr ? fault_offset_ : cursor_.offset(); }
 
  private:
+  static constexpr const char* kWideInteger = "the integer does not fit in 64 bits";
+
+  bool begin(bool object) {
+    events_.on_begin(object, cursor_.take());
+    return true;
+  }
+  bool end() {
+    cursor_.take();
+    events_.on_end();
+    return true;
+  }
+  bool scalar(const tenon_value& value) {
+    events_.on_scalar(value, cursor_.take());
+    return true;
+  }
   bool keep(Part part) {
     if (parts_.empty()) parts_.reserve(source_.size());  // grows without a copy
     parts_.append(part.data(), part.size());
     return true;
   }
   std::string_view whole(Part part) {
-    const std::string_view last(part.data(), part.size());
-    if (parts_.empty()) return last;
-    parts_ += last;
+    if (parts_.empty()) return {part.data(), part.size()};
+    parts_.append(part.data(), part.size());
     return parts_;
   }
-  bool out_of_range(const char* what) {
-    seek();
+  bool refuse(const char* what, JsonPlace place) {
     fault_ = what;
+    fault_offset_ = place.offset;
     return false;
-  }
-  static bool too_large(std::string_view text) {
-    const size_t exponent = text.find_first_of("eE");
-    const std::string_view digits = text.substr(0, exponent);
-    const size_t point = digits.find('.');
-    // "0.000...": only a negative power or leading zeros can be too small.
-    if (exponent != std::string_view::npos && exponent + 1 < text.size())
-      return text[exponent + 1] != '-';
-    return point > 300;  // also where there is none: npos
-  }
-
-  // Moves to the next token and gives its place.
-  JsonPlace seek() {
-    for (; cursor_ < source_.size(); ++cursor_) {
-      const char letter = source_[cursor_];
-      if (letter == '\n') {
-        ++line_;
-        line_start_ = cursor_ + 1;
-        continued_ = 0;
-      } else if (letter == '/') {
-        skip_comment();
-      } else if (letter != ' ' && letter != '\t' && letter != '\r' && letter != ',' &&
-                 letter != ':') {
-        break;
-      }
-    }
-    return {line_, static_cast<uint32_t>(cursor_ - line_start_ - continued_ + 1),
-            static_cast<uint32_t>(cursor_)};
-  }
-  // Ends on the comment's last character, or before the newline that ends it.
-  void skip_comment() {
-    const bool block = cursor_ + 1 < source_.size() && source_[cursor_ + 1] == '*';
-    const size_t found = block ? source_.find("*/", cursor_ + 2) : source_.find('\n', cursor_);
-    const size_t end = found == std::string_view::npos ? source_.size() : found + (block ? 2 : 0);
-    for (; cursor_ + 1 < end; ++cursor_) count(source_[cursor_]);
-  }
-  void count(char letter) {
-    if (letter == '\n') {
-      ++line_;
-      line_start_ = cursor_ + 1;
-      continued_ = 0;
-    } else if (continues_character(letter)) {
-      ++continued_;
-    }
-  }
-  void skip_string() {
-    for (++cursor_; cursor_ < source_.size() && source_[cursor_] != '"'; ++cursor_) {
-      if (source_[cursor_] == '\\') {
-        ++cursor_;
-      } else {
-        count(source_[cursor_]);
-      }
-    }
-    ++cursor_;
-  }
-  void skip_word() {
-    while (cursor_ < source_.size()) {
-      const char letter = source_[cursor_];
-      const bool part = is_digit(letter) || (letter >= 'a' && letter <= 'z') || letter == '+' ||
-                        letter == '-' || letter == '.' || letter == 'E';
-      if (!part) break;
-      ++cursor_;
-    }
   }
 
   std::string_view source_;
   JsonEvents& events_;
+  Cursor cursor_;
   std::string parts_;
   const char* fault_ = nullptr;
-  size_t cursor_ = 0;
-  uint32_t line_ = 1;
-  size_t line_start_ = 0;
-  size_t continued_ = 0;  // bytes of this line that continue a character
+  size_t fault_offset_ = 0;
 };
-
-JsonPlace place_at(std::string_view source, size_t offset) {
-  const std::string_view before = source.substr(0, offset);
-  const size_t newline = before.rfind('\n');
-  const std::string_view line =
-      newline == std::string_view::npos ? before : before.substr(newline + 1);
-  return {static_cast<uint32_t>(1 + std::count(before.begin(), before.end(), '\n')),
-          static_cast<uint32_t>(1 + character_count(line)), static_cast<uint32_t>(offset)};
-}
 
 [[noreturn]] void fail(std::string_view source, size_t offset, const std::string& what,
                        const JsonOptions& options) {
-  throw Error(options.kind, "{}: {}{}", place_text(options.source, place_at(source, offset)), what,
+  Cursor cursor(source);
+  cursor.go_to(std::min(offset, source.size()));  // the parser may look one byte further
+  throw Error(options.kind, "{}: {}{}", place_text(options.source, cursor.place()), what,
               caret_lines(source, offset));
+}
+// Refuses the text as a whole, without a place.
+[[noreturn]] void fail(const std::string& what, const JsonOptions& options) {
+  throw Error(options.kind, "{}{}",
+              options.source.empty() ? "" : format_text("{}: ", escaped(options.source)), what);
 }
 
 constexpr const char* kHalfSurrogate =
@@ -312,39 +299,34 @@ bool is_inside_string(std::string_view source, size_t begin, size_t offset) {
 
 void scan_json(std::string_view source, const JsonOptions& options, JsonEvents& events) {
   if (source.size() > std::min<size_t>(options.max_bytes, std::numeric_limits<uint32_t>::max())) {
-    throw Error(options.kind, "{}the text has {} bytes; at most {} are read",
-                options.source.empty() ? "" : format_text("{}: ", options.source), source.size(),
-                options.max_bytes);
+    fail(
+        format_text("the text has {} bytes; at most {} are read", source.size(), options.max_bytes),
+        options);
   }
-  if (source.find_first_not_of(" \t\r\n") == std::string_view::npos) {
-    throw Error(options.kind, "{}the text is empty, expected JSON",
-                options.source.empty() ? "" : format_text("{}: ", options.source));
-  }
-  json_parser::parse_options parse_options;
+  if (source.find_first_not_of(" \t\r\n") == std::string_view::npos)
+    fail("the text is empty, expected JSON", options);
+  boost::json::parse_options parse_options;
   parse_options.max_depth = options.max_depth;
   parse_options.allow_comments = options.relaxed;
   parse_options.allow_trailing_commas = options.relaxed;
-  json_parser::basic_parser<Handler> parser(parse_options, source, events);
-  json_parser::error_code code;
+  boost::json::basic_parser<Handler> parser(parse_options, source, events);
+  boost::json::error_code code;
   const size_t read = parser.write_some(false, source.data(), source.size(), code);
   const Handler& handler = parser.handler();
-  if (handler.fault() != nullptr) fail(source, handler.cursor(), handler.fault(), options);
+  if (handler.fault() != nullptr) fail(source, handler.offset(), handler.fault(), options);
   if (code) {
-    using Kind = json_parser::error;
-    if (code == Kind::too_deep) {
-      fail(source, read, format_text("nested deeper than {} levels", options.max_depth), options);
-    }
-    if (code == Kind::exponent_overflow) fail(source, read, "the exponent is too large", options);
-    if (code == Kind::illegal_leading_surrogate || code == Kind::illegal_trailing_surrogate ||
-        code == Kind::expected_utf16_escape) {
-      fail(source, read, kHalfSurrogate, options);
-    }
-    if (code == Kind::expected_hex_digit) {
-      fail(source, read, "\\u needs four hexadecimal digits", options);
-    }
+    using Kind = boost::json::error;
     const size_t offset = code == Kind::incomplete ? source.size() : read;
-    fail(source, offset,
-         syntax_fault(source, offset, is_inside_string(source, handler.cursor(), offset)), options);
+    if (code == Kind::too_deep)
+      fail(source, offset, format_text("nested deeper than {} levels", options.max_depth), options);
+    if (code == Kind::exponent_overflow) fail(source, offset, "the exponent is too large", options);
+    if (code == Kind::illegal_leading_surrogate || code == Kind::illegal_trailing_surrogate ||
+        code == Kind::expected_utf16_escape)
+      fail(source, offset, kHalfSurrogate, options);
+    if (code == Kind::expected_hex_digit)
+      fail(source, offset, "\\u needs four hexadecimal digits", options);
+    const bool inside_string = is_inside_string(source, handler.offset(), offset);
+    fail(source, offset, syntax_fault(source, offset, inside_string), options);
   }
   if (read < source.size()) {
     fail(source, read,
@@ -353,73 +335,48 @@ void scan_json(std::string_view source, const JsonOptions& options, JsonEvents& 
   }
 }
 
-namespace {
-
-class DocumentEvents final : public JsonEvents {
- public:
-  explicit DocumentEvents(JsonBuilder& builder) : builder_(builder) {}
-  void begin(bool object, JsonPlace place) override {
-    builder_.at(place);
-    if (object)
-      builder_.begin_object();
-    else
-      builder_.begin_array();
-    objects_.push_back(object);
-  }
-  void end() override {
-    if (objects_.back())
-      builder_.end_object();
-    else
-      builder_.end_array();
-    objects_.pop_back();
-  }
-  void key(std::string_view text, JsonPlace place) override { builder_.key(text, place); }
-  void scalar(const tenon_value& value, JsonPlace place) override {
-    builder_.at(place);
-    switch (value.tag) {
-      case TENON_VALUE_BOOL:
-        builder_.value(value.as.integer != 0);
-        break;
-      case TENON_VALUE_INT:
-        builder_.value(value.as.integer);
-        break;
-      case TENON_VALUE_FLOAT:
-        builder_.value(value.as.number);
-        break;
-      case TENON_VALUE_STRING:
-        builder_.value(std::string_view(value.as.string, value.length));
-        break;
-      default:
-        builder_.value(nullptr);
-    }
-  }
-
- private:
-  JsonBuilder& builder_;
-  std::vector<bool> objects_;
-};
-
-}  // namespace
-
 Json parse_json(std::string_view source, const JsonOptions& options) {
-  std::vector<DuplicateKey> repeated;
   JsonBuilder builder(options.source);
-  builder.reserve(std::min(source.size(), options.max_bytes) / 16 + 4,
-                  std::min(source.size(), options.max_bytes));
-  builder.collect_duplicates(options.duplicates != nullptr ? options.duplicates : &repeated);
-  DocumentEvents events(builder);
-  scan_json(source, options, events);
-  if (!repeated.empty()) {
-    const auto first = std::min_element(repeated.begin(), repeated.end(),
-                                        [](const DuplicateKey& a, const DuplicateKey& b) {
-                                          return a.place.offset < b.place.offset;
-                                        });
-    fail(source, first->place.offset,
-         format_text("duplicate key {} (first at {})", quote(first->key),
-                     place_text("", first->first)),
+  scan_json(source, options, builder);
+  std::vector<DuplicateKey> duplicates = builder.take_duplicates();
+  if (options.duplicates != nullptr) {
+    *options.duplicates = std::move(duplicates);
+  } else if (!duplicates.empty()) {
+    const DuplicateKey& first = *std::min_element(duplicates.begin(), duplicates.end(),
+                                                  [](const DuplicateKey& a, const DuplicateKey& b) {
+                                                    return a.place.offset < b.place.offset;
+                                                  });
+    fail(source, first.place.offset,
+         format_text("duplicate key {} (first at {})", quote(first.key),
+                     place_text("", first.first)),
          options);
   }
   return builder.finish();
+}
+
+void require_bounded(std::string_view source, const JsonOptions& options, size_t bytes_per_value) {
+  // A node is in two places while nodes are settled, the first of them a list that doubles;
+  // positions are sorted.
+  constexpr size_t kBytesPerValue = 320;
+  static_assert(3 * sizeof(tenon_json) + 4 * sizeof(uint32_t) <= kBytesPerValue);
+  constexpr size_t kAllowance = size_t{16} << 20;
+  // Each comma or bracket begins a value at most.
+  size_t values = 1;
+  size_t text = 0;  // bytes of keys and strings
+  for (size_t i = 0; i < source.size(); ++i) {
+    const char letter = source[i];
+    if (letter == ',' || letter == '[' || letter == '{') ++values;
+    if (letter != '"') continue;
+    const size_t begin = ++i;
+    while (i < source.size() && source[i] != '"') i += source[i] == '\\' ? 2 : 1;
+    text += std::min(i, source.size()) - begin;
+  }
+  const size_t most = (source.size() + kAllowance - text) / (kBytesPerValue + bytes_per_value);
+  if (values <= most) return;
+  fail(format_text("a text of {} bytes with up to {} values; at most {} values are read of such a "
+                   "text: split it into several",
+                   source.size(), values, most),
+       options);
 }
 
 }  // namespace tenon::core

@@ -1,5 +1,5 @@
-// JSON documents as JSON text. Boost.JSON's serializer writes other numbers (1E-1), no lines of a width, and
-// characters that a terminal would obey.
+// JSON documents as JSON text. Boost.JSON's serializer writes other numbers (1E-1), no lines of a
+// width, and characters that a terminal would obey.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -15,53 +15,32 @@ namespace {
 
 constexpr size_t kLineWidth = 100;
 
+bool is_plain(char letter) {
+  return letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\';
+}
+
 void write_string(std::string_view text, std::string& out) {
-  static constexpr char digits[] = "0123456789abcdef";
   out += '"';
-  for (size_t i = 0; i < text.size();) {
-    const char letter = text[i];
-    const auto byte = static_cast<unsigned char>(letter);
-    if (byte >= 0x80) {
-      size_t length = 1;
-      while (length < 4 && i + length < text.size() && continues_character(text[i + length])) {
-        ++length;
-      }
-      const std::string_view character = text.substr(i, length);
-      if (!is_utf8(character)) {
-        out += "\xEF\xBF\xBD";
-      } else if (needs_escape(character)) {
-        out += escaped(character);  // \u202e, as JSON writes it
-      } else {
-        out += character;
-      }
-      i += length;
-      continue;
-    }
-    ++i;
-    switch (letter) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      default:
-        if (byte < 0x20 || byte == 0x7F) {
-          out += "\\u00";
-          out += digits[byte >> 4];
-          out += digits[byte & 15];
-        } else {
-          out += letter;
-        }
+  for (;;) {
+    const auto special = std::find_if_not(text.begin(), text.end(), is_plain);
+    out.append(text.begin(), special);
+    text.remove_prefix(static_cast<size_t>(special - text.begin()));
+    if (text.empty()) break;
+    const std::string_view character = front_character(text);
+    text.remove_prefix(character.size());
+    constexpr std::string_view kNamed = "\"\\\n\t\r";
+    const auto byte = static_cast<unsigned char>(character[0]);
+    if (const size_t named = kNamed.find(character); named != kNamed.npos) {
+      out.append(1, '\\').append(1, "\"\\ntr"[named]);
+    } else if (!needs_escape(character)) {
+      out += character;
+    } else if (character.size() > 1) {
+      out += escaped(character);  // \u202e, as JSON writes it
+    } else if (byte < 0x80) {
+      out += format_text("\\u{:04x}", byte);
+    } else {
+      out += "\xEF\xBF\xBD";
+      while (!text.empty() && continues_character(text[0])) text.remove_prefix(1);
     }
   }
   out += '"';

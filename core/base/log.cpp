@@ -2,7 +2,6 @@
 #include "core/base/log.hpp"
 
 #include <array>
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,25 +26,9 @@ LogLevel first_level() noexcept {
   return text == nullptr ? LogLevel::warning : parse_log_level(text).value_or(LogLevel::warning);
 }
 
-constexpr int kUnset = -1;
-constinit std::atomic<int> level_now{kUnset};
-
-spdlog::level::level_enum spdlog_level(LogLevel level) {
-  switch (level) {
-    case LogLevel::trace:
-      return spdlog::level::trace;
-    case LogLevel::debug:
-      return spdlog::level::debug;
-    case LogLevel::info:
-      return spdlog::level::info;
-    case LogLevel::warning:
-      return spdlog::level::warn;
-    case LogLevel::error:
-      return spdlog::level::err;
-    default:
-      return spdlog::level::off;
-  }
-}
+// Both number their levels alike, up to that of errors.
+static_assert(static_cast<int>(LogLevel::trace) == SPDLOG_LEVEL_TRACE);
+static_assert(static_cast<int>(LogLevel::error) == SPDLOG_LEVEL_ERROR);
 
 class Loggers {
  public:
@@ -56,7 +39,8 @@ class Loggers {
   // One lock over all of it, so that a fork finds the sink's own lock free when it holds this one.
   void write(LogLevel level, std::string_view source, std::string_view message) {
     const std::lock_guard lock(mutex_);
-    of(source).log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
+    of(source).log(static_cast<spdlog::level::level_enum>(level),
+                   spdlog::string_view_t(message.data(), message.size()));
   }
   void hold(bool hold) noexcept { hold ? mutex_.lock() : mutex_.unlock(); }
 
@@ -92,12 +76,8 @@ std::optional<LogLevel> parse_log_level(std::string_view text) noexcept {
 }
 
 LogLevel log_level() noexcept {
-  int level = level_now.load(std::memory_order_relaxed);
-  if (level == kUnset) {
-    const int first = static_cast<int>(first_level());
-    if (level_now.compare_exchange_strong(level, first, std::memory_order_relaxed)) level = first;
-  }
-  return static_cast<LogLevel>(level);
+  static const LogLevel level = first_level();
+  return level;
 }
 
 void log(LogLevel level, std::string_view source, std::string_view message) noexcept {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 
 #include "core/base/characters.hpp"
@@ -43,34 +42,20 @@ size_t character_length(std::string_view text) {
   return length;
 }
 
-template <class Text>
-std::string join_texts(std::span<const Text> words, std::string_view separator) {
-  std::string text;
-  for (const Text& word : words) {
-    if (&word != words.data()) text += separator;
-    text += word;
-  }
-  return text;
-}
-
 }  // namespace
 
-std::string join(std::span<const std::string_view> words, std::string_view separator) {
-  return join_texts(words, separator);
-}
-
-std::string join(std::span<const std::string> words, std::string_view separator) {
-  return join_texts(words, separator);
+std::string_view front_character(std::string_view text) {
+  return text.substr(0, std::max<size_t>(character_length(text), 1));
 }
 
 bool needs_escape(std::string_view character) noexcept {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
   const unsigned lead = byte(0);
-  if (lead < 0x80) return lead < 0x20 || lead == 0x7F;
-  const unsigned second = character.size() > 1 ? byte(1) : 0;
+  if (character.size() == 1) return lead < 0x20 || lead >= 0x7F;
+  const unsigned second = byte(1);
   if (lead == 0xC2) return second < 0xA0;   // C1
   if (lead == 0xD8) return second == 0x9C;  // U+061C, the Arabic letter mark
-  if (lead != 0xE2 || character.size() < 3) return false;
+  if (lead != 0xE2) return false;
   const unsigned third = byte(2);
   if (second == 0x80)  // U+200E and U+200F; U+2028 to U+202E
     return third == 0x8E || third == 0x8F || (third >= 0xA8 && third <= 0xAE);
@@ -79,18 +64,12 @@ bool needs_escape(std::string_view character) noexcept {
 
 namespace {
 
-void append_escape(std::string& out, std::string_view character) {
-  char text[8];
+std::string escape_of(std::string_view character) {
   const auto byte = [&](size_t i) { return static_cast<unsigned>(character[i]) & 0xFFU; };
-  if (character.size() == 1) {
-    std::snprintf(text, sizeof text, "\\x%02x", byte(0));
-  } else {
-    const unsigned code = character.size() == 2 ? (byte(0) & 0x1FU) << 6 | (byte(1) & 0x3FU)
-                                                : (byte(0) & 0x0FU) << 12 | (byte(1) & 0x3FU) << 6 |
-                                                      (byte(2) & 0x3FU);
-    std::snprintf(text, sizeof text, "\\u%04x", code);
-  }
-  out += text;
+  if (character.size() == 1) return format_text("\\x{:02x}", byte(0));
+  unsigned code = byte(0) & (0x3FU >> (character.size() - 1));
+  for (size_t i = 1; i < character.size(); ++i) code = code << 6 | (byte(i) & 0x3FU);
+  return format_text("\\u{:04x}", code);
 }
 
 }  // namespace
@@ -98,15 +77,13 @@ void append_escape(std::string& out, std::string_view character) {
 std::string escaped(std::string_view text, std::string_view keep) {
   std::string out;
   out.reserve(text.size());
-  for (size_t i = 0; i < text.size();) {
-    const size_t length = character_length(text.substr(i));
-    const std::string_view character = text.substr(i, std::max<size_t>(length, 1));
-    if ((length == 0 || needs_escape(character)) && keep.find(text[i]) == keep.npos) {
-      append_escape(out, character);
-    } else {
+  while (!text.empty()) {
+    const std::string_view character = front_character(text);
+    if (needs_escape(character) && keep.find(text[0]) == keep.npos)
+      out += escape_of(character);
+    else
       out += character;
-    }
-    i += character.size();
+    text.remove_prefix(character.size());
   }
   return out;
 }
@@ -120,25 +97,14 @@ std::string quote(std::string_view text) {
     while (shown > 0 && continues_character(text[shown])) --shown;
   }
   std::string quoted = "'";
-  for (size_t i = 0; i < shown; ++i) {
-    const char letter = text[i];
-    const auto byte = static_cast<unsigned char>(letter);
-    const size_t length = byte < 0x80 ? 1 : character_length(text.substr(i, shown - i));
-    if (length > 1) {
-      quoted += escaped(text.substr(i, length));
-      i += length - 1;
-    } else if (letter == '\'' || letter == '\\') {
-      quoted += '\\';
-      quoted += letter;
-    } else if (letter == '\n') {
-      quoted += "\\n";
-    } else if (letter == '\t') {
-      quoted += "\\t";
-    } else if (byte < 0x20 || byte >= 0x7F) {
-      append_escape(quoted, text.substr(i, 1));
-    } else {
-      quoted += letter;
-    }
+  for (std::string_view rest = text.substr(0, shown); !rest.empty();) {
+    const std::string_view character = front_character(rest);
+    constexpr std::string_view kNamed = "'\\\n\t";
+    if (const size_t named = kNamed.find(character); named != kNamed.npos)
+      quoted.append(1, '\\').append(1, "'\\nt"[named]);
+    else
+      quoted += needs_escape(character) ? escape_of(character) : std::string(character);
+    rest.remove_prefix(character.size());
   }
   quoted += shown < text.size() ? "'..." : "'";
   return quoted;
@@ -313,26 +279,25 @@ std::string caret_lines(std::string_view source, size_t offset) {
   while (end < source.size() && source[end] != '\n' && end - offset < kWindowAfter) ++end;
   while (end > offset && end < source.size() && continues_character(source[end])) --end;
 
-  std::string before(source.substr(begin, offset - begin));
-  std::string after(source.substr(offset, end - offset));
   // Messages are printable UTF-8 even where the source is not.
-  const bool readable = is_utf8(before) && is_utf8(after);
-  for (std::string* part : {&before, &after}) {
-    for (char& letter : *part) {
-      const auto byte = static_cast<unsigned char>(letter);
-      if (byte < 0x20 || byte == 0x7F) letter = ' ';
-      if (byte >= 0x80 && !readable) letter = '?';
-    }
-    // One column stays one column, so that the caret points where it should.
-    for (size_t i = 0; i < part->size(); ++i) {
-      const size_t length =
-          std::max<size_t>(character_length(std::string_view(*part).substr(i)), 1);
-      if (length > 1 && needs_escape(std::string_view(*part).substr(i, length)))
-        part->replace(i, length, "?");
+  const bool readable =
+      is_utf8(source.substr(begin, offset - begin)) && is_utf8(source.substr(offset, end - offset));
+  // One column stays one column, so that the caret points where it should.
+  const auto shown = [&](std::string_view part) {
+    std::string text;
+    while (!part.empty()) {
+      const std::string_view character = front_character(part);
+      const bool ascii = static_cast<unsigned char>(character[0]) < 0x80;
+      if (needs_escape(character) || (!ascii && !readable))
+        text.append(readable ? 1 : character.size(), ascii ? ' ' : '?');
       else
-        i += length - 1;
+        text += character;
+      part.remove_prefix(character.size());
     }
-  }
+    return text;
+  };
+  std::string before = shown(source.substr(begin, offset - begin));
+  std::string after = shown(source.substr(offset, end - offset));
   if (begin > 0 && source[begin - 1] != '\n') before.insert(0, "...");
   const auto lead = static_cast<size_t>(character_count(before));
   if (end < source.size() && source[end] != '\n') after += "...";

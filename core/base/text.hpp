@@ -13,8 +13,16 @@ namespace tenon::core {
 
 using Words = std::vector<std::string_view>;
 
-std::string join(std::span<const std::string_view> words, std::string_view separator);
-std::string join(std::span<const std::string> words, std::string_view separator);
+template <class Texts>
+std::string join(const Texts& words, std::string_view separator) {
+  std::string text;
+  std::string_view between;
+  for (const std::string_view word : words) {
+    text.append(between).append(word);
+    between = separator;
+  }
+  return text;
+}
 
 // Text as a terminal may show it: control characters (C0, DEL, C1), those that change the direction
 // or the line of what follows, and bytes that are not UTF-8 are written as \x1b or \u202e; those in
@@ -22,7 +30,9 @@ std::string join(std::span<const std::string> words, std::string_view separator)
 std::string escaped(std::string_view text, std::string_view keep = "");
 // Printable form of a text of several lines: a message, a log line.
 std::string printable(std::string_view text);
-// Whether `escaped` writes this character (at the front of well-formed UTF-8) in another way.
+// The character of UTF-8 at the front of a text, which is not empty; one byte where there is none.
+std::string_view front_character(std::string_view text);
+// Whether `escaped` writes this front character in another way.
 bool needs_escape(std::string_view character) noexcept;
 
 // 'text' in single quotes; quotes, backslashes and control characters escaped, long text cut.

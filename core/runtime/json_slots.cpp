@@ -5,8 +5,6 @@
 
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
-#include "core/base/json_bound.hpp"
-#include "core/base/text.hpp"
 #include "core/dispatch/binding/value.hpp"
 #include "core/runtime/slots.hpp"
 
@@ -78,61 +76,28 @@ tenon_status json_place(const tenon_json* document, tenon_value* text, tenon_err
     *text = make_string(place_of(*document));
   });
 }
-void add_value(JsonBuilder& builder, const tenon_value& value, bool places) {
-  switch (value.tag) {
-    case TENON_VALUE_NONE:
-      builder.value(nullptr);
-      return;
-    case TENON_VALUE_BOOL:
-      builder.value(value.as.integer != 0);
-      return;
-    case TENON_VALUE_INT:
-      builder.value(value.as.integer);
-      return;
-    case TENON_VALUE_FLOAT:
-      builder.value(value.as.number);
-      return;
-    case TENON_VALUE_STRING:
-      builder.value(std::string_view(value.as.string, value.length));
-      return;
-    case TENON_VALUE_JSON:
-      if (value.as.json == nullptr) break;
-      builder.copy(*value.as.json, places);
-      return;
-    default:
-      break;
-  }
-  throw Error(TENON_ERROR_TYPE,
-              "a document holds numbers, strings, none and documents, found a value of tag {}",
-              value.tag);
-}
-
 Json build_json(std::span<const tenon_json_step> steps, std::string_view source) {
   JsonBuilder builder(source);
-  std::vector<DuplicateKey> repeated;
-  builder.collect_duplicates(&repeated);
   for (const tenon_json_step& step : steps) {
-    const tenon_json* origin = step.origin;
     if (step.kind == TENON_JSON_END) {
-      builder.end();
+      builder.on_end();
       continue;
     }
+    const tenon_json* origin = step.origin;
+    const JsonPlace place = origin == nullptr ? JsonPlace{} : origin->place();
     if (builder.is_in_object())
-      builder.key({step.key.data, static_cast<size_t>(step.key.length)},
-                  origin == nullptr ? JsonPlace{} : origin->key_place());
-    if (origin != nullptr) builder.at(origin->place());
-    if (step.kind == TENON_JSON_ARRAY)
-      builder.begin_array();
-    else if (step.kind == TENON_JSON_OBJECT)
-      builder.begin_object();
-    else if (step.kind == TENON_JSON_VALUE)
-      add_value(builder, step.value, origin != nullptr);
-    else
+      builder.on_key({step.key.data, static_cast<size_t>(step.key.length)},
+                     origin == nullptr ? JsonPlace{} : origin->key_place());
+    if (step.kind == TENON_JSON_ARRAY || step.kind == TENON_JSON_OBJECT)
+      builder.on_begin(step.kind == TENON_JSON_OBJECT, place);
+    else if (step.kind != TENON_JSON_VALUE)
       throw Error(TENON_ERROR_VALUE, "a step of a document has the kind {}, expected 0 to {}",
                   step.kind, TENON_JSON_END);
+    else if (step.value.tag == TENON_VALUE_JSON && step.value.as.json != nullptr)
+      builder.copy(*step.value.as.json, origin != nullptr);
+    else
+      builder.on_scalar(step.value, place);
   }
-  if (!repeated.empty())
-    throw Error(TENON_ERROR_VALUE, "duplicate key {}", quote(repeated.front().key));
   return builder.finish();
 }
 
@@ -156,12 +121,12 @@ tenon_string json_source(const tenon_json* document) {
 class BoundaryEvents final : public JsonEvents {
  public:
   explicit BoundaryEvents(const tenon_json_events& events) : events_(events) {}
-  void begin(bool object, JsonPlace) override { call(events_.begin, object ? 1 : 0); }
-  void end() override { call(events_.end); }
-  void key(std::string_view text, JsonPlace) override {
+  void on_begin(bool object, JsonPlace) override { call(events_.begin, object ? 1 : 0); }
+  void on_end() override { call(events_.end); }
+  void on_key(std::string_view text, JsonPlace) override {
     call(events_.key, text.data(), static_cast<int64_t>(text.size()));
   }
-  void scalar(const tenon_value& value, JsonPlace) override { call(events_.value, &value); }
+  void on_scalar(const tenon_value& value, JsonPlace) override { call(events_.value, &value); }
 
  private:
   template <class Event, class... Arguments>
@@ -189,21 +154,22 @@ tenon_status json_scan(const char* json, int64_t length, int64_t max_depth,
 }  // namespace
 
 void add_json_slots(Services& services) {
-  services.documents.parse = json_parse;
-  services.documents.dump = json_dump;
-  services.documents.retain = json_retain;
-  services.documents.release = json_release;
-  services.documents.value = json_value;
-  services.documents.is_object = json_is_object;
-  services.documents.size = json_size;
-  services.documents.at = json_at;
-  services.documents.find = json_find;
-  services.documents.key = json_key;
-  services.documents.place = json_place;
-  services.documents.build = json_build;
-  services.documents.position = json_position;
-  services.documents.scan = json_scan;
-  services.documents.source = json_source;
+  tenon_documents_service& documents = services.documents;
+  documents.parse = json_parse;
+  documents.dump = json_dump;
+  documents.retain = json_retain;
+  documents.release = json_release;
+  documents.value = json_value;
+  documents.is_object = json_is_object;
+  documents.size = json_size;
+  documents.at = json_at;
+  documents.find = json_find;
+  documents.key = json_key;
+  documents.place = json_place;
+  documents.build = json_build;
+  documents.position = json_position;
+  documents.scan = json_scan;
+  documents.source = json_source;
 }
 
 }  // namespace tenon::core

@@ -6,7 +6,6 @@
 #include "core/base/generator.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/base/log.hpp"
-#include "core/base/memory_use.hpp"
 #include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/binding/value.hpp"

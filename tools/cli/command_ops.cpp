@@ -22,30 +22,27 @@ struct OpsOptions {
   bool json = false;
 };
 
-int list_ops(const OpsOptions& options) {
-  const tenon::Json ops = tenon::listing::ops(options.name);
-  if (ops.size() == 0 && !options.name.empty()) {
-    std::vector<std::string> known;
-    const tenon::Json all = tenon::listing::ops();
-    for (int64_t i = 0; i < all.size(); ++i) {
-      const std::string name = all[i]["namespace"].text();
-      if (!name.empty() && std::find(known.begin(), known.end(), name) == known.end()) {
-        known.push_back(name);
-      }
-    }
-    throw tenon::ValueError(format_text("no namespace is named '{}'{}; there are {} and the root",
-                                        options.name, tenon::suggestion(options.name, known),
-                                        join(known, ", ")));
+[[noreturn]] void refuse_namespace(const std::string& name) {
+  std::vector<std::string> known;
+  const tenon::Json all = tenon::listing::ops();
+  for (int64_t i = 0; i < all.size(); ++i) {
+    const std::string known_name = all[i]["namespace"].text();
+    if (!known_name.empty() && std::find(known.begin(), known.end(), known_name) == known.end())
+      known.push_back(known_name);
   }
+  throw tenon::ValueError(format_text("no namespace is named '{}'{}; there are {} and the root",
+                                      name, tenon::suggestion(name, known), join(known, ", ")));
+}
+
+int list_ops(const OpsOptions& options) {
   if (options.names_only) {
-    std::string last;
-    for (int64_t i = 0; i < ops.size(); ++i) {
-      const std::string name = ops[i]["name"].text();
-      if (name != last) print(format_text("{}\n", name));
-      last = name;
-    }
+    const std::vector<std::string> names = tenon::listing::op_names(options.name);
+    if (names.empty() && !options.name.empty()) refuse_namespace(options.name);
+    for (const std::string& name : names) print(format_text("{}\n", name));
     return kFine;
   }
+  const tenon::Json ops = tenon::listing::ops(options.name);
+  if (ops.size() == 0 && !options.name.empty()) refuse_namespace(options.name);
   print_listing(ops,
                 {{"OP", member("name")},
                  {"SIGNATURE", member("signature"), Align::left, true},

@@ -1,4 +1,5 @@
 // Listings of ops, from facts.
+#include <algorithm>
 #include <map>
 
 #include <tenon/listing/listing.hpp>
@@ -51,6 +52,17 @@ void put_op(JsonObject& document, const Declared& op) {
   document.set("rules", rules_of(facts));
 }
 
+// Ops of a namespace, or of all where it is empty.
+std::vector<Declared> ops_in(const std::string& name_space) {
+  std::vector<Declared> list = Inventory().all("ops");
+  if (name_space.empty()) return list;
+  list.erase(
+      std::remove_if(list.begin(), list.end(),
+                     [&](const Declared& op) { return namespace_of(op.name) != name_space; }),
+      list.end());
+  return list;
+}
+
 // Names of the ops that can be overridden, by namespace.
 std::map<std::string, std::vector<std::string>> overridable_names() {
   std::map<std::string, std::vector<std::string>> namespaces;
@@ -75,13 +87,20 @@ std::string double_backward(const Json& op) {
 
 Json ops(const std::string& name_space) {
   JsonArray list;
-  for (const Declared& op : Inventory().all("ops")) {
-    if (!name_space.empty() && namespace_of(op.name) != name_space) continue;
+  for (const Declared& op : ops_in(name_space)) {
     JsonObject document;
     put_op(document, op);
     list.add(document.json());
   }
   return list.json();
+}
+
+std::vector<std::string> op_names(const std::string& name_space) {
+  std::vector<std::string> names;
+  for (Declared& op : ops_in(name_space)) {
+    if (names.empty() || names.back() != op.name) names.push_back(std::move(op.name));
+  }
+  return names;
 }
 
 Json op(const std::string& name) {

@@ -17,7 +17,6 @@
 
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
-#include "state_source.hpp"
 #include "stored_file.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -46,7 +45,7 @@ void drop_prefix(StoredFile& file, const std::string& prefix) {
 }  // namespace
 
 void save(const Module& module, const std::string& path, const Json& metadata) {
-  write_stored(path, state_of(module), 0, metadata);
+  write_stored(path, module.state(), 0, metadata);
 }
 
 LoadReport load(const Module& module, const std::string& path, bool strict, bool assign,
@@ -60,8 +59,15 @@ LoadReport load(const Module& module, const std::string& path, bool strict, bool
     throw ValueError(
         format_text("no tensor of {} has a name that begins with {}", quote(path), quote(prefix)));
   drop_prefix(file, prefix);
-  return load_source(module, {std::move(file.tensors), std::move(file.metadata), path}, strict,
-                     assign);
+  const TensorArguments given(file.tensors);
+  const Json metadata = json_of(std::move(file.metadata));
+  const uint32_t flags =
+      (strict ? uint32_t{TENON_LOAD_STRICT} : 0) | (assign ? uint32_t{TENON_LOAD_ASSIGN} : 0);
+  Value missing, unexpected;
+  detail::check(service::modules().load_state, module.handle(), given.names.data(),
+                given.handles.data(), given.count(), metadata.handle(), path.c_str(), flags,
+                missing.slot(), unexpected.slot());
+  return {missing.strings(), unexpected.strings()};
 }
 
 namespace {
@@ -214,21 +220,8 @@ std::optional<DType> dtype_named(const std::string& name) {
   return std::nullopt;
 }
 
-// None for a text that names no dtype.
-DType find_dtype(std::string_view name) {
-  for (int code = TENON_DTYPE_NONE + 1; code < TENON_DTYPE_COUNT; ++code) {
-    if (name == dtype_text(static_cast<DType>(code))) return static_cast<DType>(code);
-  }
-#define TENON_MATCH(code, text) \
-  if (name == (text)) return static_cast<DType>(TENON_##code);
-  TENON_DTYPE_LONG_NAMES(TENON_MATCH)
-#undef TENON_MATCH
-  return static_cast<DType>(TENON_DTYPE_NONE);
-}
-
 void set_dtype(const Module& module, const Json& setting) {
-  const DType dtype = find_dtype(setting.text());
-  if (dtype != static_cast<DType>(TENON_DTYPE_NONE)) return module.to(dtype);
+  if (const auto dtype = dtype_named(setting.text())) return module.to(*dtype);
   throw TypeError(
       format_text("found {}, expected a floating point dtype such as float32", setting.dump()));
 }

@@ -1,9 +1,8 @@
 // Memory limits of readers of untrusted files: twice the file, and 16 MiB.
-#include "core/base/json_bound.hpp"
-
 #include <functional>
 #include <memory>
 
+#include "core/base/json.hpp"
 #include "tests/core/plugin/support.hpp"
 #include "tests/support/memory_growth.hpp"
 

@@ -1,6 +1,4 @@
 // The allocator's memory in use: counted by class, whatever list keeps the free blocks.
-#include "core/base/memory_use.hpp"
-
 #include <thread>
 #include <vector>
 

@@ -30,6 +30,10 @@ TEST_SUITE("listing") {
     CHECK(listing::ops("none").size() == 0);
     const Texts names = texts(listing::ops(), "name");
     CHECK(std::is_sorted(names.begin(), names.end()));
+    Texts once = names;
+    once.erase(std::unique(once.begin(), once.end()), once.end());
+    CHECK(listing::op_names() == once);
+    CHECK(listing::op_names("plain") == Texts{"plain.add_one"});
     CHECK(named(listing::plugins(), "plain")["state"].text() == "indexed");
   }
 

@@ -28,6 +28,8 @@ Json declarations(const std::string& id_or_path);
 
 // Ops of a namespace, or of all.
 Json ops(const std::string& name_space = "");
+// Their names, each once.
+std::vector<std::string> op_names(const std::string& name_space = "");
 Json op(const std::string& name);
 std::string signature(const std::string& op);
 // Names of the ops that types can override, by namespace; or those of one.
