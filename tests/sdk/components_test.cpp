@@ -331,6 +331,24 @@ TEST_SUITE("sdk/components") {
     CHECK(kept.text() == "two: tensor([5., 6.], dtype=f64)");
   }
 
+  TEST_CASE("attributes of a component come back, the old ones where a hook refuses") {
+    const auto boxed = [](const char* label, double value) {
+      return tenon::make<Boxed>(make_one("Labelled", row({value}), {}, label));
+    };
+    Module module = Module::create("ReLU");
+    module.register_buffer("kept", boxed("old", 1));
+    const auto label = [&] { return as<Boxed>(module.tensor("kept")).data.text(); };
+    state::load_state(module, {{"kept", boxed("new", 2)}});
+    CHECK(label() == "new: tensor([2.], dtype=f64)");
+    module.register_load_state_dict_post_hook(
+        [](const Module&, IncompatibleKeys&) { throw ValueError("too old"); });
+    CHECK(has(refusal([&] {
+                state::load_state(module, {{"kept", boxed("late", 3)}});
+              }).text,
+              "too old"));
+    CHECK(label() == "new: tensor([2.], dtype=f64)");
+  }
+
   TEST_CASE("the state of a module whose plugin is missing is read as tensors") {
     TemporaryFile file;
     std::string header =
