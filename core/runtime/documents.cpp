@@ -2,6 +2,7 @@
 #include "core/runtime/documents.hpp"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <set>
 #include <unordered_map>
@@ -283,6 +284,7 @@ void put_registered(JsonBuilder& document, const TensorType& type) {
   document.member("provider", type.provider)
       .member("flags", type.descriptor.flags)
       .member("handler", type.descriptor.handler != nullptr)
+      .member("converts", type.descriptor.to_tensor != nullptr)
       .member("fallback", fallback_text(type.fallback()));
   if (const TypeSettings* settings = type.settings.load(std::memory_order_acquire)) {
     put_texts(document, "covers", settings->covers);

@@ -105,7 +105,7 @@ tenon_status op_explain_types(const tenon_op* op, const tenon_written_argument* 
   return guarded(error, [&] {
     plugin_manager();
     const OuterCall running;
-    *document = explain_call(process_runtime(), op, {arguments, static_cast<size_t>(count)}).give();
+    *document = explain_call(op, {arguments, static_cast<size_t>(count)}).give();
   });
 }
 tenon_status op_call_keywords(const tenon_op* op, const tenon_value* arguments, int64_t count,
