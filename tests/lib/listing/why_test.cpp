@@ -5,7 +5,6 @@
 #include "tests/lib/listing/support.hpp"
 
 using tenon::Json;
-
 using tenon::listing::why;
 
 namespace {
