@@ -43,7 +43,7 @@ const Services& host_services() noexcept {
                       .graph = {},
                       .types = types_service,
                       .modes = modes_service,
-                      .modules = {},
+                      .modules = modules_service,
                       .threads = threads_service,
                       .documents = {},
                       .plugins = plugins_service};
@@ -55,7 +55,6 @@ const Services& host_services() noexcept {
     add_document_slots(services);
     add_json_slots(services);
     add_mode_slots(services);
-    add_module_slots(services);
     if (process_is_traced()) trace_calls(services.ops);
     return services;
   }();

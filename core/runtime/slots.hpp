@@ -39,6 +39,7 @@ extern const tenon_ops_service ops_service;
 extern const tenon_contexts_service contexts_service;
 extern const tenon_types_service types_service;
 extern const tenon_modes_service modes_service;
+extern const tenon_modules_service modules_service;
 extern const tenon_threads_service threads_service;
 extern const tenon_plugins_service plugins_service;
 
@@ -47,7 +48,6 @@ void add_autograd_slots(Services& services);
 void add_document_slots(Services& services);
 void add_json_slots(Services& services);
 void add_mode_slots(Services& services);
-void add_module_slots(Services& services);
 
 // Has calls of any thread join the trace of the process.
 void trace_calls(tenon_ops_service& ops);

@@ -48,13 +48,12 @@ TEST_SUITE("runtime/host_table") {
                     .graph = {},
                     .types = types_service,
                     .modes = modes_service,
-                    .modules = {},
+                    .modules = modules_service,
                     .threads = threads_service,
                     .documents = {},
                     .plugins = plugins_service};
     size_t filled = count_of(all);
-    for (auto* add : {add_autograd_slots, add_document_slots, add_json_slots, add_mode_slots,
-                      add_module_slots}) {
+    for (auto* add : {add_autograd_slots, add_document_slots, add_json_slots, add_mode_slots}) {
       Services one{};
       add(one);
       filled += count_of(one);

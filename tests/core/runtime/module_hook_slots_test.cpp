@@ -7,7 +7,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const Services& slots() { return group<add_module_slots>(); }
+const Services& slots() { return host_services(); }
 
 int runs = 0, destroyed = 0;
 tenon_status count_run(void*, const tenon_module_hook_call*, tenon_value*, tenon_error**) {
