@@ -39,8 +39,8 @@ const Services& host_services() noexcept {
                       .tensors = tensors_service,
                       .ops = ops_service,
                       .contexts = contexts_service,
-                      .autograd = {},
-                      .graph = {},
+                      .autograd = autograd_service,
+                      .graph = graph_service,
                       .types = types_service,
                       .modes = modes_service,
                       .modules = modules_service,
@@ -51,10 +51,8 @@ const Services& host_services() noexcept {
   services.name.head = {sizeof(services.name), TENON_##NAME##_VERSION};
     TENON_SERVICES(TENON_SERVICE_HEAD)
 #undef TENON_SERVICE_HEAD
-    add_autograd_slots(services);
     add_document_slots(services);
     add_json_slots(services);
-    add_mode_slots(services);
     if (process_is_traced()) trace_calls(services.ops);
     return services;
   }();

@@ -1,7 +1,4 @@
-// Service modes, and slots of services autograd and graph: settings of the calling thread.
-#include <algorithm>
-
-#include "core/autograd/graph/leak_tracking.hpp"
+// Service modes: modes, traces, and what is switched off for the calling thread.
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/call/trace.hpp"
 #include "core/dispatch/types/modes.hpp"
@@ -64,20 +61,5 @@ constexpr tenon_modes_service slots{
 }  // namespace
 
 constinit const tenon_modes_service modes_service = slots;
-
-void add_mode_slots(Services& services) {
-  services.autograd.inference_mode_set = [](int32_t enabled) {
-    const int32_t previous = thread_state.inference ? 1 : 0;
-    set_inference_mode(enabled != 0);
-    return previous;
-  };
-  services.autograd.inference_mode = [] { return thread_state.inference ? 1 : 0; };
-  services.autograd.anomaly_mode_set = [](int32_t level) {
-    return int32_t{
-        std::exchange(thread_state.anomaly, static_cast<uint8_t>(std::clamp(level, 0, 2)))};
-  };
-  services.autograd.anomaly_mode = [] { return int32_t{thread_state.anomaly}; };
-  services.graph.tracking_set = [](int32_t enabled) { return track_live(enabled != 0) ? 1 : 0; };
-}
 
 }  // namespace tenon::core

@@ -37,6 +37,8 @@ extern const tenon_values_service values_service;
 extern const tenon_tensors_service tensors_service;
 extern const tenon_ops_service ops_service;
 extern const tenon_contexts_service contexts_service;
+extern const tenon_autograd_service autograd_service;
+extern const tenon_graph_service graph_service;
 extern const tenon_types_service types_service;
 extern const tenon_modes_service modes_service;
 extern const tenon_modules_service modules_service;
@@ -44,10 +46,8 @@ extern const tenon_threads_service threads_service;
 extern const tenon_plugins_service plugins_service;
 
 // Each fills in slots of the other services.
-void add_autograd_slots(Services& services);
 void add_document_slots(Services& services);
 void add_json_slots(Services& services);
-void add_mode_slots(Services& services);
 
 // Has calls of any thread join the trace of the process.
 void trace_calls(tenon_ops_service& ops);

@@ -44,8 +44,8 @@ TEST_SUITE("runtime/host_table") {
                     .tensors = tensors_service,
                     .ops = ops_service,
                     .contexts = contexts_service,
-                    .autograd = {},
-                    .graph = {},
+                    .autograd = autograd_service,
+                    .graph = graph_service,
                     .types = types_service,
                     .modes = modes_service,
                     .modules = modules_service,
@@ -53,7 +53,7 @@ TEST_SUITE("runtime/host_table") {
                     .documents = {},
                     .plugins = plugins_service};
     size_t filled = count_of(all);
-    for (auto* add : {add_autograd_slots, add_document_slots, add_json_slots, add_mode_slots}) {
+    for (auto* add : {add_document_slots, add_json_slots}) {
       Services one{};
       add(one);
       filled += count_of(one);

@@ -31,8 +31,8 @@ void call(const ModuleRef& module) {
   call_module(*module, {&argument, 1}, {}, {}, outcome.results, 1);
 }
 void remove(tenon_hook* hook) {
-  group<add_autograd_slots>().graph.hook_remove(hook);
-  group<add_autograd_slots>().graph.hook_release(hook);
+  host_services().graph.hook_remove(hook);
+  host_services().graph.hook_release(hook);
 }
 
 }  // namespace
