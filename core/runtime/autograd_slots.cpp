@@ -1,4 +1,5 @@
-// The host's slots on gradients: tensors, the engine, forward mode, saved tensors, hooks and graphs.
+// Services autograd and graph: gradients of tensors, the engine, forward mode, saved tensors, hooks
+// and graphs.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "core/autograd/engine/grad.hpp"
 #include "core/autograd/forward/dual.hpp"
 #include "core/autograd/graph/history.hpp"
+#include "core/autograd/graph/leak_tracking.hpp"
 #include "core/autograd/hooks/hooks.hpp"
 #include "core/autograd/hooks/saved_hooks.hpp"
 #include "core/autograd/typed/typed.hpp"
@@ -33,119 +35,9 @@ Node* node_of(const Tensor* tensor) {
   return static_cast<Node*>(tensor->node);
 }
 
-tenon_status tensor_set_requires_grad(tenon_tensor* tensor, int32_t requires_grad,
-                                      tenon_error** error) {
-  return guarded(error, [&] {
-    require_gradients(tensor);
-    refresh_history(*tensor);
-    set_requires_grad(*tensor, requires_grad != 0);
-  });
-}
-tenon_tensor* tensor_grad(tenon_tensor* tensor) {
-  return tensor == nullptr ? nullptr : grad_of(*tensor).give();
-}
-tenon_status tensor_set_grad(tenon_tensor* tensor, tenon_tensor* grad, tenon_error** error) {
-  return guarded(error, [&] {
-    require_gradients(tensor);
-    set_grad(*tensor, grad);
-  });
-}
-int32_t tensor_is_leaf(const tenon_tensor* tensor) { return node_of(tensor) == nullptr ? 1 : 0; }
-const char* tensor_node_name(const tenon_tensor* tensor) {
-  const Node* node = node_of(tensor);
-  return node == nullptr ? nullptr : node->name();
-}
-int32_t tensor_requires_grad(tenon_tensor* tensor) {
-  if (tensor == nullptr) return 0;
-  node_of(tensor);
-  return tensor->requires_grad() ? 1 : 0;
-}
-tenon_status tensor_retain_grad(tenon_tensor* tensor, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(tensor, "the tensor");
-    retain_grad(*tensor);
-  });
-}
-tenon_status tensor_detach(tenon_tensor* tensor, tenon_tensor** result, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(tensor, "the tensor");
-    *result = detach(*tensor).give();
-  });
-}
-tenon_status saved_hooks_push(const tenon_saved_hooks* hooks, tenon_error** error) {
-  return guarded(error, [&] { push_saved_hooks(*hooks); });
-}
-tenon_status saved_hooks_disable(const char* message, int64_t length, tenon_error** error) {
-  return guarded(error,
-                 [&] { disable_saved_hooks(std::string(message, static_cast<size_t>(length))); });
-}
-tenon_status saved_hooks_pop(tenon_error** error) {
-  return guarded(error, [] { pop_saved_hooks(); });
-}
-int32_t strict_gradients_set(int32_t enabled) {
-  return std::exchange(thread_state.strict_gradients, enabled != 0) ? 1 : 0;
-}
-int32_t grad_mode_set(int32_t enabled) {
-  const bool previous = thread_state.grad_enabled;
-  thread_state.grad_enabled = enabled != 0;
-  return previous ? 1 : 0;
-}
-int32_t grad_mode() { return thread_state.grad_enabled ? 1 : 0; }
-
 std::span<Tensor* const> seeds_of(tenon_tensor* const* seeds, int64_t count) {
   return seeds == nullptr ? std::span<Tensor* const>() : tensors_of(seeds, count);
 }
-tenon_status backward(tenon_tensor* const* roots, tenon_tensor* const* seeds, int64_t root_count,
-                      tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph,
-                      int32_t create_graph, tenon_error** error) {
-  return guarded(error, [&] {
-    const ModesOffGuard off;  // modes above autograd see calls, not the engine's own
-    std::optional<std::span<Tensor* const>> chosen;
-    if (input_count >= 0) chosen = tensors_of(inputs, input_count);
-    run_backward(tensors_of(roots, root_count), seeds_of(seeds, root_count),
-                 chosen ? &*chosen : nullptr, {retain_graph != 0, create_graph != 0});
-  });
-}
-tenon_status gradients(tenon_tensor* const* roots, tenon_tensor* const* seeds, int64_t root_count,
-                       tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph,
-                       int32_t create_graph, int32_t allow_unused, tenon_tensor** results,
-                       tenon_error** error) {
-  return guarded(error, [&] {
-    const ModesOffGuard off;
-    std::vector<TensorRef> found =
-        run_gradients(tensors_of(roots, root_count), seeds_of(seeds, root_count),
-                      tensors_of(inputs, input_count), {retain_graph != 0, create_graph != 0},
-                      allow_unused == 0   ? Unused::Refused
-                      : allow_unused == 1 ? Unused::Null
-                                          : Unused::Zeros);
-    for (size_t i = 0; i < found.size(); ++i) results[i] = found[i].give();
-  });
-}
-tenon_status dual_level_enter(tenon_error** error) {
-  return guarded(error, [] { enter_dual_level(); });
-}
-tenon_status dual_level_exit(tenon_error** error) {
-  return guarded(error, [] { exit_dual_level(); });
-}
-tenon_status dual_make(tenon_tensor* primal, tenon_tensor* tangent, tenon_tensor** result,
-                       tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(primal, "the primal");
-    require_not_null(tangent, "the tangent");
-    *result = make_dual(*primal, *tangent).give();
-  });
-}
-tenon_status dual_unpack(tenon_tensor* dual, tenon_tensor** primal, tenon_tensor** tangent,
-                         tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(dual, "the tensor");
-    refresh_history(*dual);
-    TensorRef carried(tangent_of(*dual));
-    *primal = (carried ? without_tangent(*dual) : TensorRef(dual)).give();
-    *tangent = carried.give();
-  });
-}
-
 tenon_node* handle_of(Node* node) { return reinterpret_cast<tenon_node*>(node); }
 Node* node_from(tenon_node* node) { return reinterpret_cast<Node*>(node); }
 
@@ -157,12 +49,6 @@ tenon_status tensor_add_hook(tenon_tensor* tensor, int32_t kind, tenon_hook_func
     return add_tensor_hook(*tensor, kind, std::move(body));
   });
 }
-tenon_status tensor_remove_hook(tenon_tensor* tensor, int64_t id, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(tensor, "the tensor");
-    remove_tensor_hook(*tensor, id);
-  });
-}
 tenon_status node_add_hook(tenon_node* node, int32_t kind, tenon_hook_function function,
                            void* state, void (*destroy)(void*), tenon_hook** hook,
                            tenon_error** error) {
@@ -170,29 +56,6 @@ tenon_status node_add_hook(tenon_node* node, int32_t kind, tenon_hook_function f
     require_not_null(node, "the node");
     return add_node_hook(*node_from(node), kind, std::move(body));
   });
-}
-int64_t hook_id(const tenon_hook* hook) { return hook == nullptr ? 0 : hook->handle.id(); }
-void hook_remove(tenon_hook* hook) {
-  if (hook != nullptr) hook->handle.remove();
-}
-void hook_retain(tenon_hook* hook) { hook->references.fetch_add(1, std::memory_order_relaxed); }
-void hook_release(tenon_hook* hook) {
-  if (hook != nullptr && hook->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete hook;
-}
-int64_t backward_id() { return thread_state.run == nullptr ? 0 : thread_state.run->id(); }
-int32_t backward_reaches(const tenon_hook* hook) {
-  const Node* node = hook == nullptr ? nullptr : hook->handle.node();
-  return node != nullptr && thread_state.run != nullptr && thread_state.run->reaches(*node) ? 1 : 0;
-}
-
-tenon_node* tensor_node(tenon_tensor* tensor) {
-  Node* node = node_of(tensor);
-  if (node != nullptr) node->retain();
-  return handle_of(node);
-}
-void node_retain(tenon_node* node) { node_from(node)->retain(); }
-void node_release(tenon_node* node) {
-  if (node != nullptr) node_from(node)->release();
 }
 void node_read(tenon_node* handle, tenon_node_info* info) {
   Node& node = *node_from(handle);
@@ -213,62 +76,161 @@ void node_read(tenon_node* handle, tenon_node_info* info) {
   full.size = std::min<uint32_t>(info->size, sizeof full);
   std::memcpy(info, &full, full.size);
 }
-tenon_node* node_edge(tenon_node* handle, int64_t index, uint32_t* output) {
-  const std::span<Edge> edges = node_from(handle)->edges();
-  if (index < 0 || index >= static_cast<int64_t>(edges.size())) return nullptr;
-  const Edge& edge = edges[static_cast<size_t>(index)];
-  if (output != nullptr) *output = edge.output;
-  return handle_of(NodeRef(edge.node).give());
-}
-tenon_status gradient_node(tenon_tensor* tensor, tenon_node** node, uint32_t* output,
-                           tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(tensor, "the tensor");
-    refresh_history(*tensor);
-    Edge edge = gradient_edge(*tensor);
-    if (output != nullptr) *output = edge.output;
-    *node = handle_of(edge.node.give());
-  });
-}
+
+constexpr tenon_autograd_service autograd_slots{
+    .head = {},
+    .requires_grad = [](tenon_tensor* tensor) -> int32_t {
+      if (tensor == nullptr) return 0;
+      node_of(tensor);
+      return tensor->requires_grad() ? 1 : 0;
+    },
+    .set_requires_grad = slot([](tenon_tensor* tensor, int32_t requires_grad) {
+      require_gradients(tensor);
+      refresh_history(*tensor);
+      set_requires_grad(*tensor, requires_grad != 0);
+    }),
+    .grad = [](tenon_tensor* tensor) -> tenon_tensor* {
+      return tensor == nullptr ? nullptr : grad_of(*tensor).give();
+    },
+    .set_grad = slot([](tenon_tensor* tensor, tenon_tensor* grad) {
+      require_gradients(tensor);
+      set_grad(*tensor, grad);
+    }),
+    .is_leaf = [](const tenon_tensor* tensor) -> int32_t {
+      return node_of(tensor) == nullptr ? 1 : 0;
+    },
+    .retain_grad = slot([](tenon_tensor* tensor) {
+      require_not_null(tensor, "the tensor");
+      retain_grad(*tensor);
+    }),
+    .detach = slot([](tenon_tensor* tensor) {
+      require_not_null(tensor, "the tensor");
+      return detach(*tensor);
+    }),
+    .grad_mode = [] { return thread_state.grad_enabled ? 1 : 0; },
+    .grad_mode_set = [](int32_t enabled) -> int32_t {
+      const bool previous = thread_state.grad_enabled;
+      thread_state.grad_enabled = enabled != 0;
+      return previous ? 1 : 0;
+    },
+    .inference_mode = [] { return thread_state.inference ? 1 : 0; },
+    .inference_mode_set = [](int32_t enabled) -> int32_t {
+      const bool previous = thread_state.inference;
+      set_inference_mode(enabled != 0);
+      return previous ? 1 : 0;
+    },
+    .anomaly_mode = []() -> int32_t { return thread_state.anomaly; },
+    .anomaly_mode_set = [](int32_t level) -> int32_t {
+      return std::exchange(thread_state.anomaly, static_cast<uint8_t>(std::clamp(level, 0, 2)));
+    },
+    .strict_gradients_set = [](int32_t enabled) -> int32_t {
+      return std::exchange(thread_state.strict_gradients, enabled != 0) ? 1 : 0;
+    },
+    .backward = slot([](tenon_tensor* const* roots, tenon_tensor* const* seeds, int64_t root_count,
+                        tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph,
+                        int32_t create_graph) {
+      const ModesOffGuard off;  // modes above autograd see calls, not the engine's own
+      std::optional<std::span<Tensor* const>> chosen;
+      if (input_count >= 0) chosen = tensors_of(inputs, input_count);
+      run_backward(tensors_of(roots, root_count), seeds_of(seeds, root_count),
+                   chosen ? &*chosen : nullptr, {retain_graph != 0, create_graph != 0});
+    }),
+    .gradients = slot([](tenon_tensor* const* roots, tenon_tensor* const* seeds, int64_t root_count,
+                         tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph,
+                         int32_t create_graph, int32_t allow_unused, tenon_tensor** results) {
+      const ModesOffGuard off;
+      std::vector<TensorRef> found =
+          run_gradients(tensors_of(roots, root_count), seeds_of(seeds, root_count),
+                        tensors_of(inputs, input_count), {retain_graph != 0, create_graph != 0},
+                        allow_unused == 0   ? Unused::Refused
+                        : allow_unused == 1 ? Unused::Null
+                                            : Unused::Zeros);
+      for (size_t i = 0; i < found.size(); ++i) results[i] = found[i].give();
+    }),
+    .dual_level_enter = slot([] { enter_dual_level(); }),
+    .dual_level_exit = slot([] { exit_dual_level(); }),
+    .dual_make = slot([](tenon_tensor* primal, tenon_tensor* tangent) {
+      require_not_null(primal, "the primal");
+      require_not_null(tangent, "the tangent");
+      return make_dual(*primal, *tangent);
+    }),
+    .dual_unpack = slot([](tenon_tensor* dual, tenon_tensor** primal, tenon_tensor** tangent) {
+      require_not_null(dual, "the tensor");
+      refresh_history(*dual);
+      TensorRef carried(tangent_of(*dual));
+      *primal = (carried ? without_tangent(*dual) : TensorRef(dual)).give();
+      *tangent = carried.give();
+    }),
+    .saved_hooks_push = slot([](const tenon_saved_hooks* hooks) { push_saved_hooks(*hooks); }),
+    .saved_hooks_disable = slot([](const char* message, int64_t length) {
+      disable_saved_hooks(std::string(message, static_cast<size_t>(length)));
+    }),
+    .saved_hooks_pop = slot([] { pop_saved_hooks(); }),
+};
+
+constexpr tenon_graph_service graph_slots{
+    .head = {},
+    .tensor_node = [](tenon_tensor* tensor) -> tenon_node* {
+      Node* node = node_of(tensor);
+      if (node != nullptr) node->retain();
+      return handle_of(node);
+    },
+    .tensor_node_name = [](const tenon_tensor* tensor) -> const char* {
+      const Node* node = node_of(tensor);
+      return node == nullptr ? nullptr : node->name();
+    },
+    .node_retain = [](tenon_node* node) { node_from(node)->retain(); },
+    .node_release = [](tenon_node* node) -> void {
+      if (node != nullptr) node_from(node)->release();
+    },
+    .node_read = node_read,
+    .node_edge = [](tenon_node* handle, int64_t index, uint32_t* output) -> tenon_node* {
+      const std::span<Edge> edges = node_from(handle)->edges();
+      if (index < 0 || index >= static_cast<int64_t>(edges.size())) return nullptr;
+      const Edge& edge = edges[static_cast<size_t>(index)];
+      if (output != nullptr) *output = edge.output;
+      return handle_of(NodeRef(edge.node).give());
+    },
+    .gradient_node = slot([](tenon_tensor* tensor, tenon_node** node, uint32_t* output) {
+      require_not_null(tensor, "the tensor");
+      refresh_history(*tensor);
+      Edge edge = gradient_edge(*tensor);
+      if (output != nullptr) *output = edge.output;
+      *node = handle_of(edge.node.give());
+    }),
+    .tensor_add_hook = tensor_add_hook,
+    .tensor_remove_hook = slot([](tenon_tensor* tensor, int64_t id) {
+      require_not_null(tensor, "the tensor");
+      remove_tensor_hook(*tensor, id);
+    }),
+    .node_add_hook = node_add_hook,
+    .hook_id = [](const tenon_hook* hook) -> int64_t {
+      return hook == nullptr ? 0 : hook->handle.id();
+    },
+    .hook_remove = [](tenon_hook* hook) -> void {
+      if (hook != nullptr) hook->handle.remove();
+    },
+    .hook_retain = [](tenon_hook* hook) -> void {
+      hook->references.fetch_add(1, std::memory_order_relaxed);
+    },
+    .hook_release = [](tenon_hook* hook) -> void {
+      if (hook != nullptr && hook->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        delete hook;
+    },
+    .backward_id = []() -> int64_t {
+      return thread_state.run == nullptr ? 0 : thread_state.run->id();
+    },
+    .backward_reaches = [](const tenon_hook* hook) -> int32_t {
+      const Node* node = hook == nullptr ? nullptr : hook->handle.node();
+      const bool runs = node != nullptr && thread_state.run != nullptr;
+      return runs && thread_state.run->reaches(*node) ? 1 : 0;
+    },
+    .tracking_set = [](int32_t enabled) -> int32_t { return track_live(enabled != 0) ? 1 : 0; },
+};
 
 }  // namespace
 
-void add_autograd_slots(Services& services) {
-  services.autograd.set_requires_grad = tensor_set_requires_grad;
-  services.autograd.grad = tensor_grad;
-  services.autograd.set_grad = tensor_set_grad;
-  services.autograd.is_leaf = tensor_is_leaf;
-  services.graph.tensor_node_name = tensor_node_name;
-  services.autograd.retain_grad = tensor_retain_grad;
-  services.autograd.detach = tensor_detach;
-  services.autograd.grad_mode_set = grad_mode_set;
-  services.autograd.grad_mode = grad_mode;
-  services.autograd.backward = backward;
-  services.autograd.gradients = gradients;
-  services.autograd.dual_level_enter = dual_level_enter;
-  services.autograd.dual_level_exit = dual_level_exit;
-  services.autograd.dual_make = dual_make;
-  services.autograd.dual_unpack = dual_unpack;
-  services.graph.tensor_add_hook = tensor_add_hook;
-  services.graph.tensor_remove_hook = tensor_remove_hook;
-  services.graph.node_add_hook = node_add_hook;
-  services.graph.hook_id = hook_id;
-  services.graph.hook_remove = hook_remove;
-  services.graph.hook_retain = hook_retain;
-  services.graph.hook_release = hook_release;
-  services.graph.backward_id = backward_id;
-  services.graph.backward_reaches = backward_reaches;
-  services.autograd.requires_grad = tensor_requires_grad;
-  services.graph.tensor_node = tensor_node;
-  services.graph.node_retain = node_retain;
-  services.graph.node_release = node_release;
-  services.graph.node_read = node_read;
-  services.graph.node_edge = node_edge;
-  services.graph.gradient_node = gradient_node;
-  services.autograd.saved_hooks_push = saved_hooks_push;
-  services.autograd.saved_hooks_disable = saved_hooks_disable;
-  services.autograd.saved_hooks_pop = saved_hooks_pop;
-  services.autograd.strict_gradients_set = strict_gradients_set;
-}
+constinit const tenon_autograd_service autograd_service = autograd_slots;
+constinit const tenon_graph_service graph_service = graph_slots;
 
 }  // namespace tenon::core

@@ -1,4 +1,4 @@
-// The host's slots on contexts: what may be asked in which phase, and what each refusal says.
+// Service contexts: what may be asked in which phase, and what each refusal says.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -26,9 +26,11 @@ std::string op_of(const tenon_context* context) {
 void require_forward(const tenon_context* context, const char* method) {
   if (context->rule != nullptr) fail_phase(context, method, "forward");
 }
+[[gnu::always_inline]] inline bool is_backward(const tenon_context* context) {
+  return context->rule != nullptr && context->rule->phase() == std::string_view("backward");
+}
 void require_backward(const tenon_context* context, const char* method) {
-  if (context->rule == nullptr || context->rule->phase() != std::string_view("backward"))
-    fail_phase(context, method, "backward");
+  if (!is_backward(context)) fail_phase(context, method, "backward");
 }
 
 // The context with the attributes: for backward, for jvp, or of this run.
@@ -57,8 +59,7 @@ std::string attribute_text(std::string_view name) {
               "{} of {} reads tensor '{}', which was not kept: name it in the op's `saves`, or "
               "keep it with {}",
               context->rule->phase(), op_of(context), name,
-              context->rule->phase() == std::string_view("backward") ? "save_for_backward"
-                                                                     : "save_for_forward");
+              is_backward(context) ? "save_for_backward" : "save_for_forward");
 }
 
 // Whether the op's `saves` names the result, for whichever input.
@@ -69,10 +70,18 @@ bool keeps_result(const Implementation& implementation, int64_t index) {
                      });
 }
 
-const tenon_value* context_arguments(const tenon_context* context) { return context->arguments; }
+// Replaces what the context keeps.
+[[gnu::always_inline]] inline void hold(std::vector<TensorRef>& kept,
+                                        std::span<Tensor* const> tensors) {
+  kept.clear();
+  kept.reserve(tensors.size());
+  for (Tensor* tensor : tensors) kept.emplace_back(tensor);
+}
 
-tenon_status context_argument(const tenon_context* context, int64_t index,
-                              const tenon_value** value, tenon_error** error) {
+// ---- slots whose common case raises nothing, or that own what they are given ----
+
+tenon_status argument(const tenon_context* context, int64_t index, const tenon_value** value,
+                      tenon_error** error) {
   const Implementation& implementation = *context->implementation;
   const bool known = index >= 0 && index < static_cast<int64_t>(implementation.parameter_count);
   if (known) [[likely]] {
@@ -86,119 +95,8 @@ tenon_status context_argument(const tenon_context* context, int64_t index,
   return guarded(error, [&] { fail_argument(context, index); });
 }
 
-tenon_tensor* context_result(const tenon_context* context, int64_t index) {
-  return context->rule == nullptr ? nullptr : context->rule->result(index);
-}
-
-tenon_status context_kept_result(const tenon_context* context, int64_t index, tenon_tensor** result,
-                                 tenon_error** error) {
-  return guarded(error, [&] {
-    if (context->rule == nullptr) fail_phase(context, "reading a result", "backward and jvp");
-    const auto count = static_cast<int64_t>(context->implementation->schema.returns.size());
-    if (index < 0 || index >= count) {
-      throw Error(TENON_ERROR_INDEX, "result {} of {} is asked for, which has {}{}", index,
-                  op_of(context), count, count == 1 ? " result" : " results");
-    }
-    *result = context->rule->result(index);
-    // A jvp sees all results.
-    if (*result == nullptr && context->rule->phase() == std::string_view("backward") &&
-        !keeps_result(*context->implementation, index)) {
-      throw Error(TENON_ERROR_RUNTIME,
-                  "backward of {} reads result {}, which was not kept: name it in the op's "
-                  "`saves`, or keep it with save_for_backward",
-                  op_of(context), index);
-    }
-  });
-}
-
-int64_t context_slot_count(const tenon_context* context) {
-  if (context->rule != nullptr) return context->rule->slot_count();
-  return static_cast<int64_t>(count_slots(*context->implementation, context->arguments));
-}
-
-int32_t context_needs_gradient(const tenon_context* context, int64_t slot) {
-  if (context->rule != nullptr) return context->rule->needs_gradient(slot) ? 1 : 0;
-  if (context->function == nullptr || slot < 0) return 0;
-  // Slots past the first 64 are not noted: they may.
-  return slot >= 64 ? context->function->needs != 0 : (context->function->needs >> slot & 1u) != 0;
-}
-
-tenon_status context_save(tenon_context* context, tenon_tensor* const* tensors, int64_t count,
-                          tenon_error** error) {
-  return guarded(error, [&] {
-    require_forward(context, "save_for_backward");
-    FunctionContext* function = context_for_backward(context);
-    if (function == nullptr) return;
-    function->saved.clear();
-    for (Tensor* tensor : tensors_of(tensors, count)) function->saved.emplace_back(tensor);
-  });
-}
-
-tenon_status context_save_for_forward(tenon_context* context, tenon_tensor* const* tensors,
-                                      int64_t count, tenon_error** error) {
-  return guarded(error, [&] {
-    require_forward(context, "save_for_forward");
-    FunctionContext* function = context_for_backward(context);
-    if (function == nullptr) return;
-    function->saved_for_forward.clear();
-    for (Tensor* tensor : tensors_of(tensors, count))
-      function->saved_for_forward.emplace_back(tensor);
-  });
-}
-
-int64_t context_saved_count(const tenon_context* context) {
-  return context->rule == nullptr ? 0 : context->rule->saved_count();
-}
-
-tenon_status context_saved(tenon_context* context, int64_t index, tenon_tensor** result,
+tenon_status set_attribute(tenon_context* context, tenon_attribute* attribute,
                            tenon_error** error) {
-  return guarded(error, [&] {
-    if (context->rule == nullptr) fail_phase(context, "reading saved tensors", "backward and jvp");
-    *result = context->rule->give_saved(index).give();
-  });
-}
-
-tenon_status context_mark_dirty(tenon_context* context, tenon_tensor* const* tensors, int64_t count,
-                                tenon_error** error) {
-  return guarded(error, [&] {
-    require_forward(context, "mark_dirty");
-    FunctionContext* function = context_for_backward(context);
-    for (Tensor* tensor : tensors_of(tensors, count)) {
-      if (tensor == nullptr)
-        throw Error(TENON_ERROR_ARGUMENT,
-                    "mark_dirty of {} was given an undefined tensor: it takes inputs that forward "
-                    "changes in place",
-                    op_of(context));
-      if (function != nullptr)
-        function->dirty.emplace_back(tensor);
-      else
-        note_change(*context->implementation, *tensor);
-    }
-  });
-}
-
-tenon_status context_mark_non_differentiable(tenon_context* context, tenon_tensor* const* tensors,
-                                             int64_t count, tenon_error** error) {
-  return guarded(error, [&] {
-    require_forward(context, "mark_non_differentiable");
-    FunctionContext* function = context_for_backward(context);
-    if (function == nullptr) return;
-    for (Tensor* tensor : tensors_of(tensors, count))
-      function->non_differentiable.emplace_back(tensor);
-  });
-}
-
-tenon_status context_set_materialize_grads(tenon_context* context, int32_t enabled,
-                                           tenon_error** error) {
-  return guarded(error, [&] {
-    require_forward(context, "set_materialize_grads");
-    if (FunctionContext* function = context_for_backward(context))
-      function->materialize = enabled != 0;
-  });
-}
-
-tenon_status context_set_attribute(tenon_context* context, tenon_attribute* attribute,
-                                   tenon_error** error) {
   const tenon_status status = guarded(error, [&] {
     if (context->rule == nullptr && context->function == nullptr) {
       // A plain run: until it ends, it may read what it sets.
@@ -208,8 +106,7 @@ tenon_status context_set_attribute(tenon_context* context, tenon_attribute* attr
       context->function->transient = true;
     }
     FunctionContext* function = function_context_of(context);
-    if (function == nullptr ||
-        (context->rule != nullptr && context->rule->phase() == std::string_view("backward")))
+    if (function == nullptr || is_backward(context))
       fail_phase(context, "setting an attribute", "forward and jvp");
     function->attributes.set(attribute);
   });
@@ -217,9 +114,9 @@ tenon_status context_set_attribute(tenon_context* context, tenon_attribute* attr
   return status;
 }
 
-tenon_status context_attribute(const tenon_context* context, const tenon_string* name,
-                               const tenon_string* type, tenon_attribute** attribute,
-                               tenon_error** error) {
+tenon_status find_attribute(const tenon_context* context, const tenon_string* name,
+                            const tenon_string* type, tenon_attribute** attribute,
+                            tenon_error** error) {
   const FunctionContext* function = function_context_of(context);
   const std::string_view asked = Attributes::text(*name);
   *attribute = function == nullptr ? nullptr : function->attributes.find(asked);
@@ -237,53 +134,8 @@ tenon_status context_attribute(const tenon_context* context, const tenon_string*
   });
 }
 
-tenon_status context_erase_attribute(tenon_context* context, const tenon_string* name,
-                                     tenon_error** error) {
-  return guarded(error, [&] {
-    if (context->rule != nullptr && context->rule->phase() == std::string_view("backward"))
-      fail_phase(context, "erasing an attribute", "forward and jvp");
-    FunctionContext* function = function_context_of(context);
-    if (function == nullptr || !function->attributes.erase(Attributes::text(*name))) {
-      throw Error(TENON_ERROR_RUNTIME, "the context of {} has no {} to erase", op_of(context),
-                  attribute_text(Attributes::text(*name)));
-    }
-  });
-}
-
-tenon_status context_attribute_tensor(const tenon_context* context,
-                                      const tenon_attribute* attribute, int64_t index,
-                                      tenon_tensor** result, tenon_error** error) {
-  return guarded(error, [&] {
-    if (index < 0 || index >= attribute->tensor_count)
-      throw Error(TENON_ERROR_INDEX, "the attribute holds {} tensors", attribute->tensor_count);
-    Tensor* tensor = attribute->tensors[index];
-    *result = tensor == nullptr          ? nullptr
-              : context->rule == nullptr ? TensorRef(tensor).give()
-                                         : context->rule->guard(*tensor).give();
-  });
-}
-
-tenon_status context_backward_options(const tenon_context* context, uint32_t* options,
-                                      tenon_error** error) {
-  return guarded(error, [&] {
-    require_backward(context, "reading the options of the call");
-    *options = context->rule->backward_options();
-  });
-}
-
-tenon_status context_take_gradients(tenon_context* context, int64_t count, tenon_tensor** gradients,
-                                    tenon_error** error) {
-  return guarded(error, [&] {
-    require_backward(context, "taking the gradients");
-    if (!context->rule->take_gradients({gradients, static_cast<size_t>(count)}))
-      throw Error(TENON_ERROR_RUNTIME,
-                  "the backward of {} takes its gradients twice, or another number",
-                  op_of(context));
-  });
-}
-
-tenon_status context_give(tenon_context* context, tenon_tensor* const* tensors, int64_t count,
-                          tenon_error** error) {
+tenon_status give_gradients(tenon_context* context, tenon_tensor* const* tensors, int64_t count,
+                            tenon_error** error) {
   const bool fits = context->rule != nullptr && !context->rule->answered;
   if (!fits) {
     for (int64_t i = 0; i < count; ++i) {
@@ -302,29 +154,123 @@ tenon_status context_give(tenon_context* context, tenon_tensor* const* tensors, 
   });
 }
 
+constexpr tenon_contexts_service slots{
+    .head = {},
+    .arguments = [](const tenon_context* context) { return context->arguments; },
+    .argument = argument,
+    .result = [](const tenon_context* context, int64_t index) -> tenon_tensor* {
+      return context->rule == nullptr ? nullptr : context->rule->result(index);
+    },
+    .kept_result = slot([](const tenon_context* context, int64_t index) {
+      if (context->rule == nullptr) fail_phase(context, "reading a result", "backward and jvp");
+      const auto count = static_cast<int64_t>(context->implementation->schema.returns.size());
+      if (index < 0 || index >= count) {
+        throw Error(TENON_ERROR_INDEX, "result {} of {} is asked for, which has {}{}", index,
+                    op_of(context), count, count == 1 ? " result" : " results");
+      }
+      tenon_tensor* const result = context->rule->result(index);
+      // A jvp sees all results.
+      if (result == nullptr && is_backward(context) &&
+          !keeps_result(*context->implementation, index)) {
+        throw Error(TENON_ERROR_RUNTIME,
+                    "backward of {} reads result {}, which was not kept: name it in the op's "
+                    "`saves`, or keep it with save_for_backward",
+                    op_of(context), index);
+      }
+      return result;
+    }),
+    .slot_count = [](const tenon_context* context) -> int64_t {
+      if (context->rule != nullptr) return context->rule->slot_count();
+      return static_cast<int64_t>(count_slots(*context->implementation, context->arguments));
+    },
+    .needs_gradient = [](const tenon_context* context, int64_t slot) -> int32_t {
+      if (context->rule != nullptr) return context->rule->needs_gradient(slot) ? 1 : 0;
+      if (context->function == nullptr || slot < 0) return 0;
+      // Slots past the first 64 are not noted: they may.
+      const uint64_t needs = context->function->needs;
+      return (slot >= 64 ? needs != 0 : (needs >> slot & 1u) != 0) ? 1 : 0;
+    },
+    .save = slot([](tenon_context* context, tenon_tensor* const* tensors, int64_t count) {
+      require_forward(context, "save_for_backward");
+      if (FunctionContext* function = context_for_backward(context))
+        hold(function->saved, tensors_of(tensors, count));
+    }),
+    .save_for_forward =
+        slot([](tenon_context* context, tenon_tensor* const* tensors, int64_t count) {
+          require_forward(context, "save_for_forward");
+          if (FunctionContext* function = context_for_backward(context))
+            hold(function->saved_for_forward, tensors_of(tensors, count));
+        }),
+    .saved_count = [](const tenon_context* context) -> int64_t {
+      return context->rule == nullptr ? 0 : context->rule->saved_count();
+    },
+    .saved = slot([](tenon_context* context, int64_t index) {
+      if (context->rule == nullptr)
+        fail_phase(context, "reading saved tensors", "backward and jvp");
+      return context->rule->give_saved(index);
+    }),
+    .mark_dirty = slot([](tenon_context* context, tenon_tensor* const* tensors, int64_t count) {
+      require_forward(context, "mark_dirty");
+      FunctionContext* function = context_for_backward(context);
+      for (Tensor* tensor : tensors_of(tensors, count)) {
+        if (tensor == nullptr)
+          throw Error(TENON_ERROR_ARGUMENT,
+                      "mark_dirty of {} was given an undefined tensor: it takes inputs that "
+                      "forward changes in place",
+                      op_of(context));
+        if (function != nullptr)
+          function->dirty.emplace_back(tensor);
+        else
+          note_change(*context->implementation, *tensor);
+      }
+    }),
+    .mark_non_differentiable =
+        slot([](tenon_context* context, tenon_tensor* const* tensors, int64_t count) {
+          require_forward(context, "mark_non_differentiable");
+          FunctionContext* function = context_for_backward(context);
+          if (function == nullptr) return;
+          for (Tensor* tensor : tensors_of(tensors, count))
+            function->non_differentiable.emplace_back(tensor);
+        }),
+    .set_materialize_grads = slot([](tenon_context* context, int32_t enabled) {
+      require_forward(context, "set_materialize_grads");
+      if (FunctionContext* function = context_for_backward(context))
+        function->materialize = enabled != 0;
+    }),
+    .set_attribute = set_attribute,
+    .attribute = find_attribute,
+    .attribute_tensor = slot([](const tenon_context* context, const tenon_attribute* attribute,
+                                int64_t index) -> TensorRef {
+      if (index < 0 || index >= attribute->tensor_count)
+        throw Error(TENON_ERROR_INDEX, "the attribute holds {} tensors", attribute->tensor_count);
+      Tensor* const tensor = attribute->tensors[index];
+      if (tensor == nullptr || context->rule == nullptr) return TensorRef(tensor);
+      return context->rule->guard(*tensor);
+    }),
+    .erase_attribute = slot([](tenon_context* context, const tenon_string* name) {
+      if (is_backward(context)) fail_phase(context, "erasing an attribute", "forward and jvp");
+      FunctionContext* function = function_context_of(context);
+      if (function == nullptr || !function->attributes.erase(Attributes::text(*name))) {
+        throw Error(TENON_ERROR_RUNTIME, "the context of {} has no {} to erase", op_of(context),
+                    attribute_text(Attributes::text(*name)));
+      }
+    }),
+    .backward_options = slot([](const tenon_context* context) {
+      require_backward(context, "reading the options of the call");
+      return context->rule->backward_options();
+    }),
+    .take_gradients = slot([](tenon_context* context, int64_t count, tenon_tensor** gradients) {
+      require_backward(context, "taking the gradients");
+      if (!context->rule->take_gradients({gradients, static_cast<size_t>(count)}))
+        throw Error(TENON_ERROR_RUNTIME,
+                    "the backward of {} takes its gradients twice, or another number",
+                    op_of(context));
+    }),
+    .give = give_gradients,
+};
+
 }  // namespace
 
-void add_context_slots(Services& services) {
-  services.contexts.arguments = context_arguments;
-  services.contexts.result = context_result;
-  services.contexts.slot_count = context_slot_count;
-  services.contexts.needs_gradient = context_needs_gradient;
-  services.contexts.save = context_save;
-  services.contexts.saved_count = context_saved_count;
-  services.contexts.saved = context_saved;
-  services.contexts.mark_dirty = context_mark_dirty;
-  services.contexts.mark_non_differentiable = context_mark_non_differentiable;
-  services.contexts.set_materialize_grads = context_set_materialize_grads;
-  services.contexts.set_attribute = context_set_attribute;
-  services.contexts.attribute = context_attribute;
-  services.contexts.give = context_give;
-  services.contexts.argument = context_argument;
-  services.contexts.save_for_forward = context_save_for_forward;
-  services.contexts.erase_attribute = context_erase_attribute;
-  services.contexts.attribute_tensor = context_attribute_tensor;
-  services.contexts.backward_options = context_backward_options;
-  services.contexts.take_gradients = context_take_gradients;
-  services.contexts.kept_result = context_kept_result;
-}
+constinit const tenon_contexts_service contexts_service = slots;
 
 }  // namespace tenon::core

@@ -2,6 +2,7 @@
 #include "core/runtime/documents.hpp"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <set>
 #include <unordered_map>
@@ -13,20 +14,12 @@
 #include "core/dispatch/types/override.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/kernel/elementwise.hpp"
+#include "core/runtime/json_lists.hpp"
 #include "tenon/abi/version.h"
 
 namespace tenon::core {
 
 namespace {
-
-void put_texts(JsonBuilder& document, const char* key, const std::vector<std::string>& texts) {
-  document.key(key).begin_array();
-  for (const std::string& text : texts) document.value(text);
-  document.end_array();
-}
-void put_text(JsonBuilder& document, const char* key, const std::string& text) {
-  if (!text.empty()) document.member(key, text);
-}
 
 // ---- schemas ----
 
@@ -96,7 +89,7 @@ void put_schema(JsonBuilder& document, const std::string& text) {
       .member("method", summary.method);
 }
 
-void put_op(JsonBuilder& document, const OpFacts& op) {
+void put_facts(JsonBuilder& document, const OpFacts& op) {
   document.begin_object().member("name", op.name());
   put_schema(document, op.schema);
   document.member("doc", op.doc)
@@ -108,7 +101,7 @@ void put_op(JsonBuilder& document, const OpFacts& op) {
   document.end_object();
 }
 
-void put_module(JsonBuilder& document, const ModuleFacts& module) {
+void put_facts(JsonBuilder& document, const ModuleFacts& module) {
   document.begin_object().member("name", module.name());
   put_schema(document, module.schema);
   put_text(document, "forward", module.forward);
@@ -117,21 +110,19 @@ void put_module(JsonBuilder& document, const ModuleFacts& module) {
   document.end_object();
 }
 
-void put_type_facts(JsonBuilder& document, const TypeFacts& type) {
+void put_facts(JsonBuilder& document, const TypeFacts& type) {
   document.begin_object().member("name", type.type);
   put_text(document, "parent", type.parent);
   document.member("doc", type.doc)
       .member("flags", type.flags)
       .member("fallback", fallback_text(static_cast<uint32_t>(type.fallback)))
       .member("metadata", type.metadata)
-      .member("handler", type.handler)
-      .key("payload")
-      .begin_array();
-  for (const int64_t number : type.payload) document.value(number);
-  document.end_array().end_object();
+      .member("handler", type.handler);
+  put_texts(document, "payload", type.payload);
+  document.end_object();
 }
 
-void put_override(JsonBuilder& document, const OverrideFacts& entry) {
+void put_facts(JsonBuilder& document, const OverrideFacts& entry) {
   document.begin_object().member("key", entry.key).member("schema", entry.schema);
   put_texts(document, "types", type_names(entry.types));
   document.member("accepts", entry.accepts).member("doc", entry.doc).end_object();
@@ -147,15 +138,11 @@ void put_build(JsonBuilder& document, const PluginFacts& facts) {
 void put_facts(JsonBuilder& document, const PluginFacts& facts, const std::string& path) {
   document.member("id", facts.id).member("version", facts.version).member("path", path);
   put_build(document, facts);
-  document.key("ops").begin_array();
-  for (const OpFacts& op : facts.ops) put_op(document, op);
-  document.end_array().key("modules").begin_array();
-  for (const ModuleFacts& module : facts.modules) put_module(document, module);
-  document.end_array().key("types").begin_array();
-  for (const TypeFacts& type : facts.types) put_type_facts(document, type);
-  document.end_array().key("overrides").begin_array();
-  for (const OverrideFacts& entry : facts.overrides) put_override(document, entry);
-  document.end_array();
+  const auto put = [&](const auto& item) { put_facts(document, item); };
+  put_list(document, "ops", facts.ops, put);
+  put_list(document, "modules", facts.modules, put);
+  put_list(document, "types", facts.types, put);
+  put_list(document, "overrides", facts.overrides, put);
 }
 
 // ---- plugins ----
@@ -205,16 +192,14 @@ Json runtime_document(PluginManager& manager) {
       .member("version", format_text("{}.{}.{}", TENON_VERSION_MAJOR, TENON_VERSION_MINOR,
                                      TENON_VERSION_PATCH))
       .member("isa", isa_text(machine_isa()))
-      .member("strict", manager.strict())
-      .key("folders")
-      .begin_array();
-  for (const SearchFolder& folder : manager.folders()) {
+      .member("strict", manager.strict());
+  put_list(document, "folders", manager.folders(), [&](const SearchFolder& folder) {
     document.begin_object()
         .member("path", folder.path)
         .member("origin", plugin_origin_text(folder.origin))
         .end_object();
-  }
-  return document.end_array().end_object().finish();
+  });
+  return document.end_object().finish();
 }
 
 Json plugins_document(PluginManager& manager) {
@@ -291,12 +276,15 @@ Json providers_document(const Runtime& runtime, ItemKind kind, std::string_view 
 
 namespace {
 
+const std::string& name_of(const TensorType* type) { return type->name; }
+
 void put_registered(JsonBuilder& document, const TensorType& type) {
   document.begin_object().member("name", type.name).member("id", type.id);
   if (type.parent != nullptr) document.member("parent", type.parent->name);
   document.member("provider", type.provider)
       .member("flags", type.descriptor.flags)
       .member("handler", type.descriptor.handler != nullptr)
+      .member("converts", type.descriptor.to_tensor != nullptr)
       .member("fallback", fallback_text(type.fallback()));
   if (const TypeSettings* settings = type.settings.load(std::memory_order_acquire)) {
     put_texts(document, "covers", settings->covers);
@@ -313,39 +301,38 @@ void put_registered(JsonBuilder& document, const Override& entry) {
       .member("provider", entry.provider)
       .member("signature", signature_text(entry.schema))
       .member("gradient", entry.is_gradient_override());
-  document.key("types").begin_array();
-  for (const TensorType* type : entry.types) document.value(type->name);
-  document.end_array();
+  put_texts(document, "types", entry.types, name_of);
   put_texts(document, "differences", entry.differences);
   document.end_object();
 }
 
 void put_ambiguity(JsonBuilder& document, const Ambiguity& ambiguity) {
-  document.begin_object().member("op", ambiguity.first->schema.name).key("types").begin_array();
-  for (const TensorType* type : ambiguity.types) document.value(type->name);
-  document.end_array().key("overrides").begin_array();
-  for (const Override* entry : {ambiguity.first, ambiguity.second}) {
-    document.begin_object()
-        .member("key", entry->key())
-        .member("provider", entry->provider)
-        .end_object();
-  }
-  document.end_array().member("fix", ambiguity.fix()).end_object();
+  document.begin_object().member("op", ambiguity.first->schema.name);
+  put_texts(document, "types", ambiguity.types, name_of);
+  put_list(document, "overrides", std::array{ambiguity.first, ambiguity.second},
+           [&](const Override* entry) {
+             document.begin_object()
+                 .member("key", entry->key())
+                 .member("provider", entry->provider)
+                 .end_object();
+           });
+  document.member("fix", ambiguity.fix()).end_object();
 }
 
 }  // namespace
 
 Json registrations_document(const Runtime& runtime) {
   const TypeTable& table = runtime.tables.types;
+  std::vector<const TensorType*> types = table.types();
+  types.insert(types.begin(), &table.tensor());
   JsonBuilder document;
-  document.begin_object().key("types").begin_array();
-  put_registered(document, table.tensor());
-  for (const TensorType* type : table.types()) put_registered(document, *type);
-  document.end_array().key("overrides").begin_array();
-  for (const Override* entry : table.overrides()) put_registered(document, *entry);
-  document.end_array().key("ambiguities").begin_array();
-  for (const Ambiguity& ambiguity : table.ambiguities()) put_ambiguity(document, ambiguity);
-  return document.end_array().end_object().finish();
+  document.begin_object();
+  const auto put = [&](const auto* item) { put_registered(document, *item); };
+  put_list(document, "types", types, put);
+  put_list(document, "overrides", table.overrides(), put);
+  put_list(document, "ambiguities", table.ambiguities(),
+           [&](const Ambiguity& ambiguity) { put_ambiguity(document, ambiguity); });
+  return document.end_object().finish();
 }
 
 Json schema_document(std::string_view text) {
@@ -354,17 +341,15 @@ Json schema_document(std::string_view text) {
   document.begin_object()
       .member("name", schema.name)
       .member("signature", signature_text(schema))
-      .member("method", is_method(schema))
-      .key("parameters")
-      .begin_array();
-  for (const Parameter& parameter : schema.parameters) {
+      .member("method", is_method(schema));
+  put_list(document, "parameters", schema.parameters, [&](const Parameter& parameter) {
     document.begin_object().member("name", parameter.name);
     put_type(document, parameter.type);
     document.member("keyword_only", parameter.keyword_only);
     if (parameter.has_default) document.member("default", parameter.default_value.text);
     document.end_object();
-  }
-  document.end_array().member("returns_tuple", schema.returns_tuple).key("returns").begin_array();
+  });
+  document.member("returns_tuple", schema.returns_tuple).key("returns").begin_array();
   for (size_t i = 0; i < schema.returns.size(); ++i) {
     document.begin_object();
     put_text(document, "name", schema.return_names[i]);

@@ -1,4 +1,5 @@
 // The host and its services as plugins see them, and what their slots share.
+#include "core/dispatch/call/trace.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
@@ -34,21 +35,25 @@ std::span<Tensor* const> tensors_of(tenon_tensor* const* tensors, int64_t count)
 
 const Services& host_services() noexcept {
   static const Services tables = [] {
-    Services services{};
+    Services services{.values = values_service,
+                      .tensors = tensors_service,
+                      .ops = ops_service,
+                      .contexts = contexts_service,
+                      .autograd = autograd_service,
+                      .graph = graph_service,
+                      .types = types_service,
+                      .modes = modes_service,
+                      .modules = modules_service,
+                      .threads = threads_service,
+                      .documents = {},
+                      .plugins = plugins_service};
 #define TENON_SERVICE_HEAD(name, NAME) \
   services.name.head = {sizeof(services.name), TENON_##NAME##_VERSION};
     TENON_SERVICES(TENON_SERVICE_HEAD)
 #undef TENON_SERVICE_HEAD
-    add_value_slots(services);
-    add_tensor_slots(services);
-    add_autograd_slots(services);
-    add_context_slots(services);
-    add_op_slots(services);
-    add_runtime_slots(services);
+    add_document_slots(services);
     add_json_slots(services);
-    add_module_slots(services);
-    add_type_slots(services);
-    add_mode_slots(services);
+    if (process_is_traced()) trace_calls(services.ops);
     return services;
   }();
   return tables;

@@ -1,4 +1,4 @@
-// The host's slots on modules.
+// Service modules.
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,94 +20,16 @@ namespace tenon::core {
 
 namespace {
 
-template <class Body>
-tenon_status on_module(const tenon_module* module, tenon_error** error, Body&& body) {
-  return guarded(error, [&] {
-    require_not_null(module, "the module");
-    body();
-  });
+template <class Module>
+Module& checked(Module* module) {
+  require_not_null(module, "the module");
+  return *module;
+}
+std::string_view text_of(const char* text, int64_t length) {
+  return {text, static_cast<size_t>(length)};
 }
 
-tenon_status module_create(const char* type, const tenon_value* attributes, int64_t count,
-                           const tenon_string* keywords, const tenon_value* keyword_values,
-                           int64_t keyword_count, tenon_module** module, tenon_error** error) {
-  return guarded(error, [&] {
-    plugin_manager();
-    const OuterCall running;  // the type is not freed between being found and having a module
-    *module = create_module(ModuleTable::process().require(type),
-                            {attributes, static_cast<size_t>(count)},
-                            {keywords, static_cast<size_t>(keyword_count)},
-                            {keyword_values, static_cast<size_t>(keyword_count)})
-                  .give();
-  });
-}
-tenon_status module_create_json(const tenon_json* document, const tenon_module_settings* settings,
-                                tenon_module** module, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(document, "the module's description");
-    plugin_manager();
-    const OuterCall running;
-    *module = create_module(*document, settings).give();
-  });
-}
-void module_retain(tenon_module* module) { module->retain(); }
-void module_release(tenon_module* module) {
-  if (module != nullptr) module->release();
-}
-const char* module_type(const tenon_module* module) { return module->type->schema.name.c_str(); }
-const tenon_value* module_attributes(const tenon_module* module) {
-  return module->attributes.data();
-}
-tenon_status module_attribute(const tenon_module* module, const char* name, int64_t length,
-                              const tenon_value** value, tenon_error** error) {
-  return on_module(module, error, [&] {
-    const int64_t place =
-        parameter_place(module->type->schema, {name, static_cast<size_t>(length)});
-    *value = module->attributes.data() + place;
-  });
-}
-tenon_status module_register_parameter(tenon_module* module, const char* name, tenon_tensor* tensor,
-                                       tenon_error** error) {
-  return on_module(module, error, [&] { register_parameter(*module, name, tensor); });
-}
-tenon_status module_register_buffer(tenon_module* module, const char* name, tenon_tensor* tensor,
-                                    int32_t persistent, tenon_error** error) {
-  return on_module(module, error, [&] { register_buffer(*module, name, tensor, persistent != 0); });
-}
-tenon_status module_register_child(tenon_module* module, const char* name, tenon_module* child,
-                                   tenon_error** error) {
-  return on_module(module, error, [&] { register_child(*module, name, child); });
-}
-tenon_status module_tensor(tenon_module* module, const char* name, tenon_tensor** tensor,
-                           tenon_error** error) {
-  return on_module(module, error, [&] { *tensor = find_tensor(*module, name); });
-}
-tenon_status module_child(tenon_module* module, const char* name, tenon_module** child,
-                          tenon_error** error) {
-  return on_module(module, error, [&] { *child = find_child(*module, name); });
-}
-tenon_status module_call(tenon_module* module, const tenon_value* arguments, int64_t count,
-                         const tenon_string* keywords, const tenon_value* keyword_values,
-                         int64_t keyword_count, tenon_value* results, int64_t result_count,
-                         tenon_error** error) {
-  return on_module(module, error, [&] {
-    call_module(*module, {arguments, static_cast<size_t>(count)},
-                {keywords, static_cast<size_t>(keyword_count)},
-                {keyword_values, static_cast<size_t>(keyword_count)}, results, result_count);
-  });
-}
-int32_t module_training(const tenon_module* module) { return module->training ? 1 : 0; }
-void module_train(tenon_module* module, int32_t training) { set_training(*module, training != 0); }
-int32_t module_has_hooks(const tenon_module* module, uint32_t kinds) {
-  return module != nullptr && has_hooks(*module, kinds) ? 1 : 0;
-}
-tenon_status module_run_hooks(tenon_module* module, int32_t kind, tenon_value* values,
-                              int64_t count, tenon_error** error) {
-  return on_module(module, error, [&] {
-    run_state_hooks(*module, kind, {values, static_cast<size_t>(count)});
-  });
-}
-tenon_status module_add_hook(tenon_module* module, int32_t kind, uint32_t flags,
+tenon_status add_module_hook(tenon_module* module, int32_t kind, uint32_t flags,
                              tenon_module_hook_function function, void* state,
                              void (*destroy)(void* state), tenon_hook** hook, tenon_error** error) {
   return add_hook(
@@ -116,6 +38,7 @@ tenon_status module_add_hook(tenon_module* module, int32_t kind, uint32_t flags,
         return hooks.add(kind, flags, std::move(body));
       });
 }
+
 // Containers ask for it at each call.
 tenon_value list_children(const tenon_module& module) {
   boost::container::small_vector<tenon_module*, 16> present;
@@ -124,121 +47,138 @@ tenon_value list_children(const tenon_module& module) {
   }
   return make_module_list(present);
 }
-tenon_status module_walk(tenon_module* module, int32_t kind, int32_t recurse, int64_t* count,
-                         tenon_value* names, tenon_value* items, tenon_error** error) {
-  return on_module(module, error, [&] {
-    const bool duplicates = (kind & TENON_WALK_DUPLICATES) != 0;
-    const bool absent = (kind & TENON_WALK_ABSENT) != 0;
-    const int32_t what = kind & ~(TENON_WALK_DUPLICATES | TENON_WALK_ABSENT);
-    if (what < 0 || what > 3 || (absent && (what != 2 || recurse != 0)))
-      throw Error(TENON_ERROR_ARGUMENT,
-                  "walks are of parameters, buffers, children or modules (0 to 3), not {}", kind);
-    if (names == nullptr && what == 2 && recurse == 0 && duplicates && !absent) {
-      *items = list_children(*module);
-      *count = items->length;
-      return;
-    }
-    const std::vector<WalkItem> found = walk(*module, static_cast<Walk>(what),
-                                             {.recurse = recurse != 0,
-                                              .names = names != nullptr,
-                                              .duplicates = duplicates,
-                                              .absent = absent});
-    std::vector<std::string> texts;
-    std::vector<TensorRef> tensors;
-    std::vector<tenon_module*> modules;
-    for (const WalkItem& item : found) {
-      texts.push_back(item.name);
-      if (what <= 1)
-        tensors.emplace_back(item.tensor);
-      else
-        modules.push_back(item.module);
-    }
-    if (names != nullptr) *names = make_string_list(texts);
-    *items = what <= 1 ? make_tensor_list(std::move(tensors)) : make_module_list(modules);
-    *count = static_cast<int64_t>(found.size());
-  });
+void list_walk(tenon_module& module, int32_t kind, int32_t recurse, int64_t* count,
+               tenon_value* names, tenon_value* items) {
+  const bool duplicates = (kind & TENON_WALK_DUPLICATES) != 0;
+  const bool absent = (kind & TENON_WALK_ABSENT) != 0;
+  const int32_t what = kind & ~(TENON_WALK_DUPLICATES | TENON_WALK_ABSENT);
+  if (what < 0 || what > 3 || (absent && (what != 2 || recurse != 0)))
+    throw Error(TENON_ERROR_ARGUMENT,
+                "walks are of parameters, buffers, children or modules (0 to 3), not {}", kind);
+  if (names == nullptr && what == 2 && recurse == 0 && duplicates && !absent) {
+    *items = list_children(module);
+    *count = items->length;
+    return;
+  }
+  const std::vector<WalkItem> found = walk(module, static_cast<Walk>(what),
+                                           {.recurse = recurse != 0,
+                                            .names = names != nullptr,
+                                            .duplicates = duplicates,
+                                            .absent = absent});
+  std::vector<std::string> texts;
+  std::vector<TensorRef> tensors;
+  std::vector<tenon_module*> modules;
+  for (const WalkItem& item : found) {
+    texts.push_back(item.name);
+    if (what <= 1)
+      tensors.emplace_back(item.tensor);
+    else
+      modules.push_back(item.module);
+  }
+  if (names != nullptr) *names = make_string_list(texts);
+  *items = what <= 1 ? make_tensor_list(std::move(tensors)) : make_module_list(modules);
+  *count = static_cast<int64_t>(found.size());
 }
-tenon_status module_to(tenon_module* module, tenon_dtype dtype, tenon_error** error) {
-  return on_module(module, error, [&] { convert(*module, dtype); });
-}
-tenon_status module_assign(tenon_module* module, const char* name, int64_t length,
-                           const tenon_value* value, uint32_t flags, tenon_error** error) {
-  return on_module(module, error, [&] {
-    assign_member(*module, {name, static_cast<size_t>(length)}, *value,
-                  (flags & TENON_ASSIGN_MAKE_PARAMETER) != 0);
-  });
-}
-tenon_status module_bind(tenon_module* module, const char* name, int64_t length, void** location,
-                         tenon_error** error) {
-  return on_module(module, error, [&] {
-    bind_member(*module, {name, static_cast<size_t>(length)}, location);
-  });
-}
-void module_unbind(tenon_module* module, const char* name, int64_t length) {
-  unbind_member(*module, {name, static_cast<size_t>(length)});
-}
-tenon_status module_clone(tenon_module* module, tenon_module** copy, tenon_error** error) {
-  return on_module(module, error, [&] { *copy = clone_module(*module).give(); });
-}
-tenon_status module_set_forward(tenon_module* module, const char* schema, int64_t length,
-                                tenon_error** error) {
-  return on_module(module, error, [&] {
-    set_forward_schema(*module, {schema, static_cast<size_t>(length)});
-  });
-}
-tenon_status module_forward(const tenon_module* module, tenon_string* schema, int64_t* results,
-                            tenon_error** error) {
-  return on_module(module, error, [&] {
-    const Schema& forward = forward_schema(*module);
-    if (schema != nullptr)
-      *schema = {forward.text.data(), static_cast<int64_t>(forward.text.size())};
-    if (results != nullptr) *results = static_cast<int64_t>(forward.returns.size());
-  });
-}
-tenon_status module_state(tenon_module* module, tenon_value* names, tenon_value* tensors,
-                          tenon_error** error) {
-  return on_module(module, error, [&] {
-    std::vector<std::string> texts;
-    std::vector<TensorRef> list;
-    for (const WalkItem& item : walk(*module, Walk::State, {.duplicates = true})) {
-      texts.push_back(item.name);
-      list.emplace_back(item.tensor);
-    }
-    *names = make_string_list(texts);
-    *tensors = make_tensor_list(std::move(list));
-  });
-}
+
+constexpr tenon_modules_service slots{
+    .head = {},
+    .create = slot([](const char* type, const tenon_value* attributes, int64_t count,
+                      const tenon_string* keywords, const tenon_value* keyword_values,
+                      int64_t keyword_count) {
+      plugin_manager();
+      const OuterCall running;  // the type is not freed between being found and having a module
+      return create_module(ModuleTable::process().require(type), span_of(attributes, count),
+                           span_of(keywords, keyword_count), span_of(keyword_values, keyword_count))
+          .give();
+    }),
+    .create_json = slot([](const tenon_json* document, const tenon_module_settings* settings) {
+      require_not_null(document, "the module's description");
+      plugin_manager();
+      const OuterCall running;
+      return create_module(*document, settings).give();
+    }),
+    .retain = [](tenon_module* module) { module->retain(); },
+    .release = [](tenon_module* module) -> void {
+      if (module != nullptr) module->release();
+    },
+    .type = [](const tenon_module* module) { return module->type->schema.name.c_str(); },
+    .attributes = [](const tenon_module* module) -> const tenon_value* {
+      return module->attributes.data();
+    },
+    .attribute = slot([](const tenon_module* module, const char* name, int64_t length) {
+      const Schema& schema = checked(module).type->schema;
+      return module->attributes.data() + parameter_place(schema, text_of(name, length));
+    }),
+    .register_parameter = slot([](tenon_module* module, const char* name, tenon_tensor* tensor) {
+      register_parameter(checked(module), name, tensor);
+    }),
+    .register_buffer =
+        slot([](tenon_module* module, const char* name, tenon_tensor* tensor, int32_t persistent) {
+          register_buffer(checked(module), name, tensor, persistent != 0);
+        }),
+    .register_child = slot([](tenon_module* module, const char* name, tenon_module* child) {
+      register_child(checked(module), name, child);
+    }),
+    .tensor = slot(
+        [](tenon_module* module, const char* name) { return find_tensor(checked(module), name); }),
+    .child = slot(
+        [](tenon_module* module, const char* name) { return find_child(checked(module), name); }),
+    .walk = slot(
+        [](tenon_module* module, int32_t kind, int32_t recurse, int64_t* count, tenon_value* names,
+           tenon_value* items) { list_walk(checked(module), kind, recurse, count, names, items); }),
+    .assign = slot([](tenon_module* module, const char* name, int64_t length,
+                      const tenon_value* value, uint32_t flags) {
+      assign_member(checked(module), text_of(name, length), *value,
+                    (flags & TENON_ASSIGN_MAKE_PARAMETER) != 0);
+    }),
+    .bind = slot([](tenon_module* module, const char* name, int64_t length, void** location) {
+      bind_member(checked(module), text_of(name, length), location);
+    }),
+    .unbind = [](tenon_module* module, const char* name, int64_t length) -> void {
+      unbind_member(*module, text_of(name, length));
+    },
+    .set_forward = slot([](tenon_module* module, const char* schema, int64_t length) {
+      set_forward_schema(checked(module), text_of(schema, length));
+    }),
+    .forward = slot([](const tenon_module* module, tenon_string* schema, int64_t* results) {
+      const Schema& forward = forward_schema(checked(module));
+      if (schema != nullptr)
+        *schema = {forward.text.data(), static_cast<int64_t>(forward.text.size())};
+      if (results != nullptr) *results = static_cast<int64_t>(forward.returns.size());
+    }),
+    .call = slot([](tenon_module* module, const tenon_value* arguments, int64_t count,
+                    const tenon_string* keywords, const tenon_value* keyword_values,
+                    int64_t keyword_count, tenon_value* results, int64_t result_count) {
+      call_module(checked(module), span_of(arguments, count), span_of(keywords, keyword_count),
+                  span_of(keyword_values, keyword_count), results, result_count);
+    }),
+    .training = [](const tenon_module* module) { return module->training ? 1 : 0; },
+    .train = [](tenon_module* module, int32_t training) -> void {
+      set_training(*module, training != 0);
+    },
+    .to = slot([](tenon_module* module, tenon_dtype dtype) { convert(checked(module), dtype); }),
+    .clone = slot([](tenon_module* module) { return clone_module(checked(module)).give(); }),
+    .state = slot([](tenon_module* module, tenon_value* names, tenon_value* tensors) {
+      std::vector<std::string> texts;
+      std::vector<TensorRef> list;
+      for (const WalkItem& item : walk(checked(module), Walk::State, {.duplicates = true})) {
+        texts.push_back(item.name);
+        list.emplace_back(item.tensor);
+      }
+      *names = make_string_list(texts);
+      *tensors = make_tensor_list(std::move(list));
+    }),
+    .run_hooks = slot([](tenon_module* module, int32_t kind, tenon_value* values, int64_t count) {
+      run_state_hooks(checked(module), kind, {values, static_cast<size_t>(count)});
+    }),
+    .add_hook = add_module_hook,
+    .has_hooks = [](const tenon_module* module, uint32_t kinds) -> int32_t {
+      return module != nullptr && has_hooks(*module, kinds) ? 1 : 0;
+    },
+};
 
 }  // namespace
 
-void add_module_slots(Services& services) {
-  services.modules.create = module_create;
-  services.modules.create_json = module_create_json;
-  services.modules.retain = module_retain;
-  services.modules.release = module_release;
-  services.modules.type = module_type;
-  services.modules.attributes = module_attributes;
-  services.modules.register_parameter = module_register_parameter;
-  services.modules.register_buffer = module_register_buffer;
-  services.modules.register_child = module_register_child;
-  services.modules.tensor = module_tensor;
-  services.modules.child = module_child;
-  services.modules.call = module_call;
-  services.modules.training = module_training;
-  services.modules.train = module_train;
-  services.modules.walk = module_walk;
-  services.modules.has_hooks = module_has_hooks;
-  services.modules.to = module_to;
-  services.modules.attribute = module_attribute;
-  services.modules.assign = module_assign;
-  services.modules.bind = module_bind;
-  services.modules.unbind = module_unbind;
-  services.modules.clone = module_clone;
-  services.modules.set_forward = module_set_forward;
-  services.modules.forward = module_forward;
-  services.modules.state = module_state;
-  services.modules.add_hook = module_add_hook;
-  services.modules.run_hooks = module_run_hooks;
-}
+constinit const tenon_modules_service modules_service = slots;
 
 }  // namespace tenon::core

@@ -25,11 +25,4 @@ struct Runtime {
 };
 Runtime process_runtime();
 
-// The override "add[A, B]", types in any order, of that plugin, or the one that ranks first when
-// `provider` is empty. Loads the plugins of the types. Throws ValueError when no override has the key.
-const Override& find_override(TypeTable& types, std::string_view key, std::string_view provider);
-
-// refresh_active_rules of the process's tables.
-void refresh_active_rules(std::string_view op);
-
 }  // namespace tenon::core

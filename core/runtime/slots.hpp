@@ -1,13 +1,19 @@
-// The slots of the host's services over the core, a file for each group: a slot turns handles into
-// objects and exceptions into statuses.
+// The slots of the host's services over the core: a slot turns handles into objects and exceptions
+// into statuses.
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
+#include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/context.hpp"
 #include "core/dispatch/schema/schema.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/host.h"
 #include "tenon/abi/services.h"
@@ -25,22 +31,64 @@ const Services& host_services() noexcept;
 // One of them by its name, "tenon.ops"; null when there is none.
 const tenon_service* find_host_service(std::string_view name) noexcept;
 
-// Each fills in the slots of its group.
-void add_autograd_slots(Services& services);
-void add_context_slots(Services& services);
+// Services that one file has, as constants without their heads. Each is a copy of the file's own
+// table: lambdas of a table that other files see would not become a part of their slots.
+extern const tenon_values_service values_service;
+extern const tenon_tensors_service tensors_service;
+extern const tenon_ops_service ops_service;
+extern const tenon_contexts_service contexts_service;
+extern const tenon_autograd_service autograd_service;
+extern const tenon_graph_service graph_service;
+extern const tenon_types_service types_service;
+extern const tenon_modes_service modes_service;
+extern const tenon_modules_service modules_service;
+extern const tenon_threads_service threads_service;
+extern const tenon_plugins_service plugins_service;
+
+// Each fills in slots of the other services.
+void add_document_slots(Services& services);
 void add_json_slots(Services& services);
-void add_mode_slots(Services& services);
-void add_module_slots(Services& services);
-void add_op_slots(Services& services);
-void add_runtime_slots(Services& services);
-void add_tensor_slots(Services& services);
-void add_type_slots(Services& services);
-void add_value_slots(Services& services);
+
+// Has calls of any thread join the trace of the process.
+void trace_calls(tenon_ops_service& ops);
 
 // Slots of the host itself: a service by name, and the end of its lease.
 tenon_status ask_service(const char* name, uint32_t version, const void** table,
                          tenon_lease** lease, tenon_error** error);
 void release_service(tenon_lease* lease);
+
+// ---- a slot from a function ----
+
+// Results as they cross the boundary, owned by the caller.
+inline tenon_tensor* give(TensorRef result) noexcept { return result.give(); }
+inline tenon_json* give(Json result) noexcept { return result.give(); }
+inline tenon_value give(const std::string& result) { return make_string(result); }
+template <class Result>
+Result give(Result result) noexcept {
+  return result;
+}
+
+template <class Body, class Result, class... Parameters>
+constexpr auto slot_of(Result (Body::*)(Parameters...) const) {
+  if constexpr (std::is_void_v<Result>) {
+    return [](Parameters... parameters, tenon_error** error) -> tenon_status {
+      return guarded(error, [&] { Body{}(parameters...); });
+    };
+  } else {
+    using Given = decltype(give(std::declval<Result>()));
+    return [](Parameters... parameters, Given* result, tenon_error** error) -> tenon_status {
+      return guarded(error, [&] { *result = give(Body{}(parameters...)); });
+    };
+  }
+}
+// The slot that calls a lambda without captures: an exception becomes status and error, a result is
+// given through a pointer, which the slot takes before that of the error.
+template <class Body>
+constexpr auto slot(Body) {
+  return slot_of(&Body::operator());
+}
+
+// ---- what slots share ----
 
 template <class T>
 void require_not_null(const T* pointer, const char* what) {
@@ -55,6 +103,9 @@ inline void require_data(const Tensor* tensor, const char* what) {
 // Only tensors with data, or types convertible to one, can require grad.
 void require_gradients(const Tensor* tensor);
 
+// The override "add[A, B]", types in any order, of that plugin, or the one that ranks first when
+// `provider` is empty. Loads the plugins of the types. ValueError when no override has the key.
+const Override& find_override(TypeTable& types, std::string_view key, std::string_view provider);
 // The place of a parameter; IndexError when there is none of the name.
 int64_t parameter_place(const Schema& schema, std::string_view name);
 
@@ -65,5 +116,9 @@ inline Shape shape_of(const int64_t* values, int64_t rank) {
   return {values, static_cast<size_t>(rank)};
 }
 std::span<Tensor* const> tensors_of(tenon_tensor* const* tensors, int64_t count);
+template <class T>
+std::span<const T> span_of(const T* items, int64_t count) {
+  return {items, static_cast<size_t>(count)};
+}
 
 }  // namespace tenon::core

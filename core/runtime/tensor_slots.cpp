@@ -1,4 +1,4 @@
-// The host's slots on tensors.
+// Service tensors.
 #include <cstring>
 #include <string>
 #include <utility>
@@ -24,53 +24,6 @@ namespace tenon::core {
 
 namespace {
 
-tenon_status tensor_empty(tenon_dtype dtype, int64_t rank, const int64_t* shape,
-                          tenon_tensor** result, tenon_error** error) {
-  return guarded(error, [&] { *result = make_empty(dtype, shape_of(shape, rank)).give(); });
-}
-tenon_status tensor_wrap(tenon_dtype dtype, int64_t rank, const int64_t* shape,
-                         const int64_t* strides, void* data, void* owner,
-                         void (*release_owner)(void*), tenon_tensor** result, tenon_error** error) {
-  return guarded(error, [&] {
-    *result = make_wrapped(dtype, shape_of(shape, rank), shape_of(strides, rank), data, owner,
-                           release_owner)
-                  .give();
-  });
-}
-tenon_status tensor_alias(tenon_tensor* base, int64_t rank, const int64_t* shape,
-                          const int64_t* strides, int64_t offset, tenon_tensor** result,
-                          tenon_error** error) {
-  return guarded(error, [&] {
-    require_data(base, "the tensor to view");
-    *result = make_alias(*base, shape_of(shape, rank), shape_of(strides, rank), offset).give();
-  });
-}
-tenon_status tensor_alias_as(tenon_tensor* base, tenon_dtype dtype, int64_t rank,
-                             const int64_t* shape, const int64_t* strides, int64_t offset,
-                             tenon_tensor** result, tenon_error** error) {
-  return guarded(error, [&] {
-    require_data(base, "the tensor to view");
-    dtype_check(dtype);
-    *result =
-        make_alias_as(*base, dtype, shape_of(shape, rank), shape_of(strides, rank), offset).give();
-  });
-}
-void tensor_retain(tenon_tensor* tensor) { tensor->retain(); }
-void tensor_release(tenon_tensor* tensor) {
-  if (tensor != nullptr) tensor->release();
-}
-int64_t tensor_use_count(const tenon_tensor* tensor) {
-  return tensor->references.load(std::memory_order_relaxed);
-}
-int64_t tensor_version(const tenon_tensor* tensor) {
-  return tensor == nullptr ? 0 : tensor->version();
-}
-int32_t tensor_shares_storage(const tenon_tensor* a, const tenon_tensor* b) {
-  return a->storage != nullptr && a->storage == b->storage ? 1 : 0;
-}
-uint32_t tensor_storage_number(const tenon_tensor* tensor) {
-  return tensor == nullptr || tensor->storage == nullptr ? 0 : tensor->storage->number();
-}
 // A kernel that fills a new result changes nothing that was visible before: its version stays 0,
 // unless a cache knows its contents by number and version.
 void undo_version_bump(tenon_tensor& tensor) {
@@ -92,69 +45,6 @@ class WholeChange {
  private:
   bool previous_;
 };
-tenon_status tensor_copy(tenon_tensor* destination, const tenon_tensor* source,
-                         tenon_error** error) {
-  return guarded(error, [&] {
-    require_data(destination, "the destination of a copy");
-    require_data(source, "the source of a copy");
-    const WholeChange whole;
-    copy(*destination, *source);
-    undo_version_bump(*destination);
-  });
-}
-tenon_status tensor_set_data(tenon_tensor* tensor, const tenon_tensor* value, int32_t share,
-                             tenon_error** error) {
-  return guarded(error, [&] {
-    require_data(tensor, "the tensor that gets other data");
-    require_data(value, "the data");
-    if (!same_shape(tensor->shape(), value->shape()) ||
-        (share != 0 && tensor->view.dtype != value->view.dtype)) {
-      throw Error(TENON_ERROR_VALUE, "a {} tensor of shape {} cannot get the data of a {} of {}",
-                  dtype_text(tensor->view.dtype), shape_text(tensor->shape()),
-                  dtype_text(value->view.dtype), shape_text(value->shape()));
-    }
-    if (share != 0)
-      replace_data(*tensor, *value);
-    else
-      copy(*tensor, *value);
-  });
-}
-tenon_status tensor_fill(tenon_tensor* destination, const tenon_value* number,
-                         tenon_error** error) {
-  return guarded(error, [&] {
-    require_data(destination, "the tensor to fill");
-    const WholeChange whole;
-    fill(*destination, *number);
-    undo_version_bump(*destination);
-  });
-}
-tenon_status tensor_item(const tenon_tensor* tensor, tenon_value* result, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(tensor, "the tensor");
-    if (!tensor->typed()) {
-      require_data(tensor, "the tensor");
-      *result = item(*tensor);
-      return;
-    }
-    const GradModeGuard reading(false);
-    const TensorRef plain = to_plain(*const_cast<Tensor*>(tensor));
-    *result = item(*plain);
-  });
-}
-tenon_status tensor_text_slot(const tenon_tensor* tensor, tenon_value* result,
-                              tenon_error** error) {
-  return guarded(error, [&] { *result = make_string(typed_text(tensor)); });
-}
-tenon_status broadcast_shapes_slot(const tenon_tensor* const* tensors, int64_t count,
-                                   int64_t* shape, int64_t* rank, tenon_error** error) {
-  return guarded(error, [&] {
-    Sizes common{};
-    for (int64_t i = 0; i < count; ++i) common = broadcast_shapes(common, tensors[i]->shape());
-    std::memcpy(shape, common.values, static_cast<size_t>(common.rank) * sizeof(int64_t));
-    *rank = common.rank;
-  });
-}
-tenon_dtype promote_dtypes_slot(tenon_dtype a, tenon_dtype b) { return promote_dtypes(a, b); }
 
 std::vector<NamedTensor> named_tensors(const tenon_string* names, tenon_tensor* const* tensors,
                                        int64_t count) {
@@ -176,56 +66,116 @@ void give_named(std::vector<NamedTensor> named, tenon_value* names, tenon_value*
   *names = make_string_list(texts);
   *tensors = make_tensor_list(std::move(list));
 }
-tenon_status tensors_store(const tenon_string* names, tenon_tensor* const* tensors, int64_t count,
-                           uint32_t flags, tenon_value* stored_names, tenon_value* stored,
-                           tenon_json** metadata, tenon_error** error) {
-  return guarded(error, [&] {
-    StoredTensors list;
-    for (const NamedTensor& entry : named_tensors(names, tensors, count))
-      list.add(entry.name, entry.tensor, (flags & TENON_STORE_WHOLE) != 0);
-    JsonBuilder object;
-    object.begin_object();
-    for (const auto& [key, text] : list.metadata) object.member(key, text);
-    object.end_object();
-    *metadata = object.finish().give();
-    give_named(std::move(list.tensors), stored_names, stored);
-  });
-}
-tenon_status tensors_restore(const char* source, const tenon_string* names,
-                             tenon_tensor* const* tensors, int64_t count,
-                             const tenon_json* metadata, tenon_value* restored_names,
-                             tenon_value* restored, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(metadata, "the metadata");
-    std::vector<NamedTensor> list = named_tensors(names, tensors, count);
-    plugin_manager();
-    restore_types(list, *metadata, source);
-    give_named(std::move(list), restored_names, restored);
-  });
-}
+
+constexpr tenon_tensors_service slots{
+    .head = {},
+    .empty = slot([](tenon_dtype dtype, int64_t rank, const int64_t* shape) {
+      return make_empty(dtype, shape_of(shape, rank));
+    }),
+    .wrap = slot([](tenon_dtype dtype, int64_t rank, const int64_t* shape, const int64_t* strides,
+                    void* data, void* owner, void (*release_owner)(void*)) {
+      return make_wrapped(dtype, shape_of(shape, rank), shape_of(strides, rank), data, owner,
+                          release_owner);
+    }),
+    .alias = slot([](tenon_tensor* base, int64_t rank, const int64_t* shape, const int64_t* strides,
+                     int64_t offset) {
+      require_data(base, "the tensor to view");
+      return make_alias(*base, shape_of(shape, rank), shape_of(strides, rank), offset);
+    }),
+    .alias_as = slot([](tenon_tensor* base, tenon_dtype dtype, int64_t rank, const int64_t* shape,
+                        const int64_t* strides, int64_t offset) {
+      require_data(base, "the tensor to view");
+      dtype_check(dtype);
+      return make_alias_as(*base, dtype, shape_of(shape, rank), shape_of(strides, rank), offset);
+    }),
+    .retain = [](tenon_tensor* tensor) { tensor->retain(); },
+    .release = [](tenon_tensor* tensor) -> void {
+      if (tensor != nullptr) tensor->release();
+    },
+    .use_count = [](const tenon_tensor* tensor) -> int64_t {
+      return tensor->references.load(std::memory_order_relaxed);
+    },
+    .version = [](const tenon_tensor* tensor) -> int64_t {
+      return tensor == nullptr ? 0 : tensor->version();
+    },
+    .storage_number = [](const tenon_tensor* tensor) -> uint32_t {
+      return tensor == nullptr || tensor->storage == nullptr ? 0 : tensor->storage->number();
+    },
+    .shares_storage = [](const tenon_tensor* a, const tenon_tensor* b) -> int32_t {
+      return a->storage != nullptr && a->storage == b->storage ? 1 : 0;
+    },
+    .copy = slot([](tenon_tensor* destination, const tenon_tensor* source) {
+      require_data(destination, "the destination of a copy");
+      require_data(source, "the source of a copy");
+      const WholeChange whole;
+      copy(*destination, *source);
+      undo_version_bump(*destination);
+    }),
+    .fill = slot([](tenon_tensor* destination, const tenon_value* number) {
+      require_data(destination, "the tensor to fill");
+      const WholeChange whole;
+      fill(*destination, *number);
+      undo_version_bump(*destination);
+    }),
+    .item = slot([](const tenon_tensor* tensor) {
+      require_not_null(tensor, "the tensor");
+      if (!tensor->typed()) {
+        require_data(tensor, "the tensor");
+        return item(*tensor);
+      }
+      const GradModeGuard reading(false);
+      return item(*to_plain(*const_cast<Tensor*>(tensor)));
+    }),
+    .text = slot([](const tenon_tensor* tensor) { return typed_text(tensor); }),
+    .broadcast_shapes =
+        slot([](const tenon_tensor* const* tensors, int64_t count, int64_t* shape, int64_t* rank) {
+          Sizes common{};
+          for (int64_t i = 0; i < count; ++i)
+            common = broadcast_shapes(common, tensors[i]->shape());
+          std::memcpy(shape, common.values, static_cast<size_t>(common.rank) * sizeof(int64_t));
+          *rank = common.rank;
+        }),
+    .promote_dtypes = promote_dtypes,
+    .store = slot([](const tenon_string* names, tenon_tensor* const* tensors, int64_t count,
+                     uint32_t flags, tenon_value* stored_names, tenon_value* stored) {
+      StoredTensors list;
+      for (const NamedTensor& entry : named_tensors(names, tensors, count))
+        list.add(entry.name, entry.tensor, (flags & TENON_STORE_WHOLE) != 0);
+      JsonBuilder object;
+      object.begin_object();
+      for (const auto& [key, text] : list.metadata) object.member(key, text);
+      object.end_object();
+      Json metadata = object.finish();
+      give_named(std::move(list.tensors), stored_names, stored);
+      return metadata;
+    }),
+    .restore = slot([](const char* source, const tenon_string* names, tenon_tensor* const* tensors,
+                       int64_t count, const tenon_json* metadata, tenon_value* restored_names,
+                       tenon_value* restored) {
+      require_not_null(metadata, "the metadata");
+      std::vector<NamedTensor> list = named_tensors(names, tensors, count);
+      plugin_manager();
+      restore_types(list, *metadata, source);
+      give_named(std::move(list), restored_names, restored);
+    }),
+    .set_data = slot([](tenon_tensor* tensor, const tenon_tensor* value, int32_t share) {
+      require_data(tensor, "the tensor that gets other data");
+      require_data(value, "the data");
+      if (!same_shape(tensor->shape(), value->shape()) ||
+          (share != 0 && tensor->view.dtype != value->view.dtype)) {
+        throw Error(TENON_ERROR_VALUE, "a {} tensor of shape {} cannot get the data of a {} of {}",
+                    dtype_text(tensor->view.dtype), shape_text(tensor->shape()),
+                    dtype_text(value->view.dtype), shape_text(value->shape()));
+      }
+      if (share != 0)
+        replace_data(*tensor, *value);
+      else
+        copy(*tensor, *value);
+    }),
+};
 
 }  // namespace
 
-void add_tensor_slots(Services& services) {
-  services.tensors.empty = tensor_empty;
-  services.tensors.wrap = tensor_wrap;
-  services.tensors.alias = tensor_alias;
-  services.tensors.alias_as = tensor_alias_as;
-  services.tensors.retain = tensor_retain;
-  services.tensors.release = tensor_release;
-  services.tensors.use_count = tensor_use_count;
-  services.tensors.version = tensor_version;
-  services.tensors.storage_number = tensor_storage_number;
-  services.tensors.shares_storage = tensor_shares_storage;
-  services.tensors.copy = tensor_copy;
-  services.tensors.set_data = tensor_set_data;
-  services.tensors.fill = tensor_fill;
-  services.tensors.item = tensor_item;
-  services.tensors.text = tensor_text_slot;
-  services.tensors.broadcast_shapes = broadcast_shapes_slot;
-  services.tensors.promote_dtypes = promote_dtypes_slot;
-  services.tensors.store = tensors_store;
-  services.tensors.restore = tensors_restore;
-}
+constinit const tenon_tensors_service tensors_service = slots;
 
 }  // namespace tenon::core

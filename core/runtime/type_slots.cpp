@@ -1,74 +1,45 @@
-// The host's slots on tensor types and their objects.
+// Service types: tensor types, their objects, and overrides.
+#include <string>
+#include <vector>
+
 #include "core/autograd/typed/typed.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
+#include "core/dispatch/call/running_calls.hpp"
 #include "core/dispatch/types/chain.hpp"
 #include "core/dispatch/types/components.hpp"
 #include "core/dispatch/types/conversion.hpp"
 #include "core/dispatch/types/type_table.hpp"
+#include "core/plugin/resolve/policy.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 
 namespace tenon::core {
 
+const Override& find_override(TypeTable& types, std::string_view key, std::string_view provider) {
+  const std::string pattern = canonical_pattern(std::string(key));
+  const size_t bracket = pattern.find('[');
+  if (bracket != pattern.npos) {
+    for (const std::string& type :
+         type_names(std::string_view(pattern).substr(bracket + 1, pattern.size() - bracket - 2)))
+      static_cast<void>(types.require(type));
+  }
+  if (const Override* entry = types.find_override(pattern, provider)) return *entry;
+  if (const Override* other = types.find_override(pattern, "")) {
+    throw Error(TENON_ERROR_VALUE, "no override {} is registered by plugin {}; there is one by {}",
+                quote(pattern), quote(provider), quote(other->provider));
+  }
+  std::vector<std::string> keys;
+  for (const Override* entry : types.overrides()) keys.push_back(entry->key());
+  throw Error(TENON_ERROR_VALUE,
+              "no override {} is registered{}{}; `tenon types` and `tenon show TYPE` list them",
+              quote(pattern), provider.empty() ? "" : format_text(" by plugin {}", quote(provider)),
+              bracket == pattern.npos ? ": types belong to its name, as in 'add[A, B]'"
+                                      : suggestion(pattern, Words(keys.begin(), keys.end())));
+}
+
 namespace {
 
-tenon_status type_component(const tenon_tensor* tensor, const char* name, int64_t length,
-                            tenon_tensor** component, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(tensor, "the tensor");
-    const std::string_view asked(name, static_cast<size_t>(length));
-    const TensorType* owner = component_owner(*tensor);
-    const int64_t count = owner == nullptr ? 0 : owner->descriptor.component_count;
-    for (int64_t i = 0; i < count; ++i) {
-      if (owner->descriptor.components[i] != asked) continue;
-      *component = owner->component(*tensor->payload(), i);
-      return;
-    }
-    throw Error(TENON_ERROR_INDEX, "a {} has no component {}",
-                TypeTable::process().at(tensor->view.type).name, quote(asked));
-  });
-}
-tenon_status type_set_attributes(tenon_tensor* tensor, const char* text, int64_t length,
-                                 tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(tensor, "the tensor");
-    const TensorType& type = TypeTable::process().at(tensor->view.type);
-    if (tensor->payload() == nullptr || type.payload_owner->descriptor.restore == nullptr)
-      throw Error(TENON_ERROR_TYPE, "a {} has no attributes", type.name);
-    set_type(*tensor, type.id,
-             payload_with_attributes(*tensor, {text, static_cast<size_t>(length)}).get());
-  });
-}
-tenon_status type_find(const char* name, uint32_t* type, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(name, "the name of the type");
-    plugin_manager();
-    *type = TypeTable::process().require(name).id;
-  });
-}
-tenon_status type_find_layout(const char* name, const tenon_payload_layout* layout, uint32_t* type,
-                              tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(name, "the name of the type");
-    require_not_null(layout, "the layout of the type");
-    plugin_manager();
-    const TensorType& found = TypeTable::process().require(name);
-    TypeTable::process().check_layout(found, *layout);
-    *type = found.id;
-  });
-}
-const char* type_name(uint32_t type) {
-  try {
-    return TypeTable::process().checked(type).name.c_str();
-  } catch (...) {
-    return "";
-  }
-}
-int32_t type_is(uint32_t type, uint32_t ancestor) {
-  const TypeTable& table = TypeTable::process();
-  if (!table.known(type) || !table.known(ancestor)) return 0;
-  return table.at(type).is(table.at(ancestor)) ? 1 : 0;
-}
 // Without a payload argument, share the tensor's payload or create a default one.
 PayloadRef inherited_payload(const TensorType& type, const Tensor& tensor) {
   Payload* present = tensor.payload();
@@ -84,7 +55,7 @@ PayloadRef inherited_payload(const TensorType& type, const Tensor& tensor) {
               type.name, type.payload_owner->name);
 }
 
-void give_typed(const TensorType& type, TensorRef tensor, void** payload, tenon_tensor** result) {
+TensorRef make_typed(const TensorType& type, TensorRef tensor, void** payload) {
   const TensorType* owner = type.payload_owner;
   PayloadRef made;
   if (owner != nullptr && payload == nullptr) made = inherited_payload(type, *tensor);
@@ -96,57 +67,136 @@ void give_typed(const TensorType& type, TensorRef tensor, void** payload, tenon_
     if (made != nullptr) made->destroy = owner->descriptor.destroy;
     *payload = made == nullptr ? nullptr : made->data();
   }
-  *result = tensor.give();
+  return tensor;
 }
-tenon_status typed_create(uint32_t type, tenon_dtype dtype, int64_t rank, const int64_t* shape,
-                          void** payload, tenon_tensor** result, tenon_error** error) {
-  return guarded(error, [&] {
-    const TensorType& made = TypeTable::process().checked(type);
-    if (made.is_tensor) {
-      throw Error(TENON_ERROR_TYPE, "{} derives from Tensor, which has data; wrap a tensor instead",
-                  made.name);
-    }
-    if (rank > 0) require_not_null(shape, "the shape");
-    give_typed(made, make_dataless(dtype, shape_of(shape, rank), type), payload, result);
-  });
+
+const Override& override_of(const tenon_override* entry) {
+  return *reinterpret_cast<const Override*>(entry);
 }
-tenon_status typed_wrap(uint32_t type, tenon_tensor* tensor, void** payload, tenon_tensor** result,
-                        tenon_error** error) {
-  return guarded(error, [&] {
-    require_data(tensor, "the tensor to wrap");
-    const TensorType& made = TypeTable::process().checked(type);
-    if (!made.is_tensor || made.id == 0) {
-      throw Error(TENON_ERROR_TYPE,
-                  "{} does not derive from Tensor and cannot share a tensor's data", made.name);
-    }
-    give_typed(made, share_with_history(*tensor), payload, result);
-  });
+// Switches an override on or off, and has the op go by the rules that remain.
+void switch_override(const tenon_override* entry, void (TypeTable::*change)(const Override&)) {
+  if (entry == nullptr) return;
+  const Override& found = override_of(entry);
+  (TypeTable::process().*change)(found);
+  if (found.is_gradient_override())
+    guarded(nullptr, [&] { refresh_active_rules(process_tables(), found.schema.name); });
 }
-void* typed_payload(const tenon_tensor* tensor) {
-  Payload* payload = tensor == nullptr ? nullptr : tensor->payload();
-  return payload == nullptr ? nullptr : payload->data();
-}
-tenon_status tensor_to_plain(tenon_tensor* tensor, tenon_tensor** result, tenon_error** error) {
-  return guarded(error, [&] {
-    require_not_null(tensor, "the tensor");
-    *result = to_plain(*tensor).give();
-  });
-}
+
+constexpr tenon_types_service slots{
+    .head = {},
+    .find = slot([](const char* name) {
+      require_not_null(name, "the name of the type");
+      plugin_manager();
+      return TypeTable::process().require(name).id;
+    }),
+    .find_layout = slot([](const char* name, const tenon_payload_layout* layout) {
+      require_not_null(name, "the name of the type");
+      require_not_null(layout, "the layout of the type");
+      plugin_manager();
+      const TensorType& found = TypeTable::process().require(name);
+      TypeTable::process().check_layout(found, *layout);
+      return found.id;
+    }),
+    .name = [](uint32_t type) -> const char* {
+      const TypeTable& table = TypeTable::process();
+      return table.known(type) ? table.at(type).name.c_str() : "";
+    },
+    .is = [](uint32_t type, uint32_t ancestor) -> int32_t {
+      const TypeTable& table = TypeTable::process();
+      if (!table.known(type) || !table.known(ancestor)) return 0;
+      return table.at(type).is(table.at(ancestor)) ? 1 : 0;
+    },
+    .dispatches = [](uint32_t type) -> int32_t {
+      const TypeTable& table = TypeTable::process();
+      return type != 0 && table.known(type) && table.at(type).dispatches() ? 1 : 0;
+    },
+    .create = slot(
+        [](uint32_t type, tenon_dtype dtype, int64_t rank, const int64_t* shape, void** payload) {
+          const TensorType& made = TypeTable::process().checked(type);
+          if (made.is_tensor) {
+            throw Error(TENON_ERROR_TYPE,
+                        "{} derives from Tensor, which has data; wrap a tensor instead", made.name);
+          }
+          if (rank > 0) require_not_null(shape, "the shape");
+          return make_typed(made, make_dataless(dtype, shape_of(shape, rank), type), payload);
+        }),
+    .wrap = slot([](uint32_t type, tenon_tensor* tensor, void** payload) {
+      require_data(tensor, "the tensor to wrap");
+      const TensorType& made = TypeTable::process().checked(type);
+      if (!made.is_tensor || made.id == 0) {
+        throw Error(TENON_ERROR_TYPE,
+                    "{} does not derive from Tensor and cannot share a tensor's data", made.name);
+      }
+      return make_typed(made, share_with_history(*tensor), payload);
+    }),
+    .payload = [](const tenon_tensor* tensor) -> void* {
+      Payload* payload = tensor == nullptr ? nullptr : tensor->payload();
+      return payload == nullptr ? nullptr : payload->data();
+    },
+    .to_plain = slot([](tenon_tensor* tensor) {
+      require_not_null(tensor, "the tensor");
+      return to_plain(*tensor);
+    }),
+    .call_parent = call_parent,
+    .override_find = slot([](const char* key, const char* provider) {
+      require_not_null(key, "the key of an override");
+      plugin_manager();
+      return reinterpret_cast<const tenon_override*>(
+          &find_override(TypeTable::process(), key, provider == nullptr ? "" : provider));
+    }),
+    .override_provider = [](const tenon_override* entry) -> const char* {
+      return override_of(entry).provider.c_str();
+    },
+    .override_call = slot([](const tenon_override* entry, const tenon_value* arguments,
+                             int64_t count, const tenon_string* keywords,
+                             const tenon_value* keyword_values, int64_t keyword_count,
+                             tenon_value* results) {
+      require_not_null(entry, "the override");
+      const OuterCall running;
+      const Override& found = override_of(entry);
+      if (found.withdrawn)
+        throw Error(TENON_ERROR_PLUGIN,
+                    "stale handle: override {} is provided by plugin '{}', which was unloaded or "
+                    "reloaded; find the override again",
+                    found.key(), found.provider);
+      call_override(found,
+                    {span_of(arguments, count), span_of(keywords, keyword_count),
+                     span_of(keyword_values, keyword_count)},
+                    results);
+    }),
+    .override_disable = [](const tenon_override* entry) -> void {
+      switch_override(entry, &TypeTable::switch_off);
+    },
+    .override_enable = [](const tenon_override* entry) -> void {
+      switch_override(entry, &TypeTable::switch_on);
+    },
+    .override_enabled = [](const tenon_override* entry) -> int32_t {
+      return entry != nullptr && override_of(entry).enabled() ? 1 : 0;
+    },
+    .component = slot([](const tenon_tensor* tensor, const char* name, int64_t length) {
+      require_not_null(tensor, "the tensor");
+      const std::string_view asked(name, static_cast<size_t>(length));
+      const TensorType* owner = component_owner(*tensor);
+      const int64_t count = owner == nullptr ? 0 : owner->descriptor.component_count;
+      for (int64_t i = 0; i < count; ++i) {
+        if (owner->descriptor.components[i] == asked)
+          return owner->component(*tensor->payload(), i);
+      }
+      throw Error(TENON_ERROR_INDEX, "a {} has no component {}",
+                  TypeTable::process().at(tensor->view.type).name, quote(asked));
+    }),
+    .set_attributes = slot([](tenon_tensor* tensor, const char* text, int64_t length) {
+      require_not_null(tensor, "the tensor");
+      const TensorType& type = TypeTable::process().at(tensor->view.type);
+      if (tensor->payload() == nullptr || type.payload_owner->descriptor.restore == nullptr)
+        throw Error(TENON_ERROR_TYPE, "a {} has no attributes", type.name);
+      set_type(*tensor, type.id,
+               payload_with_attributes(*tensor, {text, static_cast<size_t>(length)}).get());
+    }),
+};
 
 }  // namespace
 
-void add_type_slots(Services& services) {
-  services.types.find = type_find;
-  services.types.name = type_name;
-  services.types.is = type_is;
-  services.types.create = typed_create;
-  services.types.wrap = typed_wrap;
-  services.types.payload = typed_payload;
-  services.types.component = type_component;
-  services.types.set_attributes = type_set_attributes;
-  services.types.to_plain = tensor_to_plain;
-  services.types.find_layout = type_find_layout;
-  services.types.call_parent = call_parent;
-}
+constinit const tenon_types_service types_service = slots;
 
 }  // namespace tenon::core

@@ -1,9 +1,8 @@
-// The host's slots on errors, memory and values.
-#include <cstring>
+// Service values: errors, memory, values and the words of messages.
 #include <string>
 
 #include "core/base/allocator.hpp"
-#include "core/dispatch/binding/value.hpp"
+#include "core/base/text.hpp"
 #include "core/runtime/slots.hpp"
 #include "core/runtime/value_text.hpp"
 
@@ -16,67 +15,65 @@ tenon_status error_set(tenon_error** slot, tenon_status kind, const char* messag
   return guarded(slot,
                  [&] { throw Error(kind, std::string(message, static_cast<size_t>(length))); });
 }
-tenon_status error_kind(const tenon_error* error) {
-  return error == nullptr ? TENON_OK : error->error.kind;
-}
-const char* error_message(const tenon_error* error) {
-  return error == nullptr ? "" : error->error.message.c_str();
-}
-const char* error_op(const tenon_error* error) {
-  return error == nullptr ? "" : error->error.op.c_str();
-}
-const char* error_provider(const tenon_error* error) {
-  return error == nullptr ? "" : error->error.provider.c_str();
-}
-const tenon_error* error_cause(const tenon_error* error) {
-  return error == nullptr ? nullptr : error->error.cause.get();
-}
-void error_release(tenon_error* error) {
-  if (error != nullptr && !error->preallocated) delete error;
-}
-void error_pass(tenon_error** slot, const tenon_error* error) {
-  if (error == nullptr) return;
-  guarded(slot, [&] { throw Error(error->error); });
-}
 
-void* allocate_slot(int64_t bytes) {
-  try {
-    return allocate(bytes);
-  } catch (...) {
-    return nullptr;
-  }
-}
-void free_memory(void* memory, int64_t bytes) {
-  if (memory != nullptr) release(memory, bytes);
-}
-void value_release(tenon_value* value) { release_value(*value); }
-tenon_status string_create(const char* data, int64_t length, tenon_value* result,
-                           tenon_error** error) {
-  return guarded(error, [&] { *result = make_string({data, static_cast<size_t>(length)}); });
-}
-void memory_release_cached(int64_t keep_limit) { release_cached(keep_limit); }
-
-tenon_status value_text_slot(const tenon_value* value, tenon_value* text, tenon_error** error) {
-  return guarded(error, [&] { *text = make_string(value_text(*value)); });
-}
+constexpr tenon_values_service slots{
+    .head = {},
+    .error_set = error_set,
+    .error_kind = [](const tenon_error* error) -> tenon_status {
+      return error == nullptr ? TENON_OK : error->error.kind;
+    },
+    .error_message = [](const tenon_error* error) -> const char* {
+      return error == nullptr ? "" : error->error.message.c_str();
+    },
+    .error_op = [](const tenon_error* error) -> const char* {
+      return error == nullptr ? "" : error->error.op.c_str();
+    },
+    .error_provider = [](const tenon_error* error) -> const char* {
+      return error == nullptr ? "" : error->error.provider.c_str();
+    },
+    .error_cause = [](const tenon_error* error) -> const tenon_error* {
+      return error == nullptr ? nullptr : error->error.cause.get();
+    },
+    .error_release = [](tenon_error* error) -> void {
+      if (error != nullptr && !error->preallocated) delete error;
+    },
+    .error_pass = [](tenon_error** slot, const tenon_error* error) -> void {
+      if (error != nullptr) guarded(slot, [&] { throw Error(error->error); });
+    },
+    .allocate = [](int64_t bytes) -> void* {
+      try {
+        return allocate(bytes);
+      } catch (...) {
+        return nullptr;
+      }
+    },
+    .free_memory = [](void* memory, int64_t bytes) -> void {
+      if (memory != nullptr) release(memory, bytes);
+    },
+    .release_cached_memory = [](int64_t keep_limit) { release_cached(keep_limit); },
+    .string_create = slot([](const char* data, int64_t length) {
+      return make_string({data, static_cast<size_t>(length)});
+    }),
+    .release = [](tenon_value* value) { release_value(*value); },
+    .text = slot([](const tenon_value* value) { return value_text(*value); }),
+    .suggestion =
+        slot([](const char* word, int64_t length, const tenon_string* candidates, int64_t count) {
+          Words words;
+          for (const tenon_string& one : span_of(candidates, count))
+            words.emplace_back(one.data, static_cast<size_t>(one.length));
+          return suggestion({word, static_cast<size_t>(length)}, words);
+        }),
+    .printable = slot([](const char* bytes, int64_t length) {
+      return printable({bytes, static_cast<size_t>(length)});
+    }),
+    .memory_in_use = [](int64_t* small_in_use, int64_t* large_kept) -> void {
+      *small_in_use = small_bytes_in_use();
+      *large_kept = cached_bytes();
+    },
+};
 
 }  // namespace
 
-void add_value_slots(Services& services) {
-  services.values.error_set = error_set;
-  services.values.error_kind = error_kind;
-  services.values.error_message = error_message;
-  services.values.error_op = error_op;
-  services.values.error_provider = error_provider;
-  services.values.error_cause = error_cause;
-  services.values.error_release = error_release;
-  services.values.error_pass = error_pass;
-  services.values.allocate = allocate_slot;
-  services.values.free_memory = free_memory;
-  services.values.release = value_release;
-  services.values.string_create = string_create;
-  services.values.release_cached_memory = memory_release_cached;
-  services.values.text = value_text_slot;
-}
+constinit const tenon_values_service values_service = slots;
 
 }  // namespace tenon::core

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <tenon/listing/listing.hpp>
+#include <tenon/listing/why.hpp>
 #include <tenon/tenon.hpp>
 
 using tenon::Op, tenon::Tensor;
@@ -187,22 +188,22 @@ TEST_SUITE("providers") {
               "  kernel ranked.who (plugin ranked_general)\n"));
     CHECK(tenon::listing::op("ranked.who")["providers"][1]["declined"].text() ==
           "more than 4 elements");
-    const tenon::Json why = explain(Op("ranked.who"), x);
+    const tenon::Json why = tenon::listing::explain(Op("ranked.who"), x);
     CHECK(why["provider"].text() == "ranked_small");
     CHECK(why["declined"].dump() ==
           R"([{"plugin":"ranked_small","reason":"more than 4 elements"}])");
     CHECK(why["answer"]["provider"].text() == "ranked_general");
-    CHECK(has(explain_text(why),
+    CHECK(has(tenon::listing::explain_text(why),
               "  ranked     plugin ranked_small, asked first, since it may decline\n"
               "  declined   plugin ranked_small: more than 4 elements\n"
               "  runs       kernel, plugin ranked_general 1.0.0\n"));
-    const tenon::Json taken = explain(Op("ranked.who"), ones({4}));
+    const tenon::Json taken = tenon::listing::explain(Op("ranked.who"), ones({4}));
     CHECK(taken["declined"].size() == 0);
     CHECK(taken["next"].dump() == R"(["ranked_general"])");
-    CHECK(has(explain_text(taken),
+    CHECK(has(tenon::listing::explain_text(taken),
               "  runs       kernel, plugin ranked_small 1.0.0\n"
               "  next       ranked_general, where that declines\n"));
-    const tenon::Json refused = explain(Op("ranked.alone"), x);
+    const tenon::Json refused = tenon::listing::explain(Op("ranked.alone"), x);
     CHECK(refused["kind"].text() == "NotImplementedError");
     CHECK(has(refused["error"].text(), "more than 4 elements"));
   }

@@ -65,9 +65,9 @@ TEST_SUITE("sdk/explain") {
   TEST_CASE("F-300 a live call is explained: arguments, dtypes and what is recorded, golden text") {
     const Tensor x = leaf({1, 2}), y = ones({2}, i64);
     const Op add_op("add");
-    Json why = explain(add_op, x, y, arg("alpha") = true);
+    Json why = listing::explain(add_op, x, y, arg("alpha") = true);
     const std::string isa = why["kernel"]["isa"].text();
-    CHECK(explain_text(why) ==
+    CHECK(listing::explain_text(why) ==
           "add(input, other, *, alpha=1, out=None)\n"
           "  arguments  input: Tensor f64[2], other: Tensor i64[2], alpha: True\n"
           "  defaults   out=None\n"
@@ -93,7 +93,8 @@ TEST_SUITE("sdk/explain") {
       CHECK(gradient(x, x) == "records nothing: inference mode is on");
     }
     CHECK(explain(Op("eq"), x, y)["kernel"]["result"].text() == "bool");
-    CHECK(has(explain_text(explain(Op("sum"), x, 0)), "dim: 0 (int to list of ints)"));
+    CHECK(has(listing::explain_text(listing::explain(Op("sum"), x, 0)),
+              "dim: 0 (int to list of ints)"));
     // Nothing was run.
     CHECK(x.grad_fn().defined() == false);
   }
@@ -115,12 +116,13 @@ TEST_SUITE("sdk/explain") {
     const ModeScope scope(count);
     const Tensor x = row({1});
     const int64_t before = count.calls().empty() ? 0 : count.calls().begin()->second;
-    const Json why = explain(Op("mul"), x, 2);
+    const Json why = listing::explain(Op("mul"), x, 2);
     CHECK(why["modes"][0].text() == "count");
     CHECK(why["steps"][0]["what"].text() == "mode count");
     CHECK(why["answer"]["what"].text() == "mode count");
     CHECK(why["then"]["what"].text() == "kernel");
-    CHECK(has(explain_text(why), "  runs       mode count\n  then       kernel, plugin math"));
+    CHECK(has(listing::explain_text(why),
+              "  runs       mode count\n  then       kernel, plugin math"));
     CHECK(count.calls().count("mul") == 0);
     CHECK(before >= 0);
   }
@@ -129,8 +131,8 @@ TEST_SUITE("sdk/explain") {
     const Tensor scalar = Op("tx.scalar").call<Tensor>(2, 2.0);
     // An op that no fixture has an override for.
     const Op pow_op("pow"), add_op("add");
-    const Json why = explain(pow_op, scalar, 3);
-    CHECK(explain_text(why) ==
+    const Json why = listing::explain(pow_op, scalar, 3);
+    CHECK(listing::explain_text(why) ==
           "pow(input: ScalarTensor f32[2, 2], exponent: 3)\n"
           "  fails      TypeError: no implementation found for 'tenon.pow' on types that implement "
           "tenon_function: [ScalarTensor]\n"
@@ -140,10 +142,10 @@ TEST_SUITE("sdk/explain") {
     // The error is the call's own, whatever kind it is of.
     const auto same = [](const Op& op, const auto&... arguments) {
       const Refusal refused = refusal([&] { op(arguments...); });
-      const Json told = explain(op, arguments...);
+      const Json told = listing::explain(op, arguments...);
       CHECK(refused.kind != TENON_OK);
       CHECK(told["error"].text() == refused.text);
-      const std::string text = explain_text(told);
+      const std::string text = listing::explain_text(told);
       CHECK(std::count(text.begin(), text.end(), '\n') <= 6);
     };
     same(pow_op, scalar, 3);

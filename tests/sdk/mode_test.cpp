@@ -4,6 +4,7 @@
 #include <thread>
 
 #include <tenon/listing/listing.hpp>
+#include <tenon/listing/why.hpp>
 #include <tenon/mode.hpp>
 
 #include "tests/sdk/functions.hpp"
@@ -336,10 +337,10 @@ TEST_SUITE("sdk/mode") {
         CHECK(type_name(s2 + 1) == "Tensor");
         CHECK_FALSE(has_tenon_function(s2));
         CHECK(service::modes().count() == 0);
-        const Json why = explain(add_op, s2, 1);
+        const Json why = listing::explain(add_op, s2, 1);
         CHECK(why["modes"].size() == 0);
         CHECK(why["steps"][0]["reason"].text() == "mode count is disabled here");
-        CHECK(has(explain_text(why), "types are disabled here"));
+        CHECK(has(listing::explain_text(why), "types are disabled here"));
         TraceScope trace;
         add_op(s2, 1);
         CHECK(has(trace.text(), "  types are disabled\n  modes are disabled\n  kernel add"));

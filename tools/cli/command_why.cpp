@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include <tenon/config/config.hpp>
-#include <tenon/explain.hpp>
 #include <tenon/listing/why.hpp>
 
 #include "commands.hpp"
@@ -45,7 +44,7 @@ int explain_call(const WhyOptions& options) {
   if (options.json)
     print_json(why);
   else
-    print(painted(tenon::explain_text(why)));
+    print(painted(tenon::listing::explain_text(why)));
   return why["error"].is_null() ? kFine : kFault;
 }
 

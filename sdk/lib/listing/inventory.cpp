@@ -51,14 +51,13 @@ std::string namespace_of(const std::string& name) {
   return dot == std::string::npos ? "" : name.substr(0, dot);
 }
 
-void put_members(JsonObject& document, const Json& source,
-                 std::initializer_list<const char*> keys) {
+void put_members(Writer& document, const Json& source, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
     if (Json member = source[key]; member.defined()) document.set(key, std::move(member));
   }
 }
 
-void put_schema(JsonObject& document, const std::string& schema) {
+void put_schema(Writer& document, const std::string& schema) {
   try {
     put_members(document, parse_schema(schema),
                 {"parameters", "returns_tuple", "returns", "method"});

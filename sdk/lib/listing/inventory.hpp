@@ -6,6 +6,8 @@
 
 #include <tenon/overridable.hpp>
 
+#include "writer.hpp"
+
 TENON_NAMESPACE_BEGIN
 
 namespace listing {
@@ -42,10 +44,10 @@ std::string namespace_of(const std::string& name);
 
 // Adds "parameters", "returns_tuple", "returns" and "method" of a schema; "fault" where it cannot be
 // parsed.
-void put_schema(JsonObject& document, const std::string& schema);
+void put_schema(Writer& document, const std::string& schema);
 
 // Adds members of `source` under their own names; those that it lacks are left out.
-void put_members(JsonObject& document, const Json& source, std::initializer_list<const char*> keys);
+void put_members(Writer& document, const Json& source, std::initializer_list<const char*> keys);
 
 }  // namespace listing
 

@@ -1,7 +1,7 @@
 // Members that several listings make from the facts of a module type.
 #pragma once
 
-#include <tenon/json.hpp>
+#include "writer.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -9,7 +9,7 @@ namespace listing {
 
 // Adds "forward": the schema of its forward, parsed; null where instances have their own, and where there
 // is none.
-void put_forward(JsonObject& document, const Json& module);
+void put_forward(Writer& document, const Json& module);
 
 }  // namespace listing
 

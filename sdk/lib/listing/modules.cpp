@@ -11,7 +11,7 @@ namespace listing {
 
 namespace {
 
-void put_module(JsonObject& document, const Declared& module) {
+void put_module(Writer& document, const Declared& module) {
   const Json& facts = module.facts;
   const Json fault = facts["fault"];
   document.set("name", facts["name"])
@@ -24,37 +24,38 @@ void put_module(JsonObject& document, const Declared& module) {
 
 }  // namespace
 
-void put_forward(JsonObject& document, const Json& module) {
+void put_forward(Writer& document, const Json& module) {
   const Json schema = module["forward"];
   if (!schema.defined()) {
     document.set("forward", none);
     return;
   }
-  JsonObject forward;
-  forward.set("schema", schema);
-  put_schema(forward, schema.text());
-  document.set("forward", forward.json());
+  document.begin_object("forward").set("schema", schema);
+  put_schema(document, schema.text());
+  document.end();
 }
 
 Json modules() {
-  JsonArray list;
+  Writer list;
+  list.begin_array();
   for (const Declared& module : Inventory().all("modules")) {
-    JsonObject document;
-    put_module(document, module);
-    list.add(document.json());
+    list.begin_object();
+    put_module(list, module);
+    list.end();
   }
-  return list.json();
+  return list.end().json();
 }
 
 Json module(const std::string& name) {
   const std::vector<Declared> list = Inventory().all("modules");
   const Declared& module = find_one(list, name, "module");
-  JsonObject document;
+  Writer document;
+  document.begin_object();
   put_module(document, module);
   document.set("providers", providers(ItemKind::module, module.name));
   put_schema(document, module.facts["schema"].text());
   put_forward(document, module.facts);
-  return document.json();
+  return document.end().json();
 }
 
 }  // namespace listing

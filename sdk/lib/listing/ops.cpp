@@ -28,16 +28,15 @@ std::string form_text(int64_t flags) {
   return !instance ? form : form.empty() ? "instance" : "instance " + form;
 }
 
-Json rules_of(const Json& op) {
-  JsonArray rules;
-  rules.add("forward");
-  if ((op["flags"].integer() & TENON_OP_SETUP) != 0) rules.add("setup_context");
-  if (op["differentiable"].text() == "formula") rules.add("backward");
-  if (op["jvp"].text() != "none") rules.add("jvp");
-  return rules.json();
+void put_rules(Writer& document, const Json& op) {
+  document.begin_array("rules").add("forward");
+  if ((op["flags"].integer() & TENON_OP_SETUP) != 0) document.add("setup_context");
+  if (op["differentiable"].text() == "formula") document.add("backward");
+  if (op["jvp"].text() != "none") document.add("jvp");
+  document.end();
 }
 
-void put_op(JsonObject& document, const Declared& op) {
+void put_op(Writer& document, const Declared& op) {
   const Json& facts = op.facts;
   const Json normalized = facts["normalized"];
   document.set("name", facts["name"])
@@ -49,7 +48,7 @@ void put_op(JsonObject& document, const Declared& op) {
   document.set("double_backward", double_backward(facts))
       .set("form", form_text(facts["flags"].integer()));
   put_members(document, facts, {"method", "doc"});
-  document.set("rules", rules_of(facts));
+  put_rules(document, facts);
 }
 
 // Ops of a namespace, or of all where it is empty.
@@ -86,13 +85,14 @@ std::string double_backward(const Json& op) {
 }
 
 Json ops(const std::string& name_space) {
-  JsonArray list;
+  Writer list;
+  list.begin_array();
   for (const Declared& op : ops_in(name_space)) {
-    JsonObject document;
-    put_op(document, op);
-    list.add(document.json());
+    list.begin_object();
+    put_op(list, op);
+    list.end();
   }
-  return list.json();
+  return list.end().json();
 }
 
 std::vector<std::string> op_names(const std::string& name_space) {
@@ -112,14 +112,15 @@ Json op(const std::string& name) {
     if (providers[i]["plugin"].text() == op.plugin) standing = providers[i]["standing"].text();
   }
   const std::string reason = detail::ignored_reason(op.facts);
-  JsonObject document;
+  Writer document;
+  document.begin_object();
   put_op(document, op);
   document.set("standing", standing).set("overridable", reason.empty());
   if (!reason.empty()) document.set("reason", reason);
   document.set("providers", providers);
   put_members(document, parse_schema(op.facts["schema"].text()),
               {"parameters", "returns_tuple", "returns"});
-  return document.json();
+  return document.end().json();
 }
 
 std::string signature(const std::string& op) {
@@ -138,25 +139,26 @@ Json overridable(const std::string& name_space) {
                                       lib::quote(name_space), suggestion(name_space, known),
                                       join(known, ", ")));
   }
-  JsonArray list;
+  Writer list;
+  list.begin_array();
   for (const auto& [name, names] : namespaces) {
     if (!name_space.empty() && name != name_space) continue;
-    JsonArray ops;
-    for (const std::string& op : names) ops.add(op);
-    list.add(JsonObject().set("namespace", name).set("ops", ops.json()).json());
+    list.begin_object().set("namespace", name).begin_array("ops");
+    for (const std::string& op : names) list.add(op);
+    list.end().end();
   }
-  return list.json();
+  return list.end().json();
 }
 
 Json ignored() {
-  JsonArray list;
+  Writer list;
+  list.begin_array();
   for (const Declared& op : Inventory().provided_ops()) {
     const std::string reason = detail::ignored_reason(op.facts);
     if (reason.empty()) continue;
-    list.add(
-        JsonObject().set("name", op.name).set("provider", op.plugin).set("reason", reason).json());
+    list.begin_object().set("name", op.name).set("provider", op.plugin).set("reason", reason).end();
   }
-  return list.json();
+  return list.end().json();
 }
 
 }  // namespace listing

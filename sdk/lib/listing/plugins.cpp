@@ -12,16 +12,16 @@ namespace listing {
 
 namespace {
 
-// One member of each item.
-Json column(const Json& items, const char* key) {
-  JsonArray list;
-  for (int64_t i = 0; i < items.size(); ++i) list.add(items[i][key]);
-  return list.json();
+// Adds one member of each item of a list of facts, under the name of the list.
+void put_column(Writer& document, const Json& facts, const char* list, const char* key) {
+  const Json items = facts[list];
+  document.begin_array(list);
+  for (int64_t i = 0; i < items.size(); ++i) document.add(items[i][key]);
+  document.end();
 }
-
-void put_names(JsonObject& document, const Json& facts) {
-  document.set("types", column(facts["types"], "name"))
-      .set("overrides", column(facts["overrides"], "key"));
+void put_names(Writer& document, const Json& facts) {
+  put_column(document, facts, "types", "name");
+  put_column(document, facts, "overrides", "key");
 }
 
 // The facts of a plugin that was found, by its file; undefined where they cannot be read.
@@ -34,14 +34,14 @@ Json facts_of(const std::string& path) {
 }
 
 // Adds whether the code could be unmapped, by the file as it is now.
-void put_unmap(JsonObject& document, const std::string& path) {
+void put_unmap(Writer& document, const std::string& path) {
   try {
     put_members(document, read_facts(path), {"unmap"});
   } catch (const Error&) {  // the file is gone: the listing is of what was read
   }
 }
 
-void put_op(JsonObject& document, const Json& op) {
+void put_op(Writer& document, const Json& op) {
   put_members(document, op, {"name", "schema", "samples"});
   put_schema(document, op["schema"].text());
   put_members(document, op, {"differentiable", "jvp"});
@@ -51,45 +51,51 @@ void put_op(JsonObject& document, const Json& op) {
       .set("zero_gradient", (flags & TENON_OP_ZERO_GRADIENT) != 0);
 }
 
-void put_module(JsonObject& document, const Json& module) {
+void put_module(Writer& document, const Json& module) {
   put_members(document, module, {"name", "schema", "samples"});
   put_schema(document, module["schema"].text());
   put_forward(document, module);
   put_members(document, module, {"mode"});
 }
 
+// Adds an object for each item, as the member `key` of an object.
 template <class Put>
-Json objects_of(const Json& items, Put&& put) {
-  JsonArray list;
+void put_objects(Writer& document, const char* key, const Json& items, Put&& put) {
+  document.begin_array(key);
   for (int64_t i = 0; i < items.size(); ++i) {
-    JsonObject document;
+    document.begin_object();
     put(document, items[i]);
-    list.add(document.json());
+    document.end();
   }
-  return list.json();
+  document.end();
 }
 
 }  // namespace
 
 Json runtime() {
   const Json runtime = document(Document::runtime);
-  JsonArray abi;
-  abi.add(host().abi_major).add(host().abi_minor);
-  return JsonObject()
+  return Writer()
+      .begin_object()
       .set("version", runtime["version"])
-      .set("abi", abi.json())
+      .begin_array("abi")
+      .add(host().abi_major)
+      .add(host().abi_minor)
+      .end()
       .set("isa", runtime["isa"])
       .set("threads", thread_count())
       .set("folders", runtime["folders"])
+      .end()
       .json();
 }
 
 Json plugins() {
-  return objects_of(document(Document::plugins), [](JsonObject& object, const Json& plugin) {
+  Writer list;
+  put_objects(list, "", document(Document::plugins), [](Writer& object, const Json& plugin) {
     put_members(object, plugin,
                 {"id", "version", "state", "path", "origin", "abi", "ops", "modules", "compiler",
                  "reason"});
   });
+  return list.json();
 }
 
 Json plugin(const std::string& id) {
@@ -98,11 +104,12 @@ Json plugin(const std::string& id) {
   for (int64_t i = 0; i < list.size(); ++i) ids.push_back(list[i]["id"].text());
   const Json plugin = list[static_cast<int64_t>(detail::find_name(ids, id, "plugin"))];
   const Json facts = facts_of(plugin["path"].text());
-  JsonObject object;
+  Writer object;
+  object.begin_object();
   put_members(object, plugin, {"id", "version", "state", "path", "origin", "abi"});
   if (facts.defined()) {
-    object.set("ops", column(facts["ops"], "schema"))
-        .set("modules", column(facts["modules"], "schema"));
+    put_column(object, facts, "ops", "schema");
+    put_column(object, facts, "modules", "schema");
     put_names(object, facts);
   }
   put_members(object, plugin, {"sdk", "license", "compiler", "reason", "generation", "holders"});
@@ -110,17 +117,18 @@ Json plugin(const std::string& id) {
     put_unmap(object, plugin["path"].text());
     put_members(object, plugin, {"retired"});
   }
-  return object.json();
+  return object.end().json();
 }
 
 Json declarations(const std::string& id_or_path) {
   const Json facts = plugin_facts(id_or_path);
-  JsonObject object;
+  Writer object;
+  object.begin_object();
   put_members(object, facts, {"id", "version", "path"});
-  object.set("ops", objects_of(facts["ops"], put_op))
-      .set("modules", objects_of(facts["modules"], put_module));
+  put_objects(object, "ops", facts["ops"], put_op);
+  put_objects(object, "modules", facts["modules"], put_module);
   put_names(object, facts);
-  return object.json();
+  return object.end().json();
 }
 
 }  // namespace listing

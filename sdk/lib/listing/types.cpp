@@ -46,7 +46,7 @@ std::map<std::string, int64_t> override_counts(const Json& plugins) {
   return counts;
 }
 
-void put_type(JsonObject& document, const Declared& type,
+void put_type(Writer& document, const Declared& type,
               const std::map<std::string, int64_t>& overrides) {
   const Json& facts = type.facts;
   const std::string fallback = facts["fallback"].text();
@@ -95,25 +95,24 @@ class Coverage {
   Json listing() const {
     const Json& type = line_.front();
     const Json covers = type["covers"];
-    JsonObject listing;
-    listing.set("type", type["name"]).set("provider", type["provider"]);
+    Writer listing;
+    listing.begin_object().set("type", type["name"]).set("provider", type["provider"]);
     if (covers.size() > 0) listing.set("covers", covers);
     std::map<std::string, int64_t> counts;
-    JsonArray ops;
+    listing.begin_array("ops");
     for (const Declared& op : Inventory().provided_ops()) {
       if (!detail::ignored_reason(op.facts).empty()) continue;
       if (covers.size() > 0 && !any_matches(covers, op.name)) continue;
       const Handled handled = handled_by(op.name);
       ++counts[handled.how];
-      JsonObject item;
-      item.set("name", op.name).set("how", handled.how);
-      if (!handled.by.empty()) item.set("by", handled.by);
-      ops.add(item.json());
+      listing.begin_object().set("name", op.name).set("how", handled.how);
+      if (!handled.by.empty()) listing.set("by", handled.by);
+      listing.end();
     }
-    JsonObject sums;
+    listing.end().begin_object("counts");
     for (const char* how : {"handled", "handler", "inherited", "fallback", "missing"})
-      sums.set(how, counts[how]);
-    return listing.set("ops", ops.json()).set("counts", sums.json()).json();
+      listing.set(how, counts[how]);
+    return listing.end().end().json();
   }
 
  private:
@@ -170,13 +169,14 @@ class Coverage {
 Json types() {
   const Inventory inventory;
   const auto overrides = override_counts(inventory.plugins());
-  JsonArray list;
+  Writer list;
+  list.begin_array();
   for (const Declared& type : inventory.all("types")) {
-    JsonObject document;
-    put_type(document, type, overrides);
-    list.add(document.json());
+    list.begin_object();
+    put_type(list, type, overrides);
+    list.end();
   }
-  return list.json();
+  return list.end().json();
 }
 
 Json type(const std::string& name) {
@@ -194,25 +194,26 @@ Json type(const std::string& name) {
   for (int64_t i = 0; i < tables["types"].size(); ++i) {
     if (tables["types"][i]["name"].text() == name) provider = tables["types"][i]["provider"].text();
   }
-  JsonObject document;
+  Writer document;
+  document.begin_object();
   // Several plugins may declare it; one provides it.
   for (const Declared& type : declared) {
     if (type.name != name || type.plugin != provider) continue;
     put_type(document, type, override_counts(inventory.plugins()));
   }
-  JsonArray active;
+  document.begin_array("overrides_in_force");
   const Json overrides = tables["overrides"];
   for (int64_t i = 0; i < overrides.size(); ++i) {
     const Json entry = overrides[i], differences = entry["differences"];
     if (!has(entry["types"], name)) continue;
-    JsonObject item;
-    put_members(item, entry, {"op", "signature", "provider"});
+    document.begin_object();
+    put_members(document, entry, {"op", "signature", "provider"});
     std::vector<std::string> texts;
     for (int64_t d = 0; d < differences.size(); ++d) texts.push_back(differences[d].text());
-    if (!texts.empty()) item.set("signature_differs", join(texts, "; "));
-    active.add(item.json());
+    if (!texts.empty()) document.set("signature_differs", join(texts, "; "));
+    document.end();
   }
-  return document.set("overrides_in_force", active.json()).json();
+  return document.end().end().json();
 }
 
 Json coverage(const std::string& type) {

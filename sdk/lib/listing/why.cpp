@@ -1,4 +1,4 @@
-// Calls that are written down by types, read word by word and explained by the host.
+// Calls that are written down by types, read word by word.
 #include <charconv>
 #include <deque>
 
@@ -6,6 +6,8 @@
 #include <tenon/op.hpp>
 #include <tenon/runtime.hpp>
 
+#include "explanation.hpp"
+#include "inventory.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
 
@@ -53,16 +55,53 @@ class WrittenCall {
   }
 
   Json explanation(const Op& op) const {
-    std::vector<tenon_written_argument> all = positional_;
-    all.insert(all.end(), named_.begin(), named_.end());
-    Json document;
+    std::vector<tenon_written_argument> all;
+    for (const Written& one : positional_) all.push_back(one.argument);
+    for (const Written& one : named_) all.push_back(one.argument);
+    Json account;
     detail::check(service::ops().explain_types, op.handle(),
                   static_cast<const tenon_written_argument*>(all.data()),
-                  static_cast<int64_t>(all.size()), document.slot());
-    return document;
+                  static_cast<int64_t>(all.size()), account.slot());
+    return explanation_of(account, as_written(account["arguments"]));
   }
 
  private:
+  struct Written {
+    std::string word, keyword;
+    tenon_written_argument argument{};
+    bool assumed = false;  // left out
+  };
+
+  // Arguments of the account as the words that they are written in.
+  Json as_written(const Json& arguments) const {
+    Writer list;
+    list.begin_array();
+    for (int64_t i = 0; i < arguments.size(); ++i) {
+      const Json argument = arguments[i];
+      const bool bound = argument["position"].defined();
+      const Written* const written = written_at(argument, bound, static_cast<size_t>(i));
+      const bool assumed = written != nullptr && written->assumed;
+      if (assumed && !bound) continue;
+      list.begin_object();
+      put_members(list, argument, {"name", "position"});
+      list.set("given", assumed ? "assumed" : argument["given"].text())
+          .set("value", written != nullptr ? written->word : argument["value"].text());
+      put_members(list, argument, {"converted"});
+      list.end();
+    }
+    return list.end().json();
+  }
+  // Bound ones are in the order of the parameters, others as they are written.
+  const Written* written_at(const Json& argument, bool bound, size_t i) const {
+    if (i < positional_.size()) return &positional_[i];
+    if (!bound) return &named_[i - positional_.size()];
+    const std::string name = argument["name"].text();
+    for (const Written& one : named_) {
+      if (one.keyword == name) return &one;
+    }
+    return nullptr;
+  }
+
   void add(const std::string& word) {
     if (const size_t equals = word.find('='); equals != std::string::npos && equals > 0) {
       const std::string name = word.substr(0, equals);
@@ -95,7 +134,7 @@ class WrittenCall {
       if (given_[static_cast<size_t>(i)] || parameter["default"].defined() || is_operand(parameter))
         continue;
       named_.push_back(argument(parameter["type"].text(), parameter["name"].text(), parameter));
-      named_.back().assumed = 1;
+      named_.back().assumed = true;
     }
   }
 
@@ -104,13 +143,11 @@ class WrittenCall {
     return {copy.data(), static_cast<int64_t>(copy.size())};
   }
 
-  tenon_written_argument argument(const std::string& word, const std::string& keyword,
-                                  const Json& parameter) {
-    tenon_written_argument argument{};
-    argument.keyword = kept(keyword);
-    argument.text = kept(word);
-    read(word, parameter, argument);
-    return argument;
+  Written argument(const std::string& word, const std::string& keyword, const Json& parameter) {
+    Written written{word, keyword};
+    written.argument.keyword = kept(keyword);
+    read(word, parameter, written.argument);
+    return written;
   }
 
   void read(const std::string& word, const Json& parameter, tenon_written_argument& argument) {
@@ -210,7 +247,7 @@ class WrittenCall {
   std::vector<bool> given_;
   std::vector<int64_t> operands_;  // places of operands that may be given by position
   int64_t next_ = 0;
-  std::vector<tenon_written_argument> positional_, named_;
+  std::vector<Written> positional_, named_;
   std::deque<std::string> texts_;
   std::deque<std::vector<tenon_operand_type>> types_;
 };

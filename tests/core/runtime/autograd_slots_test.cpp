@@ -10,7 +10,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const Services& slots() { return group<add_autograd_slots>(); }
+const Services& slots() { return host_services(); }
 
 // Twice the leaf.
 TensorRef doubled(const TensorRef& input) {

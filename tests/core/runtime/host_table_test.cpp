@@ -40,11 +40,20 @@ TEST_SUITE("runtime/host_table") {
 #define ADD_SLOTS(name, NAME) slots += sizeof(tenon_##name##_service) / sizeof(void*) - 1;
     TENON_SERVICES(ADD_SLOTS)
 #undef ADD_SLOTS
-    Services all{};
-    size_t filled = 0;
-    for (auto* add :
-         {add_autograd_slots, add_context_slots, add_json_slots, add_mode_slots, add_module_slots,
-          add_op_slots, add_runtime_slots, add_tensor_slots, add_type_slots, add_value_slots}) {
+    Services all = {.values = values_service,
+                    .tensors = tensors_service,
+                    .ops = ops_service,
+                    .contexts = contexts_service,
+                    .autograd = autograd_service,
+                    .graph = graph_service,
+                    .types = types_service,
+                    .modes = modes_service,
+                    .modules = modules_service,
+                    .threads = threads_service,
+                    .documents = {},
+                    .plugins = plugins_service};
+    size_t filled = count_of(all);
+    for (auto* add : {add_document_slots, add_json_slots}) {
       Services one{};
       add(one);
       filled += count_of(one);

@@ -7,7 +7,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const Services& slots() { return group<add_mode_slots>(); }
+const Services& slots() { return host_services(); }
 
 tenon_status decline(void*, const tenon_call*, tenon_value* results, tenon_error**) {
   results[0].tag = TENON_VALUE_NOT_IMPLEMENTED;

@@ -7,7 +7,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const Services& slots() { return group<add_module_slots>(); }
+const Services& slots() { return host_services(); }
 
 int runs = 0, destroyed = 0;
 tenon_status count_run(void*, const tenon_module_hook_call*, tenon_value*, tenon_error**) {
@@ -31,8 +31,8 @@ void call(const ModuleRef& module) {
   call_module(*module, {&argument, 1}, {}, {}, outcome.results, 1);
 }
 void remove(tenon_hook* hook) {
-  group<add_autograd_slots>().graph.hook_remove(hook);
-  group<add_autograd_slots>().graph.hook_release(hook);
+  host_services().graph.hook_remove(hook);
+  host_services().graph.hook_release(hook);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const Services& slots() { return group<add_module_slots>(); }
+const Services& slots() { return host_services(); }
 
 struct Walked {
   int64_t count = -1;

@@ -8,7 +8,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const Services& slots() { return group<add_op_slots>(); }
+const Services& slots() { return host_services(); }
 
 tenon_status nothing(void*, tenon_context*, const tenon_value*, tenon_value*, tenon_error**) {
   return TENON_OK;

@@ -2,6 +2,7 @@
 #include "core/runtime/runtime.hpp"
 
 #include "core/plugin/resolve/policy.hpp"
+#include "core/runtime/slots.hpp"
 #include "tests/core/runtime/support.hpp"
 
 using namespace tenon::core;

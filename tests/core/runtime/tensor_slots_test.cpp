@@ -12,7 +12,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const Services& slots() { return group<add_tensor_slots>(); }
+const Services& slots() { return host_services(); }
 
 // The tensor that a slot of this form makes, or its message.
 template <class Call>

@@ -8,7 +8,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const Services& slots() { return group<add_type_slots>(); }
+const Services& slots() { return host_services(); }
 
 struct Note {
   int64_t number;

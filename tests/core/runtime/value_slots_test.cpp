@@ -8,12 +8,16 @@ using namespace tenon::core::test;
 
 namespace {
 
-const Services& slots() { return group<add_value_slots>(); }
+const Services& slots() { return host_services(); }
 
 struct ErrorSlot {
   ~ErrorSlot() { slots().values.error_release(error); }
   tenon_error* error = nullptr;
 };
+
+tenon_string string_of(const char* text) {
+  return {text, static_cast<int64_t>(std::string_view(text).size())};
+}
 
 }  // namespace
 
@@ -91,5 +95,17 @@ TEST_SUITE("runtime/value_slots") {
     CHECK(printed.text() == "7");
     slots().values.release(&text.value);
     CHECK(text.value.tag == TENON_VALUE_NONE);
+  }
+
+  TEST_CASE("words are suggested, and what is not printable is escaped") {
+    const tenon_string words[] = {string_of("softmax"), string_of("sigmoid")};
+    Given text, printed;
+    CHECK(slots().values.suggestion("sofmax", 6, words, 2, &text.value, nullptr) == TENON_OK);
+    CHECK(text.text() == " (did you mean 'softmax'?)");
+    Given none;
+    CHECK(slots().values.suggestion("xyz", 3, words, 2, &none.value, nullptr) == TENON_OK);
+    CHECK(none.text().empty());
+    CHECK(slots().values.printable("a\033[0m", 5, &printed.value, nullptr) == TENON_OK);
+    CHECK(printed.text().find('\033') == std::string::npos);
   }
 }

@@ -1,4 +1,5 @@
 // Calls that are written down by types: how words become arguments.
+#include <tenon/listing/listing.hpp>
 #include <tenon/listing/why.hpp>
 
 #include "tests/lib/listing/support.hpp"
@@ -66,5 +67,19 @@ TEST_SUITE("listing/why") {
     CHECK(message_of([] {
             why("add", {"Tensor:f31", "1"});
           }) == "unknown dtype in 'Tensor:f31', as in Tensor:f32");
+  }
+
+  TEST_CASE("a call that would fail has one thing to try") {
+    const auto suggestion = [](const std::string& op, const std::vector<std::string>& operands) {
+      return why(op, operands)["suggestion"].text();
+    };
+    CHECK(suggestion("add", {"Tensor"}) == "call it as add(input, other, *, alpha=1, out=None)");
+    CHECK(suggestion("bitwise_and", {"Tensor:f32", "Tensor:f32"}) ==
+          "see `tenon show bitwise_and` for what it takes");
+  }
+
+  TEST_CASE("an explanation of live arguments has the versions of plugins") {
+    const Json told = tenon::listing::explain(tenon::Op("add"), 1, 2);
+    CHECK(told["version"].text() == tenon::listing::plugin("math")["version"].text());
   }
 }

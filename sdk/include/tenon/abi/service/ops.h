@@ -26,11 +26,10 @@ typedef struct tenon_operand_type {
 /* An argument of a call that `explain_types` explains. */
 typedef struct tenon_written_argument {
   tenon_string keyword;               /* empty: by position */
-  tenon_string text;                  /* as the caller writes it; the explanation repeats it */
-  int32_t assumed;                    /* 1: the caller left it out */
-  int32_t list;                       /* 1: the operands are a list */
   const tenon_operand_type* operands; /* null: `value` is the argument */
   int64_t operand_count;
+  int32_t list;      /* 1: the operands are a list */
+  uint32_t reserved; /* 0 */
   tenon_value value;
 } tenon_written_argument;
 
@@ -81,17 +80,16 @@ typedef struct tenon_ops_service {
                                       int64_t* index, tenon_error** error);
   /* The op's schema; empty once its plugin is unloaded. A string. Owned. Any thread. */
   tenon_status(TENON_CALL* schema)(const tenon_op* op, tenon_value* schema, tenon_error** error);
-  /* Explanation of call_keywords: each step that it would take now, and why, as a document; calls
-   * nothing. A call that would fail is explained by its error. share/tenon/documents.md has the
-   * shape. New reference. Calling thread only: modes and settings of this thread are part of the
-   * answer. */
+  /* The account of call_keywords: each step that it would take now, and why, as a document; calls
+   * nothing. A call that would fail has its error there. share/tenon/documents.md has the shape.
+   * New reference. Calling thread only: modes and settings of this thread are part of the answer. */
   tenon_status(TENON_CALL* explain)(const tenon_op* op, const tenon_value* arguments, int64_t count,
                                     const tenon_string* keywords, const tenon_value* keyword_values,
                                     int64_t keyword_count, tenon_json** document,
                                     tenon_error** error);
   /* `explain` of a call whose operands are known by their types alone: shapes, gradients and the
-   * choice between providers are not part of the answer. Positional arguments come first, assumed
-   * ones last. New reference. Calling thread only. */
+   * choice between providers are not part of the answer. Positional arguments come first. New
+   * reference. Calling thread only. */
   tenon_status(TENON_CALL* explain_types)(const tenon_op* op,
                                           const tenon_written_argument* arguments, int64_t count,
                                           tenon_json** document, tenon_error** error);

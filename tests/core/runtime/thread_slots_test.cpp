@@ -1,12 +1,8 @@
-// Threads, random numbers, words and plugins as plugins reach them.
+// Threads and random numbers as plugins reach them.
 #include <atomic>
-#include <mutex>
-#include <set>
 
 #include "core/base/generator.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/base/json.hpp"
-#include "core/dispatch/types/modes.hpp"
 #include "tests/core/runtime/slot_support.hpp"
 
 using namespace tenon::core;
@@ -14,7 +10,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const Services& slots() { return group<add_runtime_slots>(); }
+const Services& slots() { return host_services(); }
 
 struct Loop {
   std::atomic<int64_t> covered{0};
@@ -31,13 +27,9 @@ tenon_status run_chunk(void* state, int64_t begin, int64_t end, tenon_error** er
   });
 }
 
-tenon_string string_of(const char* text) {
-  return {text, static_cast<int64_t>(std::string_view(text).size())};
-}
-
 }  // namespace
 
-TEST_SUITE("runtime/runtime_slots") {
+TEST_SUITE("runtime/thread_slots") {
   TEST_CASE("a loop covers its range once, with the state of the thread that called") {
     Loop loop;
     const GradModeGuard off(false);
@@ -93,38 +85,6 @@ TEST_SUITE("runtime/runtime_slots") {
     CHECK(slots().threads.interrupts_set(1) == 0);
     *slots().threads.interrupt_word() = 0;
     CHECK(slots().threads.interrupt_check(nullptr) == TENON_OK);
-  }
-
-  TEST_CASE("words are suggested, and what is not printable is escaped") {
-    const tenon_string words[] = {string_of("softmax"), string_of("sigmoid")};
-    Given text, printed;
-    CHECK(slots().values.suggestion("sofmax", 6, words, 2, &text.value, nullptr) == TENON_OK);
-    CHECK(text.text() == " (did you mean 'softmax'?)");
-    Given none;
-    CHECK(slots().values.suggestion("xyz", 3, words, 2, &none.value, nullptr) == TENON_OK);
-    CHECK(none.text().empty());
-    CHECK(slots().values.printable("a\033[0m", 5, &printed.value, nullptr) == TENON_OK);
-    CHECK(printed.text().find('\033') == std::string::npos);
-  }
-
-  TEST_CASE("what an unload must know is refused before anything is looked up") {
-    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().plugins.unload(nullptr, TENON_UNLOAD_REFUSE, 0, nullptr, error);
-          }) == "the id of the plugin is null");
-    const std::string message = message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-      return slots().plugins.unload("p", TENON_UNLOAD_FORCE + 1, 0, nullptr, error);
-    });
-    CHECK(has(message, "the choice is " + std::to_string(TENON_UNLOAD_FORCE + 1)));
-    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().plugins.reload(nullptr, nullptr, error);
-          }) == "the id of the plugin is null");
-    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().plugins.policy_apply(nullptr, 0, error);
-          }) == "the policy is null");
-    const Json policy = parse_json("{}");
-    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().plugins.policy_apply(policy.get(), 6, error);
-          }) == "cannot apply a policy: the flags are 6, expected 1 or 0");
   }
 
   TEST_CASE("the number of threads is that of the process, and can be changed") {
