@@ -121,21 +121,18 @@ tenon_string json_source(const tenon_json* document) {
 class BoundaryEvents final : public JsonEvents {
  public:
   explicit BoundaryEvents(const tenon_json_events& events) : events_(events) {}
-  void on_begin(bool object, JsonPlace) override { call(events_.begin, object ? 1 : 0); }
-  void on_end() override { call(events_.end); }
-  void on_key(std::string_view text, JsonPlace) override {
-    call(events_.key, text.data(), static_cast<int64_t>(text.size()));
+  void on_begin(bool object, JsonPlace) override {
+    call_checked(events_.begin, events_.self, object ? 1 : 0);
   }
-  void on_scalar(const tenon_value& value, JsonPlace) override { call(events_.value, &value); }
+  void on_end() override { call_checked(events_.end, events_.self); }
+  void on_key(std::string_view text, JsonPlace) override {
+    call_checked(events_.key, events_.self, text.data(), static_cast<int64_t>(text.size()));
+  }
+  void on_scalar(const tenon_value& value, JsonPlace) override {
+    call_checked(events_.value, events_.self, &value);
+  }
 
  private:
-  template <class Event, class... Arguments>
-  void call(Event event, Arguments... arguments) {
-    tenon_error* error = nullptr;
-    const tenon_status status = event(events_.self, arguments..., &error);
-    if (status != TENON_OK) throw_status(status, error);
-  }
-
   const tenon_json_events& events_;
 };
 
