@@ -4,7 +4,6 @@
 #include "core/autograd/record/tracked.hpp"
 #include "core/autograd/typed/component_history.hpp"
 #include "core/autograd/typed/typed.hpp"
-#include "core/dispatch/call/higher_areas.hpp"
 #include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/types/plan.hpp"
 #include "core/kernel/elementwise.hpp"

@@ -1,4 +1,6 @@
 // tenon new --config: writes a config that trains as it is, with a comment on every key.
+#include "new_config.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -11,7 +13,6 @@
 
 #include "exit_code.hpp"
 #include "format.hpp"
-#include "new_config.hpp"
 #include "new_files.hpp"
 #include "terminal.hpp"
 #include "text.hpp"

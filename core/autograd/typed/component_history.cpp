@@ -16,7 +16,7 @@
 #include "core/base/fork.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/call/higher_areas.hpp"
+#include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/call/operands.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/types/conversion.hpp"

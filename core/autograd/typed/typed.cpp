@@ -14,7 +14,7 @@
 #include "core/base/format.hpp"
 #include "core/dispatch/binding/call_frame.hpp"
 #include "core/dispatch/call/aliasing.hpp"
-#include "core/dispatch/call/higher_areas.hpp"
+#include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/call/operands.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/types/conversion.hpp"

@@ -11,7 +11,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/binding/arguments.hpp"
-#include "core/dispatch/call/higher_areas.hpp"
+#include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/tensor/dtype.hpp"
 #include "core/tensor/shape.hpp"

@@ -7,7 +7,7 @@
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/error_context.hpp"
 #include "core/dispatch/call/explanation.hpp"
-#include "core/dispatch/call/higher_areas.hpp"
+#include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/call/operands.hpp"
 #include "core/dispatch/call/result_check.hpp"
 #include "core/dispatch/call/trace.hpp"

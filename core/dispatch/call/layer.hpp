@@ -4,6 +4,8 @@
 // A call without the flags of a layer does not see it; a call without any goes straight to the
 // kernel (call.cpp). TENON_LAYERS is the only list of layers: ids, flags, entries and explanations
 // all come from it. `explain` says what `run` would do (explanation.hpp); `tenon why` walks it.
+// Layers of kernel and autograd, and the other functions of areas above that dispatch calls
+// (HigherAreas), are reached through the tables at the end.
 #pragma once
 
 #include <array>
@@ -52,7 +54,11 @@ struct Call {
   tenon_context* context = nullptr;    // prepared for the kernel; null: it makes its own
 };
 
+struct CallFrame;
 struct Explanation;
+struct KernelChoice;
+struct Override;
+struct TensorType;
 
 enum class LayerId : uint8_t {
 #define TENON_LAYER(id, flags, run, explain) id,
@@ -111,5 +117,53 @@ template <LayerId kLayer>
 inline tenon_status next(Call& call) noexcept {
   return enter<static_cast<LayerId>(static_cast<size_t>(kLayer) + 1)>(call);
 }
+
+// ---- what else the areas above do for dispatch ----
+
+// Functions of kernel about elementwise loops, of autograd about histories and tangents of typed
+// tensors, of nn about modules in values.
+struct HigherAreas {
+  // ---- kernel ----
+  // Completes an implementation whose descriptor has loops: sorts its parameters into operands and
+  // parameters, and sets `run`. Throws ValueError when the schema does not fit.
+  void (*prepare_elementwise)(Implementation& implementation);
+  // Returns what a run on these operands would compute in and give, and the instruction set of its
+  // loop. Throws the TypeError of a run that cannot.
+  KernelChoice (*choose_kernel)(const Implementation& implementation, const tenon_value* arguments);
+
+  // ---- autograd ----
+  // Returns another handle of the same tensor with its history.
+  TensorRef (*share_with_history)(Tensor& tensor);
+  // Connects the result of a conversion with `from`: gradients continue to `from` where the result
+  // has no history. `name` is that of the node, and lives forever.
+  TensorRef (*connect_conversion)(TensorRef result, Tensor& from, const char* name);
+  // Gives the result the tangent of `from`, made plain, where it has none.
+  TensorRef (*connect_tangent)(TensorRef result, Tensor& from);
+  // Connects what a subclass of Tensor made of itself: passes gradients on where it is the same
+  // data, else refuses a result that has lost history or tangent.
+  TensorRef (*connect_same_data)(TensorRef result, Tensor& from, const TensorType& type);
+  // Updates a typed tensor's history and tangent from its components; returns what these
+  // carry and it cannot show.
+  uint32_t (*refresh_components)(Tensor& tensor);
+  // Whether its history is only that of what it holds, so that this can be used directly.
+  bool (*has_held_history)(const Tensor& tensor);
+  // Before a call that is recorded by the rules of an override: refuses histories that the rules do
+  // not reach.
+  void (*refuse_hidden_history)(const CallFrame& frame, const Override& entry);
+  // After an override or handler has handled a call that needs gradients: a result without a
+  // history gets one that refuses, so that it is not taken for a constant. Throws for tangents.
+  void (*refuse_lost_gradient)(const CallFrame& frame, tenon_value* results);
+
+  // ---- nn ----
+  // Releases a reference.
+  void (*release_module)(tenon_module* module) noexcept;
+};
+
+// Defined by runtime/assembly.cpp, like the layers.
+extern const HigherAreas higher_areas;
+
+// Names of nodes of conversions: pointers to them are compared.
+inline constexpr char kToTensorNode[] = "ToTensorBackward0";
+inline constexpr char kFromTensorNode[] = "FromTensorBackward0";
 
 }  // namespace tenon::core

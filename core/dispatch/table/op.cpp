@@ -10,7 +10,7 @@
 #include "core/base/text.hpp"
 #include "core/dispatch/call/call_flags.hpp"
 #include "core/dispatch/call/context.hpp"
-#include "core/dispatch/call/higher_areas.hpp"
+#include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/table/op_check.hpp"
 
 namespace tenon::core {

@@ -9,7 +9,7 @@
 #include "core/base/format.hpp"
 #include "core/dispatch/binding/call_frame.hpp"
 #include "core/dispatch/call/call.hpp"
-#include "core/dispatch/call/higher_areas.hpp"
+#include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/call/operands.hpp"
 #include "core/dispatch/call/result_check.hpp"
 #include "core/dispatch/call/trace.hpp"

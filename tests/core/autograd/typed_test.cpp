@@ -6,7 +6,7 @@
 
 #include "core/autograd/engine/engine.hpp"
 #include "core/autograd/forward/dual.hpp"
-#include "core/dispatch/call/higher_areas.hpp"
+#include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "tests/core/autograd/support.hpp"

@@ -3,7 +3,6 @@
 #include "tests/core/dispatch_alone/assembly.hpp"
 
 #include "core/dispatch/call/explanation.hpp"
-#include "core/dispatch/call/higher_areas.hpp"
 #include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/table/registry.hpp"
 #include "core/dispatch/types/plan.hpp"

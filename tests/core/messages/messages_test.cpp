@@ -45,15 +45,13 @@ std::string message_from(const Function& function) {
 
 TEST_SUITE("messages") {
   TEST_CASE("each faulty schema gives its message") {
-    check_table("schemas.json", 40, [](const std::string& text) {
-      return message_from([&] { parse_schema(text); });
-    });
+    check_table("schemas.json", 40,
+                [](const std::string& text) { return message_from([&] { parse_schema(text); }); });
   }
 
   TEST_CASE("each faulty JSON text gives its message") {
-    check_table("json.json", 30, [](const std::string& text) {
-      return message_from([&] { parse_json(text); });
-    });
+    check_table("json.json", 30,
+                [](const std::string& text) { return message_from([&] { parse_json(text); }); });
   }
 
   TEST_CASE("each faulty fact of a plugin gives its message") {

@@ -1,6 +1,5 @@
 // The process's runtime: one of each, in the order of their identifiers.
 #include "core/autograd/typed/component_history.hpp"
-#include "core/dispatch/call/higher_areas.hpp"
 #include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/types/plan.hpp"
 #include "core/runtime/runtime.hpp"
