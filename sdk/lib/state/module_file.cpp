@@ -17,6 +17,7 @@
 
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
+#include "state_source.hpp"
 #include "stored_file.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -45,7 +46,7 @@ void drop_prefix(StoredFile& file, const std::string& prefix) {
 }  // namespace
 
 void save(const Module& module, const std::string& path, const Json& metadata) {
-  write_stored(path, module.state(), 0, metadata);
+  write_stored(path, state_of(module), 0, metadata);
 }
 
 LoadReport load(const Module& module, const std::string& path, bool strict, bool assign,
@@ -59,15 +60,8 @@ LoadReport load(const Module& module, const std::string& path, bool strict, bool
     throw ValueError(
         format_text("no tensor of {} has a name that begins with {}", quote(path), quote(prefix)));
   drop_prefix(file, prefix);
-  const TensorArguments given(file.tensors);
-  const Json metadata = json_of(std::move(file.metadata));
-  const uint32_t flags =
-      (strict ? uint32_t{TENON_LOAD_STRICT} : 0) | (assign ? uint32_t{TENON_LOAD_ASSIGN} : 0);
-  Value missing, unexpected;
-  detail::check(service::modules().load_state, module.handle(), given.names.data(),
-                given.handles.data(), given.count(), metadata.handle(), path.c_str(), flags,
-                missing.slot(), unexpected.slot());
-  return {missing.strings(), unexpected.strings()};
+  return load_source(module, {std::move(file.tensors), std::move(file.metadata), path}, strict,
+                     assign);
 }
 
 namespace {
