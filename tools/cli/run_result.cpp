@@ -26,7 +26,7 @@ Json metric_json(const training::MetricResult& metric) {
   if (metric.number) return tenon::JsonArray().add(*metric.number).json()[0];
   tenon::JsonArray values, shape;
   for (const double value : metric.tensor.to_vector<double>()) values.add(value);
-  for (const int64_t size : metric.tensor.sizes()) shape.add(size);
+  for (const int64_t size : metric.tensor.shape()) shape.add(size);
   return tenon::JsonObject().set("shape", shape.json()).set("values", values.json()).json();
 }
 

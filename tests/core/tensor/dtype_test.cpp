@@ -34,25 +34,21 @@ TEST_SUITE("dtype") {
     CHECK_FALSE(dtype_valid(TENON_DTYPE_COUNT));
   }
 
-  TEST_CASE("short and long names are read, others are refused with the list") {
-    for (const tenon_dtype dtype : kAll) CHECK(dtype_parse(dtype_text(dtype)) == dtype);
-    CHECK(dtype_parse("float32") == TENON_F32);
-    CHECK(dtype_parse("float64") == TENON_F64);
-    CHECK(dtype_parse("double") == TENON_F64);
-    CHECK(dtype_parse("int8") == TENON_I8);
-    CHECK(dtype_parse("uint8") == TENON_U8);
+  TEST_CASE("short and long names are found, and no others") {
+    for (const tenon_dtype dtype : kAll) CHECK(dtype_find(dtype_text(dtype)) == dtype);
+    CHECK(dtype_find("float32") == TENON_F32);
+    CHECK(dtype_find("float64") == TENON_F64);
+    CHECK(dtype_find("double") == TENON_F64);
+    CHECK(dtype_find("int8") == TENON_I8);
+    CHECK(dtype_find("uint8") == TENON_U8);
     CHECK(dtype_find("F32") == TENON_DTYPE_NONE);
     CHECK(dtype_find("") == TENON_DTYPE_NONE);
-    CHECK_THROWS_WITH_AS(
-        dtype_parse("f8"),
-        "unknown dtype 'f8': the dtypes are bool, u8, i8, i16, i32, i64, f32, f64, f16, bf16, u16, "
-        "u32, u64, c64, c128",
-        Error);
-    CHECK(dtype_parse("half") == TENON_F16);
-    CHECK(dtype_parse("complex64") == TENON_C64);
-    CHECK(dtype_parse("complex128") == TENON_C128);
-    CHECK(dtype_parse("bfloat16") == TENON_BF16);
-    CHECK(dtype_parse("uint64") == TENON_U64);
+    CHECK(dtype_find("f8") == TENON_DTYPE_NONE);
+    CHECK(dtype_find("half") == TENON_F16);
+    CHECK(dtype_find("complex64") == TENON_C64);
+    CHECK(dtype_find("complex128") == TENON_C128);
+    CHECK(dtype_find("bfloat16") == TENON_BF16);
+    CHECK(dtype_find("uint64") == TENON_U64);
     CHECK_THROWS_AS(dtype_check(99), Error);
     CHECK(std::string(dtype_text(99)) == "none");
   }
