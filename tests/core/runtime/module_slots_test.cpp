@@ -156,7 +156,7 @@ TEST_SUITE("runtime/module_slots") {
       tenon_hook* hook = nullptr;
       CHECK(slots().modules.add_hook(module.get(), TENON_HOOK_STATE_LOAD_POST, 0, replace, state,
                                      nullptr, &hook, nullptr) == TENON_OK);
-      group<add_autograd_slots>().graph.hook_release(hook);
+      graph_service.hook_release(hook);
     };
     CHECK(slots().modules.has_hooks(module.get(), 1u << TENON_HOOK_STATE_LOAD_POST) == 0);
     add(nullptr);

@@ -1,5 +1,6 @@
 // The shipped modules: parameters, initial values, forward, printing, training.
 #include <tenon/state/module_file.hpp>
+#include <tenon/state/module_state.hpp>
 
 #include "../compare.hpp"
 
@@ -187,7 +188,7 @@ TEST_SUITE("nn") {
         CAPTURE(name);
         CHECK(buffer.dtype() == tenon::f64);
       }
-      CHECK(state::state_of(loss).empty());
+      CHECK(tenon::state::state_of(loss).empty());
     };
     check(Module::create("CrossEntropyLoss", arg("weight") = weight), scores, classes);
     check(Module::create("NLLLoss", arg("weight") = weight), scores, classes);
