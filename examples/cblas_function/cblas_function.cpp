@@ -1,8 +1,8 @@
 // The plugin: xᵀ A x by calls of CBLAS, which knows nothing of tensors or gradients.
 #include <cblas.h>
 
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 using tenon::Context, tenon::ContextOf, tenon::Tensor;
 using namespace tenon::literals;

@@ -11,8 +11,8 @@
 #include <tuple>
 #include <vector>
 
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 using tenon::Tensor;
 

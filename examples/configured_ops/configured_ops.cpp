@@ -1,7 +1,7 @@
 // The plugin: two Functions in instance style. Their attributes are the members of an object, which
 // is made again for each forward and each backward.
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 using tenon::Context, tenon::Tensor;
 

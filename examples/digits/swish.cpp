@@ -1,8 +1,8 @@
 // The example's plugin: the Swish activation as a Function with a hand-written gradient,
 // and the module that puts it into a model.
+#include <tenon/plugin.hpp>
 #include <tenon/module_definition.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 using tenon::Context, tenon::ModuleOf, tenon::Tensor;
 

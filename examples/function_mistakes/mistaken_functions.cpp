@@ -1,6 +1,6 @@
 // The plugin: a Function that forgets a gradient, and one whose backward cannot be differentiated.
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 using tenon::Context, tenon::Gradients, tenon::Tensor;
 

@@ -1,8 +1,8 @@
 // Joins two types that do not know each other: the product of a ScalarTensor and a
 // MetadataTensor. Neither type is of this plugin, nor is the op.
+#include <tenon/plugin.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/override_definition.hpp>
-#include <tenon/plugin.hpp>
 #include <tenon/typed_tensor.hpp>
 
 using tenon::Tensor;

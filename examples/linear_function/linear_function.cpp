@@ -1,6 +1,6 @@
 // The plugin: a linear map with an optional bias, and its gradients by hand.
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 using tenon::Context, tenon::ContextOf, tenon::Tensor;
 using namespace tenon::literals;

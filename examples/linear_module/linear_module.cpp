@@ -1,8 +1,8 @@
 // The plugin: a linear map as a Function, and the module that owns its weight and bias.
+#include <tenon/plugin.hpp>
 #include <tenon/init.hpp>
 #include <tenon/module_definition.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 using tenon::Context, tenon::ContextOf, tenon::ModuleOf, tenon::Tensor;
 using namespace tenon::literals;

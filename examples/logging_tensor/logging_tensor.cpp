@@ -1,8 +1,8 @@
 // A subclass of Tensor whose handler logs every call and then continues with its parent's.
 #include <string>
 
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/type_definition.hpp>
 
 using tenon::Call, tenon::Results, tenon::Tensor;

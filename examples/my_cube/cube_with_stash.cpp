@@ -1,6 +1,6 @@
 // How not to do it; `tenon check` says why.
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 using tenon::Context, tenon::Tensor;
 

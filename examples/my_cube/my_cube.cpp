@@ -1,6 +1,6 @@
 // The plugin: x³ with a derivative that is computed once, in forward, and used in every order.
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 using tenon::Context, tenon::Tensor;
 

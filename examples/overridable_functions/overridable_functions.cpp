@@ -1,6 +1,6 @@
 // The plugin: an op whose signature has an `out`.
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 using tenon::Tensor;
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 using tenon::Tensor;
 

@@ -3,9 +3,9 @@
 #include <array>
 #include <string>
 
+#include <tenon/plugin.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/override_definition.hpp>
-#include <tenon/plugin.hpp>
 #include <tenon/type_definition.hpp>
 
 using tenon::Argument, tenon::Tensor;

@@ -4,9 +4,9 @@
 
 #include <string>
 
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/matrix_product.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 #include "shared_ops/product_checks.hpp"
 

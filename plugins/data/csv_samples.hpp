@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/json.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/json.hpp>
 
 #include "bytes.hpp"
 #include "column_choice.hpp"

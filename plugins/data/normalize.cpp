@@ -2,10 +2,10 @@
 #include <cmath>
 #include <numeric>
 
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/check.hpp>
 #include <tenon/kernel/visit.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 namespace {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <type_traits>
 
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/check.hpp>
 #include <tenon/kernel/visit.hpp>
 #include <tenon/parallel.hpp>
-#include <tenon/plugin.hpp>
 
 namespace {
 

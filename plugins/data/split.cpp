@@ -7,8 +7,8 @@
 #include <numeric>
 #include <tuple>
 
-#include <tenon/parallel.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/parallel.hpp>
 
 namespace {
 

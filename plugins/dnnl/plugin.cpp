@@ -2,8 +2,8 @@
 // uses.
 #include <cstdlib>
 
-#include <tenon/json.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/json.hpp>
 
 #include "packed_weights.hpp"
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/kernel/check.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/kernel/check.hpp>
 
 #include "plan_cache.hpp"
 

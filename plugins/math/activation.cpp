@@ -1,9 +1,9 @@
 // relu, sigmoid, tanh and its relatives sinh and cosh.
 #include <cmath>
 
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/complex.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 #include "float_op.hpp"
 

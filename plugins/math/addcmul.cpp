@@ -1,7 +1,7 @@
 // addcmul and addcdiv: a product or quotient added in one pass.
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/complex.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 #include "float_op.hpp"
 #include "wrapping.hpp"

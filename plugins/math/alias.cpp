@@ -1,7 +1,7 @@
 // Second names of ops, as PyTorch and the array API have them: each calls the op, so that
 // overrides, handlers and gradients are those of the op. A row is the struct, the name and the op.
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 namespace {
 

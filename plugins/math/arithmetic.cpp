@@ -1,6 +1,6 @@
 // add, sub, mul, div and their in-place forms. Integers wrap around; division is true division.
-#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/kernel/complex.hpp>
 
 #include "float_op.hpp"
 #include "operand.hpp"

@@ -1,8 +1,8 @@
 // clamp: elements cut to a range. The gradient passes where they are inside of it, bounds included.
 #include <limits>
 
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 namespace {
 

@@ -1,9 +1,9 @@
 // Comparisons and questions about each element; the answers are bools without history.
 #include <cmath>
 
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/complex.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 namespace {
 

@@ -1,6 +1,6 @@
 // New tensors of one value, and the identity matrix.
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 namespace {
 

@@ -1,9 +1,9 @@
 // Shared code of the ops on shapes.
 #pragma once
 
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/check.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 namespace math {
 

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 #include "float_op.hpp"
 

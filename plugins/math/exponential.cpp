@@ -1,7 +1,7 @@
 // Exponentials and logarithms.
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/complex.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 #include "float_op.hpp"
 

@@ -1,7 +1,7 @@
 // The larger and the smaller of two elements. In maximum and minimum NaN wins and equal elements
 // share the gradient; in fmax and fmin numbers win and the gradient is that of the first.
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 namespace {
 

@@ -1,8 +1,8 @@
 // The inverse hyperbolic functions. f32 is computed in f64, so that it is off by less than one unit
 // in the last place.
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/complex.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 #include "float_op.hpp"
 

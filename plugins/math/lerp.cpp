@@ -1,6 +1,6 @@
 // lerp: linear interpolation.
-#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/kernel/complex.hpp>
 
 #include "float_op.hpp"
 #include "operand.hpp"

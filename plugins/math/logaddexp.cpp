@@ -1,8 +1,8 @@
 // logaddexp, logaddexp2 and xlogy.
 #include <cmath>
 
-#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/kernel/complex.hpp>
 
 #include "float_op.hpp"
 #include "operand.hpp"

@@ -1,7 +1,7 @@
 // Logic of truth values (anything that is not 0 is true) and of the bits of integers.
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/complex.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 namespace {
 

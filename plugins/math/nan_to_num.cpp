@@ -1,8 +1,8 @@
 // nan_to_num.
 #include <limits>
 
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 namespace {
 

@@ -1,8 +1,8 @@
 // Operands that may be numbers, or of another dtype, for gradient rules that calculate with them.
 #pragma once
 
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 // An operand as a tensor of `dtype`: integers would wrap in what rules calculate.
 inline tenon::Tensor operand_as(const tenon::Argument& operand, tenon::DType dtype) {

@@ -1,8 +1,8 @@
 // The rules of ops that overwrite a tensor: nothing depends on what was there before.
 #pragma once
 
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 template <class Op>
 struct Overwritten {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/kernel/complex.hpp>
 
 #include "float_op.hpp"
 #include "operand.hpp"

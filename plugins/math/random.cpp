@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include <tenon/parallel.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/parallel.hpp>
 
 #include "overwritten.hpp"
 

@@ -1,9 +1,9 @@
 // Evenly spaced numbers: arange and linspace.
 #include <cmath>
 
+#include <tenon/plugin.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/parallel.hpp>
-#include <tenon/plugin.hpp>
 
 namespace {
 

@@ -2,8 +2,8 @@
 // models that round on the way train.
 #include <cmath>
 
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 namespace {
 

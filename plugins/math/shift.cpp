@@ -1,7 +1,7 @@
 // Shifts of the bits of integers, defined for every count: what a count that is negative or beyond
 // the width leaves is 0, or the sign on the right.
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 namespace {
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/check.hpp>
 #include <tenon/kernel/complex.hpp>
-#include <tenon/plugin.hpp>
 
 #include "float_op.hpp"
 #include "operand.hpp"

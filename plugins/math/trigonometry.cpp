@@ -1,8 +1,8 @@
 // Sine, cosine, tangent and their inverses, in radians; sinc.
 #include <cmath>
 
-#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/kernel/complex.hpp>
 
 #include "float_op.hpp"
 #include "operand.hpp"

@@ -1,7 +1,7 @@
 // Selection by a condition.
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/complex.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 namespace {
 

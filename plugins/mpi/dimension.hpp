@@ -1,9 +1,9 @@
 // The dimension along which ranks' tensors are joined or divided, moved to the front.
 #pragma once
 
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/check.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 namespace mpi {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-#include <tenon/parallel.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/parallel.hpp>
 
 #include "agreement.hpp"
 

@@ -1,8 +1,8 @@
 // Elements on their way between ranks, for a call that all have met in. Blocking.
 #pragma once
 
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 #include "agreement.hpp"
 #include "queue.hpp"

@@ -4,11 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/check.hpp>
 #include <tenon/kernel/rows.hpp>
 #include <tenon/kernel/view.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 #include "own_ops.hpp"
 #include "shared_ops/settings.hpp"

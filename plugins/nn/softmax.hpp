@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include <tenon/kernel/registers.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/kernel/registers.hpp>
 
 #include "exp_rows.hpp"
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/check.hpp>
 #include <tenon/kernel/rows.hpp>
 #include <tenon/kernel/visit.hpp>
-#include <tenon/plugin.hpp>
 
 namespace optim {
 

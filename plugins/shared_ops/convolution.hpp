@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/check.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 #include "shared_ops/convolution_ops.hpp"
 #include "shared_ops/op_family.hpp"

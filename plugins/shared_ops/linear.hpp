@@ -5,10 +5,10 @@
 #include <tuple>
 #include <utility>
 
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/check.hpp>
 #include <tenon/kernel/view.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 TENON_NAMESPACE_BEGIN
 namespace nn::functional {

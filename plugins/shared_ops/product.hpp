@@ -11,9 +11,9 @@
 #include <tuple>
 #include <utility>
 
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/matrix_product.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 #include "shared_ops/product_checks.hpp"
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
+#include <tenon/plugin.hpp>
 #include <tenon/kernel/check.hpp>
 #include <tenon/ops.hpp>
-#include <tenon/plugin.hpp>
 
 namespace products {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <tuple>
 
-#include <tenon/kernel/check.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/kernel/check.hpp>
 
 namespace nn {
 

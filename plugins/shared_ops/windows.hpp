@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include <tenon/kernel/check.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/kernel/check.hpp>
 
 #include "shared_ops/settings.hpp"
 

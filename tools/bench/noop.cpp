@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include <tenon/plugin.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/override_definition.hpp>
-#include <tenon/plugin.hpp>
 #include <tenon/type_definition.hpp>
 
 namespace {

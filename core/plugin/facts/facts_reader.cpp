@@ -2,9 +2,9 @@
 #include "core/plugin/facts/facts_reader.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 
 #include "core/base/characters.hpp"
@@ -305,20 +305,21 @@ PluginFacts FactsCollector::finish() {
     refuse("it declares ops or modules but no plugin",
            "write TENON_PLUGIN(id, \"version\") in one file of the plugin");
   }
-  const auto require_unique = [&](const auto& items, const char* kind) {
-    std::unordered_set<std::string_view> names;
-    names.reserve(items.size());
-    for (const auto& item : items) {
-      if (names.insert(item.name()).second) continue;
-      refuse(format_text("it declares the {} {} twice", kind, quote(item.name())),
+  // Compilers and linkers order facts as they like: by name, each build lists the same.
+  const auto sort = [&](auto& items, const char* kind) {
+    const auto name = [](const auto& item) { return item.name(); };
+    std::ranges::sort(items, std::ranges::less(), name);
+    const auto twice = std::ranges::adjacent_find(items, std::ranges::equal_to(), name);
+    if (twice != items.end()) {
+      refuse(format_text("it declares the {} {} twice", kind, quote(twice->name())),
              "remove or rename one of them");
     }
   };
-  require_unique(facts_.ops, "op");
-  require_unique(facts_.modules, "module");
-  require_unique(facts_.types, "type");
-  require_unique(facts_.overrides, "override");
-  require_unique(facts_.services, "service");
+  sort(facts_.ops, "op");
+  sort(facts_.modules, "module");
+  sort(facts_.types, "type");
+  sort(facts_.overrides, "override");
+  sort(facts_.services, "service");
   return std::move(facts_);
 }
 

@@ -1,6 +1,6 @@
 // A plugin whose op the application calls by its typed wrapper.
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 namespace {
 

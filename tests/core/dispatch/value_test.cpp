@@ -31,9 +31,7 @@ TEST_SUITE("dispatch/value") {
 
   TEST_CASE("tensors are released once, and lists may hold nothing") {
     const TensorRef tensor = make_empty(TENON_F32, {});
-    std::vector<TensorRef> list(3, tensor);
-    list.emplace_back();
-    tenon_value value = make_tensor_list(std::move(list));
+    tenon_value value = make_tensor_list({tensor, tensor, tensor, TensorRef()});
     CHECK(tensor->references.load() == 4);
     release_value(value);
     CHECK(tensor->references.load() == 1);

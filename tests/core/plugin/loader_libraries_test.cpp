@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "core/plugin/facts/elf_notes.hpp"
@@ -94,9 +95,14 @@ struct Beside {
   // The library in the folder, and what this process has mapped of the system.
   std::vector<PinnedLibrary> all_pins() const {
     std::vector<PinnedLibrary> pins = {{kLibrary, folder / kLibrary}};
-    const LinkedLibraries linked = read_linked_libraries(FileSource(path), path);
-    for (const std::string& name : linked.needed) {
-      if (name == kLibrary) continue;
+    // A linker leaves out of either file what it does not use itself.
+    std::set<std::string> needed;
+    for (const std::string& file : {path, folder / kLibrary}) {
+      const LinkedLibraries linked = read_linked_libraries(FileSource(file), file);
+      needed.insert(linked.needed.begin(), linked.needed.end());
+    }
+    needed.erase(kLibrary);
+    for (const std::string& name : needed) {
       void* const handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
       REQUIRE_MESSAGE(handle != nullptr, name);
       link_map* record = nullptr;

@@ -149,9 +149,14 @@ TEST_SUITE("loader") {
     std::string bytes = read_file(fixture("plain"));
     Elf64_Ehdr header;
     std::memcpy(&header, bytes.data(), sizeof header);
-    // The first program header is that of a segment to map.
-    const uint64_t odd = 8;
-    std::memcpy(bytes.data() + header.e_phoff + offsetof(Elf64_Phdr, p_vaddr), &odd, sizeof odd);
+    // The segment of code is to be mapped where a segment cannot begin.
+    for (size_t i = 0; i < header.e_phnum; ++i) {
+      char* const place = bytes.data() + header.e_phoff + i * sizeof(Elf64_Phdr);
+      Elf64_Phdr segment;
+      std::memcpy(&segment, place, sizeof segment);
+      if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) segment.p_vaddr += 8;
+      std::memcpy(place, &segment, sizeof segment);
+    }
     write_file(path, bytes);
     const PluginFailure failure = failure_of([&] { load_file(host, path); });
     CHECK(failure.stage == PluginStage::Open);

@@ -1,8 +1,8 @@
 // expect: error: static assertion failed: the schema has no parameter of this name
 // expect: with char ...name = {'i', 'n', 'p', 't', 'u'}; Definition = Misspelt
 // lines: 12
-#include <tenon/ops.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 using tenon::ContextOf, tenon::Tensor;
 using namespace tenon::literals;

@@ -8,8 +8,8 @@
 // expect: the schema has no attribute of this name
 #include <tuple>
 
-#include <tenon/module_definition.hpp>
 #include <tenon/plugin.hpp>
+#include <tenon/module_definition.hpp>
 
 using tenon::Context, tenon::ContextOf, tenon::ModuleOf, tenon::Tensor;
 using namespace tenon::literals;

@@ -1,6 +1,5 @@
 // Ops, a module and an override; those of types.cpp come later in every link.
 #include <tenon/plugin.hpp>
-
 #include <tenon/module_definition.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/override_definition.hpp>
