@@ -97,7 +97,7 @@ struct Beside {
     std::vector<PinnedLibrary> pins = {{kLibrary, folder / kLibrary}};
     // A linker leaves out of either file what it does not use itself.
     std::set<std::string> needed;
-    for (const std::string& file : {path, folder / kLibrary}) {
+    for (const std::string& file : {path, std::string(TENON_FIXTURES "/") + kLibrary}) {
       const LinkedLibraries linked = read_linked_libraries(FileSource(file), file);
       needed.insert(linked.needed.begin(), linked.needed.end());
     }
