@@ -1,6 +1,7 @@
 // Binding a call's arguments to a schema, with Python's words for every misuse.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -49,7 +50,7 @@ struct BoundArguments {
 
   template <class Element>
   Element* room(size_t count) {
-    const size_t bytes = (count * sizeof(Element) + 7) / 8 * 8;
+    const size_t bytes = (count * sizeof(std::array<Element, 1>) + 7) / 8 * 8;
     if (bytes > sizeof(scratch) - used)
       return reinterpret_cast<Element*>(overflow.emplace_back(new std::byte[bytes]).get());
     used += bytes;

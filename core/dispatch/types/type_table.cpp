@@ -164,8 +164,9 @@ std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
       collect(found->second);
     }
   }
-  const auto entries = std::views::values(sorted);
-  return {entries.begin(), entries.end()};
+  std::vector<const Override*> entries;
+  for (const auto& [key, entry] : sorted) entries.push_back(entry);
+  return entries;
 }
 
 std::vector<std::string> TypeTable::ops_with_gradient_overrides() const {

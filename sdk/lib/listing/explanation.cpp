@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <tenon/listing/why.hpp>
 #include <tenon/runtime.hpp>
@@ -33,10 +34,10 @@ struct Possible {
 
 class Explanation {
  public:
-  Explanation(const Json& account, const Json& arguments)
+  Explanation(const Json& account, Json arguments)
       : account_(account),
         op_(account["op"].text()),
-        arguments_(arguments),
+        arguments_(std::move(arguments)),
         plugins_(document(Document::plugins)),
         providers_(providers(ItemKind::op, op_)) {
     for (std::string& type : texts_of(account["types"])) {

@@ -41,7 +41,7 @@ NamedTensors named_tensors(const Value& names, const Value& tensors) {
   return list;
 }
 
-Json json_of(Metadata metadata) {
+Json json_of(Metadata&& metadata) {
   JsonObject object;
   for (auto& [key, value] : metadata) {
     object.set(key, value);
@@ -261,7 +261,7 @@ bool has_objects(const Metadata& metadata) {
 NamedTensors restored(const std::string& path, const StoredFile& file) {
   const TensorArguments given(file.tensors);
   Value names, tensors;
-  const Json metadata = json_of(file.metadata);
+  const Json metadata = json_of(Metadata(file.metadata));
   detail::check(service::tensors().restore, path.c_str(), given.names.data(), given.handles.data(),
                 given.count(), metadata.handle(), names.slot(), tensors.slot());
   return named_tensors(names, tensors);

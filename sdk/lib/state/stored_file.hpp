@@ -36,7 +36,7 @@ void write_stored(const std::string& path, const NamedTensors& tensors, uint32_t
                   const Json& metadata);
 
 // An object of these pairs.
-Json json_of(Metadata metadata);
+Json json_of(Metadata&& metadata);
 
 // Names and handles of tensors as the boundary takes them; valid as long as the tensors.
 struct TensorArguments {
