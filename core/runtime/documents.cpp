@@ -40,7 +40,8 @@ bool is_method(const Schema& schema) {
   return first.name == "input" && holds_operand(first.type) && first.type.kind != TypeKind::any;
 }
 
-// What lists need of a schema. Each text is parsed once: listings ask for the same ones again and again.
+// Texts that lists show of a schema. Each is parsed once: listings ask for the same ones again and
+// again.
 struct SchemaSummary {
   std::string normalized, signature;
   std::string fault;  // why it cannot be parsed

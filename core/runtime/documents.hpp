@@ -15,7 +15,7 @@ namespace tenon::core {
 Json runtime_document(PluginManager& manager);
 // All plugin files that were found, with their states. Nothing is loaded.
 Json plugins_document(PluginManager& manager);
-// The same with their facts.
+// Plugin files with their facts.
 Json facts_document(PluginManager& manager);
 // The facts of one file, and whether its code could be unmapped. Throws PluginError.
 Json facts_document(const std::string& path);

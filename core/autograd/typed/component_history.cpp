@@ -242,7 +242,7 @@ bool has_held_history(const Tensor& tensor) {
 
 namespace {
 
-// Where they carry something, or always.
+// Replaces components that carry something, or all of them.
 template <class Replace>
 void replace_components(Tensor& tensor, Replace&& replace, bool always = false) {
   if (!tensor.typed() || component_owner(tensor) == nullptr) return;

@@ -40,14 +40,14 @@ struct Explanation {
 
   // ---- the call, which lives longer ----
   const TypeTable& types;
-  const Implementation* implementation;  // that the layers so far lead to
+  const Implementation* implementation;  // flags that the layers so far lead to
   const tenon_value* arguments = nullptr;
   uint32_t flags = 0;
   OperandTypes operands{};
   bool by_types = false;  // operands stand for their types: their shapes mean nothing
 
   // ---- found by the layers ----
-  std::vector<std::string> modes{}, modes_below{};  // that are active, innermost first
+  std::vector<std::string> modes{}, modes_below{};  // active ones, innermost first
   std::string first_mode{};                         // to see the call; empty: none does
   std::optional<Plan> plan{};                       // none: types are not asked
   std::vector<Step> steps{};

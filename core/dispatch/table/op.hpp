@@ -79,7 +79,7 @@ struct Implementation {
   // ---- read when recording, listing, failing ----
   Schema schema;
   std::string provider;
-  PluginCode* code = nullptr;        // of `run`; null: of the program itself
+  PluginCode* code = nullptr;        // code of `run`; null: that of the program
   PluginCode* rules_code = nullptr;  // code of rules that replace its own
   // Provider of a backward or jvp that replaces its own; else empty.
   std::string rules_provider;
