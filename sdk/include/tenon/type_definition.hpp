@@ -21,7 +21,7 @@
 //   text()           the text form; static text(const Tensor& self) where it needs the data
 //   to_tensor()      the conversion to a plain Tensor, or static to_tensor(const Tensor& self)
 //   from_tensor      static, (const Tensor& plain, const Tensor& like) -> Tensor: the way back;
-//                    `like` is undefined where there is no example
+//                    `like` is undefined without an example
 //   tenon_function   static, (const Call&) -> Results: asked for every op
 //   fallback         tenon::decline, to_tensor_fallback or unwrap_rewrap, when all have declined
 //   metadata         tenon::keep (default), drop or merge: what results made by the default
