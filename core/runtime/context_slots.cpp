@@ -154,7 +154,9 @@ tenon_status give_gradients(tenon_context* context, tenon_tensor* const* tensors
   });
 }
 
-constexpr tenon_contexts_service slots{
+}  // namespace
+
+constinit const tenon_contexts_service contexts_service{
     .head = {},
     .arguments = [](const tenon_context* context) { return context->arguments; },
     .argument = argument,
@@ -268,9 +270,5 @@ constexpr tenon_contexts_service slots{
     }),
     .give = give_gradients,
 };
-
-}  // namespace
-
-constinit const tenon_contexts_service contexts_service = slots;
 
 }  // namespace tenon::core

@@ -15,7 +15,9 @@ uint32_t disabled() {
          (thread_state.modes_disabled ? uint32_t{TENON_DISABLE_MODES} : 0);
 }
 
-constexpr tenon_modes_service slots{
+}  // namespace
+
+constinit const tenon_modes_service modes_service{
     .head = {},
     .enter = slot([](const char* name, tenon_handler_function handler, void* self, int32_t below) {
       if (handler == nullptr) throw Error(TENON_ERROR_ARGUMENT, "the handler of a mode is null");
@@ -57,9 +59,5 @@ constexpr tenon_modes_service slots{
       leave_trace(reinterpret_cast<TraceEntry*>(trace));
     }),
 };
-
-}  // namespace
-
-constinit const tenon_modes_service modes_service = slots;
 
 }  // namespace tenon::core

@@ -80,7 +80,9 @@ void list_walk(tenon_module& module, int32_t kind, int32_t recurse, int64_t* cou
   *count = static_cast<int64_t>(found.size());
 }
 
-constexpr tenon_modules_service slots{
+}  // namespace
+
+constinit const tenon_modules_service modules_service{
     .head = {},
     .create = slot([](const char* type, const tenon_value* attributes, int64_t count,
                       const tenon_string* keywords, const tenon_value* keyword_values,
@@ -176,9 +178,5 @@ constexpr tenon_modules_service slots{
       return module != nullptr && has_hooks(*module, kinds) ? 1 : 0;
     },
 };
-
-}  // namespace
-
-constinit const tenon_modules_service modules_service = slots;
 
 }  // namespace tenon::core

@@ -71,7 +71,9 @@ void bind_attributes(const Schema& schema, std::span<const tenon_string> keyword
   std::copy(given.begin(), given.end(), values);
 }
 
-constexpr tenon_ops_service slots{
+}  // namespace
+
+constinit const tenon_ops_service ops_service{
     .head = {},
     .find = slot([](const char* name, int64_t length) {
       plugin_manager();
@@ -142,10 +144,6 @@ constexpr tenon_ops_service slots{
           return explain_call(op, span_of(arguments, count));
         }),
 };
-
-}  // namespace
-
-constinit const tenon_ops_service ops_service = slots;
 
 void trace_calls(tenon_ops_service& ops) {
   ops.call = [](const tenon_op* op, const tenon_value* arguments, int64_t count,

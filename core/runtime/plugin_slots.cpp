@@ -8,9 +8,7 @@
 
 namespace tenon::core {
 
-namespace {
-
-constexpr tenon_plugins_service slots{
+constinit const tenon_plugins_service plugins_service{
     .head = {},
     .path_add = slot([](const char* folder) { plugin_manager().add_search_path(folder); }),
     .load = slot([](const char* id_or_path) { plugin_manager().load(id_or_path); }),
@@ -40,6 +38,8 @@ constexpr tenon_plugins_service slots{
     }),
 };
 
+namespace {
+
 Json raw_document(uint32_t which) {
   switch (which) {
     case TENON_DOCUMENT_RUNTIME:
@@ -62,8 +62,6 @@ Json raw_document(uint32_t which) {
 }
 
 }  // namespace
-
-constinit const tenon_plugins_service plugins_service = slots;
 
 void add_document_slots(Services& services) {
   services.documents.document = slot([](uint32_t which) {

@@ -67,7 +67,9 @@ void give_named(std::vector<NamedTensor> named, tenon_value* names, tenon_value*
   *tensors = make_tensor_list(std::move(list));
 }
 
-constexpr tenon_tensors_service slots{
+}  // namespace
+
+constinit const tenon_tensors_service tensors_service{
     .head = {},
     .empty = slot([](tenon_dtype dtype, int64_t rank, const int64_t* shape) {
       return make_empty(dtype, shape_of(shape, rank));
@@ -173,9 +175,5 @@ constexpr tenon_tensors_service slots{
         copy(*tensor, *value);
     }),
 };
-
-}  // namespace
-
-constinit const tenon_tensors_service tensors_service = slots;
 
 }  // namespace tenon::core

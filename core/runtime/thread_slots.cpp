@@ -16,9 +16,7 @@ namespace tenon::core {
 static_assert(sizeof(interrupt_word) == sizeof(int32_t) &&
               std::atomic<int32_t>::is_always_lock_free);
 
-namespace {
-
-constexpr tenon_threads_service slots{
+constinit const tenon_threads_service threads_service{
     .head = {},
     .parallel_for =
         slot([](int64_t begin, int64_t end, int64_t grain,
@@ -62,9 +60,5 @@ constexpr tenon_threads_service slots{
           {message, static_cast<size_t>(length)});
     },
 };
-
-}  // namespace
-
-constinit const tenon_threads_service threads_service = slots;
 
 }  // namespace tenon::core

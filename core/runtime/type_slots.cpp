@@ -82,7 +82,9 @@ void switch_override(const tenon_override* entry, void (TypeTable::*change)(cons
     guarded(nullptr, [&] { refresh_active_rules(process_tables(), found.schema.name); });
 }
 
-constexpr tenon_types_service slots{
+}  // namespace
+
+constinit const tenon_types_service types_service{
     .head = {},
     .find = slot([](const char* name) {
       require_not_null(name, "the name of the type");
@@ -194,9 +196,5 @@ constexpr tenon_types_service slots{
                payload_with_attributes(*tensor, {text, static_cast<size_t>(length)}).get());
     }),
 };
-
-}  // namespace
-
-constinit const tenon_types_service types_service = slots;
 
 }  // namespace tenon::core

@@ -16,7 +16,9 @@ tenon_status error_set(tenon_error** slot, tenon_status kind, const char* messag
                  [&] { throw Error(kind, std::string(message, static_cast<size_t>(length))); });
 }
 
-constexpr tenon_values_service slots{
+}  // namespace
+
+constinit const tenon_values_service values_service{
     .head = {},
     .error_set = error_set,
     .error_kind = [](const tenon_error* error) -> tenon_status {
@@ -71,9 +73,5 @@ constexpr tenon_values_service slots{
       *large_kept = cached_bytes();
     },
 };
-
-}  // namespace
-
-constinit const tenon_values_service values_service = slots;
 
 }  // namespace tenon::core

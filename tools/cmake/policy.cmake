@@ -30,6 +30,15 @@ function(tenon_join_sources target group)
   endif()
 endfunction()
 
+# tenon_join_all_sources(target size)
+#
+# Compiles all files of the target as a few, of up to `size` files each.
+function(tenon_join_all_sources target size)
+  if(TENON_JOIN_SOURCES)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
+  endif()
+endfunction()
+
 # Linked privately by every target of ours; users of the SDK never see these flags.
 add_library(tenon_warnings INTERFACE)
 target_compile_options(tenon_warnings INTERFACE

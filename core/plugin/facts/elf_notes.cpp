@@ -40,7 +40,7 @@ constexpr uint64_t kMaxSectionHeaders = 1u << 16;
 constexpr uint32_t kMaxSymbols = 1u << 20;
 // Libraries and folders: names of files are shorter, and many entries may name the same text.
 constexpr size_t kMaxNames = 4096;
-constexpr size_t kMaxName = 4096;
+constexpr size_t kMaxString = 4096;
 
 // Longest symbol name that is read: longer than any that matters here.
 constexpr size_t kMaxSymbolName = 4096;
@@ -354,9 +354,9 @@ LinkedLibraries ElfFile::linked_libraries() const {
   size_t count = 0;
   uint64_t bytes = 0;
   const auto copy_of = [&](std::string_view name) {
-    if (name.size() > kMaxName)
+    if (name.size() > kMaxString)
       damaged_dynamic(
-          format_text("a library or folder has a name of more than {} bytes", kMaxName));
+          format_text("a library or folder has a name of more than {} bytes", kMaxString));
     bytes += name.size();
     if (++count > kMaxNames || bytes > 2 * source_.size()) {
       damaged_dynamic(format_text(
@@ -368,7 +368,7 @@ LinkedLibraries ElfFile::linked_libraries() const {
   LinkedLibraries found;
   for (const Elf64_Dyn& entry : dynamic_) {
     if (entry.d_tag == DT_NEEDED) {
-      found.needed.push_back(copy_of(text_at(strings, entry.d_un.d_val, kMaxName + 1)));
+      found.needed.push_back(copy_of(text_at(strings, entry.d_un.d_val, kMaxString + 1)));
     }
     if (entry.d_tag != DT_RUNPATH && entry.d_tag != DT_RPATH) continue;
     for (std::string_view rest = text_at(strings, entry.d_un.d_val, strings.size());

@@ -57,6 +57,12 @@ std::string quoted_list(const std::vector<std::string>& words, std::string_view 
   return word_list(quoted, conjunction);
 }
 
+std::vector<std::string> texts_of(const Json& list) {
+  std::vector<std::string> texts;
+  for (int64_t i = 0; i < list.size(); ++i) texts.push_back(list[i].text());
+  return texts;
+}
+
 }  // namespace lib
 
 TENON_NAMESPACE_END

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tenon/json.hpp>
 #include <tenon/text.hpp>
 
 TENON_NAMESPACE_BEGIN
@@ -19,6 +20,8 @@ std::string word_list(const std::vector<std::string>& words, std::string_view co
 // "'a', 'b' and 'c'"
 std::string quoted_list(const std::vector<std::string>& words,
                         std::string_view conjunction = "and");
+// The texts of a list's elements; none of a value that is no list.
+std::vector<std::string> texts_of(const Json& list);
 
 }  // namespace lib
 

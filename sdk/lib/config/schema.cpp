@@ -18,12 +18,6 @@ using Type = ValueSchema::Type;
   throw ValueError(lib::format_text("the schema of config sections: {}: {}", node.place(), what));
 }
 
-std::vector<std::string> texts_of(const Json& list) {
-  std::vector<std::string> texts;
-  for (int64_t i = 0; i < list.size(); ++i) texts.push_back(list[i].text());
-  return texts;
-}
-
 const Format* format_of(const Json& schema) {
   const std::string name = schema["format"].text();
   const Format* format = find_format(name);
@@ -69,7 +63,7 @@ const ObjectSchema* Schema::object_of(std::string_view name, const Json& schema)
   object.shorthand = schema["shorthand"].text();
   object.path_shorthand = schema["path_shorthand"].text();
   object.open = schema["additionalProperties"].as_bool(true);
-  const std::vector<std::string> required = texts_of(schema["required"]);
+  const std::vector<std::string> required = lib::texts_of(schema["required"]);
   const Json properties = schema["properties"];
   for (int64_t i = 0; i < properties.size(); ++i) {
     const Json property = properties[i];
@@ -79,7 +73,7 @@ const ObjectSchema* Schema::object_of(std::string_view name, const Json& schema)
     key.schemas = values_of(property);
     key.fallback = property["default"];
     for (const std::string& one : required) key.required = key.required || one == key.name;
-    key.needs = texts_of(schema["dependencies"][key.name]);
+    key.needs = lib::texts_of(schema["dependencies"][key.name]);
     object.keys.push_back(std::move(key));
   }
   return &object;
@@ -123,7 +117,7 @@ ValueSchema Schema::value_of(const Json& schema) {
     read_bounds(schema, value);
   } else if (type == "string") {
     value.type = Type::text;
-    value.choices = texts_of(schema["enum"]);
+    value.choices = lib::texts_of(schema["enum"]);
     value.format = format_of(schema);
   } else if (type == "array") {
     value.type = Type::array;

@@ -19,13 +19,7 @@ namespace listing {
 
 namespace {
 
-using lib::format_text, lib::quote;
-
-std::vector<std::string> texts_of(const Json& list) {
-  std::vector<std::string> texts;
-  for (int64_t i = 0; i < list.size(); ++i) texts.push_back(list[i].text());
-  return texts;
-}
+using lib::format_text, lib::quote, lib::texts_of;
 
 // An override that a plugin declares for the operands' types, and that is not active.
 struct Possible {

@@ -41,7 +41,7 @@ void put_unmap(Writer& document, const std::string& path) {
   }
 }
 
-void put_op(Writer& document, const Json& op) {
+void put_fact_of_op(Writer& document, const Json& op) {
   put_members(document, op, {"name", "schema", "samples"});
   put_schema(document, op["schema"].text());
   put_members(document, op, {"differentiable", "jvp"});
@@ -51,7 +51,7 @@ void put_op(Writer& document, const Json& op) {
       .set("zero_gradient", (flags & TENON_OP_ZERO_GRADIENT) != 0);
 }
 
-void put_module(Writer& document, const Json& module) {
+void put_fact_of_module(Writer& document, const Json& module) {
   put_members(document, module, {"name", "schema", "samples"});
   put_schema(document, module["schema"].text());
   put_forward(document, module);
@@ -125,8 +125,8 @@ Json declarations(const std::string& id_or_path) {
   Writer object;
   object.begin_object();
   put_members(object, facts, {"id", "version", "path"});
-  put_objects(object, "ops", facts["ops"], put_op);
-  put_objects(object, "modules", facts["modules"], put_module);
+  put_objects(object, "ops", facts["ops"], put_fact_of_op);
+  put_objects(object, "modules", facts["modules"], put_fact_of_module);
   put_names(object, facts);
   return object.end().json();
 }

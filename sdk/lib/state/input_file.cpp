@@ -22,7 +22,7 @@ namespace state {
 
 namespace {
 
-constexpr int64_t kMostAtOnce = int64_t{1} << 30;
+constexpr int64_t kMostReadAtOnce = int64_t{1} << 30;
 
 std::string reason_of(int code) { return std::generic_category().message(code); }
 
@@ -54,7 +54,7 @@ void InputFile::read_at(void* to, int64_t bytes, int64_t offset) const {
   char* next = static_cast<char*>(to);
   while (bytes > 0) {
     const ssize_t got =
-        pread(descriptor_, next, static_cast<size_t>(std::min(bytes, kMostAtOnce)), offset);
+        pread(descriptor_, next, static_cast<size_t>(std::min(bytes, kMostReadAtOnce)), offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(reason_of(errno));
     if (got == 0) fail("it became shorter while it was read");

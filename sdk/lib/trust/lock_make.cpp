@@ -9,6 +9,7 @@
 
 #include "file.hpp"
 #include "lib/base/format.hpp"
+#include "lib/base/text.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -50,12 +51,6 @@ tenon_file_stamp stamp_of(const Json& stamp) {
           stamp["changed"].integer()};
 }
 
-std::vector<std::string> strings_of(const Json& list) {
-  std::vector<std::string> strings;
-  for (int64_t i = 0; i < list.size(); ++i) strings.push_back(list[i].text());
-  return strings;
-}
-
 Refusal left_out(const Json& plugin, std::string problem, std::string remedy) {
   Refusal refusal;
   refusal.plugin = plugin["id"].text();
@@ -79,7 +74,7 @@ LockedPlugin lock_plugin(const Json& plugin, const LockedPlugin* approved, Known
   if (!plugin["stamp"].defined() || !is_same(stamp_of(plugin["stamp"]), file.stamp()))
     throw RefusalError(left_out(plugin, "its file changed while it was read", "lock again"));
   for (const LinkedFile& linked :
-       linked_files({file.path(), bytes, strings_of(plugin["run_path"])})) {
+       linked_files({file.path(), bytes, lib::texts_of(plugin["run_path"])})) {
     std::string& hash = known[linked.path];
     if (hash.empty()) hash = sha256_file(linked.path);
     locked.libraries.push_back({linked.name, linked.path, hash});
@@ -92,7 +87,7 @@ LockedProviders providers_of(const Json& names, const PluginLock& lock, bool all
   LockedProviders providers;
   for (int64_t i = 0; i < names.size(); ++i) {
     std::vector<std::string> ids;
-    for (const std::string& id : strings_of(names[i])) {
+    for (const std::string& id : lib::texts_of(names[i])) {
       if (!all && lock.find(id) == nullptr) break;
       ids.push_back(id);
     }

@@ -4,18 +4,13 @@
 #include <algorithm>
 
 #include "lib/base/format.hpp"
+#include "lib/base/text.hpp"
 
 TENON_NAMESPACE_BEGIN
 
 namespace trust {
 
 namespace {
-
-std::vector<std::string> strings_of(const Json& list) {
-  std::vector<std::string> strings;
-  for (int64_t i = 0; i < list.size(); ++i) strings.push_back(list[i].text());
-  return strings;
-}
 
 Json array_of(const std::vector<std::string>& strings) {
   JsonArray list;
@@ -36,7 +31,7 @@ Json keys_document(const Json& keys) {
     }
     kept.add(JsonObject()
                  .set("key", key)
-                 .set("namespaces", array_of(strings_of(keys[i]["namespaces"])))
+                 .set("namespaces", array_of(lib::texts_of(keys[i]["namespaces"])))
                  .set("place", keys[i].place())
                  .json());
   }
@@ -92,7 +87,7 @@ std::vector<BoundKey> Policies::keys() const {
     for (int64_t i = 0; i < keys.size(); ++i) {
       const auto key = parse_minisign_key(keys[i]["key"].text());
       if (!key) throw ConfigError("a policy has a key that is not one of minisign");
-      bound.push_back({*key, strings_of(keys[i]["namespaces"]), keys[i]["place"].text()});
+      bound.push_back({*key, lib::texts_of(keys[i]["namespaces"]), keys[i]["place"].text()});
     }
   }
   return bound;
