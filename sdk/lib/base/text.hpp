@@ -20,7 +20,7 @@ std::string word_list(const std::vector<std::string>& words, std::string_view co
 // "'a', 'b' and 'c'"
 std::string quoted_list(const std::vector<std::string>& words,
                         std::string_view conjunction = "and");
-// The texts of a list's elements; none of a value that is no list.
+// The texts of a list's elements; none where the value is not a list.
 std::vector<std::string> texts_of(const Json& list);
 
 }  // namespace lib
