@@ -154,7 +154,7 @@ constexpr tenon_tensors_service slots{
                        tenon_value* restored) {
       require_not_null(metadata, "the metadata");
       std::vector<NamedTensor> list = named_tensors(names, tensors, count);
-      plugin_manager();
+      index_plugins();
       restore_types(list, *metadata, source);
       give_named(std::move(list), restored_names, restored);
     }),
