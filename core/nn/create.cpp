@@ -43,10 +43,8 @@ ModuleRef make_module(const ModuleType& type, const tenon_value* attributes) {
   ModuleRef module = ModuleRef::take(new tenon_module(type));
   for (size_t i = 0; i < type.schema.parameters.size(); ++i) module->attributes.add(attributes[i]);
   const GradModeGuard guard(false);
-  tenon_error* error = nullptr;
-  const tenon_status status = type.descriptor.create(
-      type.descriptor.self, module.get(), module->attributes.data(), &module->state, &error);
-  if (status != TENON_OK) throw_status(status, error);
+  call_checked(type.descriptor.create, type.descriptor.self, module.get(),
+               module->attributes.data(), &module->state);
   return module;
 }
 
@@ -164,11 +162,8 @@ class Builder {
     for (uint32_t i = 0; i < settings_->count && faults_.size() == faults_before; ++i) {
       const tenon_json* value = document.find(settings_->keys[i]);
       if (value == nullptr || module.type->schema.find(value->key()) >= 0) continue;
-      located(*value, nullptr, [&] {
-        tenon_error* error = nullptr;
-        const tenon_status status = settings_->apply(settings_->self, &module, i, value, &error);
-        if (status != TENON_OK) throw_status(status, error);
-      });
+      located(*value, nullptr,
+              [&] { call_checked(settings_->apply, settings_->self, &module, i, value); });
     }
   }
 
@@ -301,10 +296,7 @@ class Cloner {
       copy->buffers.push_back({entry.name, clone(entry.tensor.get()), entry.persistent});
     for (const auto& child : module.children) copy_child(child, *copy);
     if (module.state == nullptr) return copy;
-    tenon_error* error = nullptr;
-    const tenon_status status =
-        descriptor.clone(descriptor.self, module.state, copy.get(), &copy->state, &error);
-    if (status != TENON_OK) throw_status(status, error);
+    call_checked(descriptor.clone, descriptor.self, module.state, copy.get(), &copy->state);
     return copy;
   }
 

@@ -114,12 +114,8 @@ void run_hook(const Hook& hook, const HookedModule& of, Values inputs, Values ou
                                     outputs.data(),
                                     static_cast<int64_t>(outputs.size()),
                                     of.names.empty() ? nullptr : of.names.data()};
-  tenon_error* error = nullptr;
-  const tenon_status status =
-      hook.body->function(hook.body->state, &call, replacements.data(), &error);
-  if (status == TENON_OK) return;
   try {
-    throw_status(status, error);
+    call_checked(hook.body->function, hook.body->state, &call, replacements.data());
   } catch (Error& thrown) {
     thrown.message +=
         format_text(" (in a {} of {})", kind_name(hook.kind), of.module.type->schema.short_name());

@@ -21,10 +21,7 @@ std::string extra_text(tenon_module& module) {
   const tenon_module_descriptor& descriptor = module.type->descriptor;
   if (descriptor.extra_repr != nullptr) {
     tenon_value text{};
-    tenon_error* error = nullptr;
-    const tenon_status status =
-        descriptor.extra_repr(descriptor.self, module.state, &module, &text, &error);
-    if (status != TENON_OK) throw_status(status, error);
+    call_checked(descriptor.extra_repr, descriptor.self, module.state, &module, &text);
     if (text.tag == TENON_VALUE_STRING) extra.assign(text.as.string, text.length);
     release_value(text);
     return extra;

@@ -1,5 +1,4 @@
-// Which plugins are known, which one a name means, and its load at the first need: each once, by one
-// thread at a time.
+// The load of a plugin at the first need of a name that it declares: each once, by one thread at a time.
 #include "core/plugin/plugin_manager.hpp"
 
 #include <algorithm>
@@ -39,123 +38,6 @@ PluginManager::Session::~Session() {
   const std::vector<std::string> notes = std::exchange(manager_.notes_, {});
   lock.unlock();
   for (const std::string& note : notes) log(LogLevel::warning, "", note);
-}
-
-// ---- what is known ----
-
-void PluginManager::scan() {
-  catalogue_.rescan(policies_.search());
-  try {
-    lifecycle_.renew(catalogue_.plugins());
-    for (const auto& plugin : lifecycle_.plugins()) judge(*plugin);
-    renew_resolver();
-  } catch (...) {
-    // The next use scans again; what was dropped halfway is not to be resolved to.
-    catalogue_.expire();
-    resolver_.set_plugins({});
-    throw;
-  }
-  note_unknown_preferences();
-}
-
-// Said once: the same environment is there for programs with other plugins.
-void PluginManager::note_unknown_preferences() {
-  for (const PluginPolicy::Preference& preference : std::exchange(unchecked_, {})) {
-    if (std::ranges::none_of(lifecycle_.plugins(), [&](const auto& plugin) {
-          return plugin->is_named(preference.plugin);
-        }))
-      notes_.push_back(
-          format_text("TENON_PREFER: no plugin has the id {}", quote(preference.plugin)));
-  }
-}
-
-void PluginManager::judge(LivePlugin& plugin) {
-  const PolicyStack::Entry entry = policies_.entry(plugin);
-  plugin.configured = entry.plugin != nullptr && entry.plugin->mode != LoadMode::Never;
-  if (plugin.is_final() || plugin.attempt) return;
-  Admission admission = admit(plugin, policies_, host_);
-  plugin.state = admission.state;
-  plugin.reason = std::move(admission.reason);
-  plugin.failure = std::move(admission.failure);
-}
-
-void PluginManager::renew_resolver() {
-  KnownPlugins plugins;
-  for (const auto& plugin : lifecycle_.plugins()) {
-    if (plugin->found.facts && plugin->state != PluginState::Shadowed)
-      plugins.push_back(plugin.get());
-  }
-  resolver_.set_plugins(plugins);
-}
-
-void PluginManager::add_search_path(const std::string& folder) {
-  const Lock lock = lifecycle_.lock();
-  policies_.folders.insert(policies_.folders.begin(), folder);
-  catalogue_.expire();
-}
-
-// ---- which plugin a name means ----
-
-LivePlugin* PluginManager::find_live(const std::string& id_or_path) const {
-  const KnownPlugins known = lifecycle_.known();
-  return lifecycle_.live(is_plugin_path(id_or_path) ? find_path(known, absolute_path(id_or_path))
-                                                    : find_id(known, id_or_path));
-}
-
-void PluginManager::retry(LivePlugin& plugin) {
-  if (!plugin.attempt || plugin.is_final()) return;
-  plugin.attempt.reset();
-  judge(plugin);
-}
-
-LivePlugin& PluginManager::plugin_at(const std::string& path) {
-  LivePlugin* plugin = find_live(path);
-  if (plugin == nullptr || plugin->state == PluginState::Shadowed || !plugin->found.facts) {
-    // Named files come first, so it stands for its id unless that is loaded already.
-    auto& files = policies_.files;
-    std::erase(files, path);
-    files.insert(files.begin(), path);
-    scan();
-    plugin = find_live(path);
-    if (plugin->failure && plugin->failure->stage == PluginStage::Find) {
-      PluginFailure failure = *plugin->failure;
-      files.erase(files.begin());
-      scan();
-      throw PluginError(std::move(failure));
-    }
-  }
-  retry(*plugin);
-  if (plugin->state != PluginState::Shadowed) return *plugin;
-  return *lifecycle_.live(&same_plugin(*plugin, lifecycle_.known()));
-}
-
-LivePlugin& PluginManager::plugin_with(const std::string& id) {
-  LivePlugin* plugin = find_live(id);
-  // The folders may have changed since they were read.
-  if (plugin == nullptr || (plugin->state == PluginState::Failed && !plugin->opened)) {
-    auto& versions = policies_.versions;
-    const bool names_version =
-        id.find('@') != id.npos && std::ranges::find(versions, id) == versions.end();
-    if (names_version) versions.push_back(id);
-    scan();
-    plugin = find_live(id);
-    if (plugin == nullptr && names_version) versions.pop_back();
-  }
-  if (plugin == nullptr)
-    throw PluginError(missing_plugin(id, lifecycle_.known(), catalogue_.folders()));
-  retry(*plugin);
-  return *plugin;
-}
-
-LivePlugin& PluginManager::plugin_to_load(const std::string& id_or_path,
-                                          const std::string& asked_by) {
-  try {
-    return is_plugin_path(id_or_path) ? plugin_at(absolute_path(id_or_path))
-                                      : plugin_with(id_or_path);
-  } catch (PluginError& error) {
-    error.failure.asked_by = asked_by;
-    throw PluginError(std::move(error.failure));
-  }
 }
 
 // ---- loads ----
@@ -273,6 +155,57 @@ void PluginManager::load(const std::string& id_or_path, const std::string& asked
     }
   }
   ensure_loaded(session.lock, plugin, asked_by);
+}
+
+// ---- services ----
+
+namespace {
+
+Error too_new(std::string_view name, uint32_t version, const KnownPlugin& provider,
+              uint32_t provided) {
+  return Error(TENON_ERROR_PLUGIN,
+               "version {} of service {} is needed, and plugin {} provides version {}; update the "
+               "plugin that provides it",
+               version, quote(name), provider.text(), provided);
+}
+
+}  // namespace
+
+// Before the provider is opened.
+void PluginManager::refuse_old_provider(std::string_view name, uint32_t version) {
+  const Session session(*this);
+  const ProviderLevels levels = resolver_.levels(ItemKind::Service, name);
+  if (levels.empty() || levels.front().plugins.size() != 1) return;
+  const KnownPlugin& provider = *levels.front().plugins.front();
+  for (const ServiceFacts& one : provider.found.facts->services) {
+    if (one.service == name && one.version < version)
+      throw too_new(name, version, provider, one.version);
+  }
+}
+
+std::unique_ptr<tenon_lease> PluginManager::lease_service(std::string_view name, uint32_t version) {
+  const std::string asked_by = format_text("service {}", quote(name));
+  refuse_old_provider(name, version);
+  // Unloaded between the two steps, it is asked for again: then `ensure` says so.
+  while (ensure(ItemKind::Service, name)) {
+    Lock lock = lifecycle_.lock();
+    const KnownPlugins* registered = registrations_.of(ItemKind::Service, name);
+    if (registered == nullptr) continue;
+    LivePlugin& provider = *lifecycle_.live(registered->front());
+    const std::shared_ptr<LivePlugin> keep = provider.shared_from_this();
+    lifecycle_.wait(lock, provider, asked_by);
+    if (provider.state != PluginState::Active) continue;
+    const tenon_plugin& table = *provider.loaded.table;
+    for (int64_t i = 0; i < table.service_count; ++i) {
+      const tenon_service_descriptor& one = *table.services[i];
+      if (one.name != name) continue;
+      if (one.table->version < version) throw too_new(name, version, provider, one.table->version);
+      PluginCode* const code = provider.loaded.code;
+      return std::unique_ptr<tenon_lease>(
+          new tenon_lease{std::string(name), one.table, code, CodeLease(code, Holder::Service)});
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace tenon::core

@@ -20,7 +20,6 @@
 #include "core/plugin/facts/catalogue.hpp"
 #include "core/plugin/load/lifecycle.hpp"
 #include "core/plugin/load/registration.hpp"
-#include "core/plugin/load/services.hpp"
 #include "core/plugin/resolve/policy_stack.hpp"
 #include "core/plugin/resolve/resolver.hpp"
 #include "core/plugin/unload/retirement.hpp"
@@ -57,6 +56,9 @@ class PluginManager {
   PluginManager(const PluginManager&) = delete;
   PluginManager& operator=(const PluginManager&) = delete;
 
+  // Has the folders read, unless that was done since the search has changed. Each question does it; slots
+  // that look names up in the tables do it before, so that a plugin has only to be loaded then.
+  void index() { const Session session(*this); }
   // A folder in front of the search order.
   void add_search_path(const std::string& folder);
 
@@ -159,6 +161,8 @@ class PluginManager {
   void ensure_loaded(Lock& lock, LivePlugin& plugin, const std::string& asked_by);
   // Overrides for a type, of any plugin, must be there before ops are called on its objects.
   void load_companions(Lock& lock, const LivePlugin& plugin);
+  // Throws where other plugins build on its types.
+  void refuse_users(const LivePlugin& plugin);
   void refuse_unload(const LivePlugin& plugin, UnloadChoice choice);
   void refuse_old_provider(std::string_view name, uint32_t version);
   // Plugins that hold services of the code: "service 'x' is used by plugin 'y'".

@@ -67,6 +67,8 @@ PluginManager& plugin_manager() {
   return *manager;
 }
 
+void index_plugins() { plugin_manager().index(); }
+
 Runtime process_runtime() { return {process_tables(), plugin_manager()}; }
 
 }  // namespace tenon::core

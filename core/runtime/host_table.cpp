@@ -45,14 +45,12 @@ const Services& host_services() noexcept {
                       .modes = modes_service,
                       .modules = modules_service,
                       .threads = threads_service,
-                      .documents = {},
+                      .documents = documents_service,
                       .plugins = plugins_service};
 #define TENON_SERVICE_HEAD(name, NAME) \
   services.name.head = {sizeof(services.name), TENON_##NAME##_VERSION};
     TENON_SERVICES(TENON_SERVICE_HEAD)
 #undef TENON_SERVICE_HEAD
-    add_document_slots(services);
-    add_json_slots(services);
     if (process_is_traced()) trace_calls(services.ops);
     return services;
   }();

@@ -87,7 +87,7 @@ constinit const tenon_modules_service modules_service{
     .create = slot([](const char* type, const tenon_value* attributes, int64_t count,
                       const tenon_string* keywords, const tenon_value* keyword_values,
                       int64_t keyword_count) {
-      plugin_manager();
+      index_plugins();
       const OuterCall running;  // the type is not freed between being found and having a module
       return create_module(ModuleTable::process().require(type), span_of(attributes, count),
                            span_of(keywords, keyword_count), span_of(keyword_values, keyword_count))
@@ -95,7 +95,7 @@ constinit const tenon_modules_service modules_service{
     }),
     .create_json = slot([](const tenon_json* document, const tenon_module_settings* settings) {
       require_not_null(document, "the module's description");
-      plugin_manager();
+      index_plugins();
       const OuterCall running;
       return create_module(*document, settings).give();
     }),

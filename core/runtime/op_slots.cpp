@@ -76,7 +76,7 @@ void bind_attributes(const Schema& schema, std::span<const tenon_string> keyword
 constinit const tenon_ops_service ops_service{
     .head = {},
     .find = slot([](const char* name, int64_t length) {
-      plugin_manager();
+      index_plugins();
       return Registry::process().require({name, static_cast<size_t>(length)});
     }),
     .name = [](const tenon_op* op) { return op->name.c_str(); },
@@ -132,14 +132,14 @@ constinit const tenon_ops_service ops_service{
     .explain = slot([](const tenon_op* op, const tenon_value* arguments, int64_t count,
                        const tenon_string* keywords, const tenon_value* keyword_values,
                        int64_t keyword_count) {
-      plugin_manager();
+      index_plugins();
       const OuterCall running;
       return explain_call(op, span_of(arguments, count), span_of(keywords, keyword_count),
                           span_of(keyword_values, keyword_count));
     }),
     .explain_types =
         slot([](const tenon_op* op, const tenon_written_argument* arguments, int64_t count) {
-          plugin_manager();
+          index_plugins();
           const OuterCall running;
           return explain_call(op, span_of(arguments, count));
         }),

@@ -1,6 +1,4 @@
-// Service plugins, and the slots of service documents that make raw documents.
-#include "core/autograd/graph/leak_tracking.hpp"
-#include "core/dispatch/call/running_calls.hpp"
+// Service plugins: folders, loads, unloads, reloads and policies.
 #include "core/plugin/resolve/policy.hpp"
 #include "core/runtime/documents.hpp"
 #include "core/runtime/runtime.hpp"
@@ -37,55 +35,5 @@ constinit const tenon_plugins_service plugins_service{
       plugin_manager().apply(policy_of(*policy, (flags & TENON_POLICY_LAZY) != 0));
     }),
 };
-
-namespace {
-
-Json raw_document(uint32_t which) {
-  switch (which) {
-    case TENON_DOCUMENT_RUNTIME:
-      return runtime_document(plugin_manager());
-    case TENON_DOCUMENT_PLUGINS:
-      return plugins_document(plugin_manager());
-    case TENON_DOCUMENT_FACTS:
-      return facts_document(plugin_manager());
-    case TENON_DOCUMENT_REGISTRATIONS:
-      return registrations_document(process_runtime());
-    case TENON_DOCUMENT_LIVE:
-      return describe_live();
-    case TENON_DOCUMENT_LOADABLE:
-      return plugin_manager().loadable();
-    default:
-      throw Error(TENON_ERROR_ARGUMENT,
-                  "document {} is unknown; expected {} to {} (TENON_DOCUMENT_...)", which,
-                  TENON_DOCUMENT_RUNTIME, TENON_DOCUMENT_LOADABLE);
-  }
-}
-
-}  // namespace
-
-void add_document_slots(Services& services) {
-  services.documents.document = slot([](uint32_t which) {
-    plugin_manager().retired();  // lets go what can go, which within a call nothing can
-    const OuterCall running;     // reads implementations
-    return raw_document(which);
-  });
-  services.documents.facts_read = slot([](const char* path) {
-    require_not_null(path, "the path of the plugin");
-    const OuterCall running;
-    return facts_document(std::string(path));
-  });
-  services.documents.providers = slot([](uint32_t kind, const char* name) {
-    require_not_null(name, "the name");
-    if (kind >= kItemKinds)
-      throw Error(TENON_ERROR_ARGUMENT,
-                  "items of kind {} are unknown; expected {} to {} (TENON_ITEM_...)", kind,
-                  TENON_ITEM_OP, TENON_ITEM_TYPE);
-    const OuterCall running;
-    return providers_document(process_runtime(), static_cast<ItemKind>(kind), name);
-  });
-  services.documents.schema_parse = slot([](const char* schema, int64_t length) {
-    return schema_document({schema, static_cast<size_t>(length)});
-  });
-}
 
 }  // namespace tenon::core

@@ -17,6 +17,8 @@ const tenon_host& host_table() noexcept;
 // use, alive until the process ends.
 Tables process_tables();
 PluginManager& plugin_manager();
+// Before names are looked up in the tables: the plugins that declare them are known from now on.
+void index_plugins();
 
 // The runtime that documents are made of: the process's, or a test's.
 struct Runtime {

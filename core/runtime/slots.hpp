@@ -31,7 +31,7 @@ const Services& host_services() noexcept;
 // One of them by its name, "tenon.ops"; null when there is none.
 const tenon_service* find_host_service(std::string_view name) noexcept;
 
-// Services that one file has, as constants without their heads. Each is a copy of the file's own
+// The services, as constants without their heads. Each is a copy of the file's own
 // table: lambdas of a table that other files see would not become a part of their slots.
 extern const tenon_values_service values_service;
 extern const tenon_tensors_service tensors_service;
@@ -43,11 +43,8 @@ extern const tenon_types_service types_service;
 extern const tenon_modes_service modes_service;
 extern const tenon_modules_service modules_service;
 extern const tenon_threads_service threads_service;
+extern const tenon_documents_service documents_service;
 extern const tenon_plugins_service plugins_service;
-
-// Each fills in slots of the other services.
-void add_document_slots(Services& services);
-void add_json_slots(Services& services);
 
 // Has calls of any thread join the trace of the process.
 void trace_calls(tenon_ops_service& ops);

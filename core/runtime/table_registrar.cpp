@@ -93,6 +93,7 @@ std::vector<std::string> TableRegistrar::users_of(const PluginCode& code) {
 
 // An op is the load's, or registered, or declared by a plugin that is not loaded yet.
 TypeTable::Prepared TableRegistrar::prepare_types(const ResolvedLoad& load) const {
+  if (load.types.empty() && load.overrides.empty() && load.replaced == nullptr) return {};
   std::unordered_map<std::string_view, const char*> own;  // schemas by op
   if (!load.overrides.empty()) {
     for (const auto* op : load.ops) own.emplace(schema_name(op->schema), op->schema);

@@ -156,7 +156,7 @@ constinit const tenon_tensors_service tensors_service{
                        tenon_value* restored) {
       require_not_null(metadata, "the metadata");
       std::vector<NamedTensor> list = named_tensors(names, tensors, count);
-      plugin_manager();
+      index_plugins();
       restore_types(list, *metadata, source);
       give_named(std::move(list), restored_names, restored);
     }),

@@ -21,11 +21,7 @@ constinit const tenon_threads_service threads_service{
     .parallel_for =
         slot([](int64_t begin, int64_t end, int64_t grain,
                 tenon_status (*body)(void*, int64_t, int64_t, tenon_error**), void* state) {
-          const auto run = [&](int64_t from, int64_t to) {
-            tenon_error* chunk_error = nullptr;
-            const tenon_status status = body(state, from, to, &chunk_error);
-            if (status != TENON_OK) throw_status(status, chunk_error);
-          };
+          const auto run = [&](int64_t from, int64_t to) { call_checked(body, state, from, to); };
           // A scope's trace is of one thread.
           std::optional<SerialLoops> alone;
           if (thread_state.trace != nullptr) alone.emplace();

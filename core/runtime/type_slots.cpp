@@ -88,13 +88,13 @@ constinit const tenon_types_service types_service{
     .head = {},
     .find = slot([](const char* name) {
       require_not_null(name, "the name of the type");
-      plugin_manager();
+      index_plugins();
       return TypeTable::process().require(name).id;
     }),
     .find_layout = slot([](const char* name, const tenon_payload_layout* layout) {
       require_not_null(name, "the name of the type");
       require_not_null(layout, "the layout of the type");
-      plugin_manager();
+      index_plugins();
       const TensorType& found = TypeTable::process().require(name);
       TypeTable::process().check_layout(found, *layout);
       return found.id;
@@ -142,7 +142,7 @@ constinit const tenon_types_service types_service{
     .call_parent = call_parent,
     .override_find = slot([](const char* key, const char* provider) {
       require_not_null(key, "the key of an override");
-      plugin_manager();
+      index_plugins();
       return reinterpret_cast<const tenon_override*>(
           &find_override(TypeTable::process(), key, provider == nullptr ? "" : provider));
     }),

@@ -27,10 +27,7 @@ std::string typed_text(const Tensor* tensor) {
   const TypesDisabledGuard types(true);
   const GradModeGuard grad(false);
   tenon_value text{};
-  tenon_error* error = nullptr;
-  const tenon_status status =
-      owner->descriptor.text(owner->descriptor.self, const_cast<Tensor*>(tensor), &text, &error);
-  if (status != TENON_OK) throw_status(status, error);
+  call_checked(owner->descriptor.text, owner->descriptor.self, const_cast<Tensor*>(tensor), &text);
   std::string result;
   if (text.tag == TENON_VALUE_STRING) result.assign(text.as.string, text.length);
   const bool good = text.tag == TENON_VALUE_STRING;

@@ -54,10 +54,6 @@ std::vector<std::string> plugin_files(SearchFolder& folder) {
 
 using KnownFiles = std::unordered_map<std::string_view, const FoundPlugin*>;
 
-PluginFailure distrusted(const std::string& path, const Distrust& found) {
-  return make_failure(PluginStage::Read, "", path, found.problem, found.remedy);
-}
-
 // A file in a folder that others can write to is not read: its facts could keep out a plugin that
 // may be used.
 FoundPlugin read_plugin(std::string path, PluginOrigin origin, const KnownFiles& known,
@@ -66,13 +62,13 @@ FoundPlugin read_plugin(std::string path, PluginOrigin origin, const KnownFiles&
   plugin.path = std::move(path);
   plugin.origin = origin;
   if (folder) {
-    plugin.failure = distrusted(plugin.path, *folder);
+    plugin.failure = folder->failure(plugin.path);
     return plugin;
   }
   try {
     const FileSource file(plugin.path);
     plugin.stamp = file.stamp();
-    require_trusted(trust, plugin.path, file.stamp());
+    trust.require_file(plugin.path, file.stamp());
     const auto old = known.find(plugin.path);
     if (old != known.end() && old->second->facts && old->second->stamp == plugin.stamp) {
       plugin.facts = old->second->facts;
@@ -215,10 +211,6 @@ std::vector<SearchFolder> search_folders(std::span<const std::string> configured
     add(environment.install_folder, PluginOrigin::Install);
   }
   return folders;
-}
-
-void require_trusted(const PathTrust& trust, const std::string& path, const FileStamp& stamp) {
-  if (auto found = trust.judge_file(path, stamp)) throw PluginError(distrusted(path, *found));
 }
 
 void Catalogue::rescan(const Search& search) {

@@ -102,8 +102,4 @@ class Catalogue {
   bool is_current_ = false;
 };
 
-// Throws PluginError, stage read, when others can change the opened file with this stamp, or where
-// its path leads.
-void require_trusted(const PathTrust& trust, const std::string& path, const FileStamp& stamp);
-
 }  // namespace tenon::core

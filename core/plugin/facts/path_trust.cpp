@@ -187,6 +187,10 @@ class Walk {
 
 }  // namespace
 
+PluginFailure Distrust::failure(const std::string& path) const {
+  return make_failure(PluginStage::Read, "", path, problem, remedy);
+}
+
 bool PathTrust::is_allowed(const std::string& path) const {
   return std::ranges::any_of(allowed_,
                              [&](const std::string& folder) { return is_below(path, folder); });
@@ -213,6 +217,10 @@ std::optional<Distrust> PathTrust::judge_file(const std::string& path,
   judged.st_gid = stamp.group;
   judged.st_mode = stamp.mode;
   return judge_owner_and_writers("it", walk.here(), judged);
+}
+
+void PathTrust::require_file(const std::string& path, const FileStamp& stamp) const {
+  if (const auto found = judge_file(path, stamp)) throw PluginError(found->failure(path));
 }
 
 }  // namespace tenon::core

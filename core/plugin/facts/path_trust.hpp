@@ -7,12 +7,16 @@
 #include <vector>
 
 #include "core/plugin/facts/byte_source.hpp"
+#include "core/plugin/failure.hpp"
 
 namespace tenon::core {
 
 struct Distrust {
   std::string problem;
   std::string remedy;
+
+  // The refusal of a plugin's file for it: stage read.
+  PluginFailure failure(const std::string& path) const;
 };
 
 // Trusted are root, the user of the process, and who can replace libtenon itself: its owner, and
@@ -29,6 +33,8 @@ class PathTrust {
   // Judges a file at an absolute path that was opened: `stamp` is that of its descriptor, which
   // must be the file that trusted users have put there.
   std::optional<Distrust> judge_file(const std::string& path, const FileStamp& stamp) const;
+  // Throws PluginError where it is not trusted.
+  void require_file(const std::string& path, const FileStamp& stamp) const;
 
  private:
   bool is_allowed(const std::string& path) const;

@@ -1,6 +1,7 @@
 // Open, symbol, entry, init; later shutdown and unmapping.
 #include "core/plugin/load/library.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <dlfcn.h>
 #include <exception>
@@ -20,6 +21,7 @@
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/plugin/load/origin_libraries.hpp"
+#include "tenon/abi/host.h"
 
 namespace tenon::core {
 
@@ -212,6 +214,55 @@ void PluginCalls::take_over(const tenon_plugin& before, const tenon_plugin& tabl
   }
   if (table.self_test != nullptr)
     call("its self_test", [&](tenon_error** error) { return table.self_test(error); });
+}
+
+// ---- services ----
+
+HeldServices::HeldServices(const tenon_host& host, const PluginFacts& facts,
+                           const std::string& path)
+    : host_(host) {
+  held_.reserve(facts.uses.size());
+  for (const ServiceUse& use : facts.uses) {
+    Held& held = held_.emplace_back(Held{use.service});
+    tenon_error* error = nullptr;
+    const tenon_status status =
+        host.service(use.service.c_str(), use.version, &held.table, &held.lease, &error);
+    if (status == TENON_OK) continue;
+    release();
+    try {
+      throw_status(status, error);
+    } catch (Error& cause) {
+      PluginError failure(
+          make_failure(PluginStage::Open, facts.id, path,
+                       format_text("service {}, which it uses, is not available: {}",
+                                   quote(use.service), cause.message),
+                       "install or repair the plugin that provides it"));
+      failure.cause = std::make_shared<const tenon_error>(tenon_error{std::move(cause)});
+      throw failure;
+    }
+  }
+}
+
+HeldServices::~HeldServices() { release(); }
+
+void HeldServices::release() const noexcept {
+  for (const Held& held : held_) host_.service_release(held.lease);
+}
+
+void HeldServices::fill(const tenon_plugin& plugin) const {
+  for (int64_t i = 0; i < plugin.use_count; ++i) {
+    const tenon_use& use = *plugin.uses[i];
+    const auto held = std::ranges::find(held_, std::string_view(use.name), &Held::service);
+    *use.table = held->table;
+  }
+}
+
+std::vector<std::string> HeldServices::provided_by(const PluginCode& code) const {
+  std::vector<std::string> names;
+  for (const Held& held : held_) {
+    if (held.lease != nullptr && held.lease->provider == &code) names.push_back(held.service);
+  }
+  return names;
 }
 
 // ---- the end of code ----

@@ -1,20 +1,56 @@
-// A plugin's file as a library of the process: mapped, entered, initialized, shut down and unmapped. The
-// only home of Boost.DLL.
+// A plugin's file as a library of the process: mapped, entered, initialized, shut down and unmapped, with
+// the services that it uses. The only home of Boost.DLL.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/plugin_code.hpp"
 #include "core/plugin/facts/byte_source.hpp"
 #include "core/plugin/facts/facts_reader.hpp"
 #include "core/plugin/load/guard.hpp"
-#include "core/plugin/load/services.hpp"
 #include "tenon/abi/plugin.h"
+
+// A use of a plugin's service, by another plugin or by the application.
+struct tenon_lease {
+  std::string service;
+  const tenon_service* table;
+  const tenon::core::PluginCode* provider;
+  tenon::core::CodeLease code;
+};
 
 namespace tenon::core {
 
 struct OpenLibrary;
+
+// The services that a plugin uses, asked of the host before its file is mapped, and held until its code is
+// gone.
+class HeldServices {
+ public:
+  // Asks for all of them, which loads their providers. Throws PluginError.
+  HeldServices(const tenon_host& host, const PluginFacts& facts, const std::string& path);
+  ~HeldServices();
+  HeldServices(const HeldServices&) = delete;
+  HeldServices& operator=(const HeldServices&) = delete;
+
+  // Fills the plugin's table of uses, which has been checked against its facts.
+  void fill(const tenon_plugin& plugin) const;
+  // The names of those that the code provides.
+  std::vector<std::string> provided_by(const PluginCode& code) const;
+
+ private:
+  struct Held {
+    std::string service;
+    const void* table = nullptr;
+    tenon_lease* lease = nullptr;
+  };
+
+  void release() const noexcept;
+
+  const tenon_host& host_;
+  std::vector<Held> held_;
+};
 
 // A plugin whose file is open. Closing is explicit: the process may end while its code is in use.
 struct LoadedPlugin {

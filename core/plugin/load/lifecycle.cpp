@@ -108,20 +108,14 @@ void Lifecycle::forget_threads() {
 
 // ---- a change ----
 
-Lifecycle::Change::Change(Lifecycle& lifecycle, Lock& lock, LivePlugin& plugin)
-    : lifecycle_(lifecycle),
-      lock_(lock),
-      plugin_(plugin),
-      keep_(plugin.shared_from_this()),
-      end_(plugin.state) {
+Lifecycle::Change::Change(Lifecycle& lifecycle, LivePlugin& plugin)
+    : lifecycle_(lifecycle), plugin_(plugin), keep_(plugin.shared_from_this()), end_(plugin.state) {
   plugin.state = PluginState::Loading;
   plugin.changer = std::this_thread::get_id();
 }
 
 Lifecycle::Change::~Change() {
-  if (ended_) return;
-  if (!lock_.owns_lock()) lock_.lock();
-  leave(end_);
+  if (!ended_) leave(end_);
 }
 
 void Lifecycle::Change::activate(const LoadedPlugin& loaded, UnmapVerdict& verdict) {

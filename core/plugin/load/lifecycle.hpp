@@ -43,6 +43,7 @@ class Lifecycle {
  public:
   using Lock = std::unique_lock<std::mutex>;
   class Change;
+  class Unlocked;
 
   // All else is done by who holds it.
   Lock lock() { return Lock(mutex_); }
@@ -72,12 +73,12 @@ class Lifecycle {
   std::map<std::thread::id, LivePlugin*> waiting_;  // who waits for whom, to see cycles
 };
 
-// This thread alone changes the plugin, from when nothing else did, while the lock is free. At its end
-// the plugin is as it was, unless it is ended otherwise.
+// This thread alone changes the plugin, from when nothing else did, while the lock is free. It begins and
+// ends under the lock. At its end the plugin is as it was, unless it is ended otherwise.
 class Lifecycle::Change {
  public:
-  Change(Lifecycle& lifecycle, Lock& lock, LivePlugin& plugin);
-  ~Change();  // takes the lock
+  Change(Lifecycle& lifecycle, LivePlugin& plugin);
+  ~Change();
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
 
@@ -94,11 +95,22 @@ class Lifecycle::Change {
   void leave(PluginState state) noexcept;
 
   Lifecycle& lifecycle_;
-  Lock& lock_;
   LivePlugin& plugin_;
   const std::shared_ptr<LivePlugin> keep_;  // a scan may drop it
   PluginState end_;
   bool ended_ = false;
+};
+
+// Code of plugins, the tables and the log run while the lock is free.
+class Lifecycle::Unlocked {
+ public:
+  explicit Unlocked(Lock& lock) : lock_(lock) { lock_.unlock(); }
+  ~Unlocked() { lock_.lock(); }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  Lock& lock_;
 };
 
 }  // namespace tenon::core

@@ -1,13 +1,53 @@
-// The load page: each step of a load by its name, in order.
+// The load page: each step of a load by its name, in order. Its parts: on which terms a file is opened; from
+// the file to its code (`open_plugin`); from its table to what is registered of it; a whole load
+// (`Load::run`) and its ends.
 #include "core/plugin/load/load_plugin.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
+#include "core/plugin/facts/paths.hpp"
 #include "core/plugin/load/table_check.hpp"
 
 namespace tenon::core {
+
+// ---- on which terms ----
+
+namespace {
+
+// The plugin by its file, with its options, and what it may need in its init: the folders in which
+// others are found.
+Json trial_config(const KnownPlugin& plugin, const PluginPolicy::Plugin& pinned,
+                  const PolicyStack& policies, std::span<const SearchFolder> folders) {
+  JsonBuilder config;
+  config.begin_object().key("search_paths").begin_array();
+  for (const SearchFolder& folder : folders) config.value(folder.path);
+  config.end_array().key("trust").begin_array();
+  for (const PluginPolicy& policy : policies.list) {
+    for (const std::string& path : policy.trust) config.value(absolute_path(path));
+  }
+  config.end_array().key("plugins").begin_array().begin_object();
+  config.member("path", plugin.found.path).member("load", "eager");
+  if (pinned.options) config.key("options").copy(*pinned.options, false);
+  return config.end_object().end_array().end_object().finish();
+}
+
+}  // namespace
+
+LoadTerms terms_of(const KnownPlugin& plugin, const PolicyStack& policies,
+                   std::span<const SearchFolder> folders) {
+  LoadTerms terms;
+  const PolicyStack::Entry entry = policies.entry(plugin);
+  if (entry.plugin != nullptr) terms.pinned = *entry.plugin;
+  terms.trust = policies.trust();
+  terms.guard = guard_terms(plugin, policies);
+  if (policies.guard != nullptr)
+    terms.guard.alone = trial_config(plugin, terms.pinned, policies, folders);
+  return terms;
+}
 
 // ---- from a file to its code ----
 
@@ -51,6 +91,7 @@ std::unique_ptr<const SealedFile> read_file(const Opening& opening, bool judged,
 void require_fit(const Opening& opening, const PluginFacts& facts, const tenon_host& host) {
   const std::string& path = opening.found.path;
   auto failure = judge_abi(host, facts.id, path, facts.abi_major, facts.abi_minor);
+  if (!failure) failure = judge_services(host, facts, path);
   if (!failure && opening.before.code != nullptr)
     failure = check_version(facts, path, opening.terms.pinned.version);
   if (failure) throw PluginError(std::move(*failure));
@@ -68,10 +109,10 @@ void open_plugin(const Opening& opening, const tenon_host& host, OpenedPlugin& o
   // 1. Its bytes and their facts, as they are now.
   auto copy = read_file(opening, guarded.wants_bytes(), opened);
   const PluginFacts& facts = *opened.facts;
-  // 2. Versions that host and config accept.
+  // 2. Built for this host, in a version that the config accepts.
   require_fit(opening, facts, host);
   // 3. Only trusted users can change the file.
-  require_trusted(opening.terms.trust, path, opened.stamp);
+  opening.terms.trust.require_file(path, opened.stamp);
   // 4. The application's load guard accepts it.
   if (auto refusal = guarded.judge(TENON_GUARD_LOAD, facts, opened.stamp, copy.get()))
     throw PluginError(std::move(*refusal));
@@ -93,23 +134,84 @@ void open_plugin(const Opening& opening, const tenon_host& host, OpenedPlugin& o
   phase.loaded();
 }
 
-// ---- a load ----
+// ---- from a table to what is registered of it ----
+
+ResolvedLoad due_registrations(const KnownPlugin& plugin, const tenon_plugin& table,
+                               const Registrations& registered, const Resolver& resolver,
+                               Due what) {
+  const auto is_due = [&](ItemKind kind, std::string_view name) {
+    const KnownPlugins* const present = registered.of(kind, name);
+    const bool is_there =
+        present != nullptr && std::ranges::find(*present, &plugin) != present->end();
+    return is_there ? what == Due::Again : resolver.belongs(plugin, kind, name);
+  };
+  // By name: the order in a plugin's table is that of its link, which decides nothing.
+  const auto choose = [&](ItemKind kind, auto* const* items, int64_t count, auto&& name_of,
+                          auto& chosen) {
+    std::copy_if(items, items + count, std::back_inserter(chosen),
+                 [&](const auto* item) { return is_due(kind, name_of(item)); });
+    std::ranges::sort(chosen, {}, name_of);
+  };
+  const auto by_schema = [](const auto* item) { return schema_name(item->schema); };
+  const auto by_name = [](const auto* item) { return std::string_view(item->name); };
+  const auto by_key = [](const auto* entry) { return override_key(entry->schema, entry->types); };
+
+  ResolvedLoad load;
+  load.provider = plugin.id();
+  choose(ItemKind::Op, table.ops, table.op_count, by_schema, load.ops);
+  choose(ItemKind::Module, table.modules, table.module_count, by_schema, load.modules);
+  choose(ItemKind::Type, table.types, table.type_count, by_name, load.types);
+  choose(ItemKind::Service, table.services, table.service_count, by_name, load.services);
+  for (const tenon_op_descriptor* op : load.ops) {
+    const std::string_view name = schema_name(op->schema);
+    const KnownPlugins ranked = resolver.registered_with(plugin, ItemKind::Op, name);
+    if (ranked.size() == 1) continue;
+    std::vector<std::string>& ids = load.ranked[std::string(name)];
+    for (const KnownPlugin* one : ranked) ids.push_back(one->id());
+  }
+  if (what == Due::More) return load;
+  std::copy_if(table.overrides, table.overrides + table.override_count,
+               std::back_inserter(load.overrides), [&](const tenon_override_descriptor* entry) {
+                 return !resolver.is_disabled(plugin, {schema_name(entry->schema), by_key(entry)});
+               });
+  std::ranges::sort(load.overrides, {}, by_key);
+  return load;
+}
 
 namespace {
 
-// Code of plugins, the tables and the log run while the manager's lock is free.
-class Unlocked {
- public:
-  explicit Unlocked(Lifecycle::Lock& lock) : lock_(lock) { lock_.unlock(); }
-  ~Unlocked() { lock_.lock(); }
-  Unlocked(const Unlocked&) = delete;
-  Unlocked& operator=(const Unlocked&) = delete;
+// Types that it builds on and does not define.
+std::set<std::string> foreign_types(const ResolvedLoad& load) {
+  std::set<std::string> names;
+  for (const auto* type : load.types) {
+    if (type->parent != nullptr) names.emplace(type->parent);
+  }
+  for (const auto* entry : load.overrides) {
+    for (const char* list : {entry->types, entry->accepts}) {
+      for (std::string& name : type_names(list == nullptr ? "" : list))
+        names.insert(std::move(name));
+    }
+  }
+  names.erase("*");
+  for (const auto* type : load.types) names.erase(type->name);
+  return names;
+}
 
- private:
-  Lifecycle::Lock& lock_;
-};
+ItemNames names_of(const ResolvedLoad& load) {
+  ItemNames names;
+  for (const auto* op : load.ops) names.emplace_back(ItemKind::Op, schema_name(op->schema));
+  for (const auto* module : load.modules)
+    names.emplace_back(ItemKind::Module, schema_name(module->schema));
+  for (const auto* type : load.types) names.emplace_back(ItemKind::Type, type->name);
+  for (const auto* service : load.services) names.emplace_back(ItemKind::Service, service->name);
+  return names;
+}
+
+using Unlocked = Lifecycle::Unlocked;
 
 }  // namespace
+
+// ---- a load ----
 
 PluginManager::Load::Load(PluginManager& manager, Lock& lock, LivePlugin& plugin,
                           const std::string& asked_by, bool replaces)
@@ -125,8 +227,11 @@ PluginManager::Load::Load(PluginManager& manager, Lock& lock, LivePlugin& plugin
 void PluginManager::Load::run() {
   if (!opens_ && is_complete()) return;
   ask();
-  Change change(manager_.lifecycle_, lock_, plugin_);
-  if (replaces_) refuse_users();
+  Change change(manager_.lifecycle_, plugin_);
+  if (replaces_) {  // code with types of which others derive is not replaced
+    const Unlocked free(lock_);
+    manager_.refuse_users(plugin_);
+  }
   try {
     if (opens_) open();
     resolve();
@@ -165,16 +270,6 @@ void PluginManager::Load::ask() {
               asked_by_};
 }
 
-// Code with types of which others derive is not replaced.
-void PluginManager::Load::refuse_users() {
-  const Unlocked free(lock_);
-  const std::vector<std::string> users = manager_.registrar_.users_of(*opening_.before.code);
-  if (!users.empty())
-    refuse_plugin(PluginStage::Register, opening_.plugin, opening_.found.path,
-                  format_text("plugins build on its tensor types: {}", join(users, ", ")),
-                  "unload these before it");
-}
-
 // Its code is there, and initialized. What it declares may have changed since it was indexed.
 void PluginManager::Load::open() {
   {
@@ -189,7 +284,8 @@ void PluginManager::Load::open() {
 
 // Chooses what of it belongs in the tables, with all that they have to know to take it.
 void PluginManager::Load::resolve() {
-  load_ = manager_.registrations_.due(plugin_, *opened_.loaded.table, manager_.resolver_, due());
+  load_ = due_registrations(plugin_, *opened_.loaded.table, manager_.registrations_,
+                            manager_.resolver_, due());
   load_.code = opened_.loaded.code;
   if (replaces_) load_.replaced = opening_.before.code;
   const PolicyStack::Entry entry = manager_.policies_.entry(plugin_);
@@ -208,7 +304,7 @@ void PluginManager::Load::resolve() {
 void PluginManager::Load::commit() {
   const Unlocked free(lock_);
   try {
-    for (const std::string& type : load_.foreign_types()) manager_.ensure_type(type);
+    for (const std::string& type : foreign_types(load_)) manager_.ensure_type(type);
     manager_.registrar_.commit(load_);
   } catch (...) {
     if (opens_ && !replaces_) opened_.loaded.shutdown();
@@ -218,18 +314,19 @@ void PluginManager::Load::commit() {
 
 void PluginManager::Load::activate(Change& change) {
   if (replaces_) names_before_ = manager_.registrations_.withdraw(plugin_);
-  manager_.registrations_.add(plugin_, load_, manager_.resolver_);
+  manager_.registrations_.add(plugin_, names_of(load_), manager_.resolver_);
   if (opens_) change.activate(opened_.loaded, opened_.verdict);
 }
 
 bool PluginManager::Load::is_complete() const {
-  return manager_.registrations_.due(plugin_, *plugin_.loaded.table, manager_.resolver_, due())
+  return due_registrations(plugin_, *plugin_.loaded.table, manager_.registrations_,
+                           manager_.resolver_, due())
       .empty();
 }
 
-Registrations::Due PluginManager::Load::due() const {
-  if (!opens_) return Registrations::Due::More;
-  return replaces_ ? Registrations::Due::Again : Registrations::Due::First;
+Due PluginManager::Load::due() const {
+  if (!opens_) return Due::More;
+  return replaces_ ? Due::Again : Due::First;
 }
 
 // ---- its ends ----
@@ -243,12 +340,8 @@ void PluginManager::Load::retire_before() {
 
 // `opened_` has the verdict of the code that goes: activating the new code has exchanged the two.
 void PluginManager::Load::retire(const LoadedPlugin& loaded, uint64_t generation) {
-  auto code = std::make_shared<RetiredCode>();
-  code->id = opening_.plugin;
-  code->path = opening_.found.path;
-  code->generation = generation;
-  code->verdict = opened_.verdict;
-  code->loaded = loaded;
+  auto code = std::make_shared<RetiredCode>(opening_.plugin, opening_.found.path, generation,
+                                            opened_.verdict, loaded);
   if (loaded.code != nullptr) code->withdrawn = manager_.registrar_.withdraw(*loaded.code);
   manager_.retirement_.add(std::move(code));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "core/plugin/load/library.hpp"
@@ -10,6 +11,16 @@
 #include "core/plugin/unload/unmap_verdict.hpp"
 
 namespace tenon::core {
+
+// Words of policies about one load.
+struct LoadTerms {
+  PluginPolicy::Plugin pinned;
+  PathTrust trust;
+  GuardTerms guard;
+};
+// `folders`: where a trial of the plugin, alone in a process, finds what it may need in its init.
+LoadTerms terms_of(const KnownPlugin& plugin, const PolicyStack& policies,
+                   std::span<const SearchFolder> folders);
 
 // A request to open a file, copied from data that a lock protects.
 struct Opening {
@@ -34,6 +45,13 @@ struct OpenedPlugin {
 // then.
 void open_plugin(const Opening& opening, const tenon_host& host, OpenedPlugin& opened);
 
+// More: what belongs in the tables by now and is not there. First: overrides with it. Again: in place of
+// what is there.
+enum class Due { More, First, Again };
+// The part of a plugin's table that belongs in the tables, by what the resolver says.
+ResolvedLoad due_registrations(const KnownPlugin& plugin, const tenon_plugin& table,
+                               const Registrations& registered, const Resolver& resolver, Due what);
+
 // Loads a plugin unless that is done, and registers what of it is chosen and not there yet: all of it
 // after a load, some of it when a policy has changed since. A load that replaces puts new code in the
 // place of the code that is active. The lock is held at the beginning and at the end of `run`.
@@ -47,7 +65,6 @@ class PluginManager::Load {
   using Change = Lifecycle::Change;
 
   void ask();
-  void refuse_users();
   void open();
   void resolve();
   void commit();
@@ -58,7 +75,7 @@ class PluginManager::Load {
                          std::shared_ptr<const tenon_error> cause);
   void retire(const LoadedPlugin& loaded, uint64_t generation);
   bool is_complete() const;
-  Registrations::Due due() const;
+  Due due() const;
 
   PluginManager& manager_;
   Lock& lock_;

@@ -1,4 +1,4 @@
-// Registrations in the tables, and those that a loaded plugin has to add.
+// Items that a load registers, and the tables that take them.
 #pragma once
 
 #include <map>
@@ -40,10 +40,6 @@ struct ResolvedLoad {
   bool empty() const {
     return ops.empty() && modules.empty() && types.empty() && overrides.empty() && services.empty();
   }
-  // The order in a plugin's table is that of its link, which decides nothing.
-  void sort_by_name();
-  // Types that it builds on and does not define.
-  std::set<std::string, std::less<>> foreign_types() const;
 };
 
 // The destination of registrations: the tables, behind an interface because plugins come before
@@ -68,32 +64,6 @@ class Registrar {
   virtual void forget(const PluginCode& code) = 0;
   // Other plugins that build on its types, sorted.
   virtual std::vector<std::string> users_of(const PluginCode& code) = 0;
-};
-
-using ItemNames = std::vector<std::pair<ItemKind, std::string>>;
-
-// Which plugins have registered which names. One thread at a time.
-class Registrations {
- public:
-  // For the resolver.
-  const RegisteredNames& names() const { return names_; }
-  bool has(ItemKind kind, std::string_view name) const;
-  // Plugins that have registered the name, best first; null: none has.
-  const KnownPlugins* of(ItemKind kind, std::string_view name) const;
-
-  // More: what belongs in the tables by now and is not there. First: overrides with it. Again: in
-  // place of what is there.
-  enum class Due { More, First, Again };
-  ResolvedLoad due(const KnownPlugin& plugin, const tenon_plugin& table, const Resolver& resolver,
-                   Due what) const;
-
-  // It was registered.
-  void add(const KnownPlugin& plugin, const ResolvedLoad& load, const Resolver& resolver);
-  // Nothing of the plugin is there any more. The names that it alone had, sorted.
-  ItemNames withdraw(const KnownPlugin& plugin);
-
- private:
-  RegisteredNames names_;
 };
 
 }  // namespace tenon::core

@@ -17,6 +17,7 @@
 #include "core/base/text.hpp"
 #include "core/dispatch/table/op_check.hpp"
 #include "core/nn/module_type.hpp"
+#include "tenon/abi/host.h"
 
 namespace tenon::core {
 
@@ -43,21 +44,18 @@ constexpr Kind kOverride{"an override without a schema or types", "overrides",
 constexpr Kind kService{"a service without a descriptor or name", "services",
                         "tenon_service_descriptor", sizeof(tenon_service_descriptor)};
 
-bool is_named(const tenon_op_descriptor& op) { return op.schema != nullptr; }
-bool is_named(const tenon_module_descriptor& module) { return module.schema != nullptr; }
-bool is_named(const tenon_type_descriptor& type) { return type.name != nullptr; }
-bool is_named(const tenon_service_descriptor& service) { return service.name != nullptr; }
-bool is_named(const tenon_override_descriptor& entry) {
-  return entry.schema != nullptr && entry.types != nullptr;
+// The name by which facts declare an item; none for an entry that is not filled.
+using Name = std::optional<std::string>;
+Name name_of_schema(const char* schema) {
+  return schema == nullptr ? Name() : Name(schema_name(schema));
 }
-
-std::string item_name(const tenon_op_descriptor& op) { return std::string(schema_name(op.schema)); }
-std::string item_name(const tenon_module_descriptor& module) {
-  return std::string(schema_name(module.schema));
-}
-std::string item_name(const tenon_type_descriptor& type) { return type.name; }
-std::string item_name(const tenon_service_descriptor& service) { return service.name; }
-std::string item_name(const tenon_override_descriptor& entry) {
+Name name_of_text(const char* name) { return name == nullptr ? Name() : Name(name); }
+Name name_of(const tenon_op_descriptor& op) { return name_of_schema(op.schema); }
+Name name_of(const tenon_module_descriptor& module) { return name_of_schema(module.schema); }
+Name name_of(const tenon_type_descriptor& type) { return name_of_text(type.name); }
+Name name_of(const tenon_service_descriptor& service) { return name_of_text(service.name); }
+Name name_of(const tenon_override_descriptor& entry) {
+  if (entry.schema == nullptr || entry.types == nullptr) return {};
   return override_key(entry.schema, entry.types);
 }
 
@@ -87,7 +85,7 @@ class Differences {
     std::unordered_map<std::string, const Descriptor*> by_name;
     by_name.reserve(registered.size());
     for (const Descriptor* descriptor : registered) {
-      const std::string name = item_name(*descriptor);
+      const std::string name = *name_of(*descriptor);
       if (!by_name.emplace(name, descriptor).second)
         only_registered_.push_back(format_text("{}{} for a second time", prefix, name));
     }
@@ -103,7 +101,7 @@ class Differences {
     }
     // In the order of registration, not of the hash table.
     for (const Descriptor* descriptor : registered) {
-      const std::string name = item_name(*descriptor);
+      const std::string name = *name_of(*descriptor);
       const auto found = by_name.find(name);
       if (found != by_name.end() && found->second == descriptor)
         only_registered_.push_back(prefix + name);
@@ -249,10 +247,11 @@ template <class Descriptor, class Shown, class Fault>
 void TableCheck::check_list(const Kind& kind, std::span<const Descriptor* const> list,
                             Shown&& shown, Fault&& fault) const {
   for (const Descriptor* item : list) {
-    if (item == nullptr || !is_named(*item))
+    const Name own = item == nullptr ? Name() : name_of(*item);
+    if (!own)
       fail_item(format_text("it registers {}", kind.missing),
                 format_text("fill every entry of `{}`", kind.list));
-    const std::string name = shown(item_name(*item));
+    const std::string name = shown(*own);
     if (item->size < kind.oldest) {
       fail(PluginStage::Register, format_text("the descriptor of {} is too small", name),
            format_text("set `size` to sizeof({})", kind.descriptor),
@@ -331,6 +330,29 @@ std::optional<PluginFailure> judge_abi(const tenon_host& host, const std::string
       PluginStage::Version, id, path,
       format_text("it is built for a {} Tenon than this one serves", newer ? "newer" : "older"),
       std::move(remedy), std::move(expected), format_text("ABI {}", abi_text(major, minor)));
+}
+
+std::optional<PluginFailure> judge_services(const tenon_host& host, const PluginFacts& facts,
+                                            const std::string& path) {
+  for (const ServiceUse& use : facts.uses) {
+    if (!is_host_service(use.service)) continue;
+    const void* table = nullptr;
+    const tenon_status status = host.service(use.service.c_str(), 1, &table, nullptr, nullptr);
+    if (status != TENON_OK) {
+      return make_failure(
+          PluginStage::Version, facts.id, path,
+          format_text("it uses service {}, which this Tenon does not have", quote(use.service)),
+          "update Tenon, or build the plugin with the SDK of this one");
+    }
+    const uint32_t version = static_cast<const tenon_service*>(table)->version;
+    if (version >= use.version) continue;
+    return make_failure(
+        PluginStage::Version, facts.id, path,
+        format_text("it uses a newer service {} than this Tenon has", quote(use.service)),
+        "update Tenon, or build the plugin for the older version of the service",
+        format_text("version {} or older", version), format_text("version {}", use.version));
+  }
+  return std::nullopt;
 }
 
 const tenon_plugin& checked_table(const tenon_plugin& given, const PluginFacts& facts,

@@ -15,6 +15,10 @@ namespace tenon::core {
 std::optional<PluginFailure> judge_abi(const tenon_host& host, const std::string& id,
                                        const std::string& path, uint32_t major, uint32_t minor);
 
+// Whether the host has its own services that the facts need: from the file, without asking a plugin.
+std::optional<PluginFailure> judge_services(const tenon_host& host, const PluginFacts& facts,
+                                            const std::string& path);
+
 // The table with members that an older SDK lacks as zeros. Throws PluginError, stage version to
 // register, for a table of another plugin or ABI than its facts, for descriptors that cannot be used,
 // and for all that is declared and not registered, registered and not declared, or registered otherwise.

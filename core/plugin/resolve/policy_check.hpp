@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "core/plugin/load/registration.hpp"
 #include "core/plugin/resolve/resolver.hpp"
 
 namespace tenon::core {

@@ -9,7 +9,6 @@
 #include "core/base/format.hpp"
 #include "core/plugin/facts/paths.hpp"
 #include "core/plugin/facts/version_range.hpp"
-#include "core/plugin/load/services.hpp"
 #include "core/plugin/load/table_check.hpp"
 
 namespace tenon::core {
@@ -199,23 +198,6 @@ std::optional<PluginFailure> refusal(const KnownPlugin& plugin, const PolicyStac
       .judge(TENON_GUARD_FOUND, facts, plugin.found.stamp);
 }
 
-// The plugin by its file, with its options, and what it may need in its init: the folders in which
-// others are found.
-Json trial_config(const KnownPlugin& plugin, const PluginPolicy::Plugin& pinned,
-                  const PolicyStack& policies, std::span<const SearchFolder> folders) {
-  JsonBuilder config;
-  config.begin_object().key("search_paths").begin_array();
-  for (const SearchFolder& folder : folders) config.value(folder.path);
-  config.end_array().key("trust").begin_array();
-  for (const PluginPolicy& policy : policies.list) {
-    for (const std::string& path : policy.trust) config.value(absolute_path(path));
-  }
-  config.end_array().key("plugins").begin_array().begin_object();
-  config.member("path", plugin.found.path).member("load", "eager");
-  if (pinned.options) config.key("options").copy(*pinned.options, false);
-  return config.end_object().end_array().end_object().finish();
-}
-
 }  // namespace
 
 Admission admit(const KnownPlugin& plugin, const PolicyStack& policies, const tenon_host& host) {
@@ -247,18 +229,6 @@ GuardTerms guard_terms(const KnownPlugin& plugin, const PolicyStack& policies) {
   terms.documents = policies.guard_documents();
   const PolicyStack::Entry entry = policies.entry(plugin);
   if (entry.plugin != nullptr) terms.entry = entry.plugin->guard;
-  return terms;
-}
-
-LoadTerms terms_of(const KnownPlugin& plugin, const PolicyStack& policies,
-                   std::span<const SearchFolder> folders) {
-  LoadTerms terms;
-  const PolicyStack::Entry entry = policies.entry(plugin);
-  if (entry.plugin != nullptr) terms.pinned = *entry.plugin;
-  terms.trust = policies.trust();
-  terms.guard = guard_terms(plugin, policies);
-  if (policies.guard != nullptr)
-    terms.guard.alone = trial_config(plugin, terms.pinned, policies, folders);
   return terms;
 }
 

@@ -75,16 +75,6 @@ Admission admit(const KnownPlugin& plugin, const PolicyStack& policies, const te
 // Data that the guard judges a plugin by.
 GuardTerms guard_terms(const KnownPlugin& plugin, const PolicyStack& policies);
 
-// The terms of policies for one load.
-struct LoadTerms {
-  PluginPolicy::Plugin pinned;
-  PathTrust trust;
-  GuardTerms guard;
-};
-// `folders`: where a trial of the plugin, alone in a process, finds what it may need in its init.
-LoadTerms terms_of(const KnownPlugin& plugin, const PolicyStack& policies,
-                   std::span<const SearchFolder> folders);
-
 // The failure of a version outside of those that a policy accepts.
 std::optional<PluginFailure> check_version(const PluginFacts& facts, const std::string& path,
                                            const std::string& range);

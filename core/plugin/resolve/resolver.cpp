@@ -405,6 +405,35 @@ bool Resolver::is_free(const KnownPlugin& plugin, const PreferenceTarget& target
          policies_.disabling(plugin, target) == nullptr;
 }
 
+// ---- registered names ----
+
+const KnownPlugins* Registrations::of(ItemKind kind, std::string_view name) const {
+  const auto& names = names_[static_cast<size_t>(kind)];
+  const auto found = names.find(std::string(name));
+  return found == names.end() ? nullptr : &found->second;
+}
+
+void Registrations::add(const KnownPlugin& plugin, const ItemNames& names,
+                        const Resolver& resolver) {
+  for (const auto& [kind, name] : names) {
+    KnownPlugins ranked = resolver.registered_with(plugin, kind, name);
+    names_[static_cast<size_t>(kind)][name] = std::move(ranked);
+  }
+}
+
+ItemNames Registrations::withdraw(const KnownPlugin& plugin) {
+  ItemNames alone;
+  for (size_t kind = 0; kind < kItemKinds; ++kind) {
+    for (auto& [name, plugins] : names_[kind]) {
+      if (std::erase(plugins, &plugin) != 0 && plugins.empty())
+        alone.emplace_back(static_cast<ItemKind>(kind), name);
+    }
+    std::erase_if(names_[kind], [](const auto& entry) { return entry.second.empty(); });
+  }
+  std::ranges::sort(alone);
+  return alone;
+}
+
 // ---- conflicts ----
 
 namespace {

@@ -46,6 +46,7 @@ const char* provider_standing_text(ProviderStanding standing) noexcept;
 
 // For each name the plugins whose implementations are in the tables, best first.
 using RegisteredNames = std::array<std::unordered_map<std::string, KnownPlugins>, kItemKinds>;
+using ItemNames = std::vector<std::pair<ItemKind, std::string>>;
 
 // Plugins that nothing ranks above each other: one, or several that are contested.
 struct ProviderLevel {
@@ -116,6 +117,24 @@ class Resolver {
   const RegisteredNames& registered_;
   KnownPlugins plugins_;
   std::array<std::unordered_map<std::string_view, KnownPlugins>, kItemKinds> declaring_;
+};
+
+// Which plugins have registered which names. One thread at a time.
+class Registrations {
+ public:
+  // For the resolver.
+  const RegisteredNames& names() const { return names_; }
+  bool has(ItemKind kind, std::string_view name) const { return of(kind, name) != nullptr; }
+  // Plugins that have registered the name, best first; null: none has.
+  const KnownPlugins* of(ItemKind kind, std::string_view name) const;
+
+  // These names of the plugin were registered.
+  void add(const KnownPlugin& plugin, const ItemNames& names, const Resolver& resolver);
+  // Nothing of the plugin is there any more. The names that it alone had, sorted.
+  ItemNames withdraw(const KnownPlugin& plugin);
+
+ private:
+  RegisteredNames names_;
 };
 
 template <class Visit>

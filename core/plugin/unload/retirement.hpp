@@ -43,10 +43,18 @@ std::string holders_text(const std::array<int64_t, kHolders>& holders);
 // One generation as it was when it was withdrawn, and how far it has come. Changed by who sweeps.
 class RetiredCode {
  public:
-  std::string id;
-  std::string path;
-  uint64_t generation = 0;
-  UnmapVerdict verdict;
+  RetiredCode(std::string plugin, std::string file, uint64_t number, UnmapVerdict unmapping,
+              const LoadedPlugin& code)
+      : id(std::move(plugin)),
+        path(std::move(file)),
+        generation(number),
+        verdict(std::move(unmapping)),
+        loaded(code) {}
+
+  const std::string id;
+  const std::string path;
+  const uint64_t generation;
+  const UnmapVerdict verdict;
   LoadedPlugin loaded;
   std::shared_ptr<const void> withdrawn;  // tables that its calls may use
 

@@ -26,15 +26,32 @@ void PluginManager::provide_again(const ItemNames& names) {
   }
 }
 
-void PluginManager::refuse_unload(const LivePlugin& plugin, UnloadChoice choice) {
-  const auto refuse = [&](std::string problem, std::string remedy) {
-    throw PluginError(make_failure(PluginStage::Register, plugin.id(), plugin.found.path,
-                                   std::move(problem), std::move(remedy)));
-  };
+void PluginManager::refuse_users(const LivePlugin& plugin) {
   const std::vector<std::string> users = registrar_.users_of(*plugin.loaded.code);
   if (!users.empty())
-    refuse(format_text("plugins build on its tensor types: {}", join(users, ", ")),
-           "unload these before it");
+    refuse_plugin(PluginStage::Register, plugin.id(), plugin.found.path,
+                  format_text("plugins build on its tensor types: {}", join(users, ", ")),
+                  "unload these before it");
+}
+
+std::vector<std::string> PluginManager::service_users(const PluginCode& code) {
+  const Lock lock = lifecycle_.lock();
+  std::vector<std::string> users;
+  for (const auto& plugin : lifecycle_.plugins()) {
+    if (plugin->loaded.services == nullptr) continue;
+    for (const std::string& name : plugin->loaded.services->provided_by(code))
+      users.push_back(
+          format_text("service {} is used by plugin {}", quote(name), quote(plugin->id())));
+  }
+  return users;
+}
+
+void PluginManager::refuse_unload(const LivePlugin& plugin, UnloadChoice choice) {
+  const auto refuse = [&](std::string problem, std::string remedy) {
+    refuse_plugin(PluginStage::Register, plugin.id(), plugin.found.path, std::move(problem),
+                  std::move(remedy));
+  };
+  refuse_users(plugin);
   if (choice == UnloadChoice::Force) return;
   if (is_in_call())
     refuse("it cannot be unloaded inside of a call, which may be its own",
@@ -57,7 +74,7 @@ void PluginManager::refuse_unload(const LivePlugin& plugin, UnloadChoice choice)
 RetiredPlugin PluginManager::unload(const std::string& id, UnloadChoice choice,
                                     int64_t timeout_ms) {
   retirement_.sweep();
-  auto code = std::make_shared<RetiredCode>();
+  std::shared_ptr<RetiredCode> code;
   ItemNames names;
   {
     Lock lock = lifecycle_.lock();
@@ -66,27 +83,24 @@ RetiredPlugin PluginManager::unload(const std::string& id, UnloadChoice choice,
     const std::shared_ptr<LivePlugin> keep =
         plugin == nullptr ? nullptr : plugin->shared_from_this();
     if (plugin != nullptr) lifecycle_.wait(lock, *plugin, "unload");
-    if (plugin == nullptr || plugin->state != PluginState::Active) {
-      throw PluginError(make_failure(PluginStage::Find, id,
-                                     plugin == nullptr ? "" : plugin->found.path,
-                                     "it is not loaded", "name a plugin that is active"));
+    if (plugin == nullptr || plugin->state != PluginState::Active)
+      refuse_plugin(PluginStage::Find, id, plugin == nullptr ? "" : plugin->found.path,
+                    "it is not loaded", "name a plugin that is active");
+    Lifecycle::Change change(lifecycle_, *plugin);
+    {
+      const Lifecycle::Unlocked free(lock);
+      refuse_unload(*plugin, choice);
+      code = std::make_shared<RetiredCode>(plugin->id(), plugin->found.path, plugin->generation,
+                                           plugin->verdict, plugin->loaded);
+      code->withdrawn = registrar_.withdraw(*plugin->loaded.code);
     }
-    Lifecycle::Change change(lifecycle_, lock, *plugin);
-    lock.unlock();
-    refuse_unload(*plugin, choice);
-    code->id = plugin->id();
-    code->path = plugin->found.path;
-    code->generation = plugin->generation;
-    code->verdict = plugin->verdict;
-    code->loaded = plugin->loaded;
-    code->withdrawn = registrar_.withdraw(*plugin->loaded.code);
     // A look at what drains may free the code as soon as it is there.
-    lock.lock();
     change.deactivate();
     names = registrations_.withdraw(*plugin);
-    lock.unlock();
-    retirement_.add(code);
-    lock.lock();
+    {
+      const Lifecycle::Unlocked free(lock);
+      retirement_.add(code);
+    }
     change.end();
   }
   provide_again(names);

@@ -1,7 +1,6 @@
 // Module states: what they consist of, and loading with a full report of what does not fit.
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -144,20 +143,15 @@ StateSource stored(const NamedTensors& state) {
   return source;
 }
 
-std::optional<std::string> find(const Metadata& metadata, std::string_view key) {
-  for (const auto& [known, text] : metadata) {
-    if (known == key) return text;
-  }
-  return std::nullopt;
-}
-
+using Objects = std::unordered_map<std::string_view, tenon_tensor*>;
 // A tensor of the state, or a component of one, by its stored name.
-Tensor find_object(const NamedTensors& state, std::string_view name) {
-  for (const auto& [known, tensor] : state) {
-    if (name.substr(0, known.size()) != known) continue;
-    std::string_view rest = name.substr(known.size());
-    tenon_tensor* found = tensor.handle();
-    while (!rest.empty() && rest.front() == '.') {
+Tensor find_object(const Objects& objects, std::string_view name) {
+  for (size_t end = name.size(); end != 0 && end != name.npos; end = name.rfind('.', end - 1)) {
+    const auto known = objects.find(name.substr(0, end));
+    if (known == objects.end()) continue;
+    tenon_tensor* found = known->second;
+    std::string_view rest = name.substr(end);
+    while (!rest.empty()) {
       const std::string_view part = rest.substr(1, rest.find('.', 1) - 1);
       if (service::types().component(found, part.data(), static_cast<int64_t>(part.size()), &found,
                                      nullptr) != TENON_OK)
@@ -188,22 +182,28 @@ struct Fit {
 // A plain file says nothing of types; one that does must mean the same ones.
 void compare_types(const NamedTensors& objects, const Metadata& own, const Metadata& saved,
                    Fit& fit) {
-  for (const auto& [key, type] : own) {
-    if (key.compare(0, kTypeKey.size(), kTypeKey) != 0) continue;
-    const std::string found = find(saved, key).value_or(type);
+  std::unordered_map<std::string_view, const std::string*> texts;
+  for (const auto& [key, text] : saved) texts.emplace(key, &text);
+  const auto each = [&](std::string_view kind, auto&& compare_one) {
+    for (const auto& [key, text] : own) {
+      if (key.compare(0, kind.size(), kind) != 0) continue;
+      if (const auto found = texts.find(key); found != texts.end())
+        compare_one(key.substr(kind.size()), text, *found->second);
+    }
+  };
+  each(kTypeKey, [&](const std::string& name, const std::string& type, const std::string& found) {
     if (found != type)
       fit.mismatched.push_back(format_text(
-          "type mismatch for {}: it is a {} in checkpoint, the type in current model is {}.",
-          key.substr(kTypeKey.size()), found, type));
-  }
+          "type mismatch for {}: it is a {} in checkpoint, the type in current model is {}.", name,
+          found, type));
+  });
   if (!fit.mismatched.empty()) return;
-  for (const auto& [key, text] : own) {
-    if (key.compare(0, kAttributesKey.size(), kAttributesKey) != 0) continue;
-    const std::optional<std::string> found = find(saved, key);
-    if (found)
-      fit.attributes.push_back(
-          {find_object(objects, key.substr(kAttributesKey.size())), text, *found});
-  }
+  Objects by_name;
+  for (const auto& [name, tensor] : objects) by_name.emplace(name, tensor.handle());
+  each(kAttributesKey,
+       [&](const std::string& name, const std::string& own_text, const std::string& saved_text) {
+         fit.attributes.push_back({find_object(by_name, name), own_text, saved_text});
+       });
 }
 
 Fit compare(const NamedTensors& objects, const StateSource& source) {

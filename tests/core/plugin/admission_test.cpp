@@ -1,5 +1,5 @@
 // Which plugins policies and this host take, in the order in which reasons count.
-#include "core/plugin/resolve/policy_stack.hpp"
+#include "core/plugin/load/load_plugin.hpp"
 #include "tests/core/plugin/fake_guard.hpp"
 #include "tests/core/plugin/support.hpp"
 

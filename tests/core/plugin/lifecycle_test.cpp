@@ -50,7 +50,7 @@ struct World {
   // Loads, or replaces, as the next generation.
   void activate(LivePlugin& plugin) {
     Lifecycle::Lock lock = lifecycle.lock();
-    Lifecycle::Change change(lifecycle, lock, plugin);
+    Lifecycle::Change change(lifecycle, plugin);
     codes.push_back(std::make_unique<Code>(plugin.generation + 1));
     UnmapVerdict verdict;
     change.activate(codes.back()->loaded, verdict);
@@ -58,11 +58,11 @@ struct World {
   }
   void fail(LivePlugin& plugin, bool opened) {
     Lifecycle::Lock lock = lifecycle.lock();
-    Lifecycle::Change(lifecycle, lock, plugin).fail(a_failure(), opened);
+    Lifecycle::Change(lifecycle, plugin).fail(a_failure(), opened);
   }
   void unload(LivePlugin& plugin) {
     Lifecycle::Lock lock = lifecycle.lock();
-    Lifecycle::Change change(lifecycle, lock, plugin);
+    Lifecycle::Change change(lifecycle, plugin);
     change.deactivate();
     change.end();
   }
@@ -80,11 +80,10 @@ TEST_SUITE("plugin/lifecycle") {
     for (const PluginState before : {PluginState::Indexed, PluginState::Active}) {
       {
         Lifecycle::Lock lock = world.lifecycle.lock();
-        const Lifecycle::Change change(world.lifecycle, lock, plugin);
+        const Lifecycle::Change change(world.lifecycle, plugin);
         CHECK(plugin.state == PluginState::Loading);
         CHECK(plugin.is_final());
         CHECK(world.lifecycle.is_changing());
-        lock.unlock();
       }
       CHECK(plugin.state == before);
       CHECK_FALSE(world.lifecycle.is_changing());
@@ -97,7 +96,7 @@ TEST_SUITE("plugin/lifecycle") {
     LivePlugin& plugin = world.at("/a.so");
     std::atomic<bool> ended{false}, waits{false};
     Lifecycle::Lock lock = world.lifecycle.lock();
-    Lifecycle::Change change(world.lifecycle, lock, plugin);
+    Lifecycle::Change change(world.lifecycle, plugin);
     std::thread other([&] {
       Lifecycle::Lock own = world.lifecycle.lock();
       waits = true;
@@ -118,13 +117,13 @@ TEST_SUITE("plugin/lifecycle") {
     World world;
     LivePlugin &a = world.at("/a.so"), &b = world.at("/b.so");
     Lifecycle::Lock lock = world.lifecycle.lock();
-    Lifecycle::Change change(world.lifecycle, lock, a);
+    Lifecycle::Change change(world.lifecycle, a);
     CHECK(contains(failure_of([&] { world.lifecycle.wait(lock, a, "a test"); }).problem,
                    "while it is being loaded"));
     std::atomic<bool> changes{false};
     std::thread other([&] {
       Lifecycle::Lock own = world.lifecycle.lock();
-      const Lifecycle::Change inner(world.lifecycle, own, b);
+      const Lifecycle::Change inner(world.lifecycle, b);
       changes = true;
       world.lifecycle.wait(own, a, "another");  // lets the lock go
     });
@@ -221,7 +220,7 @@ TEST_SUITE("plugin/lifecycle") {
           default: {  // a change that throws
             if (known == model.end()) break;
             Lifecycle::Lock lock = world.lifecycle.lock();
-            const Lifecycle::Change change(world.lifecycle, lock, world.at(path));
+            const Lifecycle::Change change(world.lifecycle, world.at(path));
           }
         }
         REQUIRE(world.lifecycle.plugins().size() == model.size());

@@ -53,6 +53,20 @@ TEST_SUITE("plugin/plugin_loading") {
           ProviderStanding::Chosen);
   }
 
+  TEST_CASE("an index that was made before is what the first use finds its plugin in") {
+    ManagedFolder world;
+    world.folder.add("slow");
+    world.manager->index();
+    CHECK(FakeHost::lines().empty());
+    world.folder.add("plain");  // after the folder was read
+    CHECK_FALSE(world.manager->ensure_op("plain.add_one"));
+    CHECK(world.manager->ensure_op("slow.first"));
+    // The search has changed: the next index has the new file.
+    world.manager->add_search_path(world.folder / "none");
+    world.manager->index();
+    CHECK(world.manager->ensure_op("plain.add_one"));
+  }
+
   TEST_CASE("listing runs nothing, the first use loads, the second finds it there") {
     ManagedFolder world;
     world.folder.add("slow");

@@ -244,12 +244,7 @@ TEST_SUITE("plugin/policy_check") {
     World world;
     const KnownPlugins known = world.known();
     world.resolver.set_plugins(known);
-    tenon_op_descriptor add{};
-    add.size = sizeof add;
-    add.schema = kAdd;
-    ResolvedLoad request;
-    request.ops = {&add};
-    world.registrations.add(world.find("math"), request, world.resolver);
+    world.registrations.add(world.find("math"), {{ItemKind::Op, "add"}}, world.resolver);
     CHECK(world.fault(R"({"ops": {"disable": [{"op": "add"}]}})") ==
           "/ops/disable/0: 'add' is registered already, so it cannot be disabled");
     CHECK(world.fault(R"({"ops": {"disable": [{"op": "*", "plugin": "math"}]}})") ==

@@ -1,10 +1,9 @@
 // Due registrations of a plugin's table, and names that go with a plugin.
-#include "core/plugin/load/registration.hpp"
-
 #include <list>
 
 #include <doctest/doctest.h>
 
+#include "core/plugin/load/load_plugin.hpp"
 #include "tenon/abi/op.h"
 
 using namespace tenon::core;
@@ -47,17 +46,26 @@ struct Made {
   tenon_plugin table{};
 };
 
+std::vector<std::string> names_of(const ResolvedLoad& request) {
+  std::vector<std::string> names;
+  for (const auto* op : request.ops) names.emplace_back(schema_name(op->schema));
+  return names;
+}
+
 struct World {
   void know(const std::vector<const Made*>& all) {
     KnownPlugins plugins;
     for (const Made* one : all) plugins.push_back(&one->plugin);
     resolver.set_plugins(plugins);
   }
-  ResolvedLoad due(const Made& made, Registrations::Due what) {
-    return registrations.due(made.plugin, made.table, resolver, what);
+  ResolvedLoad due(const Made& made, Due what) {
+    return due_registrations(made.plugin, made.table, registrations, resolver, what);
   }
   void add(const Made& made) {
-    registrations.add(made.plugin, due(made, Registrations::Due::First), resolver);
+    ItemNames names;
+    for (const std::string& name : names_of(due(made, Due::First)))
+      names.emplace_back(ItemKind::Op, name);
+    registrations.add(made.plugin, names, resolver);
   }
 
   PolicyStack policies;
@@ -65,14 +73,7 @@ struct World {
   Resolver resolver{policies, registrations.names()};
 };
 
-std::vector<std::string> names_of(const ResolvedLoad& request) {
-  std::vector<std::string> names;
-  for (const auto* op : request.ops) names.emplace_back(schema_name(op->schema));
-  return names;
-}
-
 using Names = std::vector<std::string>;
-using Due = Registrations::Due;
 
 }  // namespace
 
@@ -86,7 +87,7 @@ TEST_SUITE("plugin/registration") {
     CHECK(first.overrides.size() == 1);
     CHECK(first.provider == "made");
     CHECK(first.ranked.empty());
-    world.registrations.add(made.plugin, first, world.resolver);
+    world.add(made);
     CHECK(world.registrations.has(ItemKind::Op, "a"));
     CHECK_FALSE(world.registrations.has(ItemKind::Module, "a"));
     CHECK(world.due(made, Due::More).empty());

@@ -36,13 +36,11 @@ struct World {
     return retire(*codes.back());
   }
   std::shared_ptr<RetiredCode> retire(PluginCode& held) {
-    auto code = std::make_shared<RetiredCode>();
-    code->id = "made";
-    code->path = "/made.so";
-    code->generation = held.generation();
-    code->verdict.reasons = {"the test owns it"};
-    code->loaded.table = &table;
-    code->loaded.code = &held;
+    LoadedPlugin loaded;
+    loaded.table = &table;
+    loaded.code = &held;
+    auto code = std::make_shared<RetiredCode>("made", "/made.so", held.generation(),
+                                              UnmapVerdict{{"the test owns it"}}, loaded);
     code->withdrawn = kept;
     retirement.add(code);
     return code;

@@ -1,4 +1,4 @@
-// Slots as a plugin calls them, one group at a time.
+// Slots as a plugin calls them.
 #pragma once
 
 #include <string>
@@ -7,17 +7,6 @@
 #include "tests/core/dispatch/support.hpp"
 
 namespace tenon::core::test {
-
-// Services that have the slots of this group alone.
-template <void (*add)(Services&)>
-const Services& group() {
-  static const Services services = [] {
-    Services made{};
-    add(made);
-    return made;
-  }();
-  return services;
-}
 
 // Calls a slot with a place for its error: the message of what it refuses, "" where it does not.
 template <class Call>

@@ -10,7 +10,7 @@ using namespace tenon::core::test;
 
 namespace {
 
-const Services& slots() { return group<add_json_slots>(); }
+const Services& slots() { return host_services(); }
 
 Json parsed(std::string_view text) {
   tenon_json* document = nullptr;
@@ -39,7 +39,7 @@ std::string text_of(tenon_string text) { return {text.data, static_cast<size_t>(
 
 }  // namespace
 
-TEST_SUITE("runtime/json_slots") {
+TEST_SUITE("runtime/document_slots") {
   TEST_CASE("members are read by key and by place, and outside of them nothing is") {
     const Json document = parsed(R"({"a": [1, 2.5], "b": null})");
     CHECK(slots().documents.is_object(document.get()) == 1);
