@@ -107,9 +107,10 @@ class HooksPointer {
     }
   }
   Hooks* get() const noexcept { return hooks_.load(std::memory_order_acquire); }
-  // Made of the arguments when missing.
+  // Made of the arguments when missing. Not inlined: few tensors have hooks, and callers that may
+  // add one are on the path of each recorded call.
   template <class... Arguments>
-  Hooks& make(const Arguments&... arguments) {
+  [[gnu::noinline]] Hooks& make(const Arguments&... arguments) {
     Hooks* present = get();
     if (present != nullptr) return *present;
     auto* made = new Hooks(arguments...);

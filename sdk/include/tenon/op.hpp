@@ -53,6 +53,14 @@ __attribute__((cold, noinline)) inline void check_result_count(const tenon_op* o
                  "\")(...) and take the Value, which is of any kind"});
 }
 
+// None is the undefined tensor. A call of its own, so that a typed call compares one tag.
+__attribute__((cold, noinline)) inline Tensor require_none(const tenon_op* op, tenon_value* results,
+                                                           int64_t count, int64_t at) {
+  if (results[at].tag != TENON_VALUE_NONE)
+    throw_result_kind(op, results, count, at, ReadValue<Tensor>::expected);
+  return Tensor();
+}
+
 // Turns given result values of an op into C++ results.
 template <class Result>
 struct FromResults {
@@ -65,11 +73,8 @@ struct FromResults {
     } else {
       using Read = ReadValue<Result>;
       if constexpr (std::is_same_v<Result, Tensor>) {
-        if (__builtin_expect(results[at].tag != TENON_VALUE_TENSOR, 0)) {
-          if (results[at].tag != TENON_VALUE_NONE)
-            throw_result_kind(op, results, total, at, Read::expected);
-          return Tensor();  // none is the undefined tensor
-        }
+        if (__builtin_expect(results[at].tag != TENON_VALUE_TENSOR, 0))
+          return require_none(op, results, total, at);
         return Tensor::take(std::exchange(results[at], tenon_value{}).as.tensor);
       } else {
         if (__builtin_expect(!Read::fits(results[at]), 0))
