@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include <tenon/abi/facts.h>
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/state/module_file.hpp>
@@ -22,8 +23,8 @@ using Kind = SampleValue::Kind;
 namespace {
 
 uint64_t hashed(const std::string& text, uint64_t seed) {
-  uint64_t hash = 14695981039346656037u ^ seed;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  uint64_t hash = TENON_FNV1A_64 ^ seed;
+  for (const char c : text) hash = TENON_FNV1A_64_NEXT(hash, c);
   return hash;
 }
 

@@ -461,8 +461,8 @@ std::string_view ElfFile::check_note(std::string_view descriptor) const {
   }
   const std::string_view payload = descriptor.substr(0, head.length);
   if (head.checksum != 0) {
-    uint32_t checksum = 2166136261u;
-    for (char byte : payload) checksum = (checksum ^ static_cast<uint8_t>(byte)) * 16777619u;
+    uint32_t checksum = TENON_FNV1A_32;
+    for (const char byte : payload) checksum = TENON_FNV1A_32_NEXT(checksum, byte);
     if (checksum != head.checksum)
       damaged("the checksum of one of its facts does not match: it is damaged");
   }

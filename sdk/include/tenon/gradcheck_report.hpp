@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "tenon/abi/facts.h"
 #include "tenon/autograd.hpp"
 #include "tenon/gradcheck_numbers.hpp"
 
@@ -55,7 +56,7 @@ class GradcheckReport {
         grad_outputs_(grad_outputs),
         options_(options) {
     for (const char c : options.name.empty() ? call.name : options.name)
-      seed_ = (seed_ ^ static_cast<unsigned char>(c)) * 1099511628211u;
+      seed_ = TENON_FNV1A_64_NEXT(seed_, static_cast<unsigned char>(c));
   }
   std::vector<Tensor> evaluate() const {
     const NoGrad scope;
@@ -273,7 +274,7 @@ class GradcheckReport {
   std::vector<Tensor> given_;  // arguments of the function: inputs_, or these without history
   size_t grad_outputs_;        // the last ones are gradients to start from
   GradcheckOptions options_;
-  uint64_t seed_ = 14695981039346656037u;
+  uint64_t seed_ = TENON_FNV1A_64;
   std::vector<size_t> checked_;  // inputs that require grad
 };
 

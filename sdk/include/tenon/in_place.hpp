@@ -23,7 +23,6 @@ struct BuiltText {
     for (const char c : piece) text[size++] = c;
   }
 };
-constexpr size_t length_of(std::string_view text) { return text.size(); }
 
 template <class Definition>
 constexpr auto in_place_schema() {

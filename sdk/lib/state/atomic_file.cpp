@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include <tenon/abi/facts.h>
 #include <tenon/error.hpp>
 #include <tenon/state/atomic_file.hpp>
 
@@ -57,9 +58,8 @@ bool is_foreign_link(const std::string& path) {
 }
 
 uint64_t hash_of(std::string_view text) {
-  uint64_t hash = 14695981039346656037U;  // FNV-1a
-  for (const char letter : text)
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211U;
+  uint64_t hash = TENON_FNV1A_64;
+  for (const char letter : text) hash = TENON_FNV1A_64_NEXT(hash, letter);
   return hash;
 }
 

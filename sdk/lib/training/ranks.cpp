@@ -1,6 +1,7 @@
 // Ranks: what all agree on, and what they give each other.
 #include <algorithm>
 
+#include <tenon/abi/facts.h>
 #include <tenon/autograd.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/runtime.hpp>
@@ -14,10 +15,9 @@ namespace training {
 
 namespace {
 
-// FNV-1a, 64 bits (Fowler, Noll, Vo).
 uint64_t hash_of(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  uint64_t hash = TENON_FNV1A_64;
+  for (const char c : text) hash = TENON_FNV1A_64_NEXT(hash, c);
   return hash;
 }
 

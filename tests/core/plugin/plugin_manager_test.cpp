@@ -589,9 +589,13 @@ TEST_SUITE("plugin manager") {
       REQUIRE(waitpid(child, &status, 0) == child);
       CHECK(status == 0);
     };
+    std::atomic<bool> registering{false}, go_on{false};
+    world.registrar.before_commit = [&] {
+      registering = true;
+      while (!go_on) std::this_thread::yield();
+    };
     std::thread loader([&] { world.manager->load("slow"); });
-    while (world.state("slow") == PluginState::Indexed) std::this_thread::yield();
-    const bool loading = world.state("slow") == PluginState::Loading;
+    while (!registering) std::this_thread::yield();
     forked([&] {
       try {
         world.manager->load("slow");
@@ -600,8 +604,9 @@ TEST_SUITE("plugin manager") {
                    "the process was forked while another thread loaded the plugin") !=
                error.message.npos;
       }
-      return !loading;
+      return false;
     });
+    go_on = true;
     loader.join();
     CHECK(world.state("slow") == PluginState::Active);
     std::atomic<bool> stop{false};

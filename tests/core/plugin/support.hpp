@@ -90,8 +90,8 @@ inline std::string make_elf(const std::vector<std::string>& payloads, size_t pad
   for (const std::string& payload : payloads) {
     const auto length = static_cast<uint32_t>(payload.size());
     const uint32_t padded = (length + 3) / 4 * 4;
-    uint32_t checksum = 2166136261u;
-    for (char c : payload) checksum = (checksum ^ static_cast<uint8_t>(c)) * 16777619u;
+    uint32_t checksum = TENON_FNV1A_32;
+    for (const char c : payload) checksum = TENON_FNV1A_32_NEXT(checksum, c);
     append(notes, tenon_facts_header{6, 12 + padded, TENON_FACTS_TYPE, TENON_FACTS_OWNER,
                                      TENON_FACTS_FORMAT, length, checksum});
     notes += payload;

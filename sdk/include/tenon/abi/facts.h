@@ -37,6 +37,12 @@
 #define TENON_FACTS_MAX_BYTES (1u << 24)
 #define TENON_FACTS_MAX_COUNT 16384u
 
+/* FNV-1a of 32 bits, for checksums and fingerprints, and of 64: its start, and one more byte. */
+#define TENON_FNV1A_32 2166136261u
+#define TENON_FNV1A_32_NEXT(hash, byte) (((hash) ^ ((byte)&255u)) * 16777619u)
+#define TENON_FNV1A_64 14695981039346656037u
+#define TENON_FNV1A_64_NEXT(hash, byte) (((hash) ^ ((byte)&255u)) * 1099511628211u)
+
 /* The head of a note; the payload follows. Frozen: files contain it. */
 typedef struct tenon_facts_header {
   uint32_t name_size;       /* size of `owner`, with its NUL: 6 */
@@ -45,7 +51,7 @@ typedef struct tenon_facts_header {
   char owner[8];            /* TENON_FACTS_OWNER */
   uint32_t format;          /* TENON_FACTS_FORMAT */
   uint32_t payload_length;  /* without padding */
-  uint32_t checksum;        /* FNV-1a 32 of the payload; 0: not checked, as in plain C */
+  uint32_t checksum;        /* TENON_FNV1A_32 of the payload; 0: not checked, as in plain C */
 } tenon_facts_header;
 
 /* Puts a constant into the section, even where no code uses it. Without the room that the address

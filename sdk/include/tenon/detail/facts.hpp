@@ -63,10 +63,9 @@ constexpr auto make_facts() {
   FactsNote<size> note{};
   FactsWriter writer{note.payload, 0};
   Fact::write(writer);
-  uint32_t checksum = 2166136261u;
-  for (size_t i = 0; i < size; ++i) {
-    checksum = (checksum ^ static_cast<unsigned char>(note.payload[i])) * 16777619u;
-  }
+  uint32_t checksum = TENON_FNV1A_32;
+  for (size_t i = 0; i < size; ++i)
+    checksum = TENON_FNV1A_32_NEXT(checksum, static_cast<unsigned char>(note.payload[i]));
   note.header = {sizeof(TENON_FACTS_OWNER),
                  static_cast<uint32_t>(12 + sizeof(note.payload)),
                  TENON_FACTS_TYPE,

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "tenon/abi/facts.h"
 #include "tenon/host.hpp"
 
 // Members are probed by initializing only the first of them, which is what these warn of.
@@ -94,7 +95,7 @@ constexpr uint32_t member_at() {
 
 constexpr void mix(uint32_t& hash, uint64_t value) {
   for (int byte = 0; byte < 8; ++byte)
-    hash = (hash ^ static_cast<uint32_t>(value >> (8 * byte) & 255)) * 16777619u;
+    hash = TENON_FNV1A_32_NEXT(hash, static_cast<uint32_t>(value >> (8 * byte)));
 }
 template <class T, size_t... I>
 constexpr void mix_members(uint32_t& hash, std::index_sequence<I...>) {
@@ -104,7 +105,7 @@ constexpr void mix_members(uint32_t& hash, std::index_sequence<I...>) {
 // Hash of size and alignment and, for an aggregate, of the kinds and sizes of its first members.
 template <class T>
 constexpr uint32_t payload_fingerprint() {
-  uint32_t hash = 2166136261u;
+  uint32_t hash = TENON_FNV1A_32;
   mix(hash, sizeof(T));
   mix(hash, alignof(T));
   mix(hash, std::is_trivially_copyable_v<T> ? 1 : 0);
