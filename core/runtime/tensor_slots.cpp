@@ -7,13 +7,10 @@
 #include "core/autograd/graph/history.hpp"
 #include "core/autograd/typed/typed.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/base/json.hpp"
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/running_calls.hpp"
 #include "core/dispatch/call/thread_state.hpp"
-#include "core/dispatch/types/components.hpp"
 #include "core/dispatch/types/conversion.hpp"
-#include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 #include "core/runtime/value_text.hpp"
 #include "core/tensor/copy.hpp"
@@ -45,27 +42,6 @@ class WholeChange {
  private:
   bool previous_;
 };
-
-std::vector<NamedTensor> named_tensors(const tenon_string* names, tenon_tensor* const* tensors,
-                                       int64_t count) {
-  std::vector<NamedTensor> list;
-  for (int64_t i = 0; i < count; ++i) {
-    require_not_null(tensors[i], "a named tensor");
-    list.push_back(
-        {std::string(names[i].data, static_cast<size_t>(names[i].length)), TensorRef(tensors[i])});
-  }
-  return list;
-}
-void give_named(std::vector<NamedTensor> named, tenon_value* names, tenon_value* tensors) {
-  std::vector<std::string> texts;
-  std::vector<TensorRef> list;
-  for (NamedTensor& entry : named) {
-    texts.push_back(std::move(entry.name));
-    list.push_back(std::move(entry.tensor));
-  }
-  *names = make_string_list(texts);
-  *tensors = make_tensor_list(std::move(list));
-}
 
 }  // namespace
 
@@ -138,28 +114,6 @@ constinit const tenon_tensors_service tensors_service{
           *rank = common.rank;
         }),
     .promote_dtypes = promote_dtypes,
-    .store = slot([](const tenon_string* names, tenon_tensor* const* tensors, int64_t count,
-                     uint32_t flags, tenon_value* stored_names, tenon_value* stored) {
-      StoredTensors list;
-      for (const NamedTensor& entry : named_tensors(names, tensors, count))
-        list.add(entry.name, entry.tensor, (flags & TENON_STORE_WHOLE) != 0);
-      JsonBuilder object;
-      object.begin_object();
-      for (const auto& [key, text] : list.metadata) object.member(key, text);
-      object.end_object();
-      Json metadata = object.finish();
-      give_named(std::move(list.tensors), stored_names, stored);
-      return metadata;
-    }),
-    .restore = slot([](const char* source, const tenon_string* names, tenon_tensor* const* tensors,
-                       int64_t count, const tenon_json* metadata, tenon_value* restored_names,
-                       tenon_value* restored) {
-      require_not_null(metadata, "the metadata");
-      std::vector<NamedTensor> list = named_tensors(names, tensors, count);
-      index_plugins();
-      restore_types(list, *metadata, source);
-      give_named(std::move(list), restored_names, restored);
-    }),
     .set_data = slot([](tenon_tensor* tensor, const tenon_tensor* value, int32_t share) {
       require_data(tensor, "the tensor that gets other data");
       require_data(value, "the data");

@@ -1,5 +1,7 @@
 // Service types: tensor types, their objects, and overrides.
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/autograd/typed/typed.hpp"
@@ -189,11 +191,27 @@ constinit const tenon_types_service types_service{
     }),
     .set_attributes = slot([](tenon_tensor* tensor, const char* text, int64_t length) {
       require_not_null(tensor, "the tensor");
-      const TensorType& type = TypeTable::process().at(tensor->view.type);
-      if (tensor->payload() == nullptr || type.payload_owner->descriptor.restore == nullptr)
-        throw Error(TENON_ERROR_TYPE, "a {} has no attributes", type.name);
-      set_type(*tensor, type.id,
+      set_type(*tensor, tensor->view.type,
                payload_with_attributes(*tensor, {text, static_cast<size_t>(length)}).get());
+    }),
+    .parts = slot([](uint32_t type) { return parts_of(type); }),
+    .attributes = slot([](const tenon_tensor* tensor) {
+      require_not_null(tensor, "the tensor");
+      return attributes_of(*tensor);
+    }),
+    .compose = slot([](uint32_t type, tenon_tensor* data, tenon_dtype dtype, int64_t rank,
+                       const int64_t* shape, const tenon_string* attributes,
+                       const tenon_string* names, tenon_tensor* const* components, int64_t count) {
+      const TensorType& made = TypeTable::process().checked(type);
+      std::optional<std::string_view> text;
+      if (attributes != nullptr) text.emplace(attributes->data, attributes->length);
+      const PayloadRef payload =
+          compose_payload(made, text, span_of(names, count), tensors_of(components, count));
+      if (made.is_tensor) require_data(data, "the data of the object");
+      TensorRef object =
+          made.is_tensor ? make_detached(*data) : make_dataless(dtype, shape_of(shape, rank), type);
+      set_type(*object, type, payload.get());
+      return object;
     }),
 };
 

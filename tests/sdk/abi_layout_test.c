@@ -184,6 +184,7 @@ AT(tenon_type_descriptor, handler, 56);
 AT(tenon_type_descriptor, from_tensor, 96);
 AT(tenon_type_descriptor, payload_alignment, 144);
 AT(tenon_type_descriptor, attributes, 160);
+SIZE(tenon_type_parts, 32);
 SIZE(tenon_payload_layout, 56);
 AT(tenon_payload_layout, user, 48);
 
@@ -245,10 +246,8 @@ SLOT(tensors, item, 12);
 SLOT(tensors, text, 13);
 SLOT(tensors, broadcast_shapes, 14);
 SLOT(tensors, promote_dtypes, 15);
-SLOT(tensors, store, 16);
-SLOT(tensors, restore, 17);
-SLOT(tensors, set_data, 18);
-SLOTS(tensors, 19);
+SLOT(tensors, set_data, 16);
+SLOTS(tensors, 17);
 
 SLOT(ops, find, 0);
 SLOT(ops, name, 1);
@@ -349,7 +348,10 @@ SLOT(types, override_enable, 14);
 SLOT(types, override_enabled, 15);
 SLOT(types, component, 16);
 SLOT(types, set_attributes, 17);
-SLOTS(types, 18);
+SLOT(types, parts, 18);
+SLOT(types, attributes, 19);
+SLOT(types, compose, 20);
+SLOTS(types, 21);
 
 SLOT(modes, enter, 0);
 SLOT(modes, enter_module, 1);

@@ -133,11 +133,8 @@ using Gradients = Replacements<GradientReplacement>;
 
 void call(const HookBody& body, std::span<Tensor* const> gradients,
           std::span<Tensor* const> incoming, Gradients& replacements) {
-  tenon_error* error = nullptr;
-  const tenon_status status = body.function(
-      body.state, gradients.data(), static_cast<int64_t>(gradients.size()), incoming.data(),
-      static_cast<int64_t>(incoming.size()), replacements.data(), &error);
-  if (status != TENON_OK) throw_status(status, error);
+  call_checked(body.function, body.state, gradients.data(), static_cast<int64_t>(gradients.size()),
+               incoming.data(), static_cast<int64_t>(incoming.size()), replacements.data());
 }
 
 }  // namespace

@@ -54,9 +54,7 @@ PackedTensor* pack_saved(Tensor& tensor, bool with_history, const char* node) {
   void* packed = nullptr;
   {
     const HookCall call;
-    tenon_error* error = nullptr;
-    const tenon_status status = hooks->hooks.pack(hooks->hooks.state, given.get(), &packed, &error);
-    if (status != TENON_OK) throw_status(status, error);
+    call_checked(hooks->hooks.pack, hooks->hooks.state, given.get(), &packed);
   }
   kept->hooks = hooks;
   kept->packed = packed;
@@ -75,9 +73,7 @@ TensorRef unpack_saved(const PackedTensor& packed, const char* node) {
   {
     const HookCall call;
     const tenon_saved_hooks& hooks = packed.hooks->hooks;
-    tenon_error* error = nullptr;
-    const tenon_status status = hooks.unpack(hooks.state, packed.packed, &unpacked, &error);
-    if (status != TENON_OK) throw_status(status, error);
+    call_checked(hooks.unpack, hooks.state, packed.packed, &unpacked);
   }
   const TensorRef given = TensorRef::take(unpacked);
   if (!given || given->view.dtype != packed.dtype || !same_shape(packed.shape, given->shape())) {

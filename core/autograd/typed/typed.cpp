@@ -40,10 +40,8 @@ TensorRef project_gradient(TensorRef gradient, uint32_t type) {
   const TensorType* converter = expected.gradient_projector();
   if (converter == nullptr) return gradient;
   Tensor* projected = nullptr;
-  tenon_error* error = nullptr;
-  const tenon_status status = converter->descriptor.project_gradient(
-      converter->descriptor.self, gradient.get(), &projected, &error);
-  if (status != TENON_OK) throw_status(status, error);
+  call_checked(converter->descriptor.project_gradient, converter->descriptor.self, gradient.get(),
+               &projected);
   TensorRef result = TensorRef::take(projected);
   const bool fits = result && result->view.dtype == gradient->view.dtype &&
                     same_shape(result->shape(), gradient->shape());

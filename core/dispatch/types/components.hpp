@@ -1,40 +1,25 @@
-// Tensors of other types as what they are made of: for states, in memory and in files.
+// Parts of objects of tensor types: attributes and components of their payloads.
 #pragma once
 
-#include <string>
+#include <optional>
+#include <span>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "core/base/json.hpp"
 #include "core/dispatch/types/tensor_type.hpp"
-#include "core/tensor/named_tensor.hpp"
 
 namespace tenon::core {
 
-// Contents of a state for a tensor: its data under its name, where it has data, and each component
-// of its type's payload as "name.component"; both for components in turn. In its metadata "tensor
-// type of NAME" is the type of those that are not plain, "attributes of NAME" those of its payload,
-// and "restore NAME" what makes the object again: dtype, shape, components, plugin, and attributes.
-struct StoredTensors {
-  std::vector<NamedTensor> tensors;
-  std::vector<NamedTensor> described;  // with attributes in the metadata
-  std::vector<std::pair<std::string, std::string>> metadata;
-
-  // For a module, which has the objects that its state is loaded into, or `whole`, so that
-  // restore_types makes the object again. Throws TypeError for a tensor-like that has no components,
-  // and where its type cannot.
-  void add(const std::string& name, const TensorRef& tensor, bool whole = false);
-};
-
-inline constexpr std::string_view kTypeKey = "tensor type of ";
-inline constexpr std::string_view kAttributesKey = "attributes of ";
-
-// A payload of these attributes with the tensor's own components.
+// Parts of the objects of a type. Throws ValueError where the id is not that of a type.
+tenon_type_parts parts_of(uint32_t type);
+// The text of the attributes of the tensor's payload, owned; none where its type makes none.
+tenon_value attributes_of(const Tensor& tensor);
+// A payload of these attributes with the tensor's own components. Throws TypeError where its type
+// has no attributes.
 PayloadRef payload_with_attributes(const Tensor& tensor, std::string_view attributes);
-// Makes what was stored whole out of the tensors, which it takes the place of; loads the plugins of
-// its types. `metadata` is an object. Throws, naming the source.
-void restore_types(std::vector<NamedTensor>& tensors, const tenon_json& metadata,
-                   const std::string& source);
+// A payload from its parts; null for a type without one. Throws ValueError where the type is made of
+// other parts.
+PayloadRef compose_payload(const TensorType& type, std::optional<std::string_view> attributes,
+                           std::span<const tenon_string> names,
+                           std::span<Tensor* const> components);
 
 }  // namespace tenon::core

@@ -46,7 +46,7 @@ void drop_prefix(StoredFile& file, const std::string& prefix) {
 }  // namespace
 
 void save(const Module& module, const std::string& path, const Json& metadata) {
-  write_stored(path, state_of(module), 0, metadata);
+  write_stored(path, state_of(module), Stored::Parts, metadata);
 }
 
 LoadReport load(const Module& module, const std::string& path, bool strict, bool assign,

@@ -129,18 +129,10 @@ NamedTensors own_state(const Module& module) {
   return named_tensors(names, tensors);
 }
 
-// Tensors as plain ones, and what the host says of those of other types.
+// A state in memory as that of a file.
 StateSource stored(const NamedTensors& state) {
-  const TensorArguments given(state);
-  Value names, plain;
-  Json types;
-  detail::check(service::tensors().store, given.names.data(), given.handles.data(), given.count(),
-                uint32_t{0}, names.slot(), plain.slot(), types.slot());
-  StateSource source;
-  source.tensors = named_tensors(names, plain);
-  for (int64_t i = 0; i < types.size(); ++i)
-    source.metadata.emplace_back(types.key(i), types[i].text());
-  return source;
+  StoredTensors parts = store_objects(state, Stored::Parts);
+  return {std::move(parts.tensors), std::move(parts.metadata), ""};
 }
 
 using Objects = std::unordered_map<std::string_view, tenon_tensor*>;

@@ -1,4 +1,4 @@
-// A state that a module is loaded from, of a file or of memory, as the host stores tensors.
+// A state that a module is loaded from, of a file or of memory, as objects.hpp stores them.
 #pragma once
 
 #include <string>

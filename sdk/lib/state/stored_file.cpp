@@ -6,7 +6,6 @@
 #include <memory>
 #include <unordered_set>
 
-#include <tenon/abi/type.h>
 #include <tenon/state/atomic_file.hpp>
 #include <tenon/text.hpp>
 
@@ -23,15 +22,6 @@ namespace state {
 
 using lib::format_text;
 using lib::quote;
-
-TensorArguments::TensorArguments(const NamedTensors& tensors) {
-  names.reserve(tensors.size());
-  handles.reserve(tensors.size());
-  for (const auto& [name, tensor] : tensors) {
-    names.push_back({name.data(), static_cast<int64_t>(name.size())});
-    handles.push_back(tensor.handle());
-  }
-}
 
 NamedTensors named_tensors(const Value& names, const Value& tensors) {
   std::vector<std::string> texts = names.strings();
@@ -127,19 +117,15 @@ void check_limits(const std::string& path, const FileHeader& header, const std::
 
 }  // namespace
 
-void write_stored(const std::string& path, const NamedTensors& tensors, uint32_t flags,
+void write_stored(const std::string& path, const NamedTensors& tensors, Stored how,
                   const Json& metadata) {
   check_names(path, tensors);
-  const TensorArguments given(tensors);
-  Value names, plain;
-  Json types;
-  detail::check(service::tensors().store, given.names.data(), given.handles.data(), given.count(),
-                flags, names.slot(), plain.slot(), types.slot());
-  NamedTensors stored = named_tensors(names, plain);
+  StoredTensors parts = store_objects(tensors, how);
+  NamedTensors& stored = parts.tensors;
   check_names(path, stored);
   FileHeader header;
   append(header.metadata, metadata);
-  append(header.metadata, types);
+  for (auto& pair : parts.metadata) header.metadata.push_back(std::move(pair));
   check_metadata(path, header.metadata);
   // Wide dtypes first, so that all data is aligned; otherwise the given order stays.
   const auto width = [](const Tensor& tensor) {
@@ -252,21 +238,6 @@ class Reader {
   std::shared_ptr<char> mapping_;
 };
 
-bool has_objects(const Metadata& metadata) {
-  return std::any_of(metadata.begin(), metadata.end(), [](const auto& pair) {
-    return std::string_view(pair.first).substr(0, kRestoreKey.size()) == kRestoreKey;
-  });
-}
-
-NamedTensors restored(const std::string& path, const StoredFile& file) {
-  const TensorArguments given(file.tensors);
-  Value names, tensors;
-  const Json metadata = json_of(Metadata(file.metadata));
-  detail::check(service::tensors().restore, path.c_str(), given.names.data(), given.handles.data(),
-                given.count(), metadata.handle(), names.slot(), tensors.slot());
-  return named_tensors(names, tensors);
-}
-
 // The tensors of these names, in their order; `present` are all names of the file.
 NamedTensors choose(const std::string& path, const NamedTensors& tensors,
                     const std::vector<std::string>& names,
@@ -293,7 +264,8 @@ NamedTensors read_tensors(const std::string& path, Access access,
         present.push_back(name);
         return has_objects(metadata) || std::find(names.begin(), names.end(), name) != names.end();
       });
-  if (has_objects(file.metadata)) file.tensors = restored(path, file);
+  if (has_objects(file.metadata))
+    file.tensors = make_objects(std::move(file.tensors), file.metadata, path);
   if (names.empty()) return std::move(file.tensors);
   return choose(path, file.tensors, names, present);
 }
@@ -315,7 +287,7 @@ StoredFile read_stored(
 }
 
 void save_tensors(const std::string& path, const NamedTensors& tensors, const Json& metadata) {
-  write_stored(path, tensors, TENON_STORE_WHOLE, metadata);
+  write_stored(path, tensors, Stored::Whole, metadata);
 }
 
 NamedTensors load_tensors(const std::string& path, const std::vector<std::string>& names) {

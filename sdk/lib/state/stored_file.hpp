@@ -8,15 +8,11 @@
 #include <tenon/state/tensor_file.hpp>
 
 #include "file_header.hpp"
+#include "objects.hpp"
 
 TENON_NAMESPACE_BEGIN
 
 namespace state {
-
-// Keys that the host gives to metadata of tensors of other types, before their names.
-inline constexpr std::string_view kTypeKey = "tensor type of ";
-inline constexpr std::string_view kAttributesKey = "attributes of ";
-inline constexpr std::string_view kRestoreKey = "restore ";
 
 struct StoredFile {
   NamedTensors tensors;
@@ -30,21 +26,14 @@ StoredFile read_stored(
     const std::string& path, Access access,
     const std::function<bool(const Metadata& metadata, const std::string& name)>& chosen);
 
-// Tensors as the host stores them: `flags` are TENON_STORE_ bits. `metadata` is an object of strings, or
-// undefined.
-void write_stored(const std::string& path, const NamedTensors& tensors, uint32_t flags,
+// Tensors of any type. `metadata` is an object of strings, or undefined.
+void write_stored(const std::string& path, const NamedTensors& tensors, Stored stored,
                   const Json& metadata);
 
 // An object of these pairs.
 Json json_of(Metadata&& metadata);
 
-// Names and handles of tensors as the boundary takes them; valid as long as the tensors.
-struct TensorArguments {
-  explicit TensorArguments(const NamedTensors& tensors);
-  std::vector<tenon_string> names;
-  std::vector<tenon_tensor*> handles;
-  int64_t count() const { return static_cast<int64_t>(names.size()); }
-};
+// The list of two values of the boundary.
 NamedTensors named_tensors(const Value& names, const Value& tensors);
 
 }  // namespace state

@@ -1,4 +1,4 @@
-// Typed tensors in files, and read back.
+// Parts of objects, and payloads made from parts.
 //
 // Types are of the process's table, which tensors' ids refer to, and stay: each test has its own.
 #include "core/dispatch/types/components.hpp"
@@ -30,8 +30,7 @@ void destroy(void* payload) {
 }
 tenon_tensor** place(void* payload, int64_t index) { return &pair_of(payload).tensors[index]; }
 tenon_status make_empty_pair(void*, tenon_tensor* const*, int64_t, void* payload, tenon_error**) {
-  pair_of(payload) = Pair{};
-  return TENON_OK;
+  return payload == nullptr ? TENON_ERROR_ARGUMENT : TENON_OK;  // it is zeroed
 }
 tenon_status write_number(void*, const void* payload, tenon_value* text, tenon_error**) {
   *text = make_string(std::to_string(pair_of(payload).number));
@@ -81,142 +80,82 @@ TensorRef pair(const TensorType& type, TensorRef left, TensorRef right, int64_t 
 }
 const Pair& pair_in(const Tensor& tensor) { return pair_of(tensor.payload()->data()); }
 
-std::vector<std::string> names(const std::vector<NamedTensor>& tensors) {
-  std::vector<std::string> list;
-  for (const NamedTensor& one : tensors) list.push_back(one.name);
-  return list;
-}
-using Names = std::vector<std::string>;
-
-// The tensors of a state once its objects are made again.
-std::vector<NamedTensor> restored(const StoredTensors& stored) {
-  JsonBuilder metadata;
-  metadata.begin_object();
-  for (const auto& [key, text] : stored.metadata) metadata.member(key, text);
-  metadata.end_object();
-  std::vector<NamedTensor> tensors = stored.tensors;
-  restore_types(tensors, *metadata.finish(), "x.safetensors");
-  return tensors;
-}
-// The metadata's text under the key; "" where there is none.
-std::string said(const StoredTensors& stored, const std::string& key) {
-  for (const auto& [name, text] : stored.metadata) {
-    if (name == key) return text;
-  }
-  return "";
-}
-// The fault of an object that was stored whole, after a change of its file.
-std::string fault(const TensorType& type, const std::function<void(StoredTensors&)>& change) {
-  StoredTensors stored;
-  stored.add("x", pair(type, floats({1}), floats({2}), 7), true);
-  change(stored);
-  return refusal([&] { restored(stored); }, TENON_ERROR_VALUE);
-}
-
 }  // namespace
 
 TEST_SUITE("dispatch/components") {
-  TEST_CASE("a plain tensor is stored under its name, an object as its components") {
-    const TensorType& type = add_type("StoredPair", Attributes::none);
-    StoredTensors stored;
-    stored.add("plain", floats({1}));
-    stored.add("x", pair(type, floats({2}), floats({3})));
-    CHECK(names(stored.tensors) == Names{"plain", "x.left", "x.right"});
-    CHECK(said(stored, "tensor type of x") == "StoredPair");
-    CHECK(said(stored, "tensor type of plain").empty());
-    CHECK(stored.described.empty());
+  TEST_CASE("parts say what the objects of a type are made of") {
+    const auto flags = [](const TensorType& type) { return parts_of(type.id).flags; };
+    CHECK(flags(add_type("PartsLossy", Attributes::none)) == TENON_PARTS_PAYLOAD);
+    const TensorType& described = add_type("PartsDescribed", Attributes::both);
+    CHECK(flags(described) == (TENON_PARTS_PAYLOAD | TENON_PARTS_WRITES | TENON_PARTS_READS));
+    CHECK(flags(add_type("PartsWhole", Attributes::none, nullptr, sizeof(Pair::tensors))) ==
+          (TENON_PARTS_PAYLOAD | TENON_PARTS_COMPLETE));
+    CHECK(flags(add_type("PartsChild", Attributes::none, "Tensor")) ==
+          (TENON_PARTS_PAYLOAD | TENON_PARTS_DATA));
+    const tenon_type_parts parts = parts_of(described.id);
+    CHECK(parts.provider == std::string("stored"));
+    REQUIRE(parts.component_count == 2);
+    CHECK(parts.components[1] == std::string("right"));
+    const tenon_type_parts plain = parts_of(0);
+    CHECK(plain.flags == TENON_PARTS_DATA);
+    CHECK(plain.provider == std::string("tenon"));
+    CHECK(plain.component_count == 0);
+    refusal([] { parts_of(1'000'000); }, TENON_ERROR_VALUE);
   }
 
-  TEST_CASE("components that are objects are stored as theirs, and missing ones not at all") {
-    const TensorType& type = add_type("StoredTree", Attributes::none);
-    StoredTensors stored;
-    stored.add("x", pair(type, pair(type, floats({1}), TensorRef()), floats({2})));
-    CHECK(names(stored.tensors) == Names{"x.left.left", "x.right"});
-    CHECK(said(stored, "tensor type of x.left") == "StoredTree");
+  TEST_CASE("attributes are a text of the payload, none where the type makes none") {
+    tenon_value text =
+        attributes_of(*pair(add_type("TextNumber", Attributes::both), floats({1}), {}, 42));
+    CHECK(std::string(text.as.string, text.length) == "42");
+    release_value(text);
+    CHECK(attributes_of(*floats({1})).tag == TENON_VALUE_NONE);
+    CHECK(attributes_of(*pair(add_type("TextNone", Attributes::none), floats({1}), {})).tag ==
+          TENON_VALUE_NONE);
   }
 
-  TEST_CASE("attributes are kept for a module that has the object, which takes its components") {
-    const TensorType& type = add_type("StoredNumber", Attributes::both);
-    const TensorRef x = pair(type, floats({1}), TensorRef(), 42);
-    StoredTensors stored;
-    stored.add("x", x);
-    CHECK(said(stored, "attributes of x") == "42");
-    CHECK(names(stored.described) == Names{"x"});
+  TEST_CASE("a payload of other attributes takes the components of the object") {
+    const TensorRef x = pair(add_type("OtherNumber", Attributes::both), floats({1}), {}, 42);
     const PayloadRef other = payload_with_attributes(*x, "43");
     CHECK(pair_of(other->data()).number == 43);
     CHECK(pair_of(other->data()).tensors[0] == pair_in(*x).tensors[0]);
     CHECK(pair_of(other->data()).tensors[1] == nullptr);
   }
 
-  TEST_CASE("an object without components or whose payload would be lost is refused by name") {
-    Plugin plugin{"stored", {}, {}};
-    plugin.type("StoredNone");
-    plugin.commit(TypeTable::process());
-    const int64_t shape[] = {1};
-    const TensorRef none =
-        make_dataless(TENON_F32, shape, TypeTable::process().find("StoredNone")->id);
-    StoredTensors stored;
-    CHECK(has(refusal([&] { stored.add("x", none); }, TENON_ERROR_TYPE),
-              "'x' is a StoredNone, which has no component tensors to save"));
-    const TensorRef lossy =
-        pair(add_type("StoredLossy", Attributes::none), floats({1}), TensorRef());
-    CHECK(has(refusal([&] { stored.add("y", lossy, true); }, TENON_ERROR_TYPE),
-              "'y' is a StoredLossy (plugin 'stored'), whose payload has members"));
-    CHECK(stored.tensors.empty());
+  TEST_CASE("a payload is composed from attributes and named components") {
+    const TensorType& type = add_type("ComposedNumber", Attributes::both);
+    const TensorRef right = floats({2, 3});
+    Tensor* const components[] = {right.get()};
+    const tenon_string names[] = {{"right", 5}};
+    const PayloadRef made = compose_payload(type, "7", names, components);
+    CHECK(pair_of(made->data()).number == 7);
+    CHECK(pair_of(made->data()).tensors[0] == nullptr);
+    CHECK(pair_of(made->data()).tensors[1] == right.get());
+    CHECK(compose_payload(TypeTable::process().at(0), {}, {}, {}) == nullptr);
   }
 
-  TEST_CASE("an object that was stored whole is made again, with objects in it") {
-    const TensorType& type = add_type("StoredWhole", Attributes::both);
-    StoredTensors stored;
-    stored.add("plain", floats({9}));
-    stored.add("x", pair(type, pair(type, floats({1}), TensorRef(), 5), floats({2, 3}), 7), true);
-    const std::vector<NamedTensor> tensors = restored(stored);
-    REQUIRE(names(tensors) == Names{"plain", "x"});
-    const Tensor& x = *tensors[1].tensor;
-    CHECK(x.view.type == type.id);
-    CHECK(x.view.dtype == TENON_F64);
-    REQUIRE(x.view.rank == 2);
-    CHECK(x.view.shape[1] == 3);
-    CHECK(pair_in(x).number == 7);
-    CHECK(read(*pair_in(x).tensors[1]) == Floats{2, 3});
-    const Tensor& inner = *pair_in(x).tensors[0];
-    CHECK(inner.view.type == type.id);
-    CHECK(pair_in(inner).number == 5);
-    CHECK(pair_in(inner).tensors[1] == nullptr);
-  }
-
-  TEST_CASE("a file that says something else than its type is refused with file and tensor") {
-    const TensorType& type = add_type("StoredFault", Attributes::both);
-    const auto rewritten = [&](const std::string& from, const std::string& to) {
-      return fault(type, [&](StoredTensors& stored) {
-        for (auto& [key, text] : stored.metadata) {
-          const size_t at = text.find(from);
-          if (at != text.npos) text.replace(at, from.size(), to);
-        }
-      });
+  TEST_CASE("parts that are not those of the type are refused with its name") {
+    const TensorType& described = add_type("WrongDescribed", Attributes::both);
+    const TensorType& lossy = add_type("WrongLossy", Attributes::none);
+    const TensorType& whole =
+        add_type("WrongWhole", Attributes::none, nullptr, sizeof(Pair::tensors));
+    const TensorRef left = floats({1});
+    Tensor* const components[] = {left.get()};
+    const tenon_string names[] = {{"middle", 6}};
+    const auto fault = [&](const TensorType& type, std::optional<std::string_view> attributes,
+                           size_t count) {
+      const std::span<const tenon_string> all(names, count);
+      return refusal(
+          [&] {
+            compose_payload(type, attributes, all, {components, count});
+          },
+          TENON_ERROR_VALUE);
     };
-    const std::string unreadable = rewritten("{\"plugin\"", "{plugin");
-    CHECK(has(unreadable, "cannot restore tensor 'x' of 'x.safetensors'"));
-    CHECK(has(unreadable, "metadata cannot be read"));
-    CHECK(has(rewritten("\"left\"", "\"middle\""), "has no component 'middle'"));
-    CHECK(has(rewritten("\"left\"", "3"), "a component's name is not a string"));
-    CHECK(has(rewritten("\"f64\"", "\"f65\""), "its dtype is not known"));
-    CHECK(has(rewritten("[2,3]", "[2,-3]"), "its shape is not a list of sizes"));
-    CHECK(has(rewritten("\"attributes\"", "\"other\""), "do not agree on the attributes"));
-    CHECK(has(rewritten("\"7\"", "\"seven\""), "'seven' is not a number"));
-    CHECK(has(
-        fault(type, [](StoredTensors& stored) { stored.tensors.erase(stored.tensors.begin()); }),
-        "the file holds no tensor 'x.left'"));
-  }
-
-  TEST_CASE("a type that is not there is named with its plugin and how to get it") {
-    const TensorType& type = add_type("StoredGone", Attributes::both);
-    const std::string text = fault(type, [](StoredTensors& stored) {
-      for (auto& [key, value] : stored.metadata) {
-        if (value == "StoredGone") value = "StoredElsewhere";
-      }
-    });
-    CHECK(has(text, "it is of type 'StoredElsewhere' of plugin 'stored', which is not available"));
-    CHECK(has(text, "install that plugin"));
+    CHECK(has(fault(described, {}, 0), "a WrongDescribed is not made of components alone"));
+    CHECK(has(fault(lossy, {}, 0), "a WrongLossy is not made of components alone"));
+    CHECK(has(fault(whole, "7", 0), "a WrongWhole is not made of attributes"));
+    CHECK(has(fault(whole, {}, 1), "type WrongWhole has no component 'middle'"));
+    CHECK(has(fault(TypeTable::process().at(0), {}, 1), "a Tensor is not made of a payload"));
+    CHECK(has(fault(described, "seven", 0), "'seven' is not a number"));
+    CHECK(left->references == 1);
   }
 }

@@ -168,33 +168,4 @@ TEST_SUITE("runtime/tensor_slots") {
               "[3]"));
     CHECK(rank == 0);
   }
-
-  TEST_CASE("plain tensors are stored and restored as they are, and none is refused") {
-    const TensorRef a = floats({1, 2}), b = floats({3});
-    const tenon_string names[] = {{"a", 1}, {"b", 1}};
-    tenon_tensor* const tensors[] = {a.get(), b.get()};
-    Given found, list;
-    tenon_json* metadata = nullptr;
-    CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-            return slots().tensors.store(names, tensors, 2, TENON_STORE_WHOLE, &found.value,
-                                         &list.value, &metadata, error);
-          }) == "");
-    const Json document = Json::take(metadata);
-    CHECK(document->size() == 0);
-    CHECK(found.texts() == std::vector<std::string>{"a", "b"});
-    REQUIRE(list.value.length == 2);
-    CHECK(list.value.as.tensors[1] == b.get());
-    Given again, restored;
-    CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
-            return slots().tensors.restore("x", names, tensors, 2, document.get(), &again.value,
-                                           &restored.value, error);
-          }) == "");
-    CHECK(again.texts() == std::vector<std::string>{"a", "b"});
-    CHECK(restored.value.as.tensors[0] == a.get());
-    tenon_tensor* const missing[] = {a.get(), nullptr};
-    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().tensors.store(names, missing, 2, 0, &found.value, &list.value, &metadata,
-                                         error);
-          }) == "a named tensor is null");
-  }
 }

@@ -21,8 +21,8 @@ tenon_status make_note(void*, tenon_tensor* const*, int64_t, void* payload, teno
   return TENON_OK;
 }
 
-// A subclass of Tensor with a default payload, one of it, one whose payload has no default, and a
-// tensor-like.
+// A subclass of Tensor with a default payload, one of it, one whose payload has no default, one
+// without a payload, and a tensor-like.
 const TypeTable& types() {
   static const TypeTable& table = []() -> const TypeTable& {
     Plugin plugin{"type_slots", {}, {}};
@@ -36,6 +36,7 @@ const TypeTable& types() {
     told.payload_size = sizeof(Note);
     told.metadata = TENON_METADATA_DROP;
     told.destroy = destroy;
+    plugin.type("SlotBare", "Tensor");
     plugin.type("SlotLike").payload_size = sizeof(Note);
     plugin.types.back().destroy = destroy;
     plugin.commit(TypeTable::process());
@@ -155,6 +156,26 @@ TEST_SUITE("runtime/type_slots") {
     CHECK(message_of_slot(TENON_ERROR_TYPE, [&](tenon_error** error) {
             return slots().types.set_attributes(plain.get(), "x", 1, error);
           }) == "a Tensor has no attributes");
+    Given text;
+    CHECK(slots().types.attributes(plain.get(), &text.value, nullptr) == TENON_OK);
+    CHECK(text.value.tag == TENON_VALUE_NONE);
+  }
+
+  TEST_CASE("a subclass is composed around its data, which it needs") {
+    const TensorRef plain = floats({1, 2});
+    tenon_tensor* made = nullptr;
+    const auto compose = [&](tenon_tensor* data, tenon_error** error) {
+      return slots().types.compose(id("SlotBare"), data, TENON_DTYPE_NONE, 0, nullptr, nullptr,
+                                   nullptr, nullptr, 0, &made, error);
+    };
+    REQUIRE(message_of_slot(
+                TENON_OK, [&](tenon_error** error) { return compose(plain.get(), error); }) == "");
+    const TensorRef object = TensorRef::take(made);
+    CHECK(object->view.type == id("SlotBare"));
+    CHECK(object->view.data == plain->view.data);
+    CHECK(has(message_of_slot(TENON_ERROR_ARGUMENT,
+                              [&](tenon_error** error) { return compose(nullptr, error); }),
+              "the data of the object"));
   }
 
   TEST_CASE("a plain tensor is its own plain form, a subclass shares its data with it") {

@@ -136,9 +136,23 @@ typedef struct tenon_type_descriptor {
                                     tenon_error** error);
 } tenon_type_descriptor;
 
-/* A bit of the flags of tensors.store: keeps whole objects, which tensors.restore makes again. Without
- * it only the parts that the objects of a module are loaded from. */
-#define TENON_STORE_WHOLE 1
+/* Bits of tenon_type_parts. */
+enum {
+  TENON_PARTS_DATA = 1 << 0,    /* objects have data: the type is Tensor or derives from it */
+  TENON_PARTS_PAYLOAD = 1 << 1, /* objects have a payload */
+  TENON_PARTS_WRITES = 1 << 2,  /* the type writes attributes of a payload as text */
+  TENON_PARTS_READS = 1 << 3,   /* it makes a payload from such a text */
+  TENON_PARTS_COMPLETE = 1 << 4 /* components are all of a payload, which is made without a text */
+};
+
+/* Parts that the objects of a type are made of, for a library that stores them. Borrowed; valid as
+ * long as the plugin of the type is loaded. */
+typedef struct tenon_type_parts {
+  const char* provider;          /* id of the plugin; "tenon" for Tensor */
+  const char* const* components; /* names, component_count of them */
+  int64_t component_count;
+  uint64_t flags; /* TENON_PARTS_ bits */
+} tenon_type_parts;
 
 /* The payload's struct as one binary was compiled with it, so that another layout is an error
  * instead of a wrong read. Growable: begins with its size. Borrowed; valid during the call. */

@@ -82,22 +82,6 @@ typedef struct tenon_tensors_service {
   /* The dtype of what mixes both; TENON_DTYPE_NONE where there is none (u16, u32 and u64 mix with
    * floating and complex dtypes alone). Any thread. */
   tenon_dtype(TENON_CALL* promote_dtypes)(tenon_dtype a, tenon_dtype b);
-  /* Named tensors of any type as plain ones: a tensor of another type becomes its data, where it
-   * has data, and each of its components as "NAME.component". *metadata receives an object of
-   * strings that says what they were. `flags`: TENON_STORE_ bits. `stored_names` receives a string
-   * list, `stored` a tensor list of the same length. Owned. TypeError where a type has no components
-   * or attributes that describe its tensors. Any thread. */
-  tenon_status(TENON_CALL* store)(const tenon_string* names, tenon_tensor* const* tensors,
-                                  int64_t count, uint32_t flags, tenon_value* stored_names,
-                                  tenon_value* stored, tenon_json** metadata, tenon_error** error);
-  /* The reverse for tensors that were stored with TENON_STORE_WHOLE; loads the plugins of their
-   * types. Other tensors and members of `metadata` are left as they are. `source` is the file that
-   * they come from, for messages. ValueError where the metadata does not fit tensors or types.
-   * Owned. Any thread. */
-  tenon_status(TENON_CALL* restore)(const char* source, const tenon_string* names,
-                                    tenon_tensor* const* tensors, int64_t count,
-                                    const tenon_json* metadata, tenon_value* restored_names,
-                                    tenon_value* restored, tenon_error** error);
   /* Gives a tensor the elements of `value`, which has its shape: `share` 0 copies and converts them,
    * 1 has it use the memory of `value`, which has its dtype. Not recorded, but counts as a change
    * in place. ValueError where shape or dtype differ. Any thread. */

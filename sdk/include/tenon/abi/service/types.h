@@ -92,6 +92,21 @@ typedef struct tenon_types_service {
    * components stay. TypeError where the type makes none. Any thread. */
   tenon_status(TENON_CALL* set_attributes)(tenon_tensor* tensor, const char* text, int64_t length,
                                            tenon_error** error);
+  /* Parts of the objects of a type. ValueError when there is no such id. Any thread. */
+  tenon_status(TENON_CALL* parts)(uint32_t type, tenon_type_parts* parts, tenon_error** error);
+  /* Text that the tensor's type makes of the attributes of its payload, a string; none where it makes
+   * none. Owned. Any thread. */
+  tenon_status(TENON_CALL* attributes)(const tenon_tensor* tensor, tenon_value* text,
+                                       tenon_error** error);
+  /* An object from its parts: `attributes` is a text of `attributes`, null where the type reads
+   * none; `components` have the names of `names`, and the others are null. A subclass of Tensor
+   * shares the memory of `data`, not its history; for other types that is null, and dtype and shape
+   * are given. ValueError where the type is made of other parts. New reference. Any thread. */
+  tenon_status(TENON_CALL* compose)(uint32_t type, tenon_tensor* data, tenon_dtype dtype,
+                                    int64_t rank, const int64_t* shape,
+                                    const tenon_string* attributes, const tenon_string* names,
+                                    tenon_tensor* const* components, int64_t count,
+                                    tenon_tensor** result, tenon_error** error);
 } tenon_types_service;
 
 #endif
