@@ -205,7 +205,7 @@ void load_setting(const Module& module, const Json& setting) {
 std::optional<DType> dtype_named(const std::string& name) {
 #define TENON_MATCH(constant, code, bytes, type, text, ...) \
   if (name == text) return static_cast<DType>(code);
-  TENON_DTYPES(TENON_MATCH)
+  TENON_ALL_DTYPES(TENON_MATCH)
 #undef TENON_MATCH
 #define TENON_MATCH(constant, text) \
   if (name == text) return static_cast<DType>(TENON_##constant);
