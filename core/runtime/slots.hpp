@@ -44,6 +44,7 @@ extern const tenon_modes_service modes_service;
 extern const tenon_modules_service modules_service;
 extern const tenon_threads_service threads_service;
 extern const tenon_plugins_service plugins_service;
+extern const tenon_dlpack_service dlpack_service;
 
 // Each fills in slots of the other services.
 void add_document_slots(Services& services);

@@ -35,6 +35,25 @@ AT(tenon_tensor_view, rank, 41);
 AT(tenon_tensor_view, device, 42);
 AT(tenon_tensor_view, reserved, 43);
 
+/* Structs of DLPack, which other libraries define. */
+SIZE(tenon_dl_tensor, 48);
+AT(tenon_dl_tensor, data, 0);
+AT(tenon_dl_tensor, device, 8);
+AT(tenon_dl_tensor, rank, 16);
+AT(tenon_dl_tensor, dtype, 20);
+AT(tenon_dl_tensor, shape, 24);
+AT(tenon_dl_tensor, strides, 32);
+AT(tenon_dl_tensor, byte_offset, 40);
+SIZE(tenon_dl_managed, 64);
+AT(tenon_dl_managed, manager, 48);
+AT(tenon_dl_managed, deleter, 56);
+SIZE(tenon_dl_managed_versioned, 80);
+AT(tenon_dl_managed_versioned, version, 0);
+AT(tenon_dl_managed_versioned, manager, 8);
+AT(tenon_dl_managed_versioned, deleter, 16);
+AT(tenon_dl_managed_versioned, flags, 24);
+AT(tenon_dl_managed_versioned, tensor, 32);
+
 SIZE(tenon_facts_header, 32);
 AT(tenon_facts_header, name_size, 0);
 AT(tenon_facts_header, descriptor_size, 4);
