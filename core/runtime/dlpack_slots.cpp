@@ -78,7 +78,8 @@ Managed* give_tensor(tenon_tensor* source, uint32_t flags) {
     throw Error(
         TENON_ERROR_VALUE,
         "a tensor that requires grad has no history in another library: give detach() of it");
-  auto given = std::make_unique<Given<Managed>>();
+  // Without clearing the arrays, as make_unique would.
+  std::unique_ptr<Given<Managed>> given(new Given<Managed>);
   given->tensor = (flags & TENON_DLPACK_COPY) != 0 ? contiguous_copy(*source) : TensorRef(source);
   const tenon_tensor_view& view = given->tensor->view;
   tenon_dl_tensor& tensor = given->managed.tensor;
