@@ -13,12 +13,15 @@
 #include <tenon/autograd.hpp>
 #include <tenon/op.hpp>
 #include <tenon/state/module_file.hpp>
+#include <tenon/state/numpy_file.hpp>
 #include <tenon/text.hpp>
 
+#include "input_file.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
 #include "state_source.hpp"
 #include "stored_file.hpp"
+#include "torch_file.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -49,13 +52,48 @@ void save(const Module& module, const std::string& path, const Json& metadata) {
   write_stored(path, state_of(module), 0, metadata);
 }
 
+namespace {
+
+// Whether the file is a zip file: torch.save and numpy.savez write these.
+bool is_zip(const std::string& path) {
+  constexpr std::string_view begin = "PK\3\4";
+  char head[begin.size()] = {};
+  const InputFile file(path);
+  if (file.size() < static_cast<int64_t>(begin.size())) return false;
+  file.read_at(head, sizeof head, 0);
+  return std::string_view(head, sizeof head) == begin;
+}
+
+void erase_others(NamedTensors& tensors, const std::string& prefix) {
+  const auto differs = [&](const auto& entry) {
+    return entry.first.compare(0, prefix.size(), prefix) != 0;
+  };
+  tensors.erase(std::remove_if(tensors.begin(), tensors.end(), differs), tensors.end());
+}
+
+// The tensors of a file of any format whose names begin with the prefix.
+StoredFile read_any(const std::string& path, Access access, const std::string& prefix) {
+  StoredFile file;
+  if (!is_zip(path)) {
+    return read_stored(path, access, [&](const Metadata&, const std::string& name) {
+      return name.compare(0, prefix.size(), prefix) == 0;
+    });
+  }
+  if (is_torch(path)) {
+    file.tensors = read_torch(path, access).tensors;
+  } else {
+    file.tensors = access == Access::Map ? map_npz(path) : load_npz(path);
+  }
+  erase_others(file.tensors, prefix);
+  return file;
+}
+
+}  // namespace
+
 LoadReport load(const Module& module, const std::string& path, bool strict, bool assign,
                 const std::string& prefix) {
   if (!module.defined()) throw TypeError("the module is undefined: assign one before using it");
-  StoredFile file = read_stored(path, assign ? Access::Map : Access::Read,
-                                [&](const Metadata&, const std::string& name) {
-                                  return name.compare(0, prefix.size(), prefix) == 0;
-                                });
+  StoredFile file = read_any(path, assign ? Access::Map : Access::Read, prefix);
   if (file.tensors.empty() && !prefix.empty())
     throw ValueError(
         format_text("no tensor of {} has a name that begins with {}", quote(path), quote(prefix)));
