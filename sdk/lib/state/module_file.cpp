@@ -12,6 +12,7 @@
 #include <tenon/abi/module.h>
 #include <tenon/autograd.hpp>
 #include <tenon/op.hpp>
+#include <tenon/state/gguf_file.hpp>
 #include <tenon/state/module_file.hpp>
 #include <tenon/state/numpy_file.hpp>
 #include <tenon/text.hpp>
@@ -54,14 +55,13 @@ void save(const Module& module, const std::string& path, const Json& metadata) {
 
 namespace {
 
-// Whether the file is a zip file: torch.save and numpy.savez write these.
-bool is_zip(const std::string& path) {
-  constexpr std::string_view begin = "PK\3\4";
-  char head[begin.size()] = {};
+// The first bytes of a file, which say what format it is; fewer of a shorter file.
+std::string first_bytes(const std::string& path) {
+  constexpr int64_t count = 4;
   const InputFile file(path);
-  if (file.size() < static_cast<int64_t>(begin.size())) return false;
-  file.read_at(head, sizeof head, 0);
-  return std::string_view(head, sizeof head) == begin;
+  std::string bytes(static_cast<size_t>(std::min(file.size(), count)), '\0');
+  file.read_at(bytes.data(), static_cast<int64_t>(bytes.size()), 0);
+  return bytes;
 }
 
 void erase_others(NamedTensors& tensors, const std::string& prefix) {
@@ -73,16 +73,19 @@ void erase_others(NamedTensors& tensors, const std::string& prefix) {
 
 // The tensors of a file of any format whose names begin with the prefix.
 StoredFile read_any(const std::string& path, Access access, const std::string& prefix) {
+  const std::string first = first_bytes(path);
+  const bool is_zip = first == "PK\3\4";
   StoredFile file;
-  if (!is_zip(path)) {
+  if (first == "GGUF") {
+    file.tensors = load_gguf(path);
+  } else if (is_zip && is_torch(path)) {
+    file.tensors = read_torch(path, access).tensors;
+  } else if (is_zip) {
+    file.tensors = access == Access::Map ? map_npz(path) : load_npz(path);
+  } else {
     return read_stored(path, access, [&](const Metadata&, const std::string& name) {
       return name.compare(0, prefix.size(), prefix) == 0;
     });
-  }
-  if (is_torch(path)) {
-    file.tensors = read_torch(path, access).tensors;
-  } else {
-    file.tensors = access == Access::Map ? map_npz(path) : load_npz(path);
   }
   erase_others(file.tensors, prefix);
   return file;

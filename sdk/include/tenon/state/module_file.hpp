@@ -16,7 +16,7 @@ namespace state {
 void save(const Module& module, const std::string& path, const Json& metadata = {});
 
 // Copies values in, as load_state does. The file is one of safetensors, an index of several
-// (tensor_file.hpp), a checkpoint of torch.save (torch_file.hpp) or a .npz file (numpy_file.hpp), as its
+// (tensor_file.hpp), a checkpoint of torch.save (torch_file.hpp), a .npz file (numpy_file.hpp) or one of GGUF (gguf_file.hpp), as its
 // first bytes say. `assign`: the file is mapped, and the module's tensors share its memory. `prefix`: only tensors whose names begin with it, under the
 // rest of their names; ValueError where there are none.
 LoadReport load(const Module& module, const std::string& path, bool strict = true,
