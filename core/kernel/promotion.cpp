@@ -13,6 +13,16 @@ std::string name_of(const Implementation& implementation) {
   return format_text("{}()", implementation.schema.short_name());
 }
 
+namespace {
+
+[[noreturn, gnu::cold]] void fail_narrow(const Implementation& implementation, tenon_dtype dtype) {
+  throw Error(TENON_ERROR_TYPE,
+              "{} is not implemented for {} operands: convert them with to(float32)",
+              name_of(implementation), dtype_text(dtype));
+}
+
+}  // namespace
+
 uint32_t find_loop_isa(const Implementation& implementation, tenon_dtype dtype) {
   const tenon_loop* loops = implementation.elementwise.loops;
   for (uint32_t isa = best_isa; dtype_computed(dtype); --isa) {
@@ -25,6 +35,7 @@ uint32_t find_loop_isa(const Implementation& implementation, tenon_dtype dtype) 
                 "{} is not implemented for {} operands: take real(), imag() or abs() of them",
                 name_of(implementation), dtype_text(dtype));
   }
+  if (dtype_narrow(dtype)) fail_narrow(implementation, dtype);
   if (!dtype_computed(dtype)) {
     throw Error(TENON_ERROR_TYPE,
                 "{} is not implemented for {} operands: convert them to i64 or f32 with to()",
@@ -101,7 +112,10 @@ void choose_dtypes(ElementwiseCall& call) {
   if (common == TENON_DTYPE_NONE) common = TENON_F32;
   const bool whole = !dtype_differentiable(common);
   if (promotion == TENON_PROMOTE_COMPARE && whole) common = widest_integer(call);
-  if (promotion == TENON_PROMOTE_FLOAT && whole) common = TENON_F32;
+  if (promotion == TENON_PROMOTE_FLOAT && whole) {
+    if (dtype_narrow(common)) fail_narrow(implementation, common);
+    common = TENON_F32;
+  }
   for (size_t i = first; i < call.count; ++i) check_number(call, call.operand(i), common);
   // A parameter such as alpha takes part only by refusing to lose its fraction.
   for (const uint8_t index : implementation.scalar_parameters) {

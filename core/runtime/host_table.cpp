@@ -46,7 +46,8 @@ const Services& host_services() noexcept {
                       .modules = modules_service,
                       .threads = threads_service,
                       .documents = documents_service,
-                      .plugins = plugins_service};
+                      .plugins = plugins_service,
+                      .dlpack = dlpack_service};
 #define TENON_SERVICE_HEAD(name, NAME) \
   services.name.head = {sizeof(services.name), TENON_##NAME##_VERSION};
     TENON_SERVICES(TENON_SERVICE_HEAD)

@@ -15,6 +15,7 @@
 #include "core/base/text.hpp"
 #include "core/tensor/convert.hpp"
 #include "core/tensor/dtype.hpp"
+#include "core/tensor/narrow.hpp"
 
 namespace tenon::core {
 
@@ -26,8 +27,6 @@ constexpr int64_t kGrainBytes = int64_t{256} << 10;
 [[noreturn]] void fail(std::string message) { throw Error(TENON_ERROR_VALUE, std::move(message)); }
 
 // ---- rows: n elements at fixed distances (in bytes) ----
-
-using Row = void (*)(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t count);
 
 // On its own, because only restricted parameters let the compiler vectorize it.
 template <class To, class From>
@@ -207,6 +206,7 @@ constexpr Block block_for() {
 }
 
 Loops loops_for(tenon_dtype to, tenon_dtype from) {
+  if (dtype_narrow(to) || dtype_narrow(from)) return {narrow_row(to, from), nullptr};
   return visit_dtype(to, [from](auto to_type) {
     return visit_dtype(from, [](auto from_type) {
       using To = typename decltype(to_type)::type;
@@ -496,6 +496,8 @@ void copy_elements(Tensor& destination, const Tensor& source) {
     if (!identical) copy_elements(destination, *contiguous_copy(source));
     return;
   }
+  const tenon_dtype step = narrow_step(destination.view.dtype, source.view.dtype);
+  if (step != TENON_DTYPE_NONE) return copy_elements(destination, *contiguous_copy(source, step));
   const Plan plan =
       make_plan(destination, source.view.data, dtype_bytes(source.view.dtype), strides);
   run(plan, same ? loops_for(same_width(source.view.dtype), same_width(source.view.dtype))
@@ -516,6 +518,7 @@ void copy(Tensor& destination, const Tensor& source) {
 }
 
 bool number_fits(const tenon_value& number, tenon_dtype dtype) {
+  if (dtype_narrow(dtype)) return true;
   return visit_dtype(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     return number.tag == TENON_VALUE_FLOAT ? fits<T>(number.as.number) : fits<T>(number.as.integer);
@@ -557,8 +560,13 @@ void fill(Tensor& destination, const tenon_value& number) {
       fail(misfit_text(number, destination.view.dtype));
     const Sizes strides = expanded_strides({}, {}, destination.shape());
     alignas(16) char element[16];
+    tenon_value given = number;
+    if (dtype_narrow(destination.view.dtype) && dtype == TENON_I64) {
+      given.as.number = static_cast<double>(number.as.integer);
+      dtype = TENON_F64;
+    }
     loops_for(destination.view.dtype, dtype)
-        .row(element, 16, reinterpret_cast<const char*>(&number.as), 8, 1);
+        .row(element, 16, reinterpret_cast<const char*>(&given.as), 8, 1);
     const int64_t bytes = dtype_bytes(destination.view.dtype);
     const tenon_dtype width = same_width(destination.view.dtype);
     run(make_plan(destination, element, bytes, strides), loops_for(width, width));
@@ -582,6 +590,7 @@ tenon_value item(const Tensor& tensor) {
                      shape_text(tensor.shape())));
   }
   if (tensor.view.data == nullptr) fail("item() needs data, this tensor has only a shape");
+  if (dtype_narrow(tensor.view.dtype)) return item(*contiguous_copy(tensor, TENON_F32));
   tenon_value value{};
   visit_dtype(tensor.view.dtype, [&](auto type) {
     using T = typename decltype(type)::type;

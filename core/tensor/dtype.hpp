@@ -19,7 +19,7 @@ constexpr bool dtype_valid(tenon_dtype dtype) {
 
 // At namespace scope: a table inside of the function is copied to the stack by each call.
 #define TENON_BYTES(name, code, bytes, ...) bytes,
-inline constexpr int8_t kDtypeBytes[] = {0, TENON_DTYPES(TENON_BYTES)};
+inline constexpr int8_t kDtypeBytes[] = {0, TENON_ALL_DTYPES(TENON_BYTES)};
 #undef TENON_BYTES
 // 0 for a dtype that does not exist.
 constexpr int64_t dtype_bytes(tenon_dtype dtype) {
@@ -28,7 +28,7 @@ constexpr int64_t dtype_bytes(tenon_dtype dtype) {
 
 constexpr DtypeCategory dtype_category(tenon_dtype dtype) {
 #define TENON_KIND(name, code, bytes, type, text, kind, ...) DtypeCategory::kind,
-  constexpr DtypeCategory kinds[] = {DtypeCategory::integer, TENON_DTYPES(TENON_KIND)};
+  constexpr DtypeCategory kinds[] = {DtypeCategory::integer, TENON_ALL_DTYPES(TENON_KIND)};
 #undef TENON_KIND
   return dtype < TENON_DTYPE_COUNT ? kinds[dtype] : DtypeCategory::integer;
 }
@@ -60,6 +60,8 @@ constexpr bool dtype_computed(tenon_dtype dtype) { return dtype < TENON_COMPUTED
 constexpr tenon_dtype compute_dtype(tenon_dtype dtype) {
   return dtype_half(dtype) ? tenon_dtype{TENON_F32} : dtype;
 }
+// f8, f6 and f4: kept and converted (narrow.hpp), never computed in.
+constexpr bool dtype_narrow(tenon_dtype dtype) { return dtype >= TENON_FIRST_NARROW_DTYPE; }
 // u16, u32, u64
 constexpr bool dtype_wide_unsigned(tenon_dtype dtype) {
   return dtype == TENON_U16 || dtype == TENON_U32 || dtype == TENON_U64;
@@ -75,14 +77,18 @@ std::span<const std::string_view> dtype_names() noexcept;
 void dtype_check(tenon_dtype dtype);
 
 [[noreturn, gnu::cold]] void fail_no_common_dtype(tenon_dtype a, tenon_dtype b);
+// Throws TypeError for a narrow dtype, whose elements have no C++ type.
+[[noreturn, gnu::cold]] void fail_no_element(tenon_dtype dtype);
 
 // The dtype of a result that mixes two, as in PyTorch: complex wins over floats, they over integers,
 // these over bool, wide over narrow; u8 with i8 needs i16, f16 with bf16 f32, f64 with c64 c128.
-// TENON_DTYPE_NONE where there is none: u16, u32 and u64 mix with floats and complex numbers alone.
+// TENON_DTYPE_NONE where there is none: u16, u32 and u64 mix with floats and complex numbers alone, narrow
+// dtypes with none.
 // (A dtype that was not given leaves the other.)
 constexpr tenon_dtype promote_dtypes(tenon_dtype a, tenon_dtype b) {
   if (a == b || b == TENON_DTYPE_NONE) return a;
   if (a == TENON_DTYPE_NONE) return b;
+  if (dtype_narrow(a) || dtype_narrow(b)) return TENON_DTYPE_NONE;
   const DtypeCategory category_a = dtype_category(a);
   const DtypeCategory category_b = dtype_category(b);
   if (category_a == DtypeCategory::complex || category_b == DtypeCategory::complex) {
@@ -138,7 +144,7 @@ decltype(auto) visit_dtype(tenon_dtype dtype, Body&& body) {
     TENON_DTYPES(TENON_CASE)
 #undef TENON_CASE
     default:
-      throw Error(TENON_ERROR_INTERNAL, "dtype {} has no C++ type", dtype);
+      fail_no_element(dtype);
   }
 }
 

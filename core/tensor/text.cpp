@@ -10,6 +10,7 @@
 
 #include "core/base/format.hpp"
 #include "core/tensor/convert.hpp"
+#include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
 
 namespace tenon::core {
@@ -225,6 +226,8 @@ std::string nested_text(const Extract& extract, const FormatterOf<T>& formatter,
 }
 
 std::string elements_text(const Tensor& tensor, size_t indent) {
+  if (dtype_narrow(tensor.view.dtype))
+    return elements_text(*contiguous_copy(tensor, TENON_F32), indent);
   return visit_dtype(tensor.view.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const Extract extract{tensor, tensor.view.count > kSummarizeAbove};

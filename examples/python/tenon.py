@@ -50,6 +50,7 @@ _SERVICES = {
     "documents": """parse:islpppp dump:ipipp build retain release:vp value is_object size at find key place
         document:iupp facts_read providers schema_parse:islpp""",
     "plugins": "path_add:isp load:isp",
+    "dlpack": "give:ipupp give_legacy:ipupp take:ipupp take_legacy:ipupp",
 }
 _LETTERS = {"v": None, "i": ctypes.c_int32, "u": ctypes.c_uint32, "l": ctypes.c_int64, "b": ctypes.c_uint8,
             "s": ctypes.c_char_p, "p": ctypes.c_void_p}
@@ -57,14 +58,14 @@ _ABI_MAJOR = 1
 _VERSION = 1  # every service's
 _FACTS = 2    # TENON_DOCUMENT_FACTS
 
-# dtype code: its name, and the same of NumPy and DLPack (kind, bits).
-_DTYPES = {1: ("bool", "?", (6, 8)), 2: ("uint8", "u1", (1, 8)), 3: ("int8", "i1", (0, 8)),
-           4: ("int16", "i2", (0, 16)), 5: ("int32", "i4", (0, 32)), 6: ("int64", "i8", (0, 64)),
-           7: ("float32", "f4", (2, 32)), 8: ("float64", "f8", (2, 64)), 9: ("float16", "f2", (2, 16)),
-           10: ("bfloat16", None, (4, 16)), 11: ("uint16", "u2", (1, 16)), 12: ("uint32", "u4", (1, 32)),
-           13: ("uint64", "u8", (1, 64)), 14: ("complex64", "c8", (5, 64)), 15: ("complex128", "c16", (5, 128))}
-_CODES = {name: code for code, (name, _, _) in _DTYPES.items()}
-_CODES_OF_DLPACK = {dlpack: code for code, (_, _, dlpack) in _DTYPES.items()}
+# dtype code: its name, and the same of NumPy.
+_DTYPES = {1: ("bool", "?"), 2: ("uint8", "u1"), 3: ("int8", "i1"), 4: ("int16", "i2"), 5: ("int32", "i4"),
+           6: ("int64", "i8"), 7: ("float32", "f4"), 8: ("float64", "f8"), 9: ("float16", "f2"),
+           10: ("bfloat16", None), 11: ("uint16", "u2"), 12: ("uint32", "u4"), 13: ("uint64", "u8"),
+           14: ("complex64", "c8"), 15: ("complex128", "c16"),
+           16: ("float8_e4m3fn", None), 17: ("float8_e5m2", None), 18: ("float8_e8m0fnu", None),
+           19: ("float6_e2m3fn", None), 20: ("float6_e3m2fn", None), 21: ("float4_e2m1fn", None)}
+_CODES = {name: code for code, (name, _) in _DTYPES.items()}
 
 # Tags of values.
 (_NONE, _BOOL, _INT, _FLOAT, _DTYPE, _STRING, _TENSOR, _INTS, _FLOATS, _BOOLS, _STRINGS, _TENSORS,
@@ -144,6 +145,7 @@ def _open_host(path):
 _host, _services = _open_host(_library())
 _values, _tensors, _ops = _services["values"], _services["tensors"], _services["ops"]
 _autograd, _documents, _plugins = _services["autograd"], _services["documents"], _services["plugins"]
+_dlpack = _services["dlpack"]
 
 
 # ---- errors ----
@@ -601,9 +603,8 @@ class Tensor:
         """A capsule over the same memory, by DLPack 1.x where the consumer takes it, else by the older struct."""
         if stream is not None or dl_device not in (None, (1, 0)):
             raise BufferError("the tensor is in the processor's memory, which has no streams")
-        source = ops.clone(self.detach()) if copy else self
-        view = source._memory()
-        return _capsule(source, view, bool(copy), max_version is not None and max_version >= (1, 0))
+        self._memory()
+        return _capsule(self, max_version is not None and tuple(max_version) >= (1, 0), bool(copy))
 
     # -- NumPy's functions and operators --
 
@@ -744,117 +745,70 @@ def _indexed(self, index):
     return result
 
 
-# ---- DLPack: https://dmlc.github.io/dlpack/latest/c_api.html ----
+# ---- DLPack: capsules around the structs of the host's service ----
+
+# Names of a capsule before and after it is taken, where its struct has the deleter, and the slots. Names are
+# borrowed by capsules.
+_FORMS = [(ctypes.c_char_p(b"dltensor_versioned"), ctypes.c_char_p(b"used_dltensor_versioned"), 16, _dlpack.give,
+           _dlpack.take),
+          (ctypes.c_char_p(b"dltensor"), ctypes.c_char_p(b"used_dltensor"), 56, _dlpack.give_legacy,
+           _dlpack.take_legacy)]
+_COPY = 1  # TENON_DLPACK_COPY
+_DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-class _DLTensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+def _capsule_function(name, capsule, result, *parameters):
+    return ctypes.PYFUNCTYPE(result, capsule, *parameters)((name, ctypes.pythonapi))
 
 
-class _Managed(ctypes.Structure):
-    _fields_ = [("tensor", _DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
-
-
-class _ManagedVersioned(ctypes.Structure):
-    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
-                ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _DLTensor)]
-
-
-_CAPSULES = {b"dltensor": (_Managed, b"used_dltensor"),
-             b"dltensor_versioned": (_ManagedVersioned, b"used_dltensor_versioned")}
-_capsule_new, _capsule_get = ctypes.pythonapi.PyCapsule_New, ctypes.pythonapi.PyCapsule_GetPointer
-_capsule_is, _capsule_rename = ctypes.pythonapi.PyCapsule_IsValid, ctypes.pythonapi.PyCapsule_SetName
-_capsule_new.restype, _capsule_new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-_capsule_get.restype, _capsule_get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-_capsule_is.restype, _capsule_is.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
-_capsule_rename.restype, _capsule_rename.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
-_exported = {}  # address of a managed struct: what it borrows
-_capsule_names = {name: ctypes.create_string_buffer(name) for pair in _CAPSULES.items()
-                  for name in (pair[0], pair[1][1])}
-
-
-@_RELEASE
-def _delete_exported(address):
-    _exported.pop(address, None)
-
-
-# The object is being destroyed: its functions are called by address, without a reference to it.
-_dying_get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi))
-_dying_is = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_capsule_is = _capsule_function("PyCapsule_IsValid", ctypes.py_object, ctypes.c_int, ctypes.c_char_p)
+_capsule_get = _capsule_function("PyCapsule_GetPointer", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p)
+_capsule_rename = _capsule_function("PyCapsule_SetName", ctypes.py_object, ctypes.c_int, ctypes.c_char_p)
+_capsule_new = _capsule_function("PyCapsule_New", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p, ctypes.c_void_p)
+# By its address where it is being destroyed, when it must not be referenced again.
+_dying_is = _capsule_function("PyCapsule_IsValid", ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)
+_dying_get = _capsule_function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
 
 
 @_RELEASE
 def _destroy_capsule(capsule):
-    """Frees the struct of a capsule that no consumer has taken."""
-    for name in _CAPSULES:
+    """Deletes the struct of a capsule that no consumer has taken."""
+    for name, _, deleter, _, _ in _FORMS:
         if _dying_is(capsule, name):
-            _exported.pop(_dying_get(capsule, name), None)
+            managed = _dying_get(capsule, name)
+            _DELETER(ctypes.c_void_p.from_address(managed + deleter).value)(managed)
 
 
-def _capsule(source, view, copied, versioned):
-    rank = view.rank
-    kind, bits = _DTYPES[view.dtype][2]
-    if not versioned and view.flags & _READ_ONLY:
-        raise BufferError("the consumer's DLPack has no word for a tensor that is read-only: pass copy=True")
-    shape, strides = (ctypes.c_int64 * rank)(*source.shape), (ctypes.c_int64 * rank)(*source.strides)
-    managed = (_ManagedVersioned if versioned else _Managed)()
-    managed.tensor = _DLTensor(view.data, 1, 0, rank, kind, bits, 1, shape, strides, 0)
-    managed.deleter = ctypes.cast(_delete_exported, ctypes.c_void_p)
-    if versioned:
-        managed.major, managed.minor = 1, 0
-        managed.flags = (1 if view.flags & _READ_ONLY else 0) | (2 if copied else 0)
-    address = ctypes.addressof(managed)
-    _exported[address] = (managed, shape, strides, source)
-    name = _capsule_names[b"dltensor_versioned" if versioned else b"dltensor"]
-    return _capsule_new(address, ctypes.cast(name, ctypes.c_char_p), ctypes.cast(_destroy_capsule, ctypes.c_void_p))
-
-
-class _Imported:
-    """The producer's struct, which is deleted with this object."""
-
-    def __init__(self, managed, address):
-        self._managed, self._address = managed, address
-
-    def __del__(self):
-        if self._managed.deleter:
-            _RELEASE(self._managed.deleter)(self._address)
+def _capsule(source, versioned, copy):
+    name, _, _, give, _ = _FORMS[0 if versioned else 1]
+    managed = ctypes.c_void_p()
+    _checked(give, source._handle, _COPY if copy else 0, ctypes.byref(managed))
+    return _capsule_new(managed, name, ctypes.cast(_destroy_capsule, ctypes.c_void_p))
 
 
 def from_dlpack(source):
-    """A tensor over the memory of a producer (`__dlpack__`) or of a capsule; a copy of one that is read-only."""
+    """A tensor over the memory of a producer (`__dlpack__`) or of a capsule; a copy where it steps backwards."""
     capsule = source
     if hasattr(source, "__dlpack__"):
+        device = source.__dlpack_device__()[0]
+        if device != 1:
+            raise BufferError(f"an array on device {int(device)} is not in the processor's memory: copy it there")
         try:
-            capsule = source.__dlpack__(max_version=(1, 0))
+            capsule = source.__dlpack__(max_version=(1, 3))
         except TypeError:  # the producer is older than versions
             capsule = source.__dlpack__()
-    name = next((name for name in _CAPSULES if _capsule_is(capsule, name)), None)
-    if name is None:
-        raise ValueError("a DLPack capsule is consumed once: this one was taken before, or is none")
-    struct, used = _CAPSULES[name]
-    address = _capsule_get(capsule, name)
-    managed = struct.from_address(address)
-    if struct is _ManagedVersioned and managed.major > 1:
-        raise BufferError(f"DLPack {managed.major}.{managed.minor} is too new: version 1 is read")
-    given = managed.tensor
-    code = _CODES_OF_DLPACK.get((given.code, given.bits)) if given.lanes == 1 else None
-    if given.device_type != 1:
-        raise BufferError(f"a tensor on device {given.device_type} is not in the processor's memory")
-    if code is None:
-        raise BufferError(f"a tensor of DLPack type {given.code}, {given.bits} bits, {given.lanes} lanes is not read")
-    shape = given.shape[:given.ndim] if given.ndim else []
-    if any(size < 0 for size in shape):
-        raise BufferError(f"a shape of {shape} is none")
-    strides = given.strides[:given.ndim] if given.strides and given.ndim else _row_major(shape)
-    _capsule_rename(capsule, ctypes.cast(_capsule_names[used], ctypes.c_char_p))
-    owner = _Imported(managed, address)
-    made = _wrapped(code, shape, strides, (given.data or 0) + given.byte_offset or None, owner)
-    read_only = struct is _ManagedVersioned and managed.flags & 1
-    return ops.clone(made) if read_only else made
+    for name, used, _, _, take in _FORMS:
+        if _capsule_is(capsule, name):
+            handle, managed = ctypes.c_void_p(), _capsule_get(capsule, name)
+            try:
+                _checked(take, managed, 0, ctypes.byref(handle))
+            except ValueError as error:
+                if "stride" not in str(error):
+                    raise
+                _checked(take, managed, _COPY, ctypes.byref(handle))
+            _capsule_rename(capsule, used)
+            return Tensor(handle.value)
+    raise ValueError("a DLPack capsule is consumed once: this one was taken before, or is of another kind")
 
 
 # ---- ops ----

@@ -24,8 +24,8 @@ NamedArrays read_safetensors(std::string_view path, const std::vector<std::strin
 
 // As many names as tensors, none twice; ValueError otherwise.
 NamedArrays named_arrays(const std::vector<std::string_view>& names, tenon::TensorList tensors);
-// Replaces the file as a whole, or leaves the old one.
-void replace_file(std::string_view path, std::string_view contents);
+// Each replaces the file as a whole, or leaves the old one.
+void write_npy(std::string_view path, const tenon::Tensor& tensor);
 void write_npz(std::string_view path, const NamedArrays& arrays, bool compress);
 void write_safetensors(std::string_view path, const NamedArrays& arrays);
 

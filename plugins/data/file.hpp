@@ -11,14 +11,13 @@
 
 #include <tenon/plugin.hpp>
 
-#include "byte_source.hpp"
 #include "bytes.hpp"
 #include "file_fault.hpp"
 #include "gunzip.hpp"
 
 namespace data {
 
-class File : public ByteSource {
+class File {
  public:
   explicit File(std::string_view path) : path_(path) {
     if (path_.empty() || path_.find('\0') != std::string::npos)
@@ -32,15 +31,16 @@ class File : public ByteSource {
       fail(S_ISDIR(facts.st_mode) ? "it is a folder" : "it is not a regular file");
     size_ = static_cast<int64_t>(facts.st_size);
   }
-  ~File() override {
+  ~File() {
     if (descriptor_ >= 0) close(descriptor_);
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
   const std::string& path() const { return path_; }
-  int64_t size() const override { return size_; }
-  void read(char* to, int64_t offset, int64_t count) const override {
+  int64_t size() const { return size_; }
+  // Exactly `count` bytes from `offset`; the range must be within the size.
+  void read(char* to, int64_t offset, int64_t count) const {
     while (count > 0) {
       const ssize_t got =
           pread(descriptor_, to, static_cast<size_t>(count), static_cast<off_t>(offset));

@@ -1,4 +1,4 @@
-// Faults in the contents of a file, as the parsers of csv_cursor.hpp and npy_header.hpp report it.
+// Faults in the contents of a file, as the parsers of csv_cursor.hpp and gunzip.hpp report it.
 #pragma once
 
 #include <exception>

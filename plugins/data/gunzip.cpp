@@ -15,7 +15,7 @@ Bytes gunzip(std::string_view bytes, int64_t most) {
   // There is room for one byte more than may be written.
   Bytes result(std::min(std::max<int64_t>(size * 4, 4096), most + 1));
   int64_t taken = 0, written = 0;
-  Inflater stream(Inflater::Format::gzip);
+  Inflater stream;
   for (;;) {
     if (written == result.size()) result.resize(std::min(result.size() * 2, most + 1));
     const auto in = static_cast<uInt>(std::min(size - taken, at_once));

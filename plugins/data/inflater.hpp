@@ -1,4 +1,4 @@
-// A stream that zlib decompresses, piece by piece.
+// A gzip stream that zlib decompresses, piece by piece.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,9 @@ namespace data {
 // avail_in, next_out, avail_out.
 class Inflater : public z_stream {
  public:
-  enum class Format { gzip, raw };
-  explicit Inflater(Format format) : z_stream{} {
-    constexpr int gzip_window = 15 + 16, raw_window = -15;
-    const int window = format == Format::gzip ? gzip_window : raw_window;
-    if (inflateInit2(this, window) != Z_OK) throw std::bad_alloc();
+  Inflater() : z_stream{} {
+    constexpr int gzip_window = 15 + 16;
+    if (inflateInit2(this, gzip_window) != Z_OK) throw std::bad_alloc();
   }
   ~Inflater() { inflateEnd(this); }
   Inflater(const Inflater&) = delete;

@@ -6,8 +6,9 @@ namespace {
 struct ReadNpy {
   static constexpr auto schema = "data.read_npy(str path) -> Tensor";
   static constexpr auto doc =
-      "The array of a .npy file: bool, integers, f16, f32 or f64, little-endian, of any order and "
-      "format version.";
+      "The array of a .npy file: bool, integers, floats or complex numbers, of any byte order, "
+      "order of "
+      "dimensions and format version.";
   static constexpr auto samples = R"([
       {"prepare": [{"op": "data.write_npy", "path": {"file": "a.npy"}, "input": {"shape": [2, 3]}}],
        "path": {"file": "a.npy"}}])";

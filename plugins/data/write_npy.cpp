@@ -1,6 +1,5 @@
 // data.write_npy: a tensor into a .npy file.
 #include "array_file.hpp"
-#include "npy_array.hpp"
 
 namespace {
 
@@ -14,7 +13,7 @@ struct WriteNpy {
   static constexpr bool any_dtype = true;
 
   static void forward(std::string_view path, const tenon::Tensor& input) {
-    data::replace_file(path, data::npy_file(input));
+    data::write_npy(path, input);
   }
 };
 

@@ -3,10 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "plugins/data/npy_header.hpp"
-
-// The parsers call nothing of it.
-extern "C" const tenon_host* tenon_host_get() { return nullptr; }
+#include "sdk/lib/state/npy_header.hpp"
 
 namespace {
 
@@ -17,9 +14,10 @@ void require(bool holds) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  using namespace tenon;
   const std::string_view file(reinterpret_cast<const char*>(bytes), size);
   try {
-    const data::NpyLayout layout = data::parse_npy(file, static_cast<int64_t>(size));
+    const state::NpyLayout layout = state::parse_npy(file, static_cast<int64_t>(size));
     require(layout.offset > 0 && layout.bytes >= 0);
     require(layout.offset + layout.bytes == static_cast<int64_t>(size));
     int64_t count = layout.element_bytes;
@@ -30,12 +28,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     if (layout.bytes > 0) require(count == layout.bytes);
     // A header written for it reads as the same.
     const std::string header =
-        data::npy_header(*data::find_npy_type(layout.dtype), layout.shape.data(),
-                         static_cast<int64_t>(layout.shape.size()));
-    const data::NpyLayout again =
-        data::parse_npy(header, static_cast<int64_t>(header.size()) + layout.bytes);
+        state::npy_header_text(*state::find_npy_type(layout.dtype), layout.shape.data(),
+                               static_cast<int64_t>(layout.shape.size()));
+    const state::NpyLayout again =
+        state::parse_npy(header, static_cast<int64_t>(header.size()) + layout.bytes);
     require(again.shape == layout.shape && again.dtype == layout.dtype && again.offset % 64 == 0);
-  } catch (const data::Fault& fault) {
+  } catch (const state::Fault& fault) {
     for (const char c : std::string_view(fault.what())) require(c >= ' ' && c < 0x7f);
   }
   return 0;

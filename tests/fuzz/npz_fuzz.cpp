@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
+#include "plugins/data/file_fault.hpp"
 #include "plugins/data/gunzip.hpp"
-#include "plugins/data/zip.hpp"
+#include "sdk/lib/state/zip_file.hpp"
 
-// The parsers call nothing of it.
-extern "C" const tenon_host* tenon_host_get() { return nullptr; }
+using namespace tenon;
 
 namespace {
 
@@ -19,13 +19,17 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-class Memory : public data::ByteSource {
+void require_printable(const std::exception& fault) {
+  for (const char c : std::string_view(fault.what())) require(c >= ' ' && c < 0x7f);
+}
+
+class Memory : public state::ByteSource {
  public:
   explicit Memory(std::string_view bytes) : bytes_(bytes) {}
   int64_t size() const override { return static_cast<int64_t>(bytes_.size()); }
-  void read(char* to, int64_t offset, int64_t count) const override {
-    require(offset >= 0 && count >= 0 && offset <= size() && count <= size() - offset);
-    std::memcpy(to, bytes_.data() + offset, static_cast<size_t>(count));
+  void read_at(void* to, int64_t bytes, int64_t offset) const override {
+    require(offset >= 0 && bytes >= 0 && offset <= size() && bytes <= size() - offset);
+    std::memcpy(to, bytes_.data() + offset, static_cast<size_t>(bytes));
   }
 
  private:
@@ -35,7 +39,7 @@ class Memory : public data::ByteSource {
 void read_members(std::string_view bytes) {
   const Memory source(bytes);
   int64_t end = 0, compressed = 0;
-  for (const data::ZipMember& member : data::read_zip(source)) {
+  for (const state::ZipMember& member : state::read_zip(source)) {
     require(member.header >= end && member.data > member.header);
     end = member.data + member.compressed;
     require(end <= source.size());
@@ -43,7 +47,7 @@ void read_members(std::string_view bytes) {
     require(compressed <= source.size());
     constexpr int64_t most = 1 << 20;
     if (member.size > most) continue;
-    data::ZipContents contents(source, member);
+    state::ZipContents contents(source, member);
     std::string text(static_cast<size_t>(member.size), '\0');
     const int64_t first = member.size / 3;
     contents.read(text.data(), first);
@@ -53,15 +57,15 @@ void read_members(std::string_view bytes) {
 }
 
 void write_and_read(std::string_view text, bool deflate) {
-  data::ZipWriter writer(deflate);
+  state::ZipWriter writer(deflate);
   const std::string first(text.substr(0, text.size() / 2)), second(text.substr(text.size() / 2));
   writer.add("a.npy", first);
   writer.add("b.npy", second);
   const std::string file = writer.finish();
   const Memory source(file);
-  const std::vector<data::ZipMember> members = data::read_zip(source);
+  const std::vector<state::ZipMember> members = state::read_zip(source);
   require(members.size() == 2 && members[1].name == "b.npy");
-  data::ZipContents contents(source, members[1]);
+  state::ZipContents contents(source, members[1]);
   std::string again(second.size(), '\0');
   contents.read(again.data(), static_cast<int64_t>(again.size()));
   contents.finish();
@@ -82,7 +86,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
       read_members(text);
     }
   } catch (const data::Fault& fault) {
-    for (const char c : std::string_view(fault.what())) require(c >= ' ' && c < 0x7f);
+    require_printable(fault);
+  } catch (const state::Fault& fault) {
+    require_printable(fault);
   }
   return 0;
 }

@@ -36,6 +36,7 @@ function check_library(    from) {
   if (quoted && (target ~ /^[a-z0-9_]+\.hpp$/ || target ~ /^lib\/base\/[a-z0-9_]+\.hpp$/)) return
   if (target ~ /^fmt\// && from[3] == "base") return
   if (target ~ /^(sodium\.h$|boost\/process)/ && from[3] == "trust") return
+  if (target == "zlib.h" && from[3] == "state") return
   if (!quoted && (target ~ /^tenon\/[a-z0-9_\/]+\.(h|hpp)$/ || target ~ /^[a-z0-9_]+$/)) return
   if (!quoted && (target ~ c_library || target ~ posix)) return
   breach("a library sees the SDK, as <tenon/...>, lib/base, its own folder and the system only")

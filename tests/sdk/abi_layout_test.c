@@ -35,6 +35,25 @@ AT(tenon_tensor_view, rank, 41);
 AT(tenon_tensor_view, device, 42);
 AT(tenon_tensor_view, reserved, 43);
 
+/* Structs of DLPack, which other libraries define. */
+SIZE(tenon_dl_tensor, 48);
+AT(tenon_dl_tensor, data, 0);
+AT(tenon_dl_tensor, device, 8);
+AT(tenon_dl_tensor, rank, 16);
+AT(tenon_dl_tensor, dtype, 20);
+AT(tenon_dl_tensor, shape, 24);
+AT(tenon_dl_tensor, strides, 32);
+AT(tenon_dl_tensor, byte_offset, 40);
+SIZE(tenon_dl_managed, 64);
+AT(tenon_dl_managed, manager, 48);
+AT(tenon_dl_managed, deleter, 56);
+SIZE(tenon_dl_managed_versioned, 80);
+AT(tenon_dl_managed_versioned, version, 0);
+AT(tenon_dl_managed_versioned, manager, 8);
+AT(tenon_dl_managed_versioned, deleter, 16);
+AT(tenon_dl_managed_versioned, flags, 24);
+AT(tenon_dl_managed_versioned, tensor, 32);
+
 SIZE(tenon_facts_header, 32);
 AT(tenon_facts_header, name_size, 0);
 AT(tenon_facts_header, descriptor_size, 4);
@@ -512,6 +531,8 @@ _Static_assert(TENON_BOOL == 1 && TENON_U8 == 2 && TENON_I8 == 3 && TENON_I16 ==
 _Static_assert(TENON_F16 == 9 && TENON_BF16 == 10 && TENON_U16 == 11 && TENON_U32 == 12, "codes");
 _Static_assert(TENON_U64 == 13 && TENON_COMPUTED_DTYPE_COUNT == 9, "dtype codes");
 _Static_assert(TENON_C64 == 14 && TENON_C128 == 15 && TENON_COMPLEX_DTYPE_COUNT == 2, "codes");
+_Static_assert(TENON_F8_E4M3 == 16 && TENON_F8_E5M2 == 17 && TENON_F8_E8M0 == 18, "codes");
+_Static_assert(TENON_F6_E2M3 == 19 && TENON_F6_E3M2 == 20 && TENON_F4_E2M1 == 21, "codes");
 _Static_assert(sizeof(tenon_c64) == 8 && sizeof(tenon_c128) == 16, "elements");
 _Static_assert(sizeof(tenon_f16) == 2 && sizeof(tenon_bf16) == 2, "elements");
 _Static_assert(TENON_I32 == 5 && TENON_I64 == 6 && TENON_F32 == 7 && TENON_F64 == 8, "dtype codes");

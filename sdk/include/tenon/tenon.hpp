@@ -8,6 +8,7 @@
 #include "tenon/autograd.hpp"
 #include "tenon/configure.hpp"
 #include "tenon/data_ops.hpp"
+#include "tenon/dlpack.hpp"
 #include "tenon/explain.hpp"
 #include "tenon/graph_text.hpp"
 #include "tenon/indexing.hpp"

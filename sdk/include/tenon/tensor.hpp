@@ -304,7 +304,9 @@ inline DType common_dtype(DType a, DType b) {
   if (common == TENON_DTYPE_NONE && a != b) {
     detail::throw_message(TENON_ERROR_TYPE,
                           {dtype_text(a), " and ", dtype_text(b),
-                           " have no common dtype; convert one of the tensors with to()"});
+                           is_narrow(a) || is_narrow(b)
+                               ? " have no common dtype; convert the narrow one with to(float32)"
+                               : " have no common dtype; convert one of the tensors with to()"});
   }
   return static_cast<DType>(common);
 }

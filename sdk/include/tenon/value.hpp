@@ -21,17 +21,18 @@ class Module;
 class ModuleDict;
 class Json;
 
-// none, boolean, u8, i8, i16, i32, i64, f32, f64, f16, bf16, u16, u32, u64, c64 and c128. From f16 to
-// u64 they are for storage, conversion and files; some ops compute in the last two.
+// none, boolean, u8, i8, i16, i32, i64, f32, f64, f16, bf16, u16, u32, u64, c64, c128, f8_e4m3, f8_e5m2,
+// f8_e8m0, f6_e2m3, f6_e3m2 and f4_e2m1. From f16 to u64 they are for storage, conversion and files; some
+// ops compute in c64 and c128, none in those behind them.
 enum class DType : uint8_t {
   none = 0,
 #define TENON_ENUMERATOR(name, code, bytes, type, text, kind, identifier) identifier = code,
-  TENON_DTYPES(TENON_ENUMERATOR)
+  TENON_ALL_DTYPES(TENON_ENUMERATOR)
 #undef TENON_ENUMERATOR
 };
 #define TENON_NAME(name, code, bytes, type, text, kind, identifier) \
   inline constexpr DType identifier = DType::identifier;
-TENON_DTYPES(TENON_NAME)
+TENON_ALL_DTYPES(TENON_NAME)
 #undef TENON_NAME
 
 // Elements of f16 and bf16.
@@ -157,6 +158,10 @@ constexpr bool is_floating(DType dtype) {
       return false;
   }
 }
+// Whether elements are f8, f6 or f4: kept and converted, never computed in.
+constexpr bool is_narrow(DType dtype) {
+  return static_cast<uint32_t>(dtype) >= TENON_FIRST_NARROW_DTYPE;
+}
 constexpr bool is_complex(DType dtype) { return dtype == c64 || dtype == c128; }
 // Whether tensors of it have gradients: floating and complex dtypes.
 constexpr bool is_differentiable(DType dtype) { return is_floating(dtype) || is_complex(dtype); }
@@ -168,7 +173,7 @@ constexpr DType complex_dtype(DType dtype) { return real_dtype(dtype) == f64 ? c
 constexpr DType compute_dtype(DType dtype) { return is_half(dtype) ? f32 : dtype; }
 constexpr int64_t element_size(DType dtype) {
 #define TENON_BYTES(name, code, bytes, ...) bytes,
-  constexpr int8_t sizes[] = {0, TENON_DTYPES(TENON_BYTES)};
+  constexpr int8_t sizes[] = {0, TENON_ALL_DTYPES(TENON_BYTES)};
 #undef TENON_BYTES
   return sizes[static_cast<size_t>(dtype)];
 }
@@ -177,7 +182,7 @@ constexpr const char* dtype_text(DType dtype) {
 #define TENON_CASE(name, code, bytes, type, text, kind, identifier) \
   case DType::identifier:                                           \
     return text;
-    TENON_DTYPES(TENON_CASE)
+    TENON_ALL_DTYPES(TENON_CASE)
 #undef TENON_CASE
     default:
       return "none";
@@ -189,9 +194,10 @@ namespace detail {
   if (dtype == DType::none) throw TypeError("an undefined tensor has no dtype");
   throw_message(TENON_ERROR_TYPE,
                 {"kernels do not compute in ", dtype_text(dtype),
-                 is_complex(dtype) ? ": take real(), imag() or abs() of the tensor"
-                 : is_half(dtype)  ? ": convert the tensor to f32 with to()"
-                                   : ": convert the tensor to i64 or f32 with to()"});
+                 is_complex(dtype)  ? ": take real(), imag() or abs() of the tensor"
+                 : is_narrow(dtype) ? ": convert the tensor with to(float32)"
+                 : is_half(dtype)   ? ": convert the tensor to f32 with to()"
+                                    : ": convert the tensor to i64 or f32 with to()"});
 }
 }  // namespace detail
 

@@ -36,7 +36,7 @@ bool is_between(const std::string& word, char open, char close) {
 tenon_dtype dtype_of_text(const std::string& text) {
 #define TENON_LISTING_DTYPE(constant, code, bytes, type, name, ...) \
   if (text == name) return TENON_##constant;
-  TENON_DTYPES(TENON_LISTING_DTYPE)
+  TENON_ALL_DTYPES(TENON_LISTING_DTYPE)
 #undef TENON_LISTING_DTYPE
   return TENON_DTYPE_NONE;
 }

@@ -302,16 +302,17 @@ class HeaderReader {
   }
   void check_size(const FileEntry& entry) {
     if (entry.dtype == nullptr) return;
-    int64_t needed = entry.dtype->bytes;
+    int64_t bits = entry.dtype->bits;
     bool overflow = false;
     for (const int64_t size : entry.shape)
-      overflow = __builtin_mul_overflow(needed, size, &needed) || overflow;
+      overflow = __builtin_mul_overflow(bits, size, &bits) || overflow;
     const bool empty = std::count(entry.shape.begin(), entry.shape.end(), 0) != 0;
     if (overflow && !empty) {
       fail("invalid info", entry,
            format_text("a tensor of shape {} has too many elements", shape_text(entry.shape)));
     }
-    if ((empty ? 0 : needed) == entry.end - entry.begin) return;
+    if (empty) bits = 0;
+    if (bits % 8 == 0 && bits / 8 == entry.end - entry.begin) return;
     fail("invalid info", entry,
          format_text("{} of shape {} does not take the {} bytes of its range", entry.dtype->text,
                      shape_text(entry.shape), entry.end - entry.begin));

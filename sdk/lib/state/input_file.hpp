@@ -7,22 +7,24 @@
 
 #include <tenon/host.hpp>
 
+#include "byte_source.hpp"
+
 TENON_NAMESPACE_BEGIN
 
 namespace state {
 
 // A named pipe would block its reader until another process writes, a device might never end: both
 // are refused. Failures are IOErrors: "cannot read 'PATH': reason".
-class InputFile {
+class InputFile : public ByteSource {
  public:
   explicit InputFile(std::string path);
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
-  ~InputFile();
+  ~InputFile() override;
 
-  int64_t size() const { return size_; }  // when it was opened
+  int64_t size() const override { return size_; }  // when it was opened
   // Exactly `bytes` bytes from `offset`.
-  void read_at(void* to, int64_t bytes, int64_t offset) const;
+  void read_at(void* to, int64_t bytes, int64_t offset) const override;
   // The whole file in memory, for the process alone: what is written there does not reach the file.
   // Null for an empty file. The mapping outlives this object.
   std::shared_ptr<char> map() const;

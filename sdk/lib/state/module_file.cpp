@@ -12,13 +12,17 @@
 #include <tenon/abi/module.h>
 #include <tenon/autograd.hpp>
 #include <tenon/op.hpp>
+#include <tenon/state/gguf_file.hpp>
 #include <tenon/state/module_file.hpp>
+#include <tenon/state/numpy_file.hpp>
 #include <tenon/text.hpp>
 
+#include "input_file.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
 #include "state_source.hpp"
 #include "stored_file.hpp"
+#include "torch_file.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -49,13 +53,50 @@ void save(const Module& module, const std::string& path, const Json& metadata) {
   write_stored(path, state_of(module), Stored::Parts, metadata);
 }
 
+namespace {
+
+// The first bytes of a file, which say what format it is; fewer of a shorter file.
+std::string first_bytes(const std::string& path) {
+  constexpr int64_t count = 4;
+  const InputFile file(path);
+  std::string bytes(static_cast<size_t>(std::min(file.size(), count)), '\0');
+  file.read_at(bytes.data(), static_cast<int64_t>(bytes.size()), 0);
+  return bytes;
+}
+
+void erase_others(NamedTensors& tensors, const std::string& prefix) {
+  const auto differs = [&](const auto& entry) {
+    return entry.first.compare(0, prefix.size(), prefix) != 0;
+  };
+  tensors.erase(std::remove_if(tensors.begin(), tensors.end(), differs), tensors.end());
+}
+
+// The tensors of a file of any format whose names begin with the prefix.
+StoredFile read_any(const std::string& path, Access access, const std::string& prefix) {
+  const std::string first = first_bytes(path);
+  const bool is_zip = first == "PK\3\4";
+  StoredFile file;
+  if (first == "GGUF") {
+    file.tensors = load_gguf(path);
+  } else if (is_zip && is_torch(path)) {
+    file.tensors = read_torch(path, access).tensors;
+  } else if (is_zip) {
+    file.tensors = access == Access::Map ? map_npz(path) : load_npz(path);
+  } else {
+    return read_stored(path, access, [&](const Metadata&, const std::string& name) {
+      return name.compare(0, prefix.size(), prefix) == 0;
+    });
+  }
+  erase_others(file.tensors, prefix);
+  return file;
+}
+
+}  // namespace
+
 LoadReport load(const Module& module, const std::string& path, bool strict, bool assign,
                 const std::string& prefix) {
   if (!module.defined()) throw TypeError("the module is undefined: assign one before using it");
-  StoredFile file = read_stored(path, assign ? Access::Map : Access::Read,
-                                [&](const Metadata&, const std::string& name) {
-                                  return name.compare(0, prefix.size(), prefix) == 0;
-                                });
+  StoredFile file = read_any(path, assign ? Access::Map : Access::Read, prefix);
   if (file.tensors.empty() && !prefix.empty())
     throw ValueError(
         format_text("no tensor of {} has a name that begins with {}", quote(path), quote(prefix)));
@@ -205,7 +246,7 @@ void load_setting(const Module& module, const Json& setting) {
 std::optional<DType> dtype_named(const std::string& name) {
 #define TENON_MATCH(constant, code, bytes, type, text, ...) \
   if (name == text) return static_cast<DType>(code);
-  TENON_DTYPES(TENON_MATCH)
+  TENON_ALL_DTYPES(TENON_MATCH)
 #undef TENON_MATCH
 #define TENON_MATCH(constant, text) \
   if (name == text) return static_cast<DType>(TENON_##constant);

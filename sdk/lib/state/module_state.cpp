@@ -9,6 +9,7 @@
 #include <tenon/interrupt.hpp>
 #include <tenon/kernel/check.hpp>
 #include <tenon/state/module_state.hpp>
+#include <tenon/text.hpp>
 
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
@@ -235,6 +236,42 @@ std::string key_list(const Names& keys) {
   return text;
 }
 
+// The text before the missing keys in unexpected ones: "module." of a model that was wrapped when it was
+// saved.
+std::string common_prefix(const LoadReport& report) {
+  const std::string& missing = report.missing.front();
+  for (const std::string& key : report.unexpected) {
+    if (key.size() <= missing.size()) continue;
+    const size_t length = key.size() - missing.size();
+    if (key.compare(length, missing.size(), missing) == 0) return key.substr(0, length);
+  }
+  return {};
+}
+// Whether every missing key is there behind the prefix.
+bool explains(const std::string& prefix, const LoadReport& report) {
+  const std::unordered_set<std::string> unexpected(report.unexpected.begin(),
+                                                   report.unexpected.end());
+  return !prefix.empty() &&
+         std::all_of(report.missing.begin(), report.missing.end(),
+                     [&](const std::string& key) { return unexpected.count(prefix + key) != 0; });
+}
+
+// How the names may be meant: behind a prefix, or mistyped.
+std::string hints(const LoadReport& report) {
+  if (report.missing.empty() || report.unexpected.empty()) return {};
+  const std::string prefix = common_prefix(report);
+  if (explains(prefix, report))
+    return format_text("\n\tEach missing key is there behind {}: load with it as the prefix.",
+                       quote(prefix));
+  constexpr size_t most = 5;
+  std::string text;
+  for (size_t i = 0; i < std::min(report.missing.size(), most); ++i) {
+    const std::string near = suggestion(report.missing[i], report.unexpected);
+    if (!near.empty()) text += format_text("\n\t{}{}", quote(report.missing[i]), near);
+  }
+  return text;
+}
+
 void require_fit(const Module& module, const Fit& fit, const std::string& file, bool strict) {
   const LoadReport& report = fit.report;
   std::string faults;
@@ -244,6 +281,7 @@ void require_fit(const Module& module, const Fit& fit, const std::string& file, 
     faults += format_text("\n\tUnexpected key(s) in state_dict: {}.", key_list(report.unexpected));
   for (const std::string& mismatch : fit.mismatched) faults += format_text("\n\t{}", mismatch);
   if (faults.empty()) return;
+  if (strict) faults += hints(report);
   if (!file.empty()) faults += format_text("\n\tThe file is {}.", quote(file));
   const std::string type = module.type();
   throw RuntimeError(format_text("Error(s) in loading state_dict for {}:{}",

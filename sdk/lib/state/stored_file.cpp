@@ -13,6 +13,8 @@
 #include "input_file.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
+#include "packed_elements.hpp"
+#include "sharded_file.hpp"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the format is little-endian, as data is");
 
@@ -115,6 +117,17 @@ void check_limits(const std::string& path, const FileHeader& header, const std::
                            count, data_bytes, most_tensors(data_bytes)));
 }
 
+void write_data(AtomicFile& file, const tenon_tensor_view& view, int64_t bits) {
+  if (bits >= 8) return file.write(view.data, packed_bytes(view.count, bits));
+  std::vector<uint8_t> packed(static_cast<size_t>(packed_bytes(kPackedPiece, bits)));
+  const auto* elements = static_cast<const uint8_t*>(view.data);
+  for (int64_t i = 0; i < view.count; i += kPackedPiece) {
+    const int64_t count = std::min(kPackedPiece, view.count - i);
+    pack_elements(elements + i, packed.data(), count, bits);
+    file.write(packed.data(), packed_bytes(count, bits));
+  }
+}
+
 }  // namespace
 
 void write_stored(const std::string& path, const NamedTensors& tensors, Stored how,
@@ -130,7 +143,7 @@ void write_stored(const std::string& path, const NamedTensors& tensors, Stored h
   // Wide dtypes first, so that all data is aligned; otherwise the given order stays.
   const auto width = [](const Tensor& tensor) {
     const FileDtype* known = file_dtype(view_of(tensor).dtype);
-    return known == nullptr ? 0 : known->bytes;
+    return known == nullptr ? 0 : known->bits;
   };
   std::stable_sort(stored.begin(), stored.end(),
                    [&](const auto& a, const auto& b) { return width(a.second) > width(b.second); });
@@ -138,7 +151,12 @@ void write_stored(const std::string& path, const NamedTensors& tensors, Stored h
   for (const auto& [name, tensor] : stored) {
     FileEntry& entry = header.entries.emplace_back(entry_of(path, name, tensor));
     entry.begin = bytes;
-    entry.end = bytes += view_of(tensor).count * entry.dtype->bytes;
+    const int64_t count = view_of(tensor).count, bits = entry.dtype->bits;
+    if (count * bits % 8 != 0)
+      refuse(path, format_text("the format packs {}, and the {} elements of tensor {} do not fill "
+                               "whole bytes: pad it",
+                               dtype_text(tensor.dtype()), count, quote(name)));
+    entry.end = bytes += packed_bytes(count, bits);
   }
   const std::string text = header_text(header);
   check_limits(path, header, text, bytes);
@@ -148,7 +166,7 @@ void write_stored(const std::string& path, const NamedTensors& tensors, Stored h
   file.write(text);
   for (size_t i = 0; i < stored.size(); ++i) {
     const Tensor data = contiguous_as(stored[i].second, stored[i].second.dtype());
-    file.write(view_of(data).data, header.entries[i].end - header.entries[i].begin);
+    write_data(file, view_of(data), header.entries[i].dtype->bits);
   }
   file.commit();
 }
@@ -177,10 +195,15 @@ class Reader {
     const IntList shape(entry.shape.data(), static_cast<int64_t>(entry.shape.size()));
     const auto dtype = static_cast<DType>(entry.dtype->dtype);
     const int64_t position = start_ + entry.begin;
-    if (access == Access::Map && entry.begin != entry.end && position % entry.dtype->bytes == 0)
+    const int64_t bits = entry.dtype->bits;
+    if (access == Access::Map && entry.begin != entry.end && bits >= 8 &&
+        position % (bits / 8) == 0)
       return mapped(entry, position, shape, dtype);
     Tensor tensor = empty_tensor(shape, dtype);
-    file_.read_at(view_of(tensor).data, entry.end - entry.begin, position);
+    if (bits >= 8)
+      file_.read_at(view_of(tensor).data, entry.end - entry.begin, position);
+    else
+      read_packed(view_of(tensor), position, bits);
     return tensor;
   }
 
@@ -206,6 +229,16 @@ class Reader {
     std::string text(length, '\0');
     file_.read_at(text.data(), bytes, kLengthBytes);
     return text;
+  }
+
+  void read_packed(const tenon_tensor_view& view, int64_t position, int64_t bits) const {
+    std::vector<uint8_t> packed(static_cast<size_t>(packed_bytes(kPackedPiece, bits)));
+    auto* elements = static_cast<uint8_t*>(view.data);
+    for (int64_t i = 0; i < view.count; i += kPackedPiece) {
+      const int64_t count = std::min(kPackedPiece, view.count - i);
+      file_.read_at(packed.data(), packed_bytes(count, bits), position + packed_bytes(i, bits));
+      unpack_elements(packed.data(), elements + i, count, bits);
+    }
   }
 
   [[noreturn]] void refuse_dtype(const FileEntry& entry) const {
@@ -272,9 +305,35 @@ NamedTensors read_tensors(const std::string& path, Access access,
 
 }  // namespace
 
-StoredFile read_stored(
-    const std::string& path, Access access,
-    const std::function<bool(const Metadata& metadata, const std::string& name)>& chosen) {
+namespace {
+
+// The chosen tensors of a file in parts; a part without one is not opened.
+StoredFile read_parts(const std::string& path, Access access, const ChosenTensor& chosen) {
+  StoredFile file;
+  for (const auto& [part, names] : read_shard_index(path).parts) {
+    std::unordered_set<std::string> expected;
+    for (const std::string& name : names) {
+      if (chosen(file.metadata, name)) expected.insert(name);
+    }
+    if (expected.empty()) continue;
+    StoredFile read = read_stored(part, access, [&](const Metadata&, const std::string& name) {
+      return expected.count(name) != 0;
+    });
+    for (auto& entry : read.tensors) {
+      expected.erase(entry.first);
+      file.tensors.push_back(std::move(entry));
+    }
+    if (!expected.empty())
+      throw ValueError(format_text("{} has no tensor {}, which the index {} says it has",
+                                   quote(part), quote(*expected.begin()), quote(path)));
+  }
+  return file;
+}
+
+}  // namespace
+
+StoredFile read_stored(const std::string& path, Access access, const ChosenTensor& chosen) {
+  if (is_shard_index(path)) return read_parts(path, access, chosen);
   Reader reader(path);
   StoredFile file;
   file.metadata = std::move(reader.header().metadata);
@@ -299,6 +358,7 @@ NamedTensors map_tensors(const std::string& path, const std::vector<std::string>
 }
 
 Json metadata(const std::string& path) {
+  if (is_shard_index(path)) return read_shard_index(path).metadata;
   return json_of(std::move(Reader(path).header().metadata));
 }
 

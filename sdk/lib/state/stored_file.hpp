@@ -21,10 +21,11 @@ struct StoredFile {
 
 enum class Access { Read, Map };
 
-// The tensors that `chosen` accepts, called once the metadata is known.
-StoredFile read_stored(
-    const std::string& path, Access access,
-    const std::function<bool(const Metadata& metadata, const std::string& name)>& chosen);
+using ChosenTensor = std::function<bool(const Metadata& metadata, const std::string& name)>;
+
+// The tensors that `chosen` accepts, called once the metadata is known. A file in parts, whose path is that
+// of its index, has none.
+StoredFile read_stored(const std::string& path, Access access, const ChosenTensor& chosen);
 
 // Tensors of any type. `metadata` is an object of strings, or undefined.
 void write_stored(const std::string& path, const NamedTensors& tensors, Stored stored,

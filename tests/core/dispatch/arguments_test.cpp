@@ -197,7 +197,8 @@ TEST_SUITE("arguments") {
     CHECK(fault("f(dtype x) -> ()", {text("f23")}, {}, TENON_ERROR_VALUE) ==
           "f(): argument 'x' (position 1): unknown dtype 'f23' (did you mean 'f32'?); the dtypes "
           "are bool, u8, "
-          "i8, i16, i32, i64, f32, f64, f16, bf16, u16, u32, u64, c64 and c128");
+          "i8, i16, i32, i64, f32, f64, f16, bf16, u16, u32, u64, c64, c128, f8_e4m3, f8_e5m2, "
+          "f8_e8m0, f6_e2m3, f6_e3m2 and f4_e2m1");
   }
 
   TEST_CASE("other tensor types are called by their name") {

@@ -121,4 +121,19 @@ TEST_SUITE("state/module_file") {
     CHECK(refusal([&] { state::load(module, path, true, false, "c."); }) ==
           "no tensor of '" + path + "' has a name that begins with 'c.'");
   }
+
+  TEST_CASE("names that do not fit are explained by a prefix, or by what may be meant") {
+    const Module module = linear(2);
+    const auto fault = [&](const state::NamedTensors& tensors) {
+      return refusal([&] { state::load_state(module, tensors); });
+    };
+    const Tensor weight = ones({1, 2});
+    CHECK(
+        fault({{"module.weight", weight}})
+            .find("\n\tEach missing key is there behind 'module.': load with it as the prefix.") !=
+        std::string::npos);
+    CHECK(fault({{"wieght", weight}}).find("\n\t'weight' (did you mean 'wieght'?)") !=
+          std::string::npos);
+    CHECK(fault({}).find("prefix") == std::string::npos);
+  }
 }

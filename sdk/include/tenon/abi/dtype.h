@@ -13,7 +13,9 @@
  *
  * Kernels compute in the first list. The second is for storage, conversion and files: the host runs
  * ops on f16 and bf16 in f32 (see sdk/docs/explanation.md); u16, u32 and u64 are converted by the
- * caller. The third is computed in by the ops that say so; all others refuse it. */
+ * caller. The third is computed in by the ops that say so; all others refuse it. The fourth are the
+ * formats of the OCP specifications OFP8 1.0 and MX 1.0, which are kept, shown and converted, and never
+ * computed in: an element is a byte, and one of fewer bits is in the low bits of its byte. */
 #define TENON_COMPUTED_DTYPES(X)                   \
   X(BOOL, 1, 1, uint8_t, "bool", boolean, boolean) \
   X(U8, 2, 1, uint8_t, "u8", integer, u8)          \
@@ -32,7 +34,16 @@
 #define TENON_COMPLEX_DTYPES(X)                 \
   X(C64, 14, 8, tenon_c64, "c64", complex, c64) \
   X(C128, 15, 16, tenon_c128, "c128", complex, c128)
+#define TENON_NARROW_DTYPES(X)                             \
+  X(F8_E4M3, 16, 1, uint8_t, "f8_e4m3", floating, f8_e4m3) \
+  X(F8_E5M2, 17, 1, uint8_t, "f8_e5m2", floating, f8_e5m2) \
+  X(F8_E8M0, 18, 1, uint8_t, "f8_e8m0", floating, f8_e8m0) \
+  X(F6_E2M3, 19, 1, uint8_t, "f6_e2m3", floating, f6_e2m3) \
+  X(F6_E3M2, 20, 1, uint8_t, "f6_e3m2", floating, f6_e3m2) \
+  X(F4_E2M1, 21, 1, uint8_t, "f4_e2m1", floating, f4_e2m1)
+/* TENON_DTYPES: dtypes whose elements have a C type. */
 #define TENON_DTYPES(X) TENON_COMPUTED_DTYPES(X) TENON_STORED_DTYPES(X) TENON_COMPLEX_DTYPES(X)
+#define TENON_ALL_DTYPES(X) TENON_DTYPES(X) TENON_NARROW_DTYPES(X)
 
 /* X(name, text): other texts that name a dtype, those of PyTorch and NumPy. */
 /* clang-format off */
@@ -53,17 +64,25 @@
   X(U32, "uint32") \
   X(U64, "uint64") \
   X(C64, "complex64") \
-  X(C128, "complex128")
+  X(C128, "complex128") \
+  X(F8_E4M3, "float8_e4m3fn") \
+  X(F8_E5M2, "float8_e5m2") \
+  X(F8_E8M0, "float8_e8m0fnu") \
+  X(F6_E2M3, "float6_e2m3fn") \
+  X(F6_E3M2, "float6_e3m2fn") \
+  X(F4_E2M1, "float4_e2m1fn")
 /* clang-format on */
 
 #define TENON_DTYPE_CONSTANT(name, code, ...) TENON_##name = code,
 /* TENON_DTYPE_NONE: a dtype was not given. TENON_DTYPE_COUNT: one more than the last code;
- * TENON_COMPUTED_DTYPE_COUNT: one more than the last of the first list. */
+ * TENON_COMPUTED_DTYPE_COUNT: one more than the last of the first list. TENON_FIRST_NARROW_DTYPE: the
+ * first of the fourth list, which is the last one. */
 enum {
   TENON_DTYPE_NONE = 0,
-  TENON_DTYPES(TENON_DTYPE_CONSTANT) TENON_DTYPE_COUNT,
+  TENON_ALL_DTYPES(TENON_DTYPE_CONSTANT) TENON_DTYPE_COUNT,
   TENON_COMPUTED_DTYPE_COUNT = TENON_F64 + 1,
-  TENON_COMPLEX_DTYPE_COUNT = TENON_C128 - TENON_C64 + 1
+  TENON_COMPLEX_DTYPE_COUNT = TENON_C128 - TENON_C64 + 1,
+  TENON_FIRST_NARROW_DTYPE = TENON_F8_E4M3
 };
 #undef TENON_DTYPE_CONSTANT
 

@@ -4,6 +4,7 @@
 
 #include "tenon/abi/service/autograd.h"
 #include "tenon/abi/service/contexts.h"
+#include "tenon/abi/service/dlpack.h"
 #include "tenon/abi/service/documents.h"
 #include "tenon/abi/service/graph.h"
 #include "tenon/abi/service/modes.h"
@@ -28,6 +29,7 @@
   X(modules, MODULES)     \
   X(threads, THREADS)     \
   X(documents, DOCUMENTS) \
-  X(plugins, PLUGINS)
+  X(plugins, PLUGINS)     \
+  X(dlpack, DLPACK)
 
 #endif

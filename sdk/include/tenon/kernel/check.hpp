@@ -19,13 +19,16 @@ namespace detail {
   tenon::detail::throw_message(
       TENON_ERROR_TYPE,
       {op, "(): '", name, "' must be ", dtypes_text(expected), ", got ", dtype_text(dtype),
-       is_complex(dtype) ? "; take real(), imag() or abs() of it" : "; convert it with to()"});
+       is_complex(dtype)  ? "; take real(), imag() or abs() of it"
+       : is_narrow(dtype) ? "; convert it with to(float32)"
+                          : "; convert it with to()"});
 }
 [[noreturn]] inline void throw_dtypes_differ(const char* op, const char* a_name, DType a,
                                              const char* b_name, DType b) {
   tenon::detail::throw_message(
-      TENON_ERROR_TYPE, {op, "(): '", a_name, "' is ", dtype_text(a), " but '", b_name, "' is ",
-                         dtype_text(b), "; convert one with to()"});
+      TENON_ERROR_TYPE,
+      {op, "(): '", a_name, "' is ", dtype_text(a), " but '", b_name, "' is ", dtype_text(b),
+       is_narrow(a) || is_narrow(b) ? "; convert it with to(float32)" : "; convert one with to()"});
 }
 [[noreturn]] inline void throw_shape(const char* op, const char* name, IntList found,
                                      IntList expected) {

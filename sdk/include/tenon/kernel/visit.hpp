@@ -42,8 +42,9 @@ namespace detail {
   if (dtype == DType::none) throw TypeError("an undefined tensor has no dtype");
   tenon::detail::throw_message(
       TENON_ERROR_TYPE, {"the elements must be ", dtypes_text(dtypes), ", got ", dtype_text(dtype),
-                         is_complex(dtype) ? "; take real(), imag() or abs() of the tensor"
-                                           : "; convert the tensor with to()"});
+                         is_complex(dtype)  ? "; take real(), imag() or abs() of the tensor"
+                         : is_narrow(dtype) ? "; convert the tensor with to(float32)"
+                                            : "; convert the tensor with to()"});
 }
 __extension__ typedef unsigned __int128 Bits128;
 template <uint32_t Dtypes, class T, class Body>

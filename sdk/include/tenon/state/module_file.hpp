@@ -1,4 +1,4 @@
-// Modules and safetensors files: saving and loading a state, and modules from documents that name one.
+// Modules and files of tensors: saving and loading a state, and modules from documents that name one.
 #pragma once
 
 #include <string>
@@ -15,8 +15,9 @@ namespace state {
 // the old one. `metadata` is an object of strings.
 void save(const Module& module, const std::string& path, const Json& metadata = {});
 
-// Copies values in, as load_state does. `assign`: the file is mapped as map_tensors does, and
-// the module's tensors share its memory. `prefix`: only tensors whose names begin with it, under the
+// Copies values in, as load_state does. The file is one of safetensors, an index of several
+// (tensor_file.hpp), a checkpoint of torch.save (torch_file.hpp), a .npz file (numpy_file.hpp) or one of GGUF (gguf_file.hpp), as its
+// first bytes say. `assign`: the file is mapped, and the module's tensors share its memory. `prefix`: only tensors whose names begin with it, under the
 // rest of their names; ValueError where there are none.
 LoadReport load(const Module& module, const std::string& path, bool strict = true,
                 bool assign = false, const std::string& prefix = "");

@@ -21,9 +21,10 @@ struct LoadReport {
 // hooks around saving, which may change the list.
 NamedTensors state_of(const Module& module);
 
-// Copies values in. Strict: RuntimeError that lists missing and unexpected names and sizes that differ;
-// else the sizes alone. All or nothing. `assign`: tensors of the module's dtypes are not copied, the
-// module's tensors share their memory. Runs the hooks around loading. Files: module_file.hpp.
+// Copies values in. Strict: RuntimeError that lists missing and unexpected names, with the prefix or the
+// names that may be meant, and sizes that differ; else the sizes alone. All or nothing. `assign`: tensors
+// of the module's dtypes are not copied, the module's tensors share their memory. Runs the hooks around
+// loading. Files: module_file.hpp.
 LoadReport load_state(const Module& module, const NamedTensors& state, bool strict = true,
                       bool assign = false);
 

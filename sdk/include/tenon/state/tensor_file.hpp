@@ -20,7 +20,9 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 // dtypes that the format does not have, IOError for what the system refuses.
 void save_tensors(const std::string& path, const NamedTensors& tensors, const Json& metadata = {});
 
-// The tensors of these names, of all names where there are none, in the order of their data. The header
+// The tensors of these names, of all names where there are none, in the order of their data. The path may
+// be that of an index of a file in parts (model.safetensors.index.json); a part is opened only when a
+// tensor of it is asked for. The header
 // is checked whole before memory is taken for a tensor. Tensors of other types are made again, which
 // loads their plugins. ValueError names the path and the fault; a tensor of a dtype that Tenon does
 // not have is a fault only when it is asked for.
@@ -31,7 +33,7 @@ NamedTensors load_tensors(const std::string& path, const std::vector<std::string
 // whose data is not aligned to its elements is copied.
 NamedTensors map_tensors(const std::string& path, const std::vector<std::string>& names = {});
 
-// The metadata of such a file, an object of strings.
+// The metadata of such a file, an object of strings; that of an index may hold other values.
 Json metadata(const std::string& path);
 
 }  // namespace state

@@ -5,15 +5,19 @@
 // for overlaps needs: the directory, 155 of these lines, would be read here as well. They would take
 // the contents and the writing, 140 lines, for 60 of callbacks that read a ByteSource, and their error
 // codes do not name the member and its fault.
-#include "zip.hpp"
+#include "zip_file.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <string_view>
 
-#include "file_fault.hpp"
+#define ZLIB_CONST
+#include <zlib.h>
 
-namespace data {
+TENON_NAMESPACE_BEGIN
+
+namespace state {
 
 namespace {
 
@@ -54,7 +58,7 @@ class Directory {
   std::vector<ZipMember> read() {
     find_end();
     if (offset_ > end_ || bytes_ > end_ - offset_)
-      throw Fault("the directory of the zip file is not within the file", "", true);
+      throw Fault("the directory of the zip file is not within the file", true);
     if (count_ > bytes_ / kCentralBytes)
       throw Fault("the directory has fewer members than it says");
     const std::string text = read_bytes(offset_, bytes_);
@@ -70,7 +74,7 @@ class Directory {
  private:
   std::string read_bytes(int64_t offset, int64_t count) const {
     std::string bytes(static_cast<size_t>(count), '\0');
-    source_.read(bytes.data(), offset, count);
+    source_.read_at(bytes.data(), count, offset);
     return bytes;
   }
 
@@ -91,7 +95,7 @@ class Directory {
         throw Fault("the zip file is one of several parts");
       return;
     }
-    throw Fault("this is not a whole zip file: the record at its end is missing", "", true);
+    throw Fault("this is not a whole zip file: the record at its end is missing", true);
   }
   void find_end64() {
     if (end_ < kEnd64LocatorBytes) throw Fault("the zip file has no record of 64-bit sizes");
@@ -203,10 +207,34 @@ class Directory {
 
 std::vector<ZipMember> read_zip(const ByteSource& source) { return Directory(source).read(); }
 
+// A deflated stream that zlib unpacks into the caller's memory, piece by piece.
+class ZipContents::Inflater : public z_stream {
+ public:
+  Inflater() : z_stream{} {
+    constexpr int raw_window = -15;
+    if (inflateInit2(this, raw_window) != Z_OK) throw std::bad_alloc();
+  }
+  ~Inflater() { inflateEnd(this); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  // Until the output is full or the input is used up; true at the end of the stream.
+  bool run() {
+    const int status = inflate(this, Z_NO_FLUSH);
+    if (status == Z_STREAM_END) return true;
+    if (status == Z_MEM_ERROR) throw std::bad_alloc();
+    if (status != Z_OK && status != Z_BUF_ERROR)
+      throw Fault("the compressed data is broken: " +
+                  std::string(msg != nullptr ? msg : "it needs a dictionary"));
+    return false;
+  }
+};
+
 ZipContents::ZipContents(const ByteSource& source, const ZipMember& member)
-    : source_(source), member_(member) {
-  if (member.deflated) inflater_.emplace(Inflater::Format::raw);
-}
+    : source_(source),
+      member_(member),
+      inflater_(member.deflated ? std::make_unique<Inflater>() : nullptr) {}
+ZipContents::~ZipContents() = default;
 
 void ZipContents::refuse(const std::string& what) const {
   throw Fault(quoted_text(member_.name) + " " + what);
@@ -217,7 +245,7 @@ void ZipContents::read(char* to, int64_t count) {
   if (member_.deflated) {
     inflate_into(to, count);
   } else {
-    source_.read(to, member_.data + given_, count);
+    source_.read_at(to, count, member_.data + given_);
   }
   given_ += count;
   constexpr int64_t most = std::numeric_limits<uInt>::max();
@@ -235,7 +263,7 @@ void ZipContents::inflate_into(char* to, int64_t count) {
     if (inflater_->avail_in == 0 && taken_ < member_.compressed) {
       const int64_t next = std::min(piece, member_.compressed - taken_);
       input_.resize(static_cast<size_t>(next));
-      source_.read(input_.data(), member_.data + taken_, next);
+      source_.read_at(input_.data(), next, member_.data + taken_);
       taken_ += next;
       inflater_->next_in = reinterpret_cast<const Bytef*>(input_.data());
       inflater_->avail_in = static_cast<uInt>(next);
@@ -256,6 +284,14 @@ void ZipContents::inflate_into(char* to, int64_t count) {
 void ZipContents::finish() {
   if (given_ != member_.size) refuse("has more data than its array");
   if (checksum_ != member_.checksum) refuse("is damaged: its checksum differs");
+}
+
+std::string zip_contents(const ByteSource& source, const ZipMember& member) {
+  std::string text(static_cast<size_t>(member.size), '\0');
+  ZipContents contents(source, member);
+  contents.read(text.data(), member.size);
+  contents.finish();
+  return text;
 }
 
 void ZipWriter::put(uint64_t value, int bytes, std::string& to) const {
@@ -339,4 +375,6 @@ std::string ZipWriter::finish() {
   return std::move(file_);
 }
 
-}  // namespace data
+}  // namespace state
+
+TENON_NAMESPACE_END

@@ -1,15 +1,17 @@
-// The zip files that NumPy writes: members stored or deflated, of any size.
+// Zip files as NumPy and PyTorch write them: members stored or deflated, of any size.
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "byte_source.hpp"
-#include "inflater.hpp"
+#include "file_fault.hpp"
 
-namespace data {
+TENON_NAMESPACE_BEGIN
+
+namespace state {
 
 struct ZipMember {
   std::string name;
@@ -31,24 +33,29 @@ class ZipContents {
  public:
   // Both are borrowed.
   ZipContents(const ByteSource& source, const ZipMember& member);
+  ~ZipContents();
   // The next `count` bytes. Throws Fault where the member has fewer.
   void read(char* to, int64_t count);
   // After the last byte: that there are no more and that the checksum holds.
   void finish();
 
  private:
+  class Inflater;
   void inflate_into(char* to, int64_t count);
   [[noreturn]] void refuse(const std::string& what) const;
 
   const ByteSource& source_;
   const ZipMember& member_;
-  std::optional<Inflater> inflater_;
+  std::unique_ptr<Inflater> inflater_;  // null: the member is stored
   std::string input_;
   int64_t taken_ = 0;  // compressed bytes
   int64_t given_ = 0;
   bool ended_ = false;
   uint32_t checksum_ = 0;
 };
+
+// The whole contents of a member. Throws Fault.
+std::string zip_contents(const ByteSource& source, const ZipMember& member);
 
 // A zip file with stored or deflated members. Throws Fault for what is beyond 4 GiB.
 class ZipWriter {
@@ -67,4 +74,6 @@ class ZipWriter {
   std::vector<ZipMember> members_;
 };
 
-}  // namespace data
+}  // namespace state
+
+TENON_NAMESPACE_END

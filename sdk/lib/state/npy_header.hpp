@@ -12,7 +12,9 @@
 
 #include "file_fault.hpp"
 
-namespace data {
+TENON_NAMESPACE_BEGIN
+
+namespace state {
 
 // The dtypes that the format has, and their names in it. It has none for bf16.
 struct NpyType {
@@ -38,6 +40,7 @@ struct NpyLayout {
   int64_t element_bytes = 4;
   std::vector<int64_t> shape;
   bool fortran_order = false;
+  bool big_endian = false;
   int64_t offset = 0;  // offset of the data in the file
   int64_t bytes = 0;   // size of the data
 };
@@ -95,7 +98,7 @@ class NpyParser {
   }
   int byte(size_t i) const { return static_cast<unsigned char>(head_[i]); }
   static Fault truncated(const std::string& where) {
-    return Fault("the file ends in " + where, "", true);
+    return Fault("the file ends in " + where, true);
   }
 
   // {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } in any order.
@@ -138,10 +141,7 @@ class NpyParser {
     const std::string_view type = text.substr(ordered ? 1 : 0);
     for (const NpyType& info : kNpyTypes) {
       if (info.text != type) continue;
-      if (text[0] == '>' && info.bytes > 1) {
-        throw Fault("big-endian data (" + quoted_text(text) +
-                    ") is not read: save it with dtype '<" + std::string(type) + "'");
-      }
+      layout_.big_endian = text[0] == '>' && info.bytes > 1;
       layout_.dtype = info.dtype;
       layout_.element_bytes = info.bytes;
       return;
@@ -216,7 +216,7 @@ class NpyParser {
           "the file ends in its data: the shape " + shape_text() + " takes " +
               (overflow ? "more bytes than can be counted" : std::to_string(count) + " bytes") +
               ", " + std::to_string(present) + " are there",
-          "", true);
+          true);
     }
     if (layout_.bytes != present) {
       throw Fault(std::to_string(present - layout_.bytes) + " bytes follow the data of shape " +
@@ -272,7 +272,7 @@ inline NpyLayout parse_npy(std::string_view head, int64_t file_size) {
 }
 
 // Magic, version, length and the dictionary, padded so that the data begins at a multiple of 64.
-inline std::string npy_header(const NpyType& info, const int64_t* shape, int64_t rank) {
+inline std::string npy_header_text(const NpyType& info, const int64_t* shape, int64_t rank) {
   std::string text = "{'descr': '" + std::string(info.bytes == 1 ? "|" : "<") +
                      std::string(info.text) + "', 'fortran_order': False, 'shape': (";
   for (int64_t i = 0; i < rank; ++i)
@@ -289,4 +289,6 @@ inline std::string npy_header(const NpyType& info, const int64_t* shape, int64_t
   return header + text;
 }
 
-}  // namespace data
+}  // namespace state
+
+TENON_NAMESPACE_END
