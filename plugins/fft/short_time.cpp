@@ -80,7 +80,7 @@ struct Stft {
     }
     if (x.size(-1) < n_fft) {
       refuse("fft.stft", "a signal of " + std::to_string(x.size(-1)) +
-                         " points is shorter than a frame of " + std::to_string(n_fft));
+                             " points is shorter than a frame of " + std::to_string(n_fft));
     }
     const Tensor parts = x.unfold(-1, n_fft, frames.hop) * frames.window;
     const Dims last{parts.dim() - 1};
@@ -153,7 +153,7 @@ struct Istft {
     if ((input.dim() != 2 && input.dim() != 3) || input.size(-2) != expected ||
         input.size(-1) == 0) {
       refuse("fft.istft", "'input' must have shape [..., " + std::to_string(expected) +
-                          ", frames] with frames, got " + kernel::shape_text(input));
+                              ", frames] with frames, got " + kernel::shape_text(input));
     }
     if (length && *length < 1)
       refuse("fft.istft", "length must be 1 or more, got " + std::to_string(*length));

@@ -80,7 +80,7 @@ struct Quantize {
     const Tensor factors = spread(op, "scale", scale, input, dim, block_size);
     Tensor scaled = (input.to(compute) / factors.to(compute)).round();
     if (zero_point.defined())
-      scaled = scaled + spread(op, "zero_point", zero_point, input, dim, block_size).to(compute);
+      scaled = scaled + spread(op, "zero_point", zero_point.to(compute), input, dim, block_size);
     return scaled.masked_fill(scaled.isnan(), 0).clamp(low, high).to(result);
   }
 };
@@ -102,13 +102,13 @@ struct Dequantize {
   static Tensor forward(const Tensor& input, const Tensor& scale, const Tensor& zero_point,
                         int64_t dim, int64_t block_size) {
     constexpr auto op = "dequantize";
-    kernel::check_dtype(op, "input", input.dtype(), integer_dtypes);
+    kernel::check_dtype(op, "input", input.dtype(), integer_dtypes | dtype_bit(u16));
     kernel::check_floating(op, "scale", scale);
     Tensor numbers = input.to(i64);
     if (zero_point.defined()) {
       kernel::check_same_dtype(op, "input", input, "zero_point", zero_point);
       kernel::check_same_shape(op, "scale", scale, "zero_point", zero_point);
-      numbers = numbers - spread(op, "zero_point", zero_point, input, dim, block_size).to(i64);
+      numbers = numbers - spread(op, "zero_point", zero_point.to(i64), input, dim, block_size);
     }
     return numbers.to(scale.dtype()) * spread(op, "scale", scale, input, dim, block_size);
   }

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "attention_weights.hpp"
+#include "common.hpp"
 
 namespace {
 
@@ -57,6 +57,13 @@ Tensor after(const char* name, const Tensor& past, const Tensor& now) {
 // Each head as often as queries share it, in blocks.
 Tensor repeated(const Tensor& x, int64_t heads) {
   return x.size(1) == heads ? x : x.repeat_interleave(heads / x.size(1), 1);
+}
+
+// softmax of scores [..., S], and zeros for a query without keys, whose row of -inf would be 0 / 0.
+Tensor weights_of(const Tensor& scores) {
+  if (scores.size(-1) == 0) return functional::softmax(scores, -1);
+  const Tensor none = scores.detach().amax({-1}, true).eq(-infinity);
+  return functional::softmax(scores.masked_fill(none, 0), -1).masked_fill(none, 0);
 }
 
 struct Attention {

@@ -9,13 +9,6 @@
 
 namespace nn {
 
-// softmax of scores [..., S], and zeros for a row of -inf alone, which would be 0 / 0.
-inline Tensor weights_of(const Tensor& scores) {
-  if (scores.size(-1) == 0) return tenon::nn::functional::softmax(scores, -1);
-  const Tensor none = scores.detach().amax({-1}, true).eq(-std::numeric_limits<double>::infinity());
-  return tenon::nn::functional::softmax(scores.masked_fill(none, 0), -1).masked_fill(none, 0);
-}
-
 // softmax(query @ key^T * scale + mask), and zeros for a query without keys: [..., L, S]. A mask of
 // dtype bool says which keys count.
 inline Tensor attention_weights(const Tensor& query, const Tensor& key, const Tensor& attn_mask,
@@ -29,7 +22,10 @@ inline Tensor attention_weights(const Tensor& query, const Tensor& key, const Te
   else if (attn_mask.defined())
     scores = scores + attn_mask;
   if (counts.defined()) scores = tenon::where(counts, scores, -infinity);
-  return attn_mask.defined() ? weights_of(scores) : tenon::nn::functional::softmax(scores, -1);
+  if (!attn_mask.defined() || key.size(-2) == 0) return tenon::nn::functional::softmax(scores, -1);
+  // Rows without a key would be 0 / 0.
+  const Tensor none = scores.detach().amax({-1}, true).eq(-infinity);
+  return tenon::nn::functional::softmax(scores.masked_fill(none, 0), -1).masked_fill(none, 0);
 }
 
 }  // namespace nn

@@ -116,8 +116,12 @@ Tensor resampled(const Tensor& input, int64_t dim, const Resampling& resampling)
     Tensor part = input.index_select(dim, tenon::from_range(places.begin(), places.end()));
     if (!taps.weight.empty()) {
       const auto& weights = taps.weight[k];
-      const Tensor factors = tenon::from_range(weights.begin(), weights.end());
-      part = part * factors.to(input.dtype()).reshape(shape);
+      const Tensor factors =
+          tenon::from_range(weights.begin(), weights.end()).to(input.dtype()).reshape(shape);
+      // An element without weight is not read: an infinite one would leave NaN.
+      if (std::count(weights.begin(), weights.end(), 0.0) != 0)
+        part = part.masked_fill(factors.eq(0), 0);
+      part = part * factors;
     }
     result = plus(result, part);
   }
