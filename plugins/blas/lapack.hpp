@@ -62,6 +62,11 @@ template <class T>
 using Heevd = void(Letter job, Letter half, Int n, T* a, Int a_leading, Real<T>* values, T* work,
                    Int work_size, Real<T>* reals, Int reals_size, int* integers, Int integers_size,
                    int* info, size_t, size_t);
+// There is one of complex elements alone: the vectors of real matrices are complex as well.
+template <class T>
+using ComplexGeev = void(Letter left_job, Letter right_job, Int n, T* a, Int a_leading, T* values,
+                         T* left, Int left_leading, T* right, Int right_leading, T* work,
+                         Int work_size, Real<T>* reals, int* info, size_t, size_t);
 template <class T>
 using Gelsd = void(Int rows, Int columns, Int right_sides, T* a, Int a_leading, T* b, Int b_leading,
                    T* s, const T* rcond, int* rank, T* work, Int work_size, int* integers,
@@ -112,6 +117,8 @@ Syevd<float> ssyevd_;
 Syevd<double> dsyevd_;
 Heevd<c64> cheevd_;
 Heevd<c128> zheevd_;
+ComplexGeev<c64> cgeev_;
+ComplexGeev<c128> zgeev_;
 Trsm<float> strsm_;
 Trsm<double> dtrsm_;
 Trsm<c64> ctrsm_;

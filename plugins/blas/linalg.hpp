@@ -20,6 +20,7 @@ TENON_OP_FUNCTION(Tensor, cross, "linalg.cross")
 using TensorPair = std::tuple<Tensor, Tensor>;
 using TensorTriple = std::tuple<Tensor, Tensor, Tensor>;
 TENON_OP_FUNCTION(Tensor, det, "linalg.det")
+TENON_OP_FUNCTION(TensorPair, eig, "linalg.eig")
 TENON_OP_FUNCTION(TensorPair, eigh, "linalg.eigh")
 TENON_OP_FUNCTION(Tensor, eigvalsh, "linalg.eigvalsh")
 TENON_OP_FUNCTION(Tensor, inv, "linalg.inv")

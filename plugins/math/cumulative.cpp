@@ -68,12 +68,28 @@ TENON_VECTORIZE void scan_columns(const T* in, T* out, int64_t size, int64_t inn
 }
 
 struct Cumsum {
-  static constexpr auto schema = "cumsum(Tensor input, int dim, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto schema =
+      "cumsum(Tensor input, int dim, *, bool exclusive=False, bool reverse=False, Tensor(a!)? "
+      "out=None) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}, "dim": 1}, {"input": {"shape": [3, 2]}, "dim": 0, "exclusive": true},
+          {"input": {"shape": [4]}, "dim": 0, "exclusive": true, "reverse": true}])";
   static constexpr auto doc =
-      "The sum of each element and all before it along a dimension. Integers give i64.";
+      "The sum of each element and all before it along a dimension, with reverse of all behind it. "
+      "With exclusive an element is left out of the sum at its place. Integers give i64.";
   static constexpr auto jvp = JvpKind::linear;
-  static Tensor forward(const Tensor& input, int64_t dim) {
+  static Tensor forward(const Tensor& input, int64_t dim, bool exclusive, bool reverse) {
     const int64_t along = wrap_dimension("cumsum", dim, input.dim());
+    if (!exclusive && !reverse) return sums(input, along);
+    if (input.dim() == 0) return exclusive ? sums(zeros_like(input), 0) : sums(input, 0);
+    const Tensor total = sums(reverse ? input.flip({along}) : input, along);
+    const int64_t size = total.shape()[along];
+    if (!exclusive || size == 0) return reverse ? total.flip({along}) : total;
+    const Tensor first = zeros_like(total.narrow(along, 0, 1));
+    const Tensor moved = cat({first, total.narrow(along, 0, size - 1)}, along);
+    return reverse ? moved.flip({along}) : moved;
+  }
+  static Tensor sums(const Tensor& input, int64_t along) {
     if (is_complex(input.dtype())) {
       if (input.dim() == 0) return clone(input);
       return view_as_complex(cumsum(view_as_real(input), along));
@@ -106,9 +122,8 @@ struct Cumsum {
     return result;
   }
   static Tensor backward(ContextOf<Cumsum>& c, const Tensor& g) {
-    const auto dim = c["dim"_arg];
-    if (g.dim() == 0) return g;
-    return g.flip({dim}).cumsum(dim).flip({dim});
+    const bool exclusive = c["exclusive"_arg], reverse = c["reverse"_arg];
+    return g.cumsum(c["dim"_arg], exclusive, !reverse);
   }
 };
 

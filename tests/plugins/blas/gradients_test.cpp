@@ -42,7 +42,24 @@ std::vector<Case> decompositions() {
     const auto [x, residuals, rank, s] = linalg::lstsq(in[0], in[1]);
     return x.sum() + residuals.square().sum() + s.square().sum();
   };
+  const auto lu = [](List in) {
+    const auto [p, l, u] = linalg::lu(in[0]);
+    return squares(l, u) + (l * numbers(l.sizes(), tenon::f64, 5)).sum();
+  };
+  // The squared magnitudes of vectors, whose phase is free.
+  const auto eig = [](List in) {
+    const auto [values, vectors] = linalg::eig(in[0]);
+    return squares(tenon::view_as_real(values), vectors.abs());
+  };
   return {
+      {"linalg.lu", lu, {regular({2, 3, 3})}},
+      {"linalg.lu", lu, {leaf({4, 2})}},
+      {"linalg.lu", lu, {leaf({2, 4})}},
+      {"linalg.eig", eig, {leaf({3, 3})}},
+      {"linalg.eig", eig, {leaf({2, 2, 2}, 5)}},
+      {"linalg.eigvals",
+       [](List in) { return tenon::view_as_real(linalg::eigvals(in[0])).square(); },
+       {leaf({3, 3})}},
       {"linalg.qr", qr, {leaf({4, 2})}},
       {"linalg.qr", qr, {leaf({2, 3, 3})}},
       {"linalg.qr", qr, {leaf({2, 4})}},

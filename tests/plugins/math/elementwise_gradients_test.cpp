@@ -63,11 +63,26 @@ std::vector<Case> cases() {
   unary("erf", tenon::erf, -2, 2);
   unary("erfc", tenon::erfc, -2, 2);
   unary("erfinv", tenon::erfinv, -0.9, 0.9);
+  unary("lgamma", tenon::lgamma, 0.3, 4);
+  unary("lgamma", tenon::lgamma, -0.8, -0.2);
+  unary("digamma", tenon::digamma, 0.3, 4);
+  unary("digamma", tenon::digamma, -1.8, -1.2);
+  unary("i0", tenon::i0, -3, 3);
+  unary("i1", tenon::i1, -3, 3);
   unary("asinh", tenon::asinh, -2, 2);
   unary("acosh", tenon::acosh, 1.2, 3);
   unary("atanh", tenon::atanh, -0.8, 0.8);
   unary("sinc", tenon::sinc, -2.3, 2.3);
   unary("sinc", tenon::sinc, -0.15, 0.15);
+  for (const int64_t n : {0, 1, 4}) {
+    list.push_back({"polygamma",
+                    [n](List in) { return tenon::polygamma(n, in[0]); },
+                    {between(0.5, 3, {2, 3})}});
+  }
+  list.push_back(
+      {"logit", [](List in) { return tenon::logit(in[0]); }, {between(0.1, 0.9, {2, 3})}});
+  list.push_back(
+      {"logit", [](List in) { return tenon::logit(in[0], 0.2); }, {between(-0.3, 1.3, {2, 4})}});
   unary("frac", tenon::frac, 0.1, 0.9);
   unary("sigmoid", tenon::sigmoid, -3, 3);
   unary("relu", tenon::relu, 0.1, 2);

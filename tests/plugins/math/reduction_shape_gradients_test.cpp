@@ -101,6 +101,9 @@ void add_reductions(std::vector<Case>& list) {
         {"min", [=](List in) { return Results{std::get<0>(min(in[0], dim))}; }, {distinct({2})}});
     list.push_back(
         {"cumsum", [=](List in) { return Results{cumsum(in[0], dim)}; }, {distinct({3, 4})}});
+    list.push_back({"cumsum",
+                    [=](List in) { return Results{cumsum(in[0], dim, true, dim == 0)}; },
+                    {distinct({3, 4})}});
     list.push_back(
         {"cumsum", [=](List in) { return Results{cumsum(in[0], dim)}; }, {distinct({})}});
   }
