@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common.hpp"
+#include "shared_ops/rounded_size.hpp"
 
 namespace {
 
@@ -96,8 +97,13 @@ Tensor resampled(const Tensor& input, int64_t dim, const Taps& taps) {
   Tensor result;
   for (size_t k = 0; k < taps.at.size(); ++k) {
     Tensor part = input.index_select(dim, vector_of(taps.at[k], tenon::i64));
-    if (!taps.weight.empty())
-      part = part * vector_of(taps.weight[k], tenon::f64).to(input.dtype()).reshape(shape);
+    if (!taps.weight.empty()) {
+      const Tensor weight = vector_of(taps.weight[k], tenon::f64).to(input.dtype()).reshape(shape);
+      // An element without weight is not read: an infinite one would leave NaN.
+      if (std::count(taps.weight[k].begin(), taps.weight[k].end(), 0.0) != 0)
+        part = part.masked_fill(weight.eq(0), 0);
+      part = part * weight;
+    }
     result = plus(result, part);
   }
   return result;
@@ -131,7 +137,7 @@ struct Sizes {
         continue;
       }
       const double factor = (*scale_factor)[at];
-      const double found = std::floor(static_cast<double>(in) * factor);
+      const double found = std::floor(nearest_size(static_cast<double>(in) * factor));
       if (!(factor > 0) || !(found >= 1) || found > static_cast<double>(largest_setting)) {
         refuse("scale_factor " + tenon::Scalar(factor).text() + " of an input of shape " +
                shape_text(input) + " leaves sizes that are not from 1 to " +
@@ -173,8 +179,10 @@ struct Interpolate {
           {"input": {"shape": [1, 1, 2, 2, 2]}, "size": [3], "mode": "trilinear"}])";
   static constexpr auto doc =
       "input [N, C, ...], of one to three spatial dimensions, at another size: size, one number "
-      "for all or one for each, or the input's times scale_factor, rounded down. mode is nearest, "
-      "nearest-exact, linear, bilinear, trilinear (for one, two, three dimensions), bicubic (for "
+      "for all or one for each, or the input's times scale_factor, rounded down unless it is "
+      "within 1e-9 of a whole "
+      "number. mode is nearest, nearest-exact, linear, bilinear, trilinear (for one, two, three "
+      "dimensions), bicubic (for "
       "two) or area. With align_corners the corner elements of both stay on each other; otherwise "
       "their outer edges do.";
   static constexpr bool composite = true;
