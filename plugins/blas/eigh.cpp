@@ -83,7 +83,8 @@ struct Eigh {
       "values "
       "are real. A vector may change its sign; a complex one is determined up to a phase, and the "
       "gradient of a loss that depends on it is an error. "
-      "Where eigenvalues are equal, a gradient of their vectors is not finite. Elements "
+      "Where eigenvalues are equal (within their rounding), the gradient of their vectors is NaN. "
+      "Elements "
       "that are not finite are an error. eigvalsh() is faster.";
   static constexpr auto saves = "result0, result1";
   static constexpr bool twice_differentiable = true;
@@ -107,7 +108,8 @@ struct Eigh {
       if (is_complex(v.dtype()))
         blas::check_phases("eigh", tenon::imag(inner.diagonal(0, -2, -1)), vectors);
       const Tensor gaps = blas::differences(c["eigenvalues"_result]);
-      const Tensor part = product(v, blas::ratio_or_zero(blas::skew(inner) * 0.5, gaps));
+      const Tensor pairs = blas::used_pairs(blas::used_columns(vectors));
+      const Tensor part = product(v, blas::ratio_where_used(blas::skew(inner) * 0.5, gaps, pairs));
       left = left.defined() ? left + part : part;
     }
     return left.defined() ? blas::symmetric_half(product(left, adjoint(v))) : Tensor();
@@ -118,7 +120,9 @@ struct Eigh {
     const Tensor p = product(adjoint(v), product(blas::symmetric_half(t[0]), v));
     const Tensor values = p.diagonal(0, -2, -1), gaps = blas::differences(c["eigenvalues"_result]);
     const Tensor apart = p - tenon::eye(p.size(-1), tenon::none, p.dtype()) * values.unsqueeze(-1);
-    return {blas::real_part(values), product(v, blas::ratio_or_zero(apart, gaps))};
+    const Tensor all = tenon::ones({p.size(-1)}, tenon::boolean);
+    return {blas::real_part(values),
+            product(v, blas::ratio_where_used(apart, gaps, blas::used_pairs(all)))};
   }
 };
 

@@ -121,14 +121,21 @@ Factors::Factors(const Tensor& matrices) : lu(column_major_copy(matrices)) {
   const int64_t count = matrix_count(matrices), n = matrices.shape()[matrices.dim() - 1];
   pivots = tenon::empty_tensor({count, n}, tenon::i32);
   zero_pivot.assign(static_cast<size_t>(count), 0);
+  finite.assign(static_cast<size_t>(count), 1);
   if (count == 0 || n == 0) return;
   const int size = lapack_size(n);
   auto* at = pivots.data<int32_t>();
   each_matrix(lu, count, n, [&](auto zero, int64_t i) {
     using T = decltype(zero);
+    T* matrix = tenon::kernel::elements<T>(lu) + i * n * n;
+    if (!all_finite(matrix, n * n)) {
+      finite[static_cast<size_t>(i)] = 0;
+      std::fill_n(matrix, n * n, not_a_number<T>());
+      for (int64_t k = 0; k < n; ++k) at[i * n + k] = static_cast<int32_t>(k + 1);
+      return;
+    }
     lapack::routine<T>(lapack::sgetrf_, lapack::dgetrf_, lapack::cgetrf_, lapack::zgetrf_)(
-        &size, &size, tenon::kernel::elements<T>(lu) + i * n * n, &size, at + i * n,
-        &zero_pivot[static_cast<size_t>(i)]);
+        &size, &size, matrix, &size, at + i * n, &zero_pivot[static_cast<size_t>(i)]);
   });
 }
 
@@ -143,6 +150,36 @@ void Factors::check_invertible(const char* op) const {
   }
 }
 
+// Which right sides, `side` apart from each other, have finite elements, `step` apart, alone: none
+// of a matrix that has not.
+template <class T>
+std::vector<char> Factors::solvable(const T* sides, int64_t count, int64_t side, int64_t n,
+                                    int64_t step, int64_t matrix) const {
+  std::vector<char> whole(static_cast<size_t>(count), finite[static_cast<size_t>(matrix)]);
+  if (step == 1) {
+    for (int64_t j = 0; j < count; ++j) {
+      char& each = whole[static_cast<size_t>(j)];
+      each = each != 0 && all_finite(sides + j * side, n) ? 1 : 0;
+    }
+    return whole;
+  }
+  for (int64_t i = 0; i < n; ++i) {  // in the order of memory
+    for (int64_t j = 0; j < count; ++j) {
+      if (!all_finite(sides + i * step + j * side, 1)) whole[static_cast<size_t>(j)] = 0;
+    }
+  }
+  return whole;
+}
+template <class T>
+void Factors::spoil(T* sides, const std::vector<char>& solved, int64_t side, int64_t n,
+                    int64_t step) {
+  for (size_t j = 0; j < solved.size(); ++j) {
+    if (solved[j] != 0) continue;
+    for (int64_t i = 0; i < n; ++i)
+      sides[static_cast<int64_t>(j) * side + i * step] = not_a_number<T>();
+  }
+}
+
 void Factors::solve(const Tensor& right) const {
   const int64_t n = lu.shape()[lu.dim() - 1], columns = right.shape()[right.dim() - 2];
   const int64_t count = matrix_count(right), stride = matrix_count(lu) == 1 ? 0 : 1;
@@ -152,10 +189,13 @@ void Factors::solve(const Tensor& right) const {
   each_matrix(lu, count, n, [&](auto zero, int64_t i) {
     using T = decltype(zero);
     const int64_t k = i * stride;
+    T* sides = tenon::kernel::elements<T>(right) + i * n * columns;
+    const std::vector<char> solved = solvable(sides, columns, n, n, 1, k);
     int info = 0;
     lapack::routine<T>(lapack::sgetrs_, lapack::dgetrs_, lapack::cgetrs_, lapack::zgetrs_)(
         "N", &size, &right_sides, tenon::kernel::elements<const T>(lu) + k * n * n, &size,
-        at + k * n, tenon::kernel::elements<T>(right) + i * n * columns, &size, &info, 1);
+        at + k * n, sides, &size, &info, 1);
+    spoil(sides, solved, n, n, 1);
   });
 }
 
@@ -171,6 +211,7 @@ void Factors::solve_rows(const Tensor& right) const {
     const T one{1};
     const T* factors = tenon::kernel::elements<const T>(lu) + k * n * n;
     T* rows = tenon::kernel::elements<T>(right) + i * n * columns;
+    const std::vector<char> solved = solvable(rows, columns, 1, n, columns, k);
     for (int64_t row = 0; row < n; ++row) {
       const int64_t other = at[k * n + row] - 1;
       if (other != row)
@@ -183,6 +224,7 @@ void Factors::solve_rows(const Tensor& right) const {
          1);
     trsm("R", "U", "T", "N", &right_sides, &size, &one, factors, &size, rows, &right_sides, 1, 1, 1,
          1);
+    spoil(rows, solved, 1, n, columns);
   });
 }
 
@@ -193,6 +235,7 @@ void Factors::invert() const {
   const auto* at = pivots.data<const int32_t>();
   each_matrix(lu, count, n, [&](auto zero, int64_t i) {
     using T = decltype(zero);
+    if (finite[static_cast<size_t>(i)] == 0) return;
     int info = 0;
     lapack::with_workspace<T>([&](T* work, const int* work_size) {
       lapack::routine<T>(lapack::sgetri_, lapack::dgetri_, lapack::cgetri_, lapack::zgetri_)(

@@ -12,6 +12,7 @@
 #include <tenon/kernel/view.hpp>
 #include <tenon/ops.hpp>
 
+#include "lapack.hpp"
 #include "product.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -109,14 +110,28 @@ void check_phases(const char* op, const Tensor& changes, const Tensor& gradient)
 // Vectors [..., n] as a factor of each row, or of each column, of matrices.
 inline Tensor along_rows(const Tensor& vectors) { return vectors.unsqueeze(-1); }
 inline Tensor along_columns(const Tensor& vectors) { return vectors.unsqueeze(-2); }
-// a / b, and 0 where both are 0: what does not depend on what has no derivative.
-inline Tensor ratio_or_zero(const Tensor& a, const Tensor& b) {
-  const Tensor neither = a.detach().eq(0).logical_and(b.detach().eq(0));
-  return a / b.masked_fill(neither, std::numeric_limits<double>::infinity());
+// a / b; where b is 0, NaN for what is `used` and 0 for the rest. The derivatives of vectors are
+// such: where values are equal there are none, which does not matter for vectors without a
+// gradient.
+inline Tensor ratio_where_used(const Tensor& a, const Tensor& b, const Tensor& used) {
+  const Tensor zero = b.eq(0);
+  const Tensor divisor = b.masked_fill(zero, std::numeric_limits<double>::infinity());
+  return a / divisor.masked_fill(zero.logical_and(used), std::numeric_limits<double>::quiet_NaN());
 }
-// v_j - v_i in row i and column j.
+// Which of the columns of matrices have an element that is not 0.
+inline Tensor used_columns(const Tensor& matrices) { return matrices.detach().ne(0).any(-2); }
+// Pairs of different vectors of which one is used.
+inline Tensor used_pairs(const Tensor& used) {
+  const Tensor either = used.unsqueeze(-1).logical_or(used.unsqueeze(-2));
+  return either.logical_and(tenon::eye(used.size(-1), tenon::none, tenon::boolean).logical_not());
+}
+// v_j - v_i in row i and column j, and 0 where they are equal but for LAPACK's rounding.
 inline Tensor differences(const Tensor& values) {
-  return along_columns(values) - along_rows(values);
+  const Tensor difference = along_columns(values) - along_rows(values);
+  if (values.size(-1) == 0) return difference;
+  const double rounding = 4 * epsilon_of(values) * static_cast<double>(values.size(-1));
+  const Tensor largest = along_rows(values.detach().abs().amax(-1, true));
+  return difference.masked_fill(difference.detach().abs().le(largest * rounding), 0);
 }
 
 // body(T{}), where T is the element of a dtype that LAPACK computes in.
@@ -182,12 +197,29 @@ bool is_vectors(const Tensor& a, const Tensor& b);
 Shape common_batch_shape(const char* op, const Tensor& a, const Tensor& b, int64_t rows,
                          int64_t columns);
 
+// Whether all of `count` elements, each `step` from the one before, are finite.
+template <class T>
+bool all_finite(const T* at, int64_t count, int64_t step = 1) {
+  T sum{};  // NaN as soon as one of them is NaN or infinite
+  for (int64_t i = 0; i < count; ++i) sum += at[i * step] * T{};
+  return sum == T{};
+}
+template <class T>
+constexpr T not_a_number() {
+  return T(std::numeric_limits<lapack::Real<T>>::quiet_NaN());
+}
+
 // The factors of a batch of matrices by Gaussian elimination with row exchanges: `lu` is a
 // column-major copy, `pivots` are LAPACK's, from 1 on, and `zero_pivot` is the place of the first
 // pivot that is 0, from 1 on, or 0.
+//
+// Of a matrix with an element that is not finite all factors, and what is solved by them, are NaN,
+// and so is each right side with such an element: which pivots a library chooses among NaN, and
+// whether it multiplies them by 0, depends on the processor and on sizes.
 struct Factors {
   Tensor lu, pivots;
   std::vector<int> zero_pivot;
+  std::vector<char> finite;  // for each matrix
   explicit Factors(const Tensor& matrices);
   // ValueError with the place of the pivot, and of the matrix in its batch, unless all can be
   // inverted.
@@ -198,6 +230,15 @@ struct Factors {
   void solve_rows(const Tensor& right) const;
   // The inverses take the place of the factors, column-major as they are.
   void invert() const;
+
+ private:
+  template <class T>
+  std::vector<char> solvable(const T* sides, int64_t count, int64_t side, int64_t n, int64_t step,
+                             int64_t matrix) const;
+  // NaN for the right sides that are not solved.
+  template <class T>
+  static void spoil(T* sides, const std::vector<char>& solved, int64_t side, int64_t n,
+                    int64_t step);
 };
 
 // The lower factors of symmetric, or Hermitian, matrices, in place of a column-major copy, with zeros above the

@@ -89,7 +89,7 @@ Tensor smallest_singular_value(const Tensor& matrices, const Tensor& s, std::opt
 
 namespace {
 
-using blas::adjoint, blas::along_columns, blas::along_rows, blas::product, blas::ratio_or_zero;
+using blas::adjoint, blas::along_columns, blas::along_rows, blas::product, blas::ratio_where_used;
 using blas::SingularValues;
 using tenon::Context;
 using tenon::ContextOf;
@@ -115,8 +115,9 @@ struct Svd {
       "and "
       "the gradient of a loss that depends on it is an error. The gradient of the columns and rows "
       "beyond the first k "
-      "is an error; where singular values are equal, or 0, a gradient of U or Vh may not "
-      "be finite. Elements that are not finite are an error. svdvals() is faster.";
+      "is an error; where singular values are equal (within their rounding), the gradient of their "
+      "columns and rows is NaN, and so is that of a rectangular U or Vh where they are 0. Elements "
+      "that are not finite are an error. svdvals() is faster.";
   static constexpr auto saves = "shape(A), result0, result1, result2";
   static constexpr bool twice_differentiable = true;
 
@@ -144,7 +145,7 @@ struct Svd {
       vh = vh.narrow(-2, 0, s.size(-1));
     }
     // s_j^2 - s_i^2
-    Tensor gaps() const { return blas::differences(s * s); }
+    Tensor gaps() const { return blas::differences(s) * (along_columns(s) + along_rows(s)); }
   };
   [[noreturn]] static void refuse_full(const Tensor& u, const Tensor& vh) {
     throw tenon::ValueError(
@@ -175,23 +176,27 @@ struct Svd {
     if (s_gradient.defined()) add(left, of.u * along_columns(s_gradient));
     if (u.defined()) {
       const Tensor inner = product(adjoint(of.u), u);
-      const Tensor turned = ratio_or_zero(blas::skew(inner), of.gaps());
+      const Tensor used = blas::used_columns(u);
+      const Tensor turned = ratio_where_used(blas::skew(inner), of.gaps(), blas::used_pairs(used));
       add(left, product(of.u, turned * along_columns(of.s)));
       if (of.u.size(-2) > k)
-        add(left, ratio_or_zero(u - product(of.u, inner), along_columns(of.s)));
+        add(left,
+            ratio_where_used(u - product(of.u, inner), along_columns(of.s), along_columns(used)));
       if (is_complex(u.dtype())) {
         turns = tenon::imag(inner.diagonal(0, -2, -1));
-        add(left, of.u * along_columns(blas::times_i(ratio_or_zero(turns, of.s))));
+        add(left, of.u * along_columns(blas::times_i(ratio_where_used(turns, of.s, used))));
       }
     }
     Tensor beyond;
     if (vh.defined()) {
       const Tensor inner = product(of.vh, adjoint(vh));
-      const Tensor turned = ratio_or_zero(blas::skew(inner), of.gaps());
+      const Tensor used = blas::used_columns(blas::transposed(vh));
+      const Tensor turned = ratio_where_used(blas::skew(inner), of.gaps(), blas::used_pairs(used));
       add(left, product(of.u, turned * along_rows(of.s)));
-      if (of.vh.size(-1) > k)
-        beyond =
-            product(of.u, ratio_or_zero(vh - product(adjoint(inner), of.vh), along_rows(of.s)));
+      if (of.vh.size(-1) > k) {
+        beyond = product(of.u, ratio_where_used(vh - product(adjoint(inner), of.vh),
+                                                along_rows(of.s), along_rows(used)));
+      }
       if (is_complex(vh.dtype())) add(turns, tenon::imag(inner.diagonal(0, -2, -1)));
     }
     if (!left.defined()) return {};
@@ -219,16 +224,19 @@ struct Svd {
     const Tensor values = p.diagonal(0, -2, -1), gaps = of.gaps();
     const Tensor rows = along_rows(of.s), columns = along_columns(of.s);
     const Tensor apart = p - tenon::eye(k, tenon::none, p.dtype()) * along_rows(values);
-    const auto turn = [&](const Tensor& a, const Tensor& b) { return ratio_or_zero(a + b, gaps); };
+    const Tensor all = tenon::ones({k}, tenon::boolean), pairs = blas::used_pairs(all);
+    const auto turn = [&](const Tensor& a, const Tensor& b) {
+      return ratio_where_used(a + b, gaps, pairs);
+    };
     Tensor u = product(of.u, turn(apart * columns, rows * adjoint(apart)));
     Tensor dv = product(v, turn(rows * apart, adjoint(apart) * columns));
-    if (m > k) u = u + ratio_or_zero(tv - product(of.u, p), columns);
+    if (m > k) u = u + ratio_where_used(tv - product(of.u, p), columns, all);
     if (n > k) {
       const Tensor tu = product(adjoint(t[0]), of.u);
-      dv = dv + ratio_or_zero(tu - product(v, adjoint(p)), columns);
+      dv = dv + ratio_where_used(tu - product(v, adjoint(p)), columns, all);
     }
     if (!is_complex(p.dtype())) return {u, values, adjoint(dv)};
-    const Tensor phases = blas::times_i(ratio_or_zero(tenon::imag(values) * 0.5, of.s));
+    const Tensor phases = blas::times_i(ratio_where_used(tenon::imag(values) * 0.5, of.s, all));
     u = u + of.u * along_columns(phases);
     dv = dv - v * along_columns(phases);
     return {u, tenon::real(values), adjoint(dv)};

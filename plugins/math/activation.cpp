@@ -13,7 +13,7 @@ using namespace tenon;
 
 struct Relu {
   static constexpr auto schema = "relu(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "The larger of input and 0.";
+  static constexpr auto doc = "The larger of input and 0. The gradient is 0 at 0.";
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
   static constexpr auto element = [](auto x) { return x < 0 ? decltype(x){} : x; };
   static constexpr auto saves = "result";
@@ -53,20 +53,47 @@ struct Sigmoid : FloatOp {
   static constexpr auto schema = "sigmoid(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "1 / (1 + exp(-input)).";
   static constexpr auto element = [](auto x) { return logistic(x); };
-  static constexpr auto saves = "result";
-  static Tensor backward(Context& c, const Tensor& g) {
-    const Tensor y = c.result();
-    return g * conjugate(y) * conjugate(1 - y);
+  // The result alone would leave 1 - 1 where it saturates.
+  static constexpr auto saves = "input";
+  static Tensor backward(ContextOf<Sigmoid>& c, const Tensor& g) {
+    const Tensor& x = c["input"_arg];
+    if (is_complex(x.dtype())) return g * conjugate(sigmoid(x) * sigmoid(-x));
+    return sigmoid_backward(g, x);
   }
+};
+
+struct SigmoidBackward {
+  static constexpr auto schema =
+      "sigmoid_backward(Tensor gradient, Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc =
+      "The gradient of sigmoid: gradient * sigmoid(input) * sigmoid(-input), accurate to the last "
+      "digits for large inputs, too.";
+  static constexpr uint32_t dtypes = floating_dtypes;
+  static constexpr bool costly = true;
+  static constexpr auto element = [](auto gradient, auto x) {
+    const auto decay = kernel::exp(-std::fabs(x)), whole = 1 + decay;
+    return gradient * (decay / (whole * whole));
+  };
+  static constexpr auto saves = "gradient for input, input";
+  static std::array<Tensor, 2> backward(ContextOf<SigmoidBackward>& c, const Tensor& g) {
+    const Tensor& x = c["input"_arg];
+    return needed_gradients(
+        c, "gradient"_arg = [&] { return sigmoid_backward(g, x); },
+        "input"_arg = [&] { return sigmoid_backward(g * c["gradient"_arg], x) * -tanh(x * 0.5); });
+  }
+  static constexpr auto jvp = pointwise;
 };
 
 struct Tanh : FloatOp {
   static constexpr auto schema = "tanh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The hyperbolic tangent.";
   static constexpr auto element = [](auto x) { return kernel::tanh(x); };
-  static constexpr auto saves = "result";
-  static Tensor backward(Context& c, const Tensor& g) {
-    return g * conjugate(1 - square(c.result()));
+  // The result alone would leave 1 - 1 where it saturates: 1 - tanh(x)^2 is 4 sigmoid'(2x).
+  static constexpr auto saves = "input";
+  static Tensor backward(ContextOf<Tanh>& c, const Tensor& g) {
+    const Tensor& x = c["input"_arg];
+    if (is_complex(x.dtype())) return g * conjugate(sigmoid(x * 2) * sigmoid(x * -2) * 4);
+    return sigmoid_backward(g * 4, x * 2);
   }
 };
 
@@ -92,5 +119,5 @@ struct Cosh : FloatOp {
 
 }  // namespace
 
-TENON_OP(ReluBackward)
+TENON_OPS(ReluBackward, SigmoidBackward)
 TENON_OPS_WITH_IN_PLACE(Relu, Sigmoid, Tanh, Sinh, Cosh)

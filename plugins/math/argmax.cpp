@@ -187,7 +187,8 @@ struct Max {
   static constexpr auto schema =
       "max(Tensor input, int dim, bool keepdim=False, *, Tensor(a!)[]? out=None) -> (Tensor "
       "values, Tensor indices)";
-  static constexpr auto doc = "The largest elements along a dimension and the first index of each.";
+  static constexpr auto doc =
+      "The largest elements along a dimension and the first index of each, which has the gradient.";
   static constexpr auto saves = "shape(input), result1";
   static std::tuple<Tensor, Tensor> forward(const Tensor& input, int64_t dim, bool keepdim) {
     Tensor values, indices;
@@ -205,7 +206,8 @@ struct Min {
       "min(Tensor input, int dim, bool keepdim=False, *, Tensor(a!)[]? out=None) -> (Tensor "
       "values, Tensor indices)";
   static constexpr auto doc =
-      "The smallest elements along a dimension and the first index of each.";
+      "The smallest elements along a dimension and the first index of each, which has the "
+      "gradient.";
   static constexpr auto saves = "shape(input), result1";
   static std::tuple<Tensor, Tensor> forward(const Tensor& input, int64_t dim, bool keepdim) {
     Tensor values, indices;

@@ -44,7 +44,8 @@ struct Clamp {
           {"input": {"shape": [2, 3]}, "min": -0.5, "max": 0.5}])";
   static constexpr auto doc =
       "Elements below min become min, then those above max become max; a bound that is NaN makes "
-      "all of them NaN, with gradient 0.";
+      "all of them NaN, with gradient 0. Elements that equal a bound have the gradient of those "
+      "inside.";
   static Tensor forward(const Tensor& input, std::optional<Scalar> min, std::optional<Scalar> max,
                         const Tensor& out) {
     if (!min && !max) throw ValueError("clamp(): at least one of 'min' and 'max' must be given");

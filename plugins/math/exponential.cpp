@@ -31,8 +31,11 @@ struct Expm1 : FloatOp {
   static constexpr auto schema = "expm1(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "exp(input) - 1, accurate near 0.";
   static constexpr auto element = [](auto x) { return kernel::expm1(x); };
-  static constexpr auto saves = "result";
-  static Tensor backward(Context& c, const Tensor& g) { return g * conjugate(c.result() + 1); }
+  // The result plus 1 would be 0 from -37 on.
+  static constexpr auto saves = "input";
+  static Tensor backward(ContextOf<Expm1>& c, const Tensor& g) {
+    return g * conjugate(exp(c["input"_arg]));
+  }
 };
 
 struct Log : FloatOp {

@@ -24,7 +24,8 @@ std::array<Tensor, 2> choose(ContextOf<Op>& c, const Tensor& g, const Tensor& fi
 struct Maximum {
   static constexpr auto schema =
       "maximum(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "The larger of input and other; NaN if either is.";
+  static constexpr auto doc =
+      "The larger of input and other; NaN if either is. Equal elements share the gradient.";
   static constexpr auto element = [](auto input, auto other) {
     return input > other || input != input ? input : other;
   };
@@ -42,7 +43,8 @@ struct Maximum {
 struct Minimum {
   static constexpr auto schema =
       "minimum(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "The smaller of input and other; NaN if either is.";
+  static constexpr auto doc =
+      "The smaller of input and other; NaN if either is. Equal elements share the gradient.";
   static constexpr auto element = [](auto input, auto other) {
     return input < other || input != input ? input : other;
   };

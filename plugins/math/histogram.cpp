@@ -84,7 +84,7 @@ struct Histc {
       min = std::min(min - 1, std::nextafter(min, -kInfinity));
       max = std::max(max + 1, std::nextafter(max, kInfinity));
     }
-    if (!(std::isfinite(max - min) && min <= max)) {
+    if (!(std::isfinite(min) && std::isfinite(max) && min <= max)) {
       throw ValueError("histc(): the range from " + Scalar(min).text() + " to " +
                        Scalar(max).text() + " must be finite and ascending: give min and max");
     }
@@ -92,13 +92,15 @@ struct Histc {
     kernel::visit<floating_dtypes>(source.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const T* from = kernel::elements<const T>(source);
-      // A power of two leaves every quotient as it is, and keeps that of a tiny range finite.
-      const double power = max - min < 1 ? 0x1p600 : 1;
-      const double scale = static_cast<double>(bins) / ((max - min) * power);
+      // Powers of two leave every quotient as it is, and keep a huge range and the quotient of a
+      // tiny one finite.
+      const double half = std::isfinite(max - min) ? 1 : 0.5, lowest = min * half;
+      const double range = max * half - lowest, power = range < 1 ? 0x1p600 : 1;
+      const double scale = static_cast<double>(bins) / (range * power);
       for (int64_t i = 0; i < source.numel(); ++i) {
         const auto x = static_cast<double>(from[i]);
         if (!(x >= min && x <= max)) continue;
-        const auto bin = static_cast<int64_t>((x - min) * power * scale);
+        const auto bin = static_cast<int64_t>((x * half - lowest) * power * scale);
         ++counts[static_cast<size_t>(std::min(bin, bins - 1))];
       }
     });

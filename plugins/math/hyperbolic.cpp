@@ -5,6 +5,7 @@
 #include <tenon/ops.hpp>
 
 #include "float_op.hpp"
+#include "imaginary_unit.hpp"
 
 namespace {
 
@@ -25,7 +26,10 @@ struct Asinh : FloatOp {
   static constexpr auto element = [](auto x) { return kernel::asinh(wide(x)); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Asinh>& c, const Tensor& g) {
-    return g * conjugate(rsqrt(square(c["input"_arg]) + 1));
+    const Tensor& x = c["input"_arg];
+    // The square of a large x would overflow, and that of a complex one lose digits near i and -i.
+    if (is_complex(x.dtype())) return g * conjugate(rsqrt(1 + times_i(x)) * rsqrt(1 - times_i(x)));
+    return g / hypot(x, 1);
   }
 };
 
@@ -37,9 +41,8 @@ struct Acosh : FloatOp {
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Acosh>& c, const Tensor& g) {
     const Tensor& x = c["input"_arg];
-    // The root of the product is not the product of complex roots.
-    if (is_complex(x.dtype())) return g * conjugate(rsqrt(x - 1) * rsqrt(x + 1));
-    return g * rsqrt((x - 1) * (x + 1));  // near 1 the square of x would lose digits
+    // Two roots: near 1 the square of x would lose digits, and the product would overflow.
+    return g * conjugate(rsqrt(x - 1) * rsqrt(x + 1));
   }
 };
 
@@ -51,7 +54,7 @@ struct Atanh : FloatOp {
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Atanh>& c, const Tensor& g) {
     const Tensor& x = c["input"_arg];
-    return g / conjugate((1 - x) * (1 + x));
+    return g / conjugate(1 - x) / conjugate(1 + x);
   }
 };
 

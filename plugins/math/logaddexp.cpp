@@ -83,7 +83,9 @@ struct Xlogy : RealFloatOp {
   static constexpr auto schema =
       "xlogy(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
-      "input * log(other); 0 where input is 0, unless other is NaN. Integers give f32.";
+      "input * log(other); 0 where input is 0, unless other is NaN. Its gradients are 0 there "
+      "where "
+      "other is not above 0. Integers give f32.";
   static constexpr auto element = [](auto x, auto y) {
     const auto a = static_cast<double>(x), b = static_cast<double>(y);
     return b != b ? b : a == 0 ? 0 : a * kernel::log(b);
@@ -92,13 +94,11 @@ struct Xlogy : RealFloatOp {
   static std::array<Tensor, 2> backward(ContextOf<Xlogy>& c, const Tensor& g) {
     const Tensor x = operand_as(c["input"_arg], g.dtype()),
                  y = operand_as(c["other"_arg], g.dtype());
-    std::array<Tensor, 2> gradients;
-    if (c.needs_input_grad("input"_arg)) {
-      const Tensor constant = logical_and(eq(x, 0), le(y, 0));
-      gradients[0] = g * log(masked_fill(y, constant, 1));
-    }
-    if (c.needs_input_grad("other"_arg)) gradients[1] = g * x / y;
-    return gradients;
+    // The op is 0 where x is, and stays so beside it: there is nothing infinite to multiply by.
+    const Tensor constant = logical_and(eq(x, 0), le(y, 0)), safe = masked_fill(y, constant, 1);
+    return needed_gradients(
+        c, "input"_arg = [&] { return g * log(safe); },
+        "other"_arg = [&] { return masked_fill(g * x / safe, constant, 0); });
   }
 };
 

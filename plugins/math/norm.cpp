@@ -127,7 +127,10 @@ struct VectorNorm {
       "The norm over the given dimensions, or over all: sum(|input|^ord)^(1/ord), without "
       "overflow; "
       "for inf and -inf the largest and smallest magnitude, for 0 the number of elements that are "
-      "not 0. Integers give f32. Without elements it is 0; a negative or infinite ord is refused.";
+      "not 0. Integers give f32. Without elements it is 0; a negative or infinite ord is refused. "
+      "Where the norm is 0 it has no derivative: the gradient is 0 there, and so are later ones. "
+      "So "
+      "is the gradient of ord 0; ties of inf and -inf share it.";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 3]}}, {"input": {"shape": [2, 3]}, "ord": 1, "dim": [1]},
           {"input": {"shape": [2, 3]}, "ord": 3.5, "dim": [0], "keepdim": true},
@@ -158,7 +161,9 @@ struct Norm {
       "norm(Tensor input, float p=2.0, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, "
       "Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
-      "vector_norm: of a matrix, too, p is about its elements, and 2 is the Frobenius norm.";
+      "vector_norm: of a matrix, too, p is about its elements, and 2 is the Frobenius norm. Where "
+      "the "
+      "norm is 0 its gradient is 0.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input, double p, std::optional<IntList> dim, bool keepdim,
                         DType dtype) {

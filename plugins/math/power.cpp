@@ -8,11 +8,14 @@
 
 #include "float_op.hpp"
 #include "operand.hpp"
+#include "unit_vector.hpp"
 #include "wrapping.hpp"
 
 namespace {
 
 using namespace tenon;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Whole exponents below 100 by multiplication, as NumPy: exp(e * log(x)) would lose digits. To the
 // power of 0 all are 1.
@@ -54,7 +57,11 @@ struct Pow {
   static constexpr auto schema =
       "pow(Tensor|Scalar input, Tensor|Scalar exponent, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
-      "input to the power of exponent; of integers, a negative power rounds toward zero.";
+      "input to the power of exponent; of integers, a negative power rounds toward zero. Where "
+      "input is "
+      "0 the gradient of exponent is 0, unless exponent is below 0, and so is that of input where "
+      "both "
+      "are 0.";
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes | complex_dtypes;
   static constexpr bool costly = true;
   static constexpr auto element = [](auto input, auto exponent) { return power(input, exponent); };
@@ -71,7 +78,11 @@ struct Pow {
     }
     if (c.needs_input_grad("exponent"_arg)) {
       const Tensor zero = eq(x, 0);
-      const Tensor flat = is_complex(e.dtype()) ? zero : logical_and(zero, ge(e, 0));
+      // So is the power of 0 or an infinity where it is 0: 0 times an infinite logarithm.
+      const Tensor flat =
+          is_complex(e.dtype())
+              ? zero
+              : logical_or(logical_and(zero, ge(e, 0)), logical_and(eq(x, infinity), lt(e, 0)));
       de = g * conjugate(c.result() * log(masked_fill(x, flat, 1)));
     }
     return {dx, de};
@@ -130,12 +141,11 @@ struct Hypot : RealFloatOp {
       "hypot(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The square root of input^2 + other^2, without overflow on the way; infinite when either is. "
-      "Where both are 0 the gradient is NaN.";
+      "Where both are 0 the gradient is 0.";
   static constexpr auto element = [](auto x, auto y) {
     if constexpr (std::is_same_v<decltype(x), float>) {
       const auto wide_x = static_cast<double>(x), wide_y = static_cast<double>(y);
       const double root = std::sqrt(wide_x * wide_x + wide_y * wide_y);  // neither can overflow
-      constexpr double infinity = std::numeric_limits<double>::infinity();
       return std::fabs(wide_x) == infinity || std::fabs(wide_y) == infinity ? infinity : root;
     } else {
       return kernel::hypot(x, y);
@@ -143,13 +153,12 @@ struct Hypot : RealFloatOp {
   };
   static constexpr auto saves = "input, other, result";
   static std::array<Tensor, 2> backward(ContextOf<Hypot>& c, const Tensor& g) {
-    const Tensor root = c.result();
-    const auto along = [&](const Argument& side) {
-      return g * (operand_as(side, g.dtype()) / root);
-    };
+    const Tensor x = operand_as(c["input"_arg], g.dtype()),
+                 y = operand_as(c["other"_arg], g.dtype());
+    const UnitVector direction(c.result());
     return needed_gradients(
-        c, "input"_arg = [&] { return along(c["input"_arg]); },
-        "other"_arg = [&] { return along(c["other"_arg]); });
+        c, "input"_arg = [&] { return g * direction.part(x, y); },
+        "other"_arg = [&] { return g * direction.part(y, x); });
   }
 };
 

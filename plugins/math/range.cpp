@@ -5,6 +5,8 @@
 #include <tenon/ops.hpp>
 #include <tenon/parallel.hpp>
 
+#include "shared_ops/rounded_size.hpp"
+
 namespace {
 
 using namespace tenon;
@@ -41,7 +43,9 @@ struct Arange {
       "arange(Scalar start, Scalar? end=None, Scalar step=1, *, dtype? dtype=None, Tensor? "
       "like=None) -> Tensor";
   static constexpr auto doc =
-      "start, start + step, ... up to but without end; a single number is the end, from 0.";
+      "start, start + step, ... up to but without end; a single number is the end, from 0. "
+      "Rounding "
+      "adds no element: a distance that is within 1e-9 of a whole number of steps is that number.";
   static constexpr bool zero_gradient = true;
   static Tensor forward(const Scalar& first, std::optional<Scalar> last, const Scalar& step,
                         DType dtype, const Tensor&) {
@@ -55,7 +59,10 @@ struct Arange {
     if (from != to && (from < to) != (by > 0)) {
       refuse_range(start, end, step, "the step must lead from start to end");
     }
-    const double count = std::ceil((to - from) / by);
+    // The distance may overflow, where the number of steps does not.
+    const double width = to - from;
+    const double steps = std::isfinite(width) ? width / by : to / by - from / by;
+    const double count = std::ceil(nearest_size(steps));
     if (!(count < 0x1p62)) refuse_range(start, end, step, "too many elements");
     if (dtype == DType::none) dtype = floating ? f32 : i64;
     if (!floating) {
@@ -91,7 +98,14 @@ struct Linspace {
       throw ValueError("linspace(): steps must not be negative, but is " + std::to_string(steps));
     if (dtype == DType::none) dtype = f32;
     if (steps > 0) require_ends("linspace", start, steps > 1 ? end : start, dtype);
-    const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
+    const auto last = static_cast<double>(steps - 1);
+    if (!std::isfinite(end - start)) {  // the distance overflows, or an end is not finite
+      return sequence<double>(steps, dtype, [=](int64_t i) {
+        const double part = static_cast<double>(i) / last;
+        return i == 0 ? start : part == 1 ? end : start * (1 - part) + end * part;
+      });
+    }
+    const double step = steps > 1 ? (end - start) / last : 0;
     // From the nearer end, so that both ends are exact.
     return sequence<double>(steps, dtype, [=](int64_t i) {
       return i < steps / 2 || steps == 1 ? start + step * static_cast<double>(i)

@@ -55,6 +55,45 @@ struct Reduced {
   }
 };
 
+// The products of all other factors at the place of each factor.
+struct Cofactors {
+  Tensor own, part;
+
+  // `own` are the elements of the places, 1 where they are not factors.
+  Cofactors(const Tensor& own_factors, const Reduced& reduced) {
+    const int64_t count = own_factors.numel(), parts = reduced.index.numel();
+    const Tensor rows = own_factors.reshape({count});
+    const Tensor numbers = arange(count).reshape(own_factors.shape());
+    const Tensor places = cat(
+        {numbers.reshape({count}), numbers.gather(reduced.dim, reduced.index).reshape({parts})}, 0);
+    const Tensor factors = cat({rows, reduced.part.reshape({parts})}, 0);
+    const Tensor order = argsort(places, 0, false);
+    const Tensor sorted = places.index_select(0, order);
+    const Tensor at = arange(count + parts);
+    const Tensor before = at - searchsorted(sorted, sorted),
+                 after = searchsorted(sorted, sorted, false, true) - at - 1;
+    const Tensor in_order = factors.index_select(0, order);
+    const Tensor others = product_before(in_order, before) *
+                          product_before(in_order.flip({0}), after.flip({0})).flip({0});
+    const Tensor all = others.index_select(0, argsort(order, 0, false));
+    own = all.narrow(0, 0, count).reshape(own_factors.shape());
+    part = all.narrow(0, count, parts).reshape(reduced.index.shape());
+  }
+
+ private:
+  // The products of as many factors before each one as `before` says, by doubling; ops only, so
+  // that it can be differentiated.
+  static Tensor product_before(const Tensor& factors, const Tensor& before) {
+    const auto shifted = [&](const Tensor& x, int64_t step) {
+      return where(ge(before, step), x.roll({step}, {0}), 1);
+    };
+    Tensor product = shifted(factors, 1);
+    const auto most = amax(before).item<int64_t>();
+    for (int64_t step = 1; step < most; step *= 2) product = product * shifted(product, step);
+    return product;
+  }
+};
+
 struct ScatterReduce {
   static constexpr auto schema =
       "scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool "
@@ -64,13 +103,13 @@ struct ScatterReduce {
           {"shape": [2, 3]}, "reduce": "amax"}, {"input": {"shape": [3]}, "dim": 0, "index":
           {"values": [0, 2, 0], "dtype": "i64"}, "src": {"shape": [3]}, "reduce": "mean",
           "include_self": false}, {"input": {"shape": [3]}, "dim": 0, "index": {"values": [0, 2, 0],
-          "dtype": "i64"}, "src": {"shape": [3]}, "reduce": "sum"}])";
+          "dtype": "i64"}, "src": {"shape": [3]}, "reduce": "sum"}, {"input": {"shape": [3]}, "dim":
+          0, "index": {"values": [0, 2, 0], "dtype": "i64"}, "src": {"shape": [3]}, "reduce":
+          "prod"}])";
   static constexpr auto doc =
       "A copy of input whose elements at the places that the index names are reduced with the "
       "entries of src there: their sum, mean (of integers rounded down), prod, amax or amin. "
-      "Without "
-      "include_self only those of src count. Ties of amax and amin share the gradient; prod has "
-      "none.";
+      "Without include_self only those of src count. Ties of amax and amin share the gradient.";
   static constexpr auto saves = "input, index, src, result";
   static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src,
                         std::string_view name, bool include_self) {
@@ -116,17 +155,38 @@ struct ScatterReduce {
     });
     return result;
   }
+  // The weights of input's elements and of the entries of src in a product.
+  static std::pair<Tensor, Tensor> cofactors(ContextOf<ScatterReduce>& c, const Reduced& reduced,
+                                             DType dtype) {
+    const Tensor own = c["input"_arg].to(dtype);
+    const bool include_self = c["include_self"_arg];
+    Reduced by(reduced);
+    by.part = part_of(c["src"_arg], reduced.index).to(dtype);
+    const Tensor& unnamed = reduced.unnamed;
+    const Tensor factors = include_self ? own : where(unnamed, own, 1);
+    if (has_zero(factors) || has_zero(by.part)) {
+      // Division would lose what a zero hides.
+      const Cofactors others(factors, by);
+      return {include_self ? others.own : unnamed.to(dtype), others.part};
+    }
+    const Tensor result = c.result().to(dtype);
+    return {include_self ? result / own : unnamed.to(dtype),
+            result.gather(reduced.dim, reduced.index) / by.part};
+  }
+  static bool has_zero(const Tensor& tensor) {
+    const NoGrad scope;
+    return eq(tensor, 0).any().item<bool>();
+  }
+  static Tensor part_of(Tensor src, const Tensor& index) {
+    for (int64_t i = 0; i < index.dim(); ++i) src = src.narrow(i, 0, index.shape()[i]);
+    return src;
+  }
   // The weights of input's elements and of the entries of src in the result, before the division.
   struct Shares {
     Tensor own, part, count;
     Shares(ContextOf<ScatterReduce>& c, const Reduced& reduced, DType dtype) {
       const Reduce reduce = reduce_of(c["reduce"_arg]);
       const bool include_self = c["include_self"_arg];
-      if (reduce == Reduce::prod) {
-        throw RuntimeError(
-            "scatter_reduce(): reduce is 'prod', which has no derivative; use sum, mean, amax or "
-            "amin");
-      }
       const NoGrad scope;
       own = include_self ? ones(reduced.unnamed.shape(), boolean) : reduced.unnamed;
       part = ones(reduced.index.shape(), boolean);
@@ -146,6 +206,10 @@ struct ScatterReduce {
     if (index.numel() == 0) return {g, Tensor(), Tensor(), zeros(src.shape(), g.dtype())};
     const int64_t dim = wrap_dimension("scatter_reduce", c["dim"_arg], input.dim());
     const Reduced reduced(input.shape(), dim, index, src);
+    if (reduce_of(c["reduce"_arg]) == Reduce::prod) {
+      const auto [own, part] = cofactors(c, reduced, g.dtype());
+      return {g * own, Tensor(), Tensor(), as_source(g.gather(dim, index) * part, src.shape())};
+    }
     const Shares shares(c, reduced, g.dtype());
     const Tensor divided = shares.count.defined() ? g / shares.count : g;
     return needed_gradients(
@@ -163,9 +227,13 @@ struct ScatterReduce {
     if (index.numel() == 0) return own;
     const int64_t dim = wrap_dimension("scatter_reduce", c["dim"_arg], input.dim());
     const Reduced reduced(input.shape(), dim, index, src);
+    const Tensor part =
+        part_of(tangents[3].defined() ? tangents[3] : expanded_zeros(src.shape(), dtype), index);
+    if (reduce_of(c["reduce"_arg]) == Reduce::prod) {
+      const auto [by_own, by_part] = cofactors(c, reduced, dtype);
+      return (own * by_own).scatter_add(dim, index, part * by_part);
+    }
     const Shares shares(c, reduced, dtype);
-    Tensor part = tangents[3].defined() ? tangents[3] : expanded_zeros(src.shape(), dtype);
-    for (int64_t i = 0; i < index.dim(); ++i) part = part.narrow(i, 0, index.shape()[i]);
     const Tensor total =
         where(shares.own, own, 0).scatter_add(dim, index, where(shares.part, part, 0));
     return shares.count.defined() ? total / shares.count : total;

@@ -1,5 +1,6 @@
 // abs, neg, positive, sign, sgn, signbit, copysign and heaviside. The smallest integer has no opposite:
 // abs and neg give it back.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -18,7 +19,7 @@ using namespace tenon;
 struct Abs {
   static constexpr auto schema = "abs(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
-      "The absolute value; of complex numbers it is real, and its gradient at 0 is 0.";
+      "The absolute value; of complex numbers it is real. The gradient is 0 at 0.";
   static constexpr auto promotion = promote_magnitude;
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) {
@@ -61,6 +62,23 @@ struct Sign {
   static constexpr auto jvp = pointwise;
 };
 
+// x / |x| and 0 for 0, of a number that is scaled by its larger part: the size of x may overflow.
+// An infinite part has the whole direction, two share it.
+template <class T>
+std::complex<T> direction_of(std::complex<T> x) {
+  T a = x.real(), b = x.imag();
+  if (std::isinf(a) || std::isinf(b)) {
+    a = std::copysign(static_cast<T>(std::isinf(a) ? 1 : 0), a);
+    b = std::copysign(static_cast<T>(std::isinf(b) ? 1 : 0), b);
+  }
+  const T larger = std::max(std::fabs(a), std::fabs(b));
+  if (larger == 0) return {};
+  a /= larger;
+  b /= larger;
+  const T size = std::sqrt(a * a + b * b);
+  return {a / size, b / size};
+}
+
 struct Sgn {
   static constexpr auto schema = "sgn(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
@@ -70,7 +88,7 @@ struct Sgn {
   static constexpr auto element = [](auto x) {
     using T = decltype(x);
     if constexpr (is_complex_number<T>) {
-      return x == T{} ? T{} : x / std::abs(x);
+      return direction_of(x);
     } else {
       return Sign::element(x);
     }
@@ -142,7 +160,9 @@ struct Heaviside {
   static constexpr auto schema =
       "heaviside(Tensor|Scalar input, Tensor|Scalar values, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
-      "0 where input is negative or NaN, 1 where it is positive, values where it is 0.";
+      "0 where input is negative or NaN, 1 where it is positive, values where it is 0. The "
+      "gradient of "
+      "input is 0.";
   static constexpr auto element = [](auto input, auto values) {
     using T = decltype(input);
     return input == 0 ? values : static_cast<T>(input > 0);

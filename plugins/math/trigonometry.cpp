@@ -5,7 +5,9 @@
 #include <tenon/kernel/complex.hpp>
 
 #include "float_op.hpp"
+#include "imaginary_unit.hpp"
 #include "operand.hpp"
+#include "unit_vector.hpp"
 
 namespace {
 
@@ -41,6 +43,9 @@ struct Tan : FloatOp {
   }
 };
 
+// The derivative of asin. In two roots: near 1 the square of x would lose digits.
+Tensor sine_slope(const Tensor& x) { return rsqrt(1 - x) * rsqrt(1 + x); }
+
 struct Asin : FloatOp {
   static constexpr auto schema = "asin(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
@@ -50,7 +55,7 @@ struct Asin : FloatOp {
   static constexpr auto element = [](auto x) { return kernel::asin(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Asin>& c, const Tensor& g) {
-    return g * conjugate(rsqrt(1 - square(c["input"_arg])));
+    return g * conjugate(sine_slope(c["input"_arg]));
   }
 };
 
@@ -62,7 +67,7 @@ struct Acos : FloatOp {
   static constexpr auto element = [](auto x) { return kernel::acos(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Acos>& c, const Tensor& g) {
-    return -g * conjugate(rsqrt(1 - square(c["input"_arg])));
+    return -g * conjugate(sine_slope(c["input"_arg]));
   }
 };
 
@@ -72,22 +77,31 @@ struct Atan : FloatOp {
   static constexpr auto element = [](auto x) { return kernel::atan(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Atan>& c, const Tensor& g) {
-    return g / conjugate(square(c["input"_arg]) + 1);
+    const Tensor& x = c["input"_arg];
+    // The square of a complex number loses digits near i and -i, and an overflow of it is NaN.
+    if (is_complex(x.dtype())) return g / conjugate(1 + times_i(x)) / conjugate(1 - times_i(x));
+    // The square of a large x would overflow, and the derivative of it at infinity be NaN.
+    const Tensor length = hypot(x, 1);
+    return g / length / length;
   }
 };
 
 struct Atan2 : RealFloatOp {
   static constexpr auto schema =
       "atan2(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "The angle in [-pi, pi] of the point (other, input).";
+  static constexpr auto doc =
+      "The angle in [-pi, pi] of the point (other, input). Where both are 0 the gradient is 0.";
   static constexpr auto element = [](auto y, auto x) { return kernel::atan2(y, x); };
   static constexpr auto saves = "input, other";
   static std::array<Tensor, 2> backward(ContextOf<Atan2>& c, const Tensor& g) {
     const Tensor y = operand_as(c["input"_arg], g.dtype()),
                  x = operand_as(c["other"_arg], g.dtype());
-    const Tensor scaled = g / (square(y) + square(x));
+    // By the direction and the length: their squares would overflow or vanish.
+    const UnitVector direction(x, y);
+    const Tensor scaled = g / direction.length;
     return needed_gradients(
-        c, "input"_arg = [&] { return scaled * x; }, "other"_arg = [&] { return -scaled * y; });
+        c, "input"_arg = [&] { return scaled * direction.part(x, y); },
+        "other"_arg = [&] { return -scaled * direction.part(y, x); });
   }
 };
 
@@ -105,8 +119,10 @@ Tensor sinc_slope(const Tensor& x) {
     factorial /= (2 * k + 2) * (2 * k + 3);
     series = series * square_angle + (k % 2 == 0 ? 2 : -2) * k / factorial;
   }
-  const Tensor far_angle = far * pi;
-  return where(is_near, series * angle * pi, (cos(far_angle) - sin(far_angle) / far_angle) / far);
+  // pi times a large x has few digits left for the angle: whole turns are subtracted before.
+  const Tensor part = is_complex(x.dtype()) ? far : far - round(far * 0.5) * 2;
+  const Tensor far_angle = part * pi;
+  return where(is_near, series * angle * pi, (cos(far_angle) - sin(far_angle) / (far * pi)) / far);
 }
 
 // pi * x would round; x less a whole number does not.

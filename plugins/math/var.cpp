@@ -1,6 +1,7 @@
 // var and std.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "reduction.hpp"
 
@@ -135,6 +136,27 @@ Tensor spread(const char* op, const Tensor& input, std::optional<IntList> dim, b
   return result;
 }
 
+// Whether no square of a deviation may have overflowed or vanished. Those of f32 are in f64.
+bool is_safe(const Tensor& deviations) {
+  if (deviations.dtype() != f64) return true;
+  const auto* at = deviations.numel() == 0 ? nullptr : kernel::elements<const double>(deviations);
+  for (int64_t i = 0; i < deviations.numel(); ++i) {
+    if (!(at[i] > 1e-140 && at[i] < std::numeric_limits<double>::infinity())) return false;
+  }
+  return true;
+}
+// The root of the variance; once more of what is divided by its largest element where squares are
+// not safe.
+Tensor deviation(const char* op, const Tensor& input, std::optional<IntList> dim, bool keepdim,
+                 int64_t correction) {
+  const Tensor result = spread(op, input, dim, keepdim, correction, true);
+  if (input.numel() == 0 || is_safe(result)) return result;
+  Tensor scale = amax(abs(input), dim, true);
+  scale = masked_fill(scale, logical_or(eq(scale, 0), logical_not(isfinite(scale))), 1);
+  const Tensor scaled = spread(op, input / scale, dim, true, correction, true);
+  return (scaled * scale).reshape(result.shape());
+}
+
 // 2 (input - mean) / divisor: the derivative of the variance by each element.
 template <class Op>
 Tensor variance_slope(const char* op, ContextOf<Op>& c) {
@@ -182,13 +204,12 @@ struct Std {
       "std(Tensor input, int[]? dim=None, bool keepdim=False, *, int correction=1, Tensor(a!)? "
       "out=None) -> Tensor";
   static constexpr auto doc =
-      "The standard deviation over the given dimensions, or over all: the square root of var. "
-      "Where it is 0 the "
-      "gradient is 0.";
+      "The standard deviation over the given dimensions, or over all: the square root of var, "
+      "without overflow. Where it is 0 the gradient is 0, and so are later ones.";
   static constexpr auto saves = "input, result";
   static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim,
                         int64_t correction) {
-    return spread("std", input, dim, keepdim, correction, true);
+    return deviation("std", input, dim, keepdim, correction);
   }
   static Tensor backward(ContextOf<Std>& c, const Tensor& g) {
     return kept("std", c, through_root(c, g)) * variance_slope("std", c);

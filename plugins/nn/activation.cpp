@@ -1,5 +1,7 @@
 // Activations that need more than one elementwise op of math: gelu, silu, mish, softplus,
 // logsigmoid, softsign, leaky_relu, elu and its relatives celu and selu.
+#include <limits>
+
 #include "common.hpp"
 #include "normal_distribution.hpp"
 
@@ -13,6 +15,21 @@ TENON_INLINE T constant(double value) {
   return static_cast<T>(value);
 }
 constexpr double kInverseRootTwoPi = 0.39894228040143267794;  // 1 / sqrt(2 pi)
+
+// Sizes of inputs beyond which exp(-x), and exp(-x^2 / 2), are 0 in every dtype. Rules calculate
+// with inputs that are cut there: 0 times an infinity would be NaN.
+constexpr double kSaturated = 1000, kGaussSaturated = 40;
+template <class T>
+TENON_INLINE T bounded(T x, double limit = kSaturated) {
+  const T most = static_cast<T>(limit), above = x < -most ? -most : x;
+  return above > most ? most : above;
+}
+// An infinity below as a number: its product with what has vanished is 0.
+template <class T>
+TENON_INLINE T from_below(T x) {
+  return x < std::numeric_limits<T>::lowest() ? std::numeric_limits<T>::lowest() : x;
+}
+Tensor bounded(const Tensor& x, double limit = kSaturated) { return x.clamp(-limit, limit); }
 
 struct Gelu {
   static constexpr auto schema =
@@ -31,9 +48,11 @@ struct Gelu {
       throw tenon::ValueError("gelu(): approximate is '" + std::string(approximate) +
                               "', expected 'none' or 'tanh'");
     }
-    const double scale = 0.7978845608028654;  // sqrt(2 / pi)
-    const Tensor inside = (input + input * input * input * 0.044715) * scale;
-    return input * 0.5 * (inside.tanh() + 1);
+    const double scale = 1.5957691216057308;  // 2 sqrt(2 / pi)
+    const Tensor near = bounded(input, kGaussSaturated);
+    const Tensor inside = (near + near * near * near * 0.044715) * scale;
+    // (1 + tanh(x)) / 2 is sigmoid(2x), which keeps its digits where the sum would be 0.
+    return input.clamp(-kSaturated) * inside.sigmoid();
   }
 };
 
@@ -43,7 +62,7 @@ struct GeluErf {
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "input";
-  static constexpr auto element = [](auto x) { return x * normal_distribution(x); };
+  static constexpr auto element = [](auto x) { return from_below(x) * normal_distribution(x); };
   static Tensor backward(ContextOf<GeluErf>& c, const Tensor& g) {
     return tenon::nn::grad::gelu(g, c["input"_arg]);
   }
@@ -58,15 +77,16 @@ struct GeluGrad {
   static constexpr auto saves = "grad_output for input, input";
   static constexpr auto element = [](auto g, auto x) {
     using T = decltype(x);
+    const T near = bounded(x, kGaussSaturated);
     return g * (normal_distribution(x) +
-                x * constant<T>(kInverseRootTwoPi) * kernel::exp(T{-0.5} * x * x));
+                near * constant<T>(kInverseRootTwoPi) * kernel::exp(T{-0.5} * near * near));
   };
   static std::tuple<Tensor, Tensor> backward(ContextOf<GeluGrad>& c, const Tensor& v) {
     const Tensor& x = c["input"_arg];
     Tensor grad_output, input;
     if (c.needs_input_grad("grad_output"_arg)) grad_output = tenon::nn::grad::gelu(v, x);
     if (c.needs_input_grad("input"_arg)) {
-      const Tensor square = x * x;
+      const Tensor near = bounded(x, kGaussSaturated), square = near * near;
       input = v * c["grad_output"_arg] * ((square * -0.5).exp() * kInverseRootTwoPi * (2 - square));
     }
     return {std::move(grad_output), std::move(input)};
@@ -82,7 +102,7 @@ struct Silu {
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x) {
     using T = decltype(x);
-    return x / (T{1} + kernel::exp(-x));
+    return from_below(x) / (T{1} + kernel::exp(-x));
   };
   static Tensor backward(ContextOf<Silu>& c, const Tensor& g) {
     return tenon::nn::grad::silu(g, c["input"_arg]);
@@ -98,16 +118,18 @@ struct SiluGrad {
   static constexpr auto saves = "grad_output for input, input";
   static constexpr auto element = [](auto g, auto x) {
     using T = decltype(x);
-    const T s = T{1} / (T{1} + kernel::exp(-x));
-    return g * s * (T{1} + x * (T{1} - s));
+    const T near = bounded(x), s = T{1} / (T{1} + kernel::exp(-near));
+    return g * s * (T{1} + near * (T{1} - s));
   };
   static std::tuple<Tensor, Tensor> backward(ContextOf<SiluGrad>& c, const Tensor& v) {
     const Tensor& x = c["input"_arg];
     Tensor grad_output, input;
     if (c.needs_input_grad("grad_output"_arg)) grad_output = tenon::nn::grad::silu(v, x);
     if (c.needs_input_grad("input"_arg)) {
-      const Tensor s = x.sigmoid();
-      input = v * c["grad_output"_arg] * (s * (1 - s) * (2 + x * (1 - s * 2)));
+      // s (1 - s) (2 + x (1 - 2 s)), where s is the sigmoid, without the differences.
+      const Tensor near = bounded(x),
+                   slope = tenon::sigmoid_backward(v * c["grad_output"_arg], near);
+      input = slope * (2 - near * (near * 0.5).tanh());
     }
     return {std::move(grad_output), std::move(input)};
   }
@@ -138,7 +160,10 @@ struct Softplus {
 struct LeakyRelu {
   static constexpr auto schema =
       "nn.functional.leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor";
-  static constexpr auto doc = "input where it is positive, negative_slope * input elsewhere.";
+  static constexpr auto doc =
+      "input where it is positive, negative_slope * input elsewhere; the gradient at 0 is that of "
+      "the "
+      "negative side.";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x, auto slope) {
@@ -156,7 +181,7 @@ struct Elu {
       "Tensor";
   static constexpr auto doc =
       "scale * input where input is positive, scale * alpha * (exp(input_scale * input) - 1) "
-      "elsewhere.";
+      "elsewhere; the gradient at 0 is that of the negative side.";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "input";
@@ -231,12 +256,15 @@ struct Mish {
     using T = decltype(x);
     const T w = kernel::exp(x < T{0} ? x : -x);
     const T above = x < T{0} ? w * (w + T{2}) : T{1} + T{2} * w;
-    return x * (above / (above + (x < T{0} ? T{2} : T{2} * w * w)));
+    return from_below(x) * (above / (above + (x < T{0} ? T{2} : T{2} * w * w)));
   };
   static Tensor backward(ContextOf<Mish>& c, const Tensor& g) {
-    const Tensor& x = c["input"_arg];
-    const Tensor bent = functional::softplus(x).tanh();
-    return g * (bent + x * x.sigmoid() * (1 - bent.square()));
+    const Tensor x = bounded(c["input"_arg]);
+    // 1 - tanh(soft)^2 without the difference. A line only where it is the function to the last
+    // digit.
+    const Tensor soft = functional::softplus(x, 1.0, 80.0);
+    const Tensor slope = (soft * 2).sigmoid() * (soft * -2).sigmoid() * 4;
+    return g * (soft.tanh() + x * x.sigmoid() * slope);
   }
   static constexpr auto jvp = tenon::pointwise;
 };
@@ -248,10 +276,11 @@ struct Softsign {
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x) {
     using T = decltype(x);
-    return x / (T{1} + (x < T{0} ? -x : x));
+    const T size = x < T{0} ? -x : x, ratio = x / (T{1} + size);
+    return size == std::numeric_limits<T>::infinity() ? (x < T{0} ? T{-1} : T{1}) : ratio;
   };
   static Tensor backward(ContextOf<Softsign>& c, const Tensor& g) {
-    return g / (c["input"_arg].abs() + 1).square();
+    return g * (c["input"_arg].abs() + 1).reciprocal().square();
   }
   static constexpr auto jvp = tenon::pointwise;
 };

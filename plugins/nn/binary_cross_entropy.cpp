@@ -121,9 +121,12 @@ struct BinaryCrossEntropyWithLogits {
     check_operands(op, input, target);
     check_weight(op, "weight", input, weight);
     check_weight(op, "pos_weight", input, pos_weight);
-    const Tensor share = pos_weight.defined() ? (pos_weight - 1) * target + 1 : Tensor();
-    const Tensor log = tenon::nn::functional::logsigmoid(input);
-    return reduce(weighted((1 - target) * input - weighted(log, share), weight), how);
+    // Two logarithms, neither of which is a difference: that of a large input would be 0 or NaN.
+    const Tensor log = tenon::nn::functional::logsigmoid(input),
+                 log_of_rest = tenon::nn::functional::logsigmoid(-input);
+    const Tensor positive = weighted(target, pos_weight);
+    const Tensor losses = product_or_zero(target - 1, log_of_rest) - product_or_zero(positive, log);
+    return reduce(weighted(losses, weight), how);
   }
 };
 

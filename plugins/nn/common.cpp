@@ -2,6 +2,8 @@
 #include "common.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <set>
 
 namespace nn {
 
@@ -30,6 +32,24 @@ Shape broadcast_shape(const char* op, const char* a_name, const Tensor& a, const
     shape.push(a_size == 1 ? b_size : a_size);
   }
   return shape;
+}
+
+void warn_of_broadcast(const char* op, const Tensor& input, const Tensor& target, IntList shape) {
+  if (kernel::same_shape(input.shape(), target.shape())) return;
+  static std::mutex mutex;
+  static std::set<std::string> warned;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!warned.insert(op).second) return;
+  const std::string text = std::string(op) + "(): 'input' of shape " + shape_text(input) +
+                           " and 'target' of shape " + shape_text(target) + " are broadcast to " +
+                           shape_text(shape) +
+                           ", which is likely to give a wrong loss; reshape one of them";
+  tenon::service::threads().log(3, "nn", text.data(), static_cast<int64_t>(text.size()));
+}
+
+Tensor product_or_zero(const Tensor& factor, const Tensor& x) {
+  const Tensor nothing = factor.eq(0).logical_and(x.isinf());
+  return factor * x.masked_fill(nothing, 0);
 }
 
 }  // namespace nn

@@ -39,6 +39,9 @@ inline Tensor reduce(const Tensor& losses, Reduction reduction) {
 Shape broadcast_shape(const char* op, const char* a_name, const Tensor& a, const char* b_name,
                       const Tensor& b);
 
+// Warns, once for each op, of an input and a target of different shapes, which are broadcast.
+void warn_of_broadcast(const char* op, const Tensor& input, const Tensor& target, IntList shape);
+
 // A contiguous tensor's storage under another shape. For kernels.
 inline Tensor reshaped(const Tensor& tensor, IntList shape) {
   return tenon::alias_tensor(tensor, shape, kernel::row_major_strides(shape), 0);
@@ -59,6 +62,9 @@ inline bool is_plain(const Tensor& tensor) {
   return !tensor.defined() ||
          (tensor.view_record().flags & (TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_TYPED)) == 0;
 }
+
+// factor * x, and 0 where the factor is 0 and x infinite, as xlogy has it.
+Tensor product_or_zero(const Tensor& factor, const Tensor& x);
 
 // An undefined tangent adds nothing.
 inline Tensor plus(const Tensor& a, const Tensor& b) {

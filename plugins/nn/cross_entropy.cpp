@@ -64,7 +64,8 @@ Tensor probability_loss(const Tensor& input, const Tensor& target, const Tensor&
                         std::string_view reduction, double smoothing) {
   const int64_t dim = class_dim(input);
   const Tensor q = weighted_target(input, target, weight, smoothing);
-  const Tensor losses = -(q * tenon::nn::functional::log_softmax(input, dim)).sum(dim);
+  const Tensor losses =
+      -product_or_zero(q, tenon::nn::functional::log_softmax(input, dim)).sum(dim);
   switch (parse_reduction("cross_entropy", reduction)) {
     case Reduction::none:
       return losses;
@@ -133,9 +134,9 @@ struct CrossEntropy {
       for_input = spread * (tenon::nn::functional::softmax(input, dim) * q.sum(dim, true) - q);
     }
     if (c.needs_input_grad("target"_arg)) {
-      for_target = -(spread * weighted_target(input, tenon::ones_like(target), weight, 0) *
-                     tenon::nn::functional::log_softmax(input, dim)) *
-                   (1 - smoothing);
+      const Tensor by = spread * weighted_target(input, tenon::ones_like(target), weight, 0);
+      for_target =
+          product_or_zero(by, tenon::nn::functional::log_softmax(input, dim)) * (smoothing - 1);
     }
     return {std::move(for_input), std::move(for_target), Tensor()};
   }
@@ -156,8 +157,9 @@ struct CrossEntropy {
     Tensor terms;
     if (change.defined()) terms = weighted_target(input, target, weight, smoothing) * change;
     if (t[1].defined()) {
-      terms = plus(terms, weighted_target(input, t[1], weight, 0) *
-                              tenon::nn::functional::log_softmax(input, dim) * (1 - smoothing));
+      terms = plus(terms, product_or_zero(weighted_target(input, t[1], weight, 0),
+                                          tenon::nn::functional::log_softmax(input, dim)) *
+                              (1 - smoothing));
     }
     const Tensor losses = -terms.sum(dim);
     if (reduction == "none") return losses;
@@ -189,11 +191,12 @@ struct CrossEntropy {
     return reduce_losses<T>(targets, rows.dtype(), [&](int64_t i) {
       const T* row = scores + i * classes;
       const T shifted = row[targets.index[i]] - maxima[i];
-      T sum = sharp * targets.weight_of<T>(i) * (log_sums[i] - shifted);
+      T sum = product_or_zero(sharp * targets.weight_of<T>(i), log_sums[i] - shifted);
       if (share != 0) {
         T all = 0;
         for (int64_t k = 0; k < classes; ++k) {
-          all += (log_sums[i] - (row[k] - maxima[i])) * (weights == nullptr ? T{1} : weights[k]);
+          all += product_or_zero(weights == nullptr ? T{1} : weights[k],
+                                 log_sums[i] - (row[k] - maxima[i]));
         }
         sum += share * all;
       }

@@ -124,7 +124,9 @@ struct PairwiseDistance {
       R"([{"x1": {"shape": [2, 3]}, "x2": {"shape": [2, 3]}},
           {"x1": {"shape": [2, 3]}, "x2": {"shape": [3]}, "p": 1, "keepdim": true}])";
   static constexpr auto doc =
-      "The p-norms of x1 - x2 + eps, broadcast together, along the last dimension.";
+      "The p-norms of x1 - x2 + eps, broadcast together, along the last dimension. Where one is 0 "
+      "its "
+      "gradient is 0.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
     constexpr auto op = "pairwise_distance";

@@ -88,7 +88,8 @@ struct MaskBlock {
   int64_t queries = 1;  // queries of each matrix
 };
 
-// Adds the mask of row `r` of the block to its scores: -inf where a key does not count.
+// Adds the mask of row `r` of the block to its scores: -inf where a key does not count, also where
+// the score is NaN.
 template <class T>
 TENON_INLINE void mask_row(T* y, int64_t r, int64_t n, const MaskBlock& mask) {
   if (mask.data == nullptr && !mask.is_causal) return;
@@ -109,9 +110,10 @@ TENON_INLINE void mask_row(T* y, int64_t r, int64_t n, const MaskBlock& mask) {
     const T* added = static_cast<const T*>(mask.data) + offset;
     if (step == 1) {
       TENON_INDEPENDENT
-      for (int64_t i = 0; i < n; ++i) y[i] += added[i];
+      for (int64_t i = 0; i < n; ++i) y[i] = added[i] == none ? none : y[i] + added[i];
     } else {
-      for (int64_t i = 0; i < n; ++i) y[i] += added[i * step];
+      for (int64_t i = 0; i < n; ++i)
+        y[i] = added[i * step] == none ? none : y[i] + added[i * step];
     }
   }
 }
@@ -172,6 +174,17 @@ struct Weights {
                                const T* log_sums) {
     for (int64_t r = 0; r < rows; ++r) mask_row(scores + r * n, r, n, mask);
     exp_rows<T, Bytes>(scores, rows, n, log_sums, static_cast<T*>(nullptr));
+    for (int64_t r = 0; r < rows; ++r) {
+      if (log_sums[r] != log_sums[r]) without_sum(scores + r * n, r, n, mask);
+    }
+  }
+
+ private:
+  // A query that sees NaN has no weights, but those that are masked out are 0.
+  static void without_sum(T* y, int64_t r, int64_t n, const MaskBlock& mask) {
+    std::fill_n(y, n, std::numeric_limits<T>::quiet_NaN());
+    mask_row(y, r, n, mask);
+    for (int64_t i = 0; i < n; ++i) y[i] = y[i] == y[i] ? T{0} : y[i];
   }
 };
 
@@ -215,14 +228,15 @@ struct ScaledRows {
     }
   }
 };
-// Gradients of weights become those of scores: (g - dot of the row) * weight.
+// Gradients of weights become those of scores: (g - dot of the row) * weight, and 0 where there is
+// no weight: the value has not been read.
 template <class T>
 struct ScoreGradients {
   TENON_INLINE static void run(T* g, const T* weights, int64_t rows, int64_t n, const T* dots) {
     for (int64_t r = 0; r < rows; ++r, g += n, weights += n) {
       const T dot = dots[r];
       TENON_INDEPENDENT
-      for (int64_t i = 0; i < n; ++i) g[i] = (g[i] - dot) * weights[i];
+      for (int64_t i = 0; i < n; ++i) g[i] = weights[i] == 0 ? T{0} : (g[i] - dot) * weights[i];
     }
   }
 };
@@ -289,6 +303,7 @@ struct Attention {
   }
   int64_t query_blocks() const { return (queries + query_block - 1) / query_block; }
   int64_t key_blocks() const { return (keys + key_block - 1) / key_block; }
+  bool is_masked() const { return is_causal || attn_mask.defined(); }
   // Whether some query of a block sees some key of another.
   bool meet(int64_t first_query, int64_t query_count, int64_t first_key) const {
     return !is_causal || first_key < first_query + query_count;
@@ -345,6 +360,37 @@ struct Attention {
   }
 };
 
+// The products of a batch of matrices, where a weight of 0 multiplies nothing: what is masked out
+// may be NaN.
+template <class T>
+void multiply_what_counts(const Tensor& weights, const Tensor& rows, const Tensor& result) {
+  const IntList ws = weights.strides(), rs = rows.strides();
+  const int64_t width = rows.shape()[2];
+  T* to = kernel::elements<T>(result);
+  std::fill_n(to, result.numel(), T{0});
+  for (int64_t m = 0; m < weights.shape()[0]; ++m) {
+    const T* w = kernel::elements<const T>(weights) + m * ws[0];
+    const T* from = kernel::elements<const T>(rows) + m * rs[0];
+    for (int64_t i = 0; i < weights.shape()[1]; ++i, to += width) {
+      for (int64_t k = 0; k < weights.shape()[2]; ++k) {
+        const T weight = w[i * ws[1] + k * ws[2]];
+        if (weight == 0) continue;
+        for (int64_t j = 0; j < width; ++j) to[j] += weight * from[k * rs[1] + j * rs[2]];
+      }
+    }
+  }
+}
+template <class T>
+Tensor weighted_rows(const Attention& a, const Tensor& weights, const Tensor& rows) {
+  const Tensor result = tenon::bmm(weights, rows);
+  if (!a.is_masked() || result.numel() == 0) return result;
+  const T* at = kernel::elements<const T>(result);
+  T sum = 0;  // NaN as soon as one of them is NaN or infinite
+  for (int64_t i = 0; i < result.numel(); ++i) sum += at[i] * 0;
+  if (sum != sum) multiply_what_counts<T>(weights, rows, result);
+  return result;
+}
+
 // The results of a block of queries, and the logarithms of their sums.
 template <class T>
 void attend(const Attention& a, int64_t index, int64_t query, Tensor& result, Tensor& log_sums) {
@@ -363,8 +409,8 @@ void attend(const Attention& a, int64_t index, int64_t query, Tensor& result, Te
     const Tensor scores = a.scores(queries, first, key, keys);
     kernel::run_by_registers<RowsOf<OnlineSoftmax, T>::template By>(
         kernel::elements<T>(scores), rows, keys, a.mask_of(first, query, lines, key), state);
-    const Tensor part =
-        tenon::bmm(scores, block(a.v, a.v.offset(first, a.batch), count, key, keys, a.width));
+    const Tensor part = weighted_rows<T>(
+        a, scores, block(a.v, a.v.offset(first, a.batch), count, key, keys, a.width));
     if (total.defined())
       kernel::run<ScaledSum<T>>(kernel::elements<T>(total), kernel::elements<const T>(part), rows,
                                 a.width, static_cast<const T*>(state.factors));
@@ -442,13 +488,13 @@ void attend_backward(const Attention& a, const Matrices& g, const Tensor& dots,
           kernel::elements<T>(weights), rows, keys, a.mask_of(first, query, lines, key),
           kernel::elements<const T>(log_sums) + row);
       const Tensor gradient = block(g, g_offset, count, query, lines, a.width);
-      add(of_values, tenon::bmm(transposed(weights), gradient));
+      add(of_values, weighted_rows<T>(a, transposed(weights), gradient));
       const Tensor scores = tenon::bmm(gradient, values);
       kernel::run<ScoreGradients<T>>(kernel::elements<T>(scores),
                                      kernel::elements<const T>(weights), rows, keys,
                                      kernel::elements<const T>(dots) + row);
-      add(of_keys, tenon::bmm(transposed(scores), queries));
-      const Tensor of_queries = tenon::bmm(scores, key_rows);
+      add(of_keys, weighted_rows<T>(a, transposed(scores), queries));
+      const Tensor of_queries = weighted_rows<T>(a, scores, key_rows);
       kernel::run<Sum<T>>(for_query + row * a.depth, kernel::elements<const T>(of_queries),
                           of_queries.numel(), static_cast<T>(a.scale));
     }
@@ -599,12 +645,14 @@ struct FlashAttention {
               Tensor()};
     }
     // A backward made of ops, which can be differentiated.
+    const bool masked = is_causal || mask.defined();
     const Tensor weights = attention_weights(query, key, mask, is_causal, scale);
-    const Tensor of_weights = g.matmul(value.transpose(-2, -1));
-    const Tensor of_scores =
-        weights * (of_weights - (of_weights * weights).sum(last_dimension(), true));
-    return {of_scores.matmul(key) * scale, of_scores.transpose(-2, -1).matmul(query) * scale,
-            weights.transpose(-2, -1).matmul(g),
+    const Tensor of_scores = score_changes(weights, g.matmul(value.transpose(-2, -1)), masked);
+    const auto product = [&](const Tensor& by, const Tensor& rows) {
+      return weighted_product(by, rows, masked);
+    };
+    return {product(of_scores, key) * scale, product(of_scores.transpose(-2, -1), query) * scale,
+            product(weights.transpose(-2, -1), g),
             for_mask ? of_scores.sum_to_size(mask.shape()) : Tensor()};
   }
 
@@ -612,19 +660,28 @@ struct FlashAttention {
     const Tensor &query = c["query"_arg], &key = c["key"_arg], &value = c["value"_arg],
                  &mask = c["attn_mask"_arg];
     const double scale = c["scale"_arg];
-    const Tensor weights = attention_weights(query, key, mask, c["is_causal"_arg], scale);
+    const bool is_causal = c["is_causal"_arg], masked = is_causal || mask.defined();
+    const Tensor weights = attention_weights(query, key, mask, is_causal, scale);
     Tensor scores, tangent;
     if (t[0].defined()) scores = (t[0] * scale).matmul(key.transpose(-2, -1));
     if (t[1].defined()) scores = plus(scores, (query * scale).matmul(t[1].transpose(-2, -1)));
     if (t[3].defined()) scores = plus(scores, t[3]);
     if (scores.defined()) {
-      const Tensor of_weights = weights * (scores - (weights * scores).sum(last_dimension(), true));
-      tangent = of_weights.matmul(value);
+      tangent = weighted_product(score_changes(weights, scores, masked), value, masked);
     }
-    return t[2].defined() ? plus(tangent, weights.matmul(t[2])) : tangent;
+    return t[2].defined() ? plus(tangent, weighted_product(weights, t[2], masked)) : tangent;
   }
 
  private:
+  // The derivative of softmax, which is symmetric; 0 where there is no weight, whatever x is there.
+  static Tensor score_changes(const Tensor& weights, const Tensor& x, bool is_masked) {
+    const Tensor unread = is_masked ? weights.detach().eq(0) : Tensor();
+    const auto read = [&](const Tensor& each) {
+      return is_masked ? each.masked_fill(unread, 0) : each;
+    };
+    const Tensor part = read(x);
+    return read(weights * (part - (part * weights).sum(last_dimension(), true)));
+  }
   static IntList last_dimension() {
     static constexpr int64_t last = -1;
     return {&last, 1};

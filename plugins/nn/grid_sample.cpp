@@ -128,7 +128,7 @@ Tensor sampled(const Tensor& input, const std::vector<std::vector<Neighbour>>& a
     const std::vector<int64_t> shape{input.shape()[0], input.shape()[1], index.shape()[1]};
     const Tensor found = planes.gather(2, index.unsqueeze(1).expand(shape));
     const Tensor part = found.masked_fill(inside.logical_not().unsqueeze(1), 0);
-    result = plus(result, share.defined() ? part * share.unsqueeze(1) : part);
+    result = plus(result, share.defined() ? product_or_zero(share.unsqueeze(1), part) : part);
   }
   return result;
 }

@@ -51,7 +51,8 @@ struct Relu6 {
 
 struct Hardsigmoid {
   static constexpr auto schema = "nn.functional.hardsigmoid(Tensor input) -> Tensor";
-  static constexpr auto doc = "(input + 3) / 6, cut to the range from 0 to 1.";
+  static constexpr auto doc =
+      "(input + 3) / 6, cut to the range from 0 to 1; the gradient is 0 at both.";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x) {
@@ -67,7 +68,9 @@ struct Hardsigmoid {
 struct Hardswish {
   static constexpr auto schema = "nn.functional.hardswish(Tensor input) -> Tensor";
   static constexpr auto doc =
-      "input * hardsigmoid(input): 0 up to -3, input from 3 on (arXiv:1905.02244).";
+      "input * hardsigmoid(input): 0 up to -3, input from 3 on (arXiv:1905.02244). The gradient at "
+      "both "
+      "is that of the lines.";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x) {

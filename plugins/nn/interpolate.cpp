@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "resampling.hpp"
+#include "shared_ops/rounded_size.hpp"
 
 namespace {
 
@@ -38,7 +39,7 @@ struct Sizes {
         continue;
       }
       const double factor = (*scale_factor)[at];
-      const double found = std::floor(static_cast<double>(in) * factor);
+      const double found = std::floor(nearest_size(static_cast<double>(in) * factor));
       if (!(factor > 0) || !(found >= 1) || found > static_cast<double>(largest_setting)) {
         refuse("scale_factor " + tenon::Scalar(factor).text() + " of an input of shape " +
                shape_text(input) + " leaves sizes that are not from 1 to " +
@@ -67,8 +68,10 @@ struct Interpolate {
           {"input": {"shape": [1, 1, 2, 2, 2]}, "size": [3], "mode": "trilinear"}])";
   static constexpr auto doc =
       "input [N, C, ...], of one to three spatial dimensions, at another size: size, one number "
-      "for all or one for each, or the input's times scale_factor, rounded down. mode is nearest, "
-      "nearest-exact, linear, bilinear, trilinear (for one, two, three dimensions), bicubic (for "
+      "for all or one for each, or the input's times scale_factor, rounded down unless it is "
+      "within 1e-9 of a whole "
+      "number. mode is nearest, nearest-exact, linear, bilinear, trilinear (for one, two, three "
+      "dimensions), bicubic (for "
       "two) or area. With align_corners the corner elements of both stay on each other; otherwise "
       "their outer edges do. antialias, of the linear modes and bicubic, weighs all elements that "
       "a smaller output covers, as Pillow does. resize() has further modes.";

@@ -15,7 +15,8 @@ struct KlDiv {
   static constexpr auto doc =
       "target * (log(target) - input), where input is a logarithm, and target is with log_target: "
       "the mean of all elements, their sum, 'batchmean', their sum divided by the size of "
-      "dimension 0, or 'none', all of them. Where target is 0 the loss is 0.";
+      "dimension 0, or 'none', all of them. Where target is 0, or its logarithm -inf, the loss is "
+      "0, and so is the gradient of target.";
   static constexpr bool composite = true;
 
   static Tensor forward(const Tensor& input, const Tensor& target, std::string_view reduction,
@@ -24,7 +25,7 @@ struct KlDiv {
     const Reduction how = by_batch ? Reduction::sum : parse(reduction);
     check_floating("kl_div", "input", input);
     check_floating("kl_div", "target", target);
-    const Tensor losses = log_target ? target.exp() * (target - input) : plain(input, target);
+    const Tensor losses = log_target ? by_logarithm(input, target) : plain(input, target);
     const Tensor loss = reduce(losses, how);
     if (!by_batch || input.dim() == 0) return loss;
     return loss / static_cast<double>(input.shape()[0]);
@@ -39,7 +40,12 @@ struct KlDiv {
   // A target of 0 has the logarithm of 1, so that neither value nor gradient is NaN.
   static Tensor plain(const Tensor& input, const Tensor& target) {
     const Tensor log = tenon::where(target.eq(0), 1, target).log();
-    return target * log - target * input;
+    return target * log - product_or_zero(target, input);
+  }
+  // A difference of two infinities may be all that is left where the target vanishes.
+  static Tensor by_logarithm(const Tensor& input, const Tensor& target) {
+    const Tensor probability = target.exp();
+    return probability * tenon::where(probability.eq(0), 0, target - input);
   }
 };
 

@@ -8,6 +8,7 @@ using namespace nn;
 // input - target, both broadcast before dtypes are chosen: a 0-dim operand counts like any other.
 Tensor difference(const char* op, const Tensor& input, const Tensor& target) {
   const Shape shape = broadcast_shape(op, "input", input, "target", target);
+  warn_of_broadcast(op, input, target, IntList(shape));
   if (input.dtype() == target.dtype()) return input - target;
   return input.expand(IntList(shape)) - target.expand(IntList(shape));
 }
@@ -28,7 +29,8 @@ struct L1Loss {
   static constexpr auto schema =
       "nn.functional.l1_loss(Tensor input, Tensor target, *, str reduction='mean') -> Tensor";
   static constexpr auto doc =
-      "The absolute differences of input and target: their mean, their sum, or all of them.";
+      "The absolute differences of input and target: their mean, their sum, or all of them. The "
+      "gradient is 0 where both are equal.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input, const Tensor& target, std::string_view reduction) {
     const Reduction how = parse_reduction("l1_loss", reduction);

@@ -78,7 +78,8 @@ struct HingeEmbeddingLoss {
     constexpr auto op = "hinge_embedding_loss";
     const Reduction how = parse_reduction(op, reduction);
     check_floating(op, "input", input);
-    broadcast_shape(op, "input", input, "target", target);
+    warn_of_broadcast(op, input, target,
+                      IntList(broadcast_shape(op, "input", input, "target", target)));
     const Tensor below = tenon::where(target.eq(-1), above_zero(margin - input), 0);
     return reduce(tenon::where(target.eq(1), input, below), how);
   }
@@ -94,7 +95,8 @@ struct SoftMarginLoss {
     constexpr auto op = "soft_margin_loss";
     const Reduction how = parse_reduction(op, reduction);
     check_floating(op, "input", input);
-    broadcast_shape(op, "input", input, "target", target);
+    warn_of_broadcast(op, input, target,
+                      IntList(broadcast_shape(op, "input", input, "target", target)));
     return reduce(-tenon::nn::functional::logsigmoid(target * input), how);
   }
 };

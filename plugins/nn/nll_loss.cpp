@@ -30,11 +30,12 @@ Tensor loss_of(const char* op, const Tensor& input, const Tensor& target, const 
     result = reduce_losses<T>(targets, input.dtype(), [&](int64_t i) {
       const T* row =
           scores + i / targets.inner * targets.classes * targets.inner + i % targets.inner;
-      T loss = -sharp * targets.template weight_of<T>(i) * row[targets.index[i] * targets.inner];
+      T loss = -product_or_zero(sharp * targets.template weight_of<T>(i),
+                                row[targets.index[i] * targets.inner]);
       if (share != 0) {
         T sum = 0;
         for (int64_t k = 0; k < targets.classes; ++k) {
-          sum += row[k * targets.inner] * (weights == nullptr ? T{1} : weights[k]);
+          sum += product_or_zero(weights == nullptr ? T{1} : weights[k], row[k * targets.inner]);
         }
         loss -= share * sum;
       }

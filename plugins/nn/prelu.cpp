@@ -12,7 +12,8 @@ struct Prelu {
           {"input": {"shape": [4]}, "weight": {"shape": []}}])";
   static constexpr auto doc =
       "input where it is positive, weight * input elsewhere. weight has one element, or one for "
-      "each channel: the sizes of dimension 1 (arXiv:1502.01852).";
+      "each channel: the sizes of dimension 1 (arXiv:1502.01852). The gradient at 0 is that of the "
+      "negative side.";
   static constexpr bool composite = true;
 
   static Tensor forward(const Tensor& input, const Tensor& weight) {

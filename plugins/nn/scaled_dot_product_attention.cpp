@@ -22,7 +22,9 @@ struct ScaledDotProductAttention {
       "softmax(query @ key^T * scale + mask) @ value for queries [..., L, E], keys [..., S, E] and "
       "values [..., S, V], with the dimensions in front broadcast: [..., L, V]. scale is "
       "1 / sqrt(E) unless given. attn_mask is added, or, of dtype bool, says which keys count; "
-      "is_causal is the mask of keys up to the query's position. A query without keys has zeros. "
+      "is_causal is the mask of keys up to the query's position. Keys and values that are masked "
+      "out "
+      "(with -inf where the mask is added) are not read. A query without keys has zeros. "
       "dropout_p zeroes weights at random (arXiv:1706.03762). Memory is linear in L and S, but for "
       "dropout_p above 0, tangents, second derivatives and a mask that requires grad.";
   static constexpr bool composite = true;
@@ -35,7 +37,8 @@ struct ScaledDotProductAttention {
     const double factor = scale ? *scale : features == 0 ? 1 : 1 / std::sqrt(features);
     if (dropout_p != 0 || spreads_queries(query, key, attn_mask)) {
       const Tensor weights = attention_weights(query, key, attn_mask, is_causal, factor);
-      return (dropout_p == 0 ? weights : functional::dropout(weights, dropout_p)).matmul(value);
+      return weighted_product(dropout_p == 0 ? weights : functional::dropout(weights, dropout_p),
+                              value, is_causal || attn_mask.defined());
     }
     Shape batch = batch_shape(query);
     for (const Tensor* other : {&key, &value, &attn_mask})

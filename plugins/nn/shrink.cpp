@@ -11,7 +11,8 @@ Tensor is_small(const Tensor& x, double lambd) { return (x >= -lambd).logical_an
 struct Hardshrink {
   static constexpr auto schema =
       "nn.functional.hardshrink(Tensor input, float lambd=0.5) -> Tensor";
-  static constexpr auto doc = "input, with 0 for what is from -lambd to lambd.";
+  static constexpr auto doc =
+      "input, with 0, and a gradient of 0, for what is from -lambd to lambd.";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x, auto lambd) {
@@ -28,7 +29,8 @@ struct Softshrink {
   static constexpr auto schema =
       "nn.functional.softshrink(Tensor input, float lambd=0.5) -> Tensor";
   static constexpr auto doc =
-      "input moved by lambd towards 0, and 0 for what is from -lambd to lambd.";
+      "input moved by lambd towards 0, and 0, with a gradient of 0, for what is from -lambd to "
+      "lambd.";
   static constexpr auto saves = "input";
   static Tensor forward(const Tensor& input, double lambd) {
     check_floating("softshrink", "input", input);

@@ -65,6 +65,12 @@ inline void check_constant_weight(const char* op, bool differentiated) {
   }
 }
 
+// weight * loss; without a weight nothing is read, also of an infinite loss.
+template <class T>
+T product_or_zero(T weight, T loss) {
+  return weight == 0 ? T{0} : weight * loss;
+}
+
 // The result of a reduction over per-target losses that `loss(i)` gives; ignored ones count as 0.
 template <class T, class Loss>
 Tensor reduce_losses(const Targets& targets, DType dtype, const Loss& loss) {

@@ -135,7 +135,8 @@ struct AddmmDeclaration {
       "out=None) -> Tensor";
   static constexpr auto doc =
       "beta * input + alpha * (mat1 @ mat2), where input is broadcast; with beta 0 input is not "
-      "read. For integers beta and alpha must be whole numbers.";
+      "read, and with alpha 0 the product is not. For integers beta and alpha must be whole "
+      "numbers.";
 };
 
 // Whether `input` can be broadcast to a product's shape.
@@ -188,8 +189,14 @@ struct AddmmRules : AddmmDeclaration {
     Tensor result = shape_rule(input, mat1, mat2, beta, alpha);
     const auto factor = beta.to<double>();
     if (factor != 0) spread(input, result);
-    if (mat1.shape()[1] == 0 && factor != 1 && factor != 0) return result * factor;
-    Kernel::multiply(mat1, mat2, result, 1, alpha.to<double>(), factor);
+    // Without a product the library is not asked: whether it reads NaN is each of its kernels'
+    // choice.
+    const auto share = alpha.to<double>();
+    if (mat1.shape()[1] == 0 || share == 0) {
+      if (factor == 0) tenon::fill_elements(result, 0);
+      return factor == 1 || factor == 0 ? result : result * factor;
+    }
+    Kernel::multiply(mat1, mat2, result, 1, share, factor);
     return result;
   }
 
@@ -197,8 +204,16 @@ struct AddmmRules : AddmmDeclaration {
     const auto beta = c["beta"_arg], alpha = c["alpha"_arg];
     return needed_gradients(
         c, "input"_arg = [&] { return scaled(g, beta); },
-        "mat1"_arg = [&] { return scaled(g.mm(conjugate(c["mat2"_arg].t())), alpha); },
-        "mat2"_arg = [&] { return scaled(conjugate(c["mat1"_arg].t()).mm(g), alpha); });
+        "mat1"_arg =
+            [&] {
+              if (is_zero(alpha)) return zeros_of(c["mat1"_arg].shape(), g);
+              return scaled(g.mm(conjugate(c["mat2"_arg].t())), alpha);
+            },
+        "mat2"_arg =
+            [&] {
+              if (is_zero(alpha)) return zeros_of(c["mat2"_arg].shape(), g);
+              return scaled(conjugate(c["mat1"_arg].t()).mm(g), alpha);
+            });
   }
 
   static Tensor jvp(ContextOf<Op>& c, TensorList tangents) {
@@ -208,18 +223,27 @@ struct AddmmRules : AddmmDeclaration {
     const auto take = [&](Tensor part) {
       tangent = tangent.defined() ? tangent + part : std::move(part);
     };
-    if (mat1.defined()) take(scaled(mat1.mm(c["mat2"_arg]), alpha));
-    if (mat2.defined()) take(scaled(c["mat1"_arg].mm(mat2), alpha));
+    const bool reads = !is_zero(alpha);
+    if (mat1.defined() && reads) take(scaled(mat1.mm(c["mat2"_arg]), alpha));
+    if (mat2.defined() && reads) take(scaled(c["mat1"_arg].mm(mat2), alpha));
+    const auto whole = [&](const Tensor& part) {
+      return part.expand({c["mat1"_arg].size(0), c["mat2"_arg].size(1)});
+    };
     if (input.defined()) {
-      Tensor part = scaled(input, beta);
-      if (!tangent.defined()) part = part.expand({c["mat1"_arg].size(0), c["mat2"_arg].size(1)});
-      take(std::move(part));
+      const Tensor part = scaled(input, beta);
+      take(tangent.defined() ? part : whole(part));
     }
-    return tangent;
+    return tangent.defined() ? tangent : whole(zeros_of({}, mat1.defined() ? mat1 : mat2));
   }
 
  private:
+  static bool is_zero(const Scalar& factor) { return factor.to<double>() == 0; }
+  static Tensor zeros_of(tenon::IntList shape, const Tensor& like) {
+    return tenon::zeros(shape, like.dtype());
+  }
+  // A tensor with the factor 0 is not read.
   static Tensor scaled(const Tensor& tensor, const Scalar& factor) {
+    if (is_zero(factor)) return zeros_of(tensor.shape(), tensor);
     return factor.to<double>() == 1 ? tensor : tensor * factor;
   }
 };

@@ -1,11 +1,9 @@
 // The gradient checker: what it accepts, what it finds, and how it says so.
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <tuple>
-#include <unistd.h>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -14,10 +12,12 @@
 #include <tenon/tenon.hpp>
 
 #include "tests/sdk/functions.hpp"
+#include "tests/support/logged.hpp"
 
 namespace {
 
 using namespace tenon;
+using tenon_test::logged;
 
 // `factor` times the gradient that x has by nature: a rule that is wrong on purpose, out of honest
 // ops.
@@ -39,22 +39,6 @@ Op broken(const std::string& name) {
   return Op("broken." + name);
 }
 
-// Log lines of the host during a call.
-std::string logged(const std::function<void()>& call) {
-  std::FILE* file = std::tmpfile();
-  std::fflush(stderr);
-  const int kept = dup(2);
-  dup2(fileno(file), 2);
-  call();
-  std::fflush(stderr);
-  dup2(kept, 2);
-  close(kept);
-  std::string text(static_cast<size_t>(std::ftell(file)), ' ');
-  std::rewind(file);
-  if (!text.empty() && std::fread(text.data(), 1, text.size(), file) != text.size()) text.clear();
-  std::fclose(file);
-  return text;
-}
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }

@@ -188,6 +188,9 @@ std::vector<Case> cases() {
   list.push_back({"where", [mask](List in) { return tenon::where(mask, in[0], 2); }, {leaf({})}});
   list.push_back(
       {"masked_fill", [mask](List in) { return in[0].masked_fill(mask, 3); }, {leaf({2, 3})}});
+  list.push_back({"sigmoid_backward",
+                  [](List in) { return tenon::sigmoid_backward(in[0], in[1] * 3); },
+                  {leaf({2, 3}), leaf({2, 3}, 2)}});
   list.push_back({"relu_backward",
                   [mask](List in) { return tenon::relu_backward(in[0], mask.to(tenon::f64)); },
                   {leaf({2, 3})}});

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "../compare.hpp"
+#include "tests/support/logged.hpp"
 
 using namespace compare;
 namespace functional = tenon::nn::functional;
@@ -18,6 +19,20 @@ Tensor targets(const std::vector<int64_t>& values) {
 }  // namespace
 
 TEST_SUITE("nn") {
+  TEST_CASE("a loss warns once of an input and a target that are broadcast to more elements") {
+    const Tensor column = tenon::ones({2, 1}), row = tenon::ones({2});
+    const auto loss = [&] { functional::soft_margin_loss(column, row); };
+    const std::string text = tenon_test::logged(loss);
+    CHECK(text.find("soft_margin_loss(): 'input' of shape [2, 1] and 'target' of shape [2] are "
+                    "broadcast to [2, 2], which is likely to give a wrong loss; reshape one of "
+                    "them") != std::string::npos);
+    CHECK(tenon_test::logged(loss) == "");
+    // Each op warns for itself, and none of equal shapes.
+    CHECK(tenon_test::logged([&] { functional::huber_loss(row, row); }) == "");
+    CHECK(tenon_test::logged([&] { functional::huber_loss(column, row); }).find("huber_loss()") !=
+          std::string::npos);
+  }
+
   TEST_CASE("mse_loss and l1_loss reduce the differences") {
     const Tensor a = tenon::tensor({1.0, 2.0, 4.0}), b = tenon::tensor({0.0, 4.0, 4.0});
     check_values(functional::mse_loss(a, b), {}, {5.0 / 3});
