@@ -187,7 +187,6 @@ class Reader {
   FileHeader& header() { return header_; }
 
   Tensor tensor(const FileEntry& entry, Access access) {
-    if (entry.dtype == nullptr) refuse_dtype(entry);
     const IntList shape(entry.shape.data(), static_cast<int64_t>(entry.shape.size()));
     const auto dtype = static_cast<DType>(entry.dtype->dtype);
     const int64_t position = start_ + entry.begin;
@@ -196,6 +195,18 @@ class Reader {
     Tensor tensor = empty_tensor(shape, dtype);
     file_.read_at(view_of(tensor).data, entry.end - entry.begin, position);
     return tensor;
+  }
+
+  // Why a tensor cannot be read; empty: it can.
+  std::string fault(const FileEntry& entry) const {
+    if (entry.dtype != nullptr) return {};
+    std::string known;
+    for (const FileDtype& type : kFileDtypes)
+      known.append(known.empty() ? "" : ", ").append(type.text);
+    return format_text(
+        "{} is not a valid tensor file: invalid header of tensor {}: dtype {} cannot be read; the "
+        "dtypes are {}; read the other tensors by their names",
+        quote(path_), quote(entry.name), quote(entry.unknown_dtype), known);
   }
 
  private:
@@ -220,16 +231,6 @@ class Reader {
     std::string text(length, '\0');
     file_.read_at(text.data(), bytes, kLengthBytes);
     return text;
-  }
-
-  [[noreturn]] void refuse_dtype(const FileEntry& entry) const {
-    std::string known;
-    for (const FileDtype& type : kFileDtypes)
-      known.append(known.empty() ? "" : ", ").append(type.text);
-    fail(path_,
-         format_text("invalid header of tensor {}: dtype {} cannot be read; the dtypes are {}; "
-                     "read the other tensors by their names",
-                     quote(entry.name), quote(entry.unknown_dtype), known));
   }
 
   // The tensor keeps the mapping.
@@ -293,12 +294,20 @@ NamedTensors read_tensors(const std::string& path, Access access,
         present.push_back(name);
         return has_objects(metadata) || std::find(names.begin(), names.end(), name) != names.end();
       });
+  if (names.empty() && !file.unreadable.empty()) throw ValueError(file.unreadable.front().second);
+  for (const std::string& name : names) file.require_readable(name);
   if (has_objects(file.metadata)) file.tensors = restored(path, file);
   if (names.empty()) return std::move(file.tensors);
   return choose(path, file.tensors, names, present);
 }
 
 }  // namespace
+
+void StoredFile::require_readable(const std::string& name) const {
+  for (const auto& [unread, fault] : unreadable) {
+    if (unread == name) throw ValueError(fault);
+  }
+}
 
 StoredFile read_stored(
     const std::string& path, Access access,
@@ -308,6 +317,10 @@ StoredFile read_stored(
   file.metadata = std::move(reader.header().metadata);
   for (FileEntry& entry : reader.header().entries) {
     if (!chosen(file.metadata, entry.name)) continue;
+    if (std::string fault = reader.fault(entry); !fault.empty()) {
+      file.unreadable.emplace_back(std::move(entry.name), std::move(fault));
+      continue;
+    }
     Tensor tensor = reader.tensor(entry, access);
     file.tensors.emplace_back(std::move(entry.name), std::move(tensor));
   }

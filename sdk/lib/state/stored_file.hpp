@@ -21,11 +21,17 @@ inline constexpr std::string_view kRestoreKey = "restore ";
 struct StoredFile {
   NamedTensors tensors;
   Metadata metadata;
+  // Names of chosen tensors whose dtype cannot be read, and the fault of each.
+  std::vector<std::pair<std::string, std::string>> unreadable;
+
+  // Throws the fault of this name, where it is among the unreadable ones.
+  void require_readable(const std::string& name) const;
 };
 
 enum class Access { Read, Map };
 
-// The tensors that `chosen` accepts, called once the metadata is known.
+// The tensors that `chosen` accepts, called once the metadata is known. One that cannot be read is
+// left out, as `unreadable`.
 StoredFile read_stored(
     const std::string& path, Access access,
     const std::function<bool(const Metadata& metadata, const std::string& name)>& chosen);
