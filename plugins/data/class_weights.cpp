@@ -9,19 +9,24 @@ using tenon::Tensor;
 
 struct BalancedWeights {
   static constexpr auto schema =
-      "data.balanced_weights(Tensor labels, *, int? classes=None) -> Tensor";
+      "data.balanced_weights(Tensor labels, *, int? classes=None, int? ignore_index=None) -> "
+      "Tensor";
   static constexpr bool data_dependent_shape = true;
   static constexpr auto doc =
       "A weight for each class, float64 [classes]: the number of labels, divided by the number of "
       "classes and by how many labels have this one, so that all classes together weigh the same. "
       "Labels of any shape are whole numbers from 0; classes counts those that may be there, up to "
-      "the largest label when left out. A class without labels is a ValueError.";
+      "the largest label when left out; a label that is ignore_index does not count. A class "
+      "without "
+      "labels is a ValueError.";
   static constexpr auto samples =
       R"([{"labels": {"values": [0, 1, 0, 0], "dtype": "i64"}, "classes": 2}])";
 
-  static Tensor forward(const Tensor& labels, std::optional<int64_t> classes) {
+  static Tensor forward(const Tensor& labels, std::optional<int64_t> classes,
+                        std::optional<int64_t> ignore_index) {
     const std::vector<double> values = labels.to_vector<double>();
     std::vector<int64_t> counts;
+    int64_t total = 0;
     if (classes) {
       if (*classes < 1)
         throw tenon::ValueError("classes must be 1 or more, found " + std::to_string(*classes));
@@ -29,6 +34,7 @@ struct BalancedWeights {
     }
     for (size_t i = 0; i < values.size(); ++i) {
       const double value = values[i];
+      if (ignore_index && value == static_cast<double>(*ignore_index)) continue;
       const bool whole = value >= 0 && value == std::floor(value) && value < 0x1p31;
       if (!whole || (classes && value >= static_cast<double>(*classes))) {
         throw tenon::ValueError("label " + std::to_string(i) + " is " +
@@ -39,6 +45,7 @@ struct BalancedWeights {
       const auto c = static_cast<size_t>(value);
       if (c >= counts.size()) counts.resize(c + 1);
       ++counts[c];
+      ++total;
     }
     std::vector<double> weights;
     for (size_t c = 0; c < counts.size(); ++c) {
@@ -46,7 +53,7 @@ struct BalancedWeights {
         throw tenon::ValueError("no label is of class " + std::to_string(c) +
                                 ", which therefore has no balanced weight; write the weights as "
                                 "numbers");
-      weights.push_back(static_cast<double>(values.size()) /
+      weights.push_back(static_cast<double>(total) /
                         (static_cast<double>(counts.size()) * static_cast<double>(counts[c])));
     }
     return tenon::from_range(weights.begin(), weights.end());

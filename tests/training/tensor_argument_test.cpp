@@ -84,6 +84,29 @@ TEST_SUITE("tensor arguments") {
     CHECK(contains(refusal([&] { four.fit(labels, 4); }), "no label is of class 3"));
   }
 
+  TEST_CASE("labels that a loss ignores count neither for its weights nor for metrics") {
+    const std::vector<int64_t> values = {0, 0, -1, 1, 2, 2, -1, -1};
+    const Tensor labels = tenon::from_range(values.begin(), values.end());
+    training::Loss loss(
+        Json::parse(R"({"type": "cross_entropy", "weight": "balanced", "ignore_index": -1})"));
+    loss.fit(labels, 3);
+    CHECK(loss(scores(), targets()).item() ==
+          expected(tenon::tensor({5.0 / 6, 5.0 / 3, 5.0 / 6}), scores()));
+    training::Samples samples;
+    samples.inputs = tenon::ones({8, 2});
+    samples.labels = labels;
+    tenon::Module model = tenon::create_module(
+        Json::parse(R"({"type": "Linear", "in_features": 2, "out_features": 3})"));
+    const std::vector<training::Metric> metrics = {
+        training::Metric(Json::parse(R"({"type": "accuracy"})"))};
+    const training::Score score = training::evaluate(model, &loss, metrics, samples, 4);
+    CHECK(score.count == 8);
+    CHECK(score.labels == 5);
+    // Each row has the same scores, so that one class is right.
+    const double accuracy = *score.find("accuracy");
+    CHECK((accuracy == doctest::Approx(0.4) || accuracy == doctest::Approx(0.2)));
+  }
+
   TEST_CASE("a loss that compares elements refuses shapes that only broadcast, and names both") {
     const training::Loss squares(Json::parse(R"({"type": "mse_loss"})"));
     const std::string message = refusal([&] { squares(tenon::zeros({2, 1}), tenon::zeros({2})); });

@@ -48,7 +48,8 @@ const OpRole& sampler_role() {
   return role;
 }
 const OpRole& weights_role() {
-  static const OpRole role{"op of weights", {"data.{}_weights"}, 1, {"classes"}, {"type"}};
+  static const OpRole role{
+      "op of weights", {"data.{}_weights"}, 1, {"classes", "ignore_index"}, {"type"}};
   return role;
 }
 const OpRole& reader_role() {
@@ -292,6 +293,8 @@ void OpChoice::compute_arguments(const Tensor& labels, int64_t classes) {
   for (const Computed& one : computed_) {
     std::vector<Keyword> supplied;
     if (classes > 0) supplied.push_back(arg("classes") = classes);
+    if (const Json ignored = section_["ignore_index"]; ignored.is_number())
+      supplied.push_back(arg("ignore_index") = ignored.integer());
     const Tensor tensor = at_place(one.section, [&] {
       Tensor result = one.op.front().call_one({labels}, supplied).tensor();
       if (!result.defined())

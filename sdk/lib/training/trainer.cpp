@@ -358,6 +358,22 @@ std::optional<double> Score::find(const std::string& name) const {
   return std::nullopt;
 }
 
+namespace {
+
+// Rows of labels that the loss does not ignore, "ignore_index"; undefined: all of them.
+Tensor counted_rows(const Loss* loss, const Tensor& labels) {
+  const Json ignored = loss == nullptr ? Json() : loss->choice().section()["ignore_index"];
+  if (!ignored.is_number() || labels.dtype() != i64 || labels.dim() != 1) return {};
+  const std::vector<int64_t> values = labels.to_vector<int64_t>();
+  std::vector<int64_t> rows;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] != ignored.integer()) rows.push_back(static_cast<int64_t>(i));
+  }
+  return rows.size() == values.size() ? Tensor() : from_range(rows.begin(), rows.end());
+}
+
+}  // namespace
+
 Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
                const Samples& samples, int64_t batch_size, const Ranks& ranks) {
   const NoGrad no_grad;
@@ -390,7 +406,11 @@ Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metri
   if (!outputs.empty()) {
     const Tensor own = outputs.size() == 1 ? outputs.front() : cat(outputs);
     const Tensor all = shared ? ranks.gather(own) : own;
-    for (const Metric& metric : metrics) score.metrics.push_back(metric(all, samples.labels));
+    const Tensor rows = counted_rows(loss, samples.labels);
+    const Tensor scored = rows.defined() ? index_select(all, 0, rows) : all;
+    const Tensor labels = rows.defined() ? index_select(samples.labels, 0, rows) : samples.labels;
+    score.labels = labels.numel();
+    for (const Metric& metric : metrics) score.metrics.push_back(metric(scored, labels));
   }
   return score;
 }

@@ -50,7 +50,7 @@ const OpRole& transform_role();
 // (Tensor labels, *, int seed, int epoch, ...) -> Tensor, the row of each place in the order of an
 // epoch; "balanced" is short for "data.sample_balanced".
 const OpRole& sampler_role();
-// (Tensor labels, *, int classes, ...) -> Tensor, an argument that is computed from the labels of the
+// (Tensor labels, *, int classes, int ignore_index, ...) -> Tensor, an argument that is computed from the labels of the
 // training samples; "balanced" is short for "data.balanced_weights".
 const OpRole& weights_role();
 // (...) -> (Tensor inputs, Tensor targets, ...): dataset.hpp; "csv" is short for "data.csv".

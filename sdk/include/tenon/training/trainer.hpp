@@ -48,7 +48,8 @@ struct Epoch {
 };
 
 // The model's mean loss (when there is a loss) and metrics, in eval mode, without recording. Each of
-// several ranks computes a share of the outputs, and all have the score.
+// several ranks computes a share of the outputs, and all have the score. Metrics leave out labels that
+// the loss ignores, "ignore_index".
 Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
                const Samples& samples, int64_t batch_size, const Ranks& ranks = {});
 
