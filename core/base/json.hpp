@@ -131,8 +131,9 @@ Json parse_json(std::string_view json, const JsonOptions& options = {});
 
 // For texts of strangers, of which few bytes can make a document of many times their memory:
 // throws, with the options' kind and source, when parse_json could take more memory for the text
-// than its size and 16 MiB, from which the caller takes `bytes_per_value` for what it makes of each
-// value. To be called before it; 52000 values are always read where the caller takes nothing.
+// than its size and 256 MiB, from which the caller takes `bytes_per_value` for what it makes
+// of each value. To be called before it; 838,000 values are always read where the caller takes
+// nothing.
 void require_bounded(std::string_view json, const JsonOptions& options, size_t bytes_per_value = 0);
 
 // Receives the values of a document in its order. Texts and values are borrowed during the call.

@@ -359,23 +359,28 @@ void require_bounded(std::string_view source, const JsonOptions& options, size_t
   // positions are sorted.
   constexpr size_t kBytesPerValue = 320;
   static_assert(3 * sizeof(tenon_json) + 4 * sizeof(uint32_t) <= kBytesPerValue);
-  constexpr size_t kAllowance = size_t{16} << 20;
+  constexpr size_t kAllowance = size_t{256} << 20;
   // Each comma or bracket begins a value at most.
-  size_t values = 1;
+  size_t values = 1, depth = 0;
   size_t text = 0;  // bytes of keys and strings
   for (size_t i = 0; i < source.size(); ++i) {
     const char letter = source[i];
     if (letter == ',' || letter == '[' || letter == '{') ++values;
+    if (letter == '[' || letter == '{') ++depth;
+    if ((letter == ']' || letter == '}') && depth > 0) --depth;
+    if (depth > options.max_depth) break;  // the parser reads no further either, and says why
     if (letter != '"') continue;
     const size_t begin = ++i;
     while (i < source.size() && source[i] != '"') i += source[i] == '\\' ? 2 : 1;
     text += std::min(i, source.size()) - begin;
   }
-  const size_t most = (source.size() + kAllowance - text) / (kBytesPerValue + bytes_per_value);
+  const size_t each = kBytesPerValue + bytes_per_value;
+  const size_t most = (source.size() + kAllowance - text) / each;
   if (values <= most) return;
-  fail(format_text("a text of {} bytes with up to {} values; at most {} values are read of such a "
-                   "text: split it into several",
-                   source.size(), values, most),
+  fail(format_text(
+           "{} values, in a text of {} bytes, could take {} MiB of memory; at most {} MiB are "
+           "taken for a document: split it into several",
+           values, source.size(), (values * each) >> 20, (most * each) >> 20),
        options);
 }
 

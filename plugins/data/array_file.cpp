@@ -51,17 +51,7 @@ NamedArrays read_npz(std::string_view path, const std::vector<std::string>& name
 
 NamedArrays read_safetensors(std::string_view path, const std::vector<std::string>& names) {
   check_path(path);
-  NamedArrays all = tenon::state::load_tensors(std::string(path));
-  if (names.empty()) return all;
-  NamedArrays arrays;
-  std::vector<std::string> present;
-  for (const auto& [name, tensor] : all) present.push_back(name);
-  for (const std::string& name : names) {
-    const auto at = std::find(present.begin(), present.end(), name);
-    if (at == present.end()) refuse_name(path, name, present);
-    arrays.push_back(all[static_cast<size_t>(at - present.begin())]);
-  }
-  return arrays;
+  return tenon::state::load_tensors(std::string(path), names);
 }
 
 NamedArrays named_arrays(const std::vector<std::string_view>& names, tenon::TensorList tensors) {

@@ -150,7 +150,10 @@ ColumnPlan plan_columns(std::vector<std::string> names, int64_t width, const Csv
     plan_by_fitted(plan, request);
   else
     plan_by_request(plan, request);
-  if (plan.inputs.empty()) throw Fault("no column is left for the inputs");
+  if (plan.inputs.empty()) {
+    throw Fault(std::string("no column is left for the inputs") +
+                (width == 1 ? ": the file has one column; check its delimiter" : ""));
+  }
   return plan;
 }
 

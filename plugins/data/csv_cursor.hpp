@@ -38,8 +38,8 @@ struct CsvCell {
 //     } while (cursor.more_cells());
 //   }
 //
-// Cells are separated by the delimiter, rows by LF or CRLF. A cell within quotes may hold delimiters,
-// line ends, and quotes that are written twice. Blanks around cells, a byte order mark of UTF-8 and
+// Cells are separated by the delimiter, rows by LF or CRLF, or by CR where the first row is. A cell
+// within quotes may hold delimiters, line ends, and quotes that are written twice. Blanks around cells, a byte order mark of UTF-8 and
 // blank lines at the end are skipped.
 class CsvCursor {
  public:
@@ -57,6 +57,7 @@ class CsvCursor {
       throw Fault("the text is UTF-16: convert the file to UTF-8");
     if (begins("\xef\xbb\xbf")) at_ += 3;
     line_start_ = at_;
+    line_end_ = first_line_end();
   }
 
   char delimiter() const { return delimiter_; }
@@ -85,7 +86,7 @@ class CsvCursor {
     const char* stop = quick_decimal(at_, point_, value);
     if (stop == nullptr) return false;
     if (*stop == '\r' && stop[1] == '\n') ++stop;
-    if (*stop != delimiter_ && *stop != '\n') return false;
+    if (*stop != delimiter_ && *stop != line_end_) return false;
     at_ = stop;
     return true;
   }
@@ -138,8 +139,8 @@ class CsvCursor {
   int64_t most_rows(int64_t columns) const {
     int64_t lines = 1;
     const char* at = at_;
-    while ((at = static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end_ - at)))) !=
-           nullptr) {
+    while ((at = static_cast<const char*>(
+                std::memchr(at, line_end_, static_cast<size_t>(end_ - at)))) != nullptr) {
       ++lines;
       if (++at == end_) break;
     }
@@ -147,6 +148,27 @@ class CsvCursor {
   }
 
  private:
+  // How the first row ends, outside of quotes: all others end alike.
+  char first_line_end() const {
+    bool cell_begins = true, quoted = false, closed = false;
+    for (const char* at = at_; at != end_; ++at) {
+      const bool quote = *at == '"';
+      if (quoted) {
+        quoted = !quote;
+        closed = quote;
+        continue;
+      }
+      if (*at == '\n' || *at == '\r') {
+        const bool lone = *at == '\r' && (at + 1 == end_ || at[1] != '\n');
+        return lone ? '\r' : '\n';
+      }
+      quoted = quote && (cell_begins || closed);
+      closed = false;
+      cell_begins = *at == delimiter_ || (cell_begins && is_space(*at));
+    }
+    return '\n';
+  }
+
   bool is_space(char c) const { return (c == ' ' || c == '\t') && c != delimiter_; }
 
   void take_line_end() {
@@ -165,7 +187,7 @@ class CsvCursor {
         at_ = end_;
         break;
       }
-      if (*look != '\n') {
+      if (*look != line_end_) {
         if (blank != 0) throw Fault("the line is blank, and rows follow it", std::to_string(blank));
         row_line_ = line_;
         return true;
@@ -183,11 +205,22 @@ class CsvCursor {
     cell_line_ = line_;
     cell_line_start_ = line_start_;
     if (at_ != end_ && *at_ == '"') return {take_quoted(keep), true};
-    while (at_ != end_ && *at_ != delimiter_ && *at_ != '\n') ++at_;
+    while (at_ != end_ && *at_ != delimiter_ && *at_ != line_end_) ++at_;
     const char* last = at_;
     if (last != cell_ && last[-1] == '\r' && at_ != end_ && *at_ == '\n') --last;
     while (last != cell_ && is_space(last[-1])) --last;
+    if (keep) refuse_other_line_end(last);
     return {std::string_view(cell_, static_cast<size_t>(last - cell_)), false};
+  }
+
+  // In a cell without quotes, which ends at `last`.
+  void refuse_other_line_end(const char* last) const {
+    const char other = line_end_ == '\n' ? '\r' : '\n';
+    if (std::memchr(cell_, other, static_cast<size_t>(last - cell_)) == nullptr) return;
+    throw Fault(std::string("the cell has a ") + (other == '\r' ? "CR without LF" : "LF") +
+                    " in it, where the first line ends with " + (other == '\r' ? "LF" : "CR") +
+                    ": end all lines alike",
+                place());
   }
 
   std::string_view take_quoted(bool keep) {
@@ -223,14 +256,14 @@ class CsvCursor {
   void check_closed(std::string_view text) {
     while (at_ != end_ && is_space(*at_)) ++at_;
     if (end_ - at_ >= 2 && at_[0] == '\r' && at_[1] == '\n') ++at_;
-    if (at_ == end_ || *at_ == delimiter_ || *at_ == '\n') return;
+    if (at_ == end_ || *at_ == delimiter_ || *at_ == line_end_) return;
     throw Fault("text follows the closing quote of " + quoted_text(text) +
                     ": write a quote within quotes twice",
                 place());
   }
   void count_lines(const char* first, const char* last) {
     for (; first != last; ++first) {
-      if (*first != '\n') continue;
+      if (*first != line_end_) continue;
       ++line_;
       line_start_ = first + 1;
     }
@@ -242,7 +275,7 @@ class CsvCursor {
   const char* cell_ = nullptr;
   const char* cell_line_start_ = nullptr;
   int64_t line_ = 1, row_line_ = 1, cell_line_ = 1;
-  char delimiter_, point_;
+  char delimiter_, point_, line_end_ = '\n';
   std::string unquoted_;
 };
 

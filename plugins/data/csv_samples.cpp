@@ -113,6 +113,7 @@ class SampleReader {
       row();
       ++rows_;
     } while (cursor_.next_row());
+    refuse_doubtful();
     text_ = Bytes(0);
     finish(plan_.inputs, inputs_);
     finish(plan_.targets, targets_);
@@ -149,8 +150,33 @@ class SampleReader {
     }
   }
 
+  // A table that nothing but a guess makes one of samples: see is_header.
+  void refuse_doubtful() const {
+    if (request_.header || request_.fitted.defined() || plan_.targets.empty()) return;
+    const auto is_coded = [&](int64_t column) {
+      return sinks_[static_cast<size_t>(column)].kind == Kind::coded;
+    };
+    const auto is_guessed = [&](int64_t column) {
+      return is_coded(column) && !plan_.columns[static_cast<size_t>(column)].named_category;
+    };
+    const auto &inputs = plan_.inputs, &targets = plan_.targets;
+    if (rows_ == 1 && std::any_of(inputs.begin(), inputs.end(), is_guessed)) {
+      throw Fault(std::string("the file has one row") + (header_ ? " below its header" : "") +
+                  ": pass header=" + (header_ ? "true" : "false") + " if that is right, or check " +
+                  "its line ends and its delimiter");
+    }
+    if (header_ && std::all_of(inputs.begin(), inputs.end(), is_guessed) &&
+        std::all_of(targets.begin(), targets.end(), is_coded)) {
+      throw Fault(
+          "every cell is text, so that the first row may be names or values: pass "
+          "header=true or header=false",
+          "1");
+    }
+  }
+
   void row() {
     const size_t width = sinks_.size();
+    names_repeated_ = 0;
     auto column =
         static_cast<size_t>(cursor_.take_numbers(plan_.width() - 1, [&](int64_t position) -> T* {
           const Sink& next = sink(position);
@@ -169,6 +195,8 @@ class SampleReader {
     if (column != width) {
       refuse_width(plan_.names, plan_.width(), static_cast<int64_t>(column), cursor_.row_line());
     }
+    if (names_repeated_ > 0 && names_repeated_ == plan_.inputs.size() + plan_.targets.size())
+      throw Fault("the row repeats the header: remove it", std::to_string(cursor_.row_line()));
   }
 
   void cell(int64_t position, Sink& sink) {
@@ -176,6 +204,7 @@ class SampleReader {
     const std::string_view text = cursor_.take_cell().text;
     if (sink.kind == Kind::part) return take_part(position, text);
     Column& column = plan_.at(position);
+    if (is_name(position, text)) ++names_repeated_;
     if (has_no_value(column, text)) return take_missing(position, column, sink, text);
     if (sink.kind == Kind::coded) return take_code(position, column, sink, text);
     switch (read_decimal(text, cursor_.point(), *place(sink))) {
@@ -199,6 +228,11 @@ class SampleReader {
     take_text(position, column, sink, text);
   }
 
+  // Whether a cell has the name of its column in it.
+  bool is_name(int64_t position, std::string_view text) const {
+    return header_ && !text.empty() && text == plan_.names[static_cast<size_t>(position)];
+  }
+
   // In a column that is coded by name the words for missing values are values like others.
   static bool has_no_value(const Column& column, std::string_view text) {
     if (text.empty() || !is_missing(text)) return text.empty();
@@ -214,13 +248,15 @@ class SampleReader {
                            "decimal=','");
     }
     const std::string header =
-        rows_ == 0 && !header_ ? "; if the first row names the columns, pass header=true" : "";
+        rows_ == 0 && !header_    ? "; if the first row names the columns, pass header=true"
+        : is_name(position, text) ? "; the row repeats the name of the column: remove it"
+                                  : "";
     if (sink.kind == Kind::number)
-      refuse(position, quoted_text(text) + " is not a number" + header);
+      refuse(position, quoted_text(text) + " is not a number" + header + more_text(position));
     if (!column.may_code) {
       refuse(position, quoted_text(text) +
                            " is not a number: name the column in categories to code " +
-                           "its values, or in drop to leave it out" + header);
+                           "its values, or in drop to leave it out" + header + more_text(position));
     }
     if (column.missing > 0 && request_.missing.kind != MissingRule::Kind::nan)
       refuse_missing_category(position, column.first_missing);
@@ -263,11 +299,12 @@ class SampleReader {
   void take_missing(int64_t position, Column& column, Sink& sink, std::string_view text) {
     const std::string what =
         text.empty() ? "the cell is empty" : quoted_text(text) + " is not a number";
-    if (column.use == Column::Use::target) refuse(position, what + ": every row needs its target");
+    if (column.use == Column::Use::target)
+      refuse(position, what + ": every row needs its target" + more_missing(position));
     const MissingRule& rule = request_.missing;
     if (rule.kind == MissingRule::Kind::error) {
       refuse(position, what + R"(; pass missing="nan", "mean" or a number to read it, or drop )" +
-                           "the column");
+                           "the column" + more_missing(position));
     }
     const bool number = rule.kind == MissingRule::Kind::number;
     if (sink.kind == Kind::coded && rule.kind != MissingRule::Kind::nan)
@@ -292,6 +329,38 @@ class SampleReader {
       return;
     }
     refuse(position, quoted_text(text) + " is not a part; train, validation and test are");
+  }
+
+  // How many cells of a column follow the current one for which `is_fault` holds; "" for none.
+  template <class IsFault>
+  std::string more(int64_t position, const IsFault& is_fault) const {
+    CsvCursor rest(cursor_);
+    int64_t count = 0;
+    try {
+      while (rest.more_cells()) rest.skip_cell();
+      while (rest.next_row()) {
+        int64_t column = 0;
+        do {
+          if (column++ != position)
+            rest.skip_cell();
+          else if (is_fault(rest.take_cell().text))
+            ++count;
+        } while (rest.more_cells());
+      }
+    } catch (const Fault&) {
+      return "";  // the rest is not a table
+    }
+    return count == 0 ? "" : " (and " + std::to_string(count) + " more in this column)";
+  }
+  std::string more_text(int64_t position) const {
+    return more(position, [&](std::string_view text) {
+      double number = 0;
+      return !is_missing(text) && !is_infinite(text) &&
+             read_decimal(text, cursor_.point(), number) == Reading::not_a_number;
+    });
+  }
+  std::string more_missing(int64_t position) const {
+    return more(position, [](std::string_view text) { return is_missing(text); });
   }
 
   [[noreturn]] void refuse(int64_t position, const std::string& what) const {
@@ -391,6 +460,7 @@ class SampleReader {
   std::vector<Sink> sinks_;
   std::unique_ptr<Buffer<int64_t>> parts_;  // null: no column is one
   int64_t rows_ = 0;
+  size_t names_repeated_ = 0;  // cells of the row that have the names of their columns
 };
 
 }  // namespace

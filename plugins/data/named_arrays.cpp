@@ -9,6 +9,10 @@ namespace {
 using data::NamedArrays;
 using tenon::Tensor;
 
+std::vector<std::string> texts(const std::vector<std::string_view>& names) {
+  return {names.begin(), names.end()};
+}
+
 std::tuple<std::vector<std::string>, std::vector<Tensor>> split(const NamedArrays& arrays) {
   std::tuple<std::vector<std::string>, std::vector<Tensor>> lists;
   for (const auto& [name, tensor] : arrays) {
@@ -19,15 +23,18 @@ std::tuple<std::vector<std::string>, std::vector<Tensor>> split(const NamedArray
 }
 
 struct ReadNpz {
-  static constexpr auto schema = "data.read_npz(str path) -> (str[] names, Tensor[] tensors)";
+  static constexpr auto schema =
+      "data.read_npz(str path, *, str[] only=[]) -> (str[] names, Tensor[] tensors)";
   static constexpr auto doc =
       "The arrays of a .npz file, in the order of the file; members that are not arrays are "
-      "skipped.";
+      "skipped. `only` names those that are read, in their order.";
   static constexpr auto samples = R"([
       {"prepare": [{"op": "data.write_npz", "path": {"file": "a.npz"}, "names": ["x", "y"],
                     "tensors": [{"shape": [2, 3]}, {"values": [3, 4], "dtype": "i64"}]}],
        "path": {"file": "a.npz"}}])";
-  static auto forward(std::string_view path) { return split(data::read_npz(path)); }
+  static auto forward(std::string_view path, const std::vector<std::string_view>& only) {
+    return split(data::read_npz(path, texts(only)));
+  }
 };
 
 struct WriteNpz {
@@ -50,13 +57,17 @@ struct WriteNpz {
 
 struct ReadSafetensors {
   static constexpr auto schema =
-      "data.read_safetensors(str path) -> (str[] names, Tensor[] tensors)";
-  static constexpr auto doc = "The tensors of a safetensors file, in the order of their data.";
+      "data.read_safetensors(str path, *, str[] only=[]) -> (str[] names, Tensor[] tensors)";
+  static constexpr auto doc =
+      "The tensors of a safetensors file, in the order of their data. `only` names those that are "
+      "read, in their order: others may have dtypes that Tenon does not have.";
   static constexpr auto samples = R"([
       {"prepare": [{"op": "data.write_safetensors", "path": {"file": "a.safetensors"}, "names": ["x", "y"],
                     "tensors": [{"shape": [2, 3]}, {"values": [3, 4], "dtype": "i64"}]}],
        "path": {"file": "a.safetensors"}}])";
-  static auto forward(std::string_view path) { return split(data::read_safetensors(path)); }
+  static auto forward(std::string_view path, const std::vector<std::string_view>& only) {
+    return split(data::read_safetensors(path, texts(only)));
+  }
 };
 
 struct WriteSafetensors {

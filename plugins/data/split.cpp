@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <tuple>
 
 #include <tenon/plugin.hpp>
-#include <tenon/parallel.hpp>
+
+#include "class_labels.hpp"
 
 namespace {
 
@@ -49,18 +49,6 @@ Counts part_sizes(int64_t count, double validation_part, double test_part) {
   return sizes;
 }
 
-// A permutation that the seed decides, whatever was drawn before.
-std::vector<int64_t> permutation(int64_t count, int64_t seed) {
-  std::vector<int64_t> order(static_cast<size_t>(count));
-  std::iota(order.begin(), order.end(), int64_t{0});
-  const tenon::Draws draws{static_cast<uint64_t>(seed), 0};
-  for (int64_t i = count - 1; i > 0; --i) {
-    const auto other = static_cast<int64_t>(draws.uniform(i) * static_cast<double>(i + 1));
-    std::swap(order[static_cast<size_t>(i)], order[static_cast<size_t>(other)]);
-  }
-  return order;
-}
-
 struct SplitByFraction {
   static constexpr auto schema =
       "data.split(int count, *, float validation=0.0, float test=0.2, bool shuffle=True, "
@@ -76,7 +64,7 @@ struct SplitByFraction {
     const Counts sizes = part_sizes(count, validation_part, test_part);
     std::vector<int64_t> order(static_cast<size_t>(count));
     std::iota(order.begin(), order.end(), int64_t{0});
-    if (shuffle) order = permutation(count, seed);
+    if (shuffle) order = data::permutation(count, seed);
     std::array<std::vector<int64_t>, parts> indices;
     auto at = order.begin();
     for (const Part part : {train, validation, test}) {
@@ -128,16 +116,10 @@ struct StratifiedSplit {
 
   static Split forward(const Tensor& labels, double validation_part, double test_part,
                        int64_t seed) {
-    if (labels.dim() != 1) {
-      throw tenon::ValueError("labels must have one dimension, [samples], got " +
-                              std::to_string(labels.dim()));
-    }
-    const int64_t count = labels.numel();
+    const std::vector<size_t> class_of = data::class_numbers(labels);
+    const auto count = static_cast<int64_t>(class_of.size());
     const Counts sizes = part_sizes(count, validation_part, test_part);
-    const std::vector<size_t> class_of = classes(labels);
-    std::vector<int64_t> whole(
-        class_of.empty() ? 0 : *std::max_element(class_of.begin(), class_of.end()) + 1);
-    for (const size_t c : class_of) ++whole[c];
+    const std::vector<int64_t> whole = data::class_counts(class_of);
 
     std::array<std::vector<int64_t>, parts> shares;
     shares[train] = whole;
@@ -146,30 +128,13 @@ struct StratifiedSplit {
       for (size_t c = 0; c < whole.size(); ++c) shares[train][c] -= shares[part][c];
     }
     std::array<std::vector<int64_t>, parts> indices;
-    for (const int64_t index : permutation(count, seed)) {
+    for (const int64_t index : data::permutation(count, seed)) {
       const size_t c = class_of[static_cast<size_t>(index)];
       const Part part = shares[test][c] > 0 ? test : shares[validation][c] > 0 ? validation : train;
       --shares[part][c];
       indices[part].push_back(index);
     }
     return tensors(indices);
-  }
-
- private:
-  // Classes count from 0 in the order of the labels.
-  static std::vector<size_t> classes(const Tensor& labels) {
-    const std::vector<double> values = labels.to_vector<double>();
-    std::map<double, size_t> numbers;
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (std::isnan(values[i])) throw tenon::ValueError("label " + std::to_string(i) + " is nan");
-      numbers.emplace(values[i], 0);
-    }
-    size_t next = 0;
-    for (auto& [value, number] : numbers) number = next++;
-    std::vector<size_t> result;
-    result.reserve(values.size());
-    for (const double value : values) result.push_back(numbers[value]);
-    return result;
   }
 };
 

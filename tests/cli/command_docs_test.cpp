@@ -70,7 +70,7 @@ TEST_SUITE("docs") {
     CHECK(contains(chapter(page, "optimizer"), "`trainers.lion_step_`"));
     CHECK(contains(chapter(page, "data"), "| `csv`, `data.csv` | data | `str path`, "));
     CHECK(contains(chapter(page, "module"), "| `Linear` | nn | `int in_features`"));
-    for (const char* name : {"loss", "metric", "schedule", "transform", "clip"})
+    for (const char* name : {"loss", "metric", "schedule", "sampler", "transform", "clip"})
       CHECK(contains(chapter(page, name), "\nInstalled:\n"));
   }
 

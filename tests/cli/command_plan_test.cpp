@@ -31,6 +31,28 @@ TEST_SUITE("plan") {
     }
   }
 
+  TEST_CASE("a last batch that the model refuses is predicted, and drop_last takes it out") {
+    const Workspace folder(true);
+    // 72 samples are for training.
+    const auto plan = [&](const std::string& training) {
+      folder.write("c.json", R"({"schema_version": 1, "data": {"path": "blobs.csv", "targets": -1},
+"split": {"test": 0.2}, "loss": "cross_entropy", "optimizer": {"type": "sgd", "learning_rate": 0.1},
+"model": {"type": "Sequential", "layers": [{"type": "BatchNorm1d", "num_features": 4},
+          {"type": "Linear", "in_features": 4, "out_features": 3}]},
+"training": {"epochs": 1, )" + training +
+                                 "}}");
+      return run_program_in(folder.path(), "plan c.json");
+    };
+    const Outcome refused = plan(R"("batch_size": 71)");
+    CHECK(refused.code == 1);
+    CHECK(contains(refused.error, "layer '0' (BatchNorm1d): batch_norm(): more than 1 element"));
+    CHECK(contains(refused.error, "72 samples in batches of 71 leave 1 for it"));
+    CHECK(plan(R"("batch_size": 70)").code == 0);
+    const Outcome dropped = plan(R"("batch_size": 71, "drop_last": true)");
+    CHECK(dropped.code == 0);
+    CHECK(contains(dropped.out, "1 epoch of 1 step, batches of 71"));
+  }
+
   TEST_CASE("JSON has the same") {
     const Workspace folder(true);
     const tenon::Json plan = run_program_in(folder.path(), "plan blobs.json --json").json();

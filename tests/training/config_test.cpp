@@ -90,6 +90,7 @@ TEST_SUITE("training config") {
         {"optimizer", R"("model": "ReLU", "optimizer": @)"},
         {"schedule", train + R"({"epochs": 1, "schedule": @})"},
         {"clip", train + R"({"epochs": 1, "clip": @})"},
+        {"sampler", train + R"({"epochs": 1, "sampler": @})"},
         {"transform", train + R"({"epochs": 1, "transforms": [@]})"},
         {"monitor", train + R"({"epochs": 1, "monitor": @})"},
         {"checkpoint", train + R"({"epochs": 1, "checkpoint": @})"},

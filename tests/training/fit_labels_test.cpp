@@ -47,7 +47,33 @@ TEST_SUITE("fit_labels") {
     CHECK(contains(refusal([] {
                      fitted(codes({0, 1, 2, 0, 2, 3, 1, 0}).reshape({2, 4}));
                    }),
-                   "there is a label 3, but the model scores 3 classes, 0 to 2"));
+                   "the label of sample 2 (train) is 3, but the model scores 3 classes, 0 to 2"));
+  }
+
+  TEST_CASE(
+      "a refusal of labels names the first in its file, its value, and how many more there are") {
+    training::Dataset dataset;
+    dataset.train.inputs = tenon::ones({4, 4});
+    dataset.train.labels = tenon::tensor({0.0, 7.0, 0.5, 1.0});
+    dataset.train.rows = codes({5, 9, 3, 0});
+    dataset.test.inputs = tenon::ones({2, 4});
+    dataset.test.labels = tenon::tensor({2.0, -1.0});
+    tenon::Module model = tenon::create_module(
+        Json::parse(R"({"type": "Linear", "in_features": 4, "out_features": 3})"));
+    const auto message = [&](const char* config) {
+      return refusal([&] { training::fit_labels(Json::parse(config), model, dataset); });
+    };
+    CHECK(
+        contains(message("{}"),
+                 "the label of sample 4 (train) is 0.5, but the model scores 3 classes, 0 to 2; 2 "
+                 "more labels do not fit"));
+    dataset.train.labels = codes({0, 1, 2, 1});
+    CHECK(contains(message("{}"),
+                   "the label of sample 2 (test) is -1, but the model scores 3 "
+                   "classes, 0 to 2"));
+    dataset.test.labels = tenon::tensor({2.0, -1.0});
+    CHECK(message(R"({"loss": {"type": "cross_entropy", "ignore_index": -1}})") == "no error");
+    CHECK(dataset.classes == 3);
   }
 
   TEST_CASE("numbers of the output's shape stay numbers") {

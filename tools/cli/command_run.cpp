@@ -134,6 +134,7 @@ Setup set_up(const TrainingConfig& config, const RunOptions& options, RunResult&
   result.test_count = setup.dataset.test.count();
   if (!result.trained) training::load_weights(setup.model, options.evaluate);
   training::fit_labels(config, setup.model, setup.dataset);
+  if (result.trained) training::require_last_batch(config, setup.dataset.train);
   return setup;
 }
 
@@ -225,7 +226,8 @@ bool train_and_save(const TrainingConfig& config, const RunOptions& options, Set
   const int64_t epochs = trainer.epochs(), batches = trainer.steps_per_epoch();
   History history(result.first_rank ? config.output.history : "", trainer.history());
   const InterruptScope interrupts;
-  Progress progress(epochs, (epochs - done) * batches, (epochs - done) * result.train_count,
+  Progress progress(epochs, (epochs - done) * batches,
+                    (epochs - done) * trainer.samples_per_epoch(),
                     options.quiet || !result.first_rank);
   Stopwatch computing;
   int64_t steps_left = batches;
@@ -259,7 +261,8 @@ bool train_and_save(const TrainingConfig& config, const RunOptions& options, Set
     return false;
   }
   result.computing_seconds = computing.seconds();
-  result.computed = (static_cast<int64_t>(result.epochs.size()) - done) * result.train_count;
+  result.computed =
+      (static_cast<int64_t>(result.epochs.size()) - done) * trainer.samples_per_epoch();
   if (result.first_rank) save_results(config, trainer, setup, result);
   return true;
 }
@@ -270,7 +273,10 @@ void score_model(const TrainingConfig& config, Setup& setup, RunResult& result) 
                                      : dataset.validation.count() > 0 ? dataset.validation
                                                                       : dataset.train;
   std::optional<training::Loss> loss;
-  if (config.loss.defined()) loss.emplace(config.loss);
+  if (config.loss.defined()) {
+    loss.emplace(config.loss);
+    loss->fit(dataset.train.labels, dataset.classes);
+  }
   const std::vector<training::Metric> metrics = training::load_metrics(config, dataset);
   const Clock::time_point start = Clock::now();
   result.score = training::evaluate(setup.model, loss ? &*loss : nullptr, metrics, samples,

@@ -6,6 +6,7 @@
 
 #include <tenon/config/config.hpp>
 #include <tenon/listing/listing.hpp>
+#include <tenon/training/batch_check.hpp>
 
 #include "format.hpp"
 #include "lock_file.hpp"
@@ -44,10 +45,18 @@ class Planner {
     if (!options.shapes || !plan_.config.model.defined() || !plan_.faults.empty()) return;
     plan_.summary = training::summarize_model(plan_.config, plan_.outline.data, options.providers);
     plan_.faults = plan_.summary.faults;
+    if (plan_.faults.empty()) plan_.faults = training::batch_faults(plan_.config, contents());
   }
   Plan take() { return std::move(plan_); }
 
  private:
+  // Contents of the training part; no samples where their number is not known.
+  training::BatchContents contents() const {
+    const training::DataOutline& data = plan_.outline.data;
+    const bool known = data.samples > 0 && !data.has_parts;
+    return {data.shape, data.targets, data.whole_targets,
+            known ? training::part_counts(plan_.config.split, data.samples).train : 0};
+  }
   void fault(const Json& node, const std::string& text) {
     plan_.faults.push_back(format_text("{}: {}", node.place(), text));
   }

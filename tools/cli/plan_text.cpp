@@ -84,15 +84,15 @@ void add_training(const Plan& plan, Table& table) {
     table.add({"optimizer", choices_text({plan.config.optimizer}, ", ")});
   if (!plan.config.training) return;
   const training::LoopConfig& loop = *plan.config.training;
-  const int64_t batch = loop.batch_size;
   std::string text = counted(loop.epochs, "epoch");
   if (plan.outline.data.samples > 0) {
     const int64_t train = training::part_counts(plan.config.split, plan.outline.data.samples).train;
-    text += format_text(" of {}", counted((train + batch - 1) / batch, "step"));
+    const training::BatchPlan batches{train, loop.batch_size, loop.drop_last};
+    text += format_text(" of {}", counted(batches.batches(), "step"));
   }
   table.add(
       {"training",
-       format_text("{}, batches of {}, learning rate {}", text, grouped(batch),
+       format_text("{}, batches of {}, learning rate {}", text, grouped(loop.batch_size),
                    loop.schedules.empty() ? "constant" : choices_text(loop.schedules, " * "))});
   if (loop.monitor)
     table.add({"monitor", format_text("{} {}", loop.monitor->maximize ? "maximize" : "minimize",

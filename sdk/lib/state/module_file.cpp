@@ -97,12 +97,17 @@ LoadReport load(const Module& module, const std::string& path, bool strict, bool
                 const std::string& prefix) {
   if (!module.defined()) throw TypeError("the module is undefined: assign one before using it");
   StoredFile file = read_any(path, assign ? Access::Map : Access::Read, prefix);
-  if (file.tensors.empty() && !prefix.empty())
+  if (strict && !file.unreadable.empty()) throw ValueError(file.unreadable.front().second);
+  for (const auto& [name, tensor] : state_of(module)) file.require_readable(prefix + name);
+  if (file.tensors.empty() && file.unreadable.empty() && !prefix.empty())
     throw ValueError(
         format_text("no tensor of {} has a name that begins with {}", quote(path), quote(prefix)));
   drop_prefix(file, prefix);
-  return load_source(module, {std::move(file.tensors), std::move(file.metadata), path}, strict,
-                     assign);
+  LoadReport report = load_source(module, {std::move(file.tensors), std::move(file.metadata), path},
+                                  strict, assign);
+  for (const auto& [name, fault] : file.unreadable)
+    report.unexpected.push_back(name.substr(prefix.size()));
+  return report;
 }
 
 namespace {

@@ -191,7 +191,6 @@ class Reader {
   FileHeader& header() { return header_; }
 
   Tensor tensor(const FileEntry& entry, Access access) {
-    if (entry.dtype == nullptr) refuse_dtype(entry);
     const IntList shape(entry.shape.data(), static_cast<int64_t>(entry.shape.size()));
     const auto dtype = static_cast<DType>(entry.dtype->dtype);
     const int64_t position = start_ + entry.begin;
@@ -205,6 +204,18 @@ class Reader {
     else
       read_packed(view_of(tensor), position, bits);
     return tensor;
+  }
+
+  // Why a tensor cannot be read; empty: it can.
+  std::string fault(const FileEntry& entry) const {
+    if (entry.dtype != nullptr) return {};
+    std::string known;
+    for (const FileDtype& type : kFileDtypes)
+      known.append(known.empty() ? "" : ", ").append(type.text);
+    return format_text(
+        "{} is not a valid tensor file: invalid header of tensor {}: dtype {} cannot be read; the "
+        "dtypes are {}; read the other tensors by their names",
+        quote(path_), quote(entry.name), quote(entry.unknown_dtype), known);
   }
 
  private:
@@ -239,16 +250,6 @@ class Reader {
       file_.read_at(packed.data(), packed_bytes(count, bits), position + packed_bytes(i, bits));
       unpack_elements(packed.data(), elements + i, count, bits);
     }
-  }
-
-  [[noreturn]] void refuse_dtype(const FileEntry& entry) const {
-    std::string known;
-    for (const FileDtype& type : kFileDtypes)
-      known.append(known.empty() ? "" : ", ").append(type.text);
-    fail(path_,
-         format_text("invalid header of tensor {}: dtype {} cannot be read; the dtypes are {}; "
-                     "read the other tensors by their names",
-                     quote(entry.name), quote(entry.unknown_dtype), known));
   }
 
   // The tensor keeps the mapping.
@@ -297,6 +298,8 @@ NamedTensors read_tensors(const std::string& path, Access access,
         present.push_back(name);
         return has_objects(metadata) || std::find(names.begin(), names.end(), name) != names.end();
       });
+  if (names.empty() && !file.unreadable.empty()) throw ValueError(file.unreadable.front().second);
+  for (const std::string& name : names) file.require_readable(name);
   if (has_objects(file.metadata))
     file.tensors = make_objects(std::move(file.tensors), file.metadata, path);
   if (names.empty()) return std::move(file.tensors);
@@ -304,6 +307,12 @@ NamedTensors read_tensors(const std::string& path, Access access,
 }
 
 }  // namespace
+
+void StoredFile::require_readable(const std::string& name) const {
+  for (const auto& [unread, fault] : unreadable) {
+    if (unread == name) throw ValueError(fault);
+  }
+}
 
 namespace {
 
@@ -323,6 +332,10 @@ StoredFile read_parts(const std::string& path, Access access, const ChosenTensor
       expected.erase(entry.first);
       file.tensors.push_back(std::move(entry));
     }
+    for (auto& entry : read.unreadable) {
+      expected.erase(entry.first);
+      file.unreadable.push_back(std::move(entry));
+    }
     if (!expected.empty())
       throw ValueError(format_text("{} has no tensor {}, which the index {} says it has",
                                    quote(part), quote(*expected.begin()), quote(path)));
@@ -339,6 +352,10 @@ StoredFile read_stored(const std::string& path, Access access, const ChosenTenso
   file.metadata = std::move(reader.header().metadata);
   for (FileEntry& entry : reader.header().entries) {
     if (!chosen(file.metadata, entry.name)) continue;
+    if (std::string fault = reader.fault(entry); !fault.empty()) {
+      file.unreadable.emplace_back(std::move(entry.name), std::move(fault));
+      continue;
+    }
     Tensor tensor = reader.tensor(entry, access);
     file.tensors.emplace_back(std::move(entry.name), std::move(tensor));
   }

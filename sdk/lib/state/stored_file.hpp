@@ -17,6 +17,11 @@ namespace state {
 struct StoredFile {
   NamedTensors tensors;
   Metadata metadata;
+  // Names of chosen tensors whose dtype cannot be read, and the fault of each.
+  std::vector<std::pair<std::string, std::string>> unreadable;
+
+  // Throws the fault of this name, where it is among the unreadable ones.
+  void require_readable(const std::string& name) const;
 };
 
 enum class Access { Read, Map };
@@ -24,7 +29,7 @@ enum class Access { Read, Map };
 using ChosenTensor = std::function<bool(const Metadata& metadata, const std::string& name)>;
 
 // The tensors that `chosen` accepts, called once the metadata is known. A file in parts, whose path is that
-// of its index, has none.
+// of its index, has none. A tensor that cannot be read is left out, as `unreadable`.
 StoredFile read_stored(const std::string& path, Access access, const ChosenTensor& chosen);
 
 // Tensors of any type. `metadata` is an object of strings, or undefined.

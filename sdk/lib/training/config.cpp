@@ -102,6 +102,8 @@ LoopConfig::LoopConfig(const Json& training)
     : section(training),
       epochs(filled(training, "epochs").integer()),
       batch_size(filled(training, "batch_size").integer()),
+      drop_last(training["drop_last"].as_bool()),
+      sampler(training["sampler"]),
       schedules(section_list(training["schedule"])),
       clips(section_list(training["clip"])),
       transforms(section_list(training["transforms"])),

@@ -26,6 +26,17 @@ Json argument_schema(const DeclaredType& type) {
   if (type.base == "float") one = of("number");
   if (type.base == "bool") one = of("boolean");
   if (type.base == "str" || type.base == "dtype") one = of("string");
+  // Numbers and lists of them, or the op that computes it, by its name or with its keywords.
+  if (type.base == "Tensor") {
+    one = JsonObject()
+              .set("anyOf", JsonArray()
+                                .add(of("number"))
+                                .add(of("array"))
+                                .add(of("string"))
+                                .add(of("object"))
+                                .json())
+              .json();
+  }
   if (type.list) {
     const Json list = JsonObject().set("type", "array").set("items", one).json();
     one = JsonObject().set("anyOf", JsonArray().add(one).add(list).json()).json();
@@ -92,6 +103,8 @@ const Offer kOffers[] = {
      [](const FoundOp& op) { return begins_with(op, "step") && op.parameters[0].base == "int"; }},
     {"transform", transform_role,
      [](const FoundOp& op) { return begins_with(op, "input") && op.has("seed"); }},
+    {"sampler", sampler_role,
+     [](const FoundOp& op) { return begins_with(op, "labels") && op.has("seed"); }},
     {"clip", clip_role,
      [](const FoundOp& op) {
        const std::vector<DeclaredType>& all = op.parameters;
@@ -134,14 +147,16 @@ std::vector<ConfigChoice> offered(const Offer& offer) {
     if (const std::string known = short_name(role.forms.front(), choice.names.front());
         !known.empty())
       choice.names.insert(choice.names.begin(), known);
-    // JSON has no tensors, and what the training passes is not for the config.
+    // Arguments that the training passes are not for the config: operands, states, names.
+    std::vector<DeclaredType>& parameters = choice.parameters;
     const auto passed = [&](const DeclaredType& one) {
       const auto in = [&](const std::vector<std::string>& names) {
         return std::find(names.begin(), names.end(), one.name) != names.end();
       };
-      return one.base == "Tensor" || in(role.supplied) || in(role.others);
+      const bool operand = one.is_tensor() && &one - parameters.data() < role.operands;
+      const bool changed = one.is_tensor() && (one.list || one.mutates);
+      return operand || changed || in(role.supplied) || in(role.others);
     };
-    std::vector<DeclaredType>& parameters = choice.parameters;
     parameters.erase(std::remove_if(parameters.begin(), parameters.end(), passed),
                      parameters.end());
   }

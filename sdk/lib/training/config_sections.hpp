@@ -176,6 +176,10 @@ inline constexpr std::string_view kSections = R"({
                    "description": "passes over the training samples"},
         "batch_size": {"type": "integer", "minimum": 1, "default": 64,
                        "description": "samples in one step"},
+        "drop_last": {"type": "boolean",
+                      "description": "whether an epoch leaves out its last batch where that has fewer samples than the others; false when left out"},
+        "sampler": {"$ref": "#/definitions/sampler",
+                    "description": "the order of the training samples in each epoch; shuffled again for each when left out"},
         "schedule": {"anyOf": [{"$ref": "#/definitions/schedule"},
                                {"type": "array", "items": {"$ref": "#/definitions/schedule"}}],
                      "description": "learning-rate schedule, or several, whose factors are multiplied; constant when left out"},
@@ -192,7 +196,8 @@ inline constexpr std::string_view kSections = R"({
                            "description": "whether a training that meets a nan stops at the op that made the first one, forward or backward; takes two to three times as long; false when left out"}
       },
       "required": ["epochs"],
-      "examples": [{"epochs": 20, "batch_size": 32, "schedule": ["cosine", {"type": "warmup", "warmup_steps": 100}],
+      "examples": [{"epochs": 20, "batch_size": 32, "drop_last": true, "sampler": "balanced",
+                    "schedule": ["cosine", {"type": "warmup", "warmup_steps": 100}],
                     "clip": {"type": "norm", "maximum": 1}, "transforms": [{"type": "noise", "std": 0.1}],
                     "monitor": {"goal": "minimize"}, "checkpoint": {"minutes": 10},
                     "detect_anomaly": true}],
@@ -217,6 +222,17 @@ inline constexpr std::string_view kSections = R"({
                  "description": "the op, 'norm' for optim.clip_norm_"}
       },
       "examples": [{"type": "norm", "maximum": 1}],
+      "required": ["type"],
+      "shorthand": "type"
+    },
+    "sampler": {
+      "type": "object",
+      "description": "an op that orders the samples of an epoch by their labels, and its keywords; a \"seed\" among them repeats one order in every epoch",
+      "properties": {
+        "type": {"type": "string", "format": "name",
+                 "description": "the op, 'balanced' for data.sample_balanced"}
+      },
+      "examples": [{"type": "balanced", "seed": 7}],
       "required": ["type"],
       "shorthand": "type"
     },

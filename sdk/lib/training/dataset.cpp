@@ -149,13 +149,15 @@ Samples Samples::narrow(int64_t start, int64_t length) const {
   Samples part;
   part.inputs = tenon::narrow(inputs, 0, start, length);
   part.labels = tenon::narrow(labels, 0, start, length);
+  if (rows.defined()) part.rows = tenon::narrow(rows, 0, start, length);
   return part;
 }
 
-Samples Samples::select(const Tensor& rows) const {
+Samples Samples::select(const Tensor& chosen) const {
   Samples part;
-  part.inputs = index_select(inputs, 0, rows);
-  part.labels = index_select(labels, 0, rows);
+  part.inputs = index_select(inputs, 0, chosen);
+  part.labels = index_select(labels, 0, chosen);
+  part.rows = rows.defined() ? index_select(rows, 0, chosen) : chosen;
   return part;
 }
 
@@ -245,16 +247,35 @@ Tensor load_inputs(const DataConfig& data, const std::string& path, const std::s
   return fitted.normalization.apply(prepared(other, contiguous_as(inputs, f32)));
 }
 
-Batches::Batches(Samples samples, int64_t batch_size)
-    : samples_(std::move(samples)), count_(samples_.count()), size_(batch_size) {
-  if (size_ < 1) throw ValueError("a batch has at least one sample, got " + std::to_string(size_));
+namespace {
+
+std::string no_batch_text(const BatchPlan& plan) {
+  return lib::format_text(
+      "an epoch has {}, and the only batch of {} is not full: dropping it leaves nothing to train "
+      "on; choose a smaller batch_size",
+      counted(plan.samples, "sample"), grouped(plan.size));
 }
 
-void Batches::shuffle() { order_ = randperm(count_); }
+}  // namespace
+
+Batches::Batches(Samples samples, int64_t batch_size, bool drop_last)
+    : samples_(std::move(samples)), plan_{samples_.count(), batch_size, drop_last} {
+  samples_.rows = {};
+  if (batch_size < 1)
+    throw ValueError("a batch has at least one sample, got " + std::to_string(batch_size));
+  if (plan_.samples > 0 && plan_.batches() == 0) throw ValueError(no_batch_text(plan_));
+}
+
+void Batches::require_some(const Json& training, const BatchPlan& plan) {
+  if (plan.batches() > 0) return;
+  throw ConfigError(lib::format_text("{}: {}", training["drop_last"].place(), no_batch_text(plan)));
+}
+
+void Batches::shuffle() { order_ = randperm(plan_.samples); }
 
 Samples Batches::batch(int64_t index) const {
-  const int64_t start = index * size_;
-  return samples_.select(narrow(order_, 0, start, std::min(size_, count_ - start)));
+  const int64_t start = index * plan_.size;
+  return samples_.select(narrow(order_, 0, start, std::min(plan_.size, plan_.samples - start)));
 }
 
 std::vector<std::string> dataset_ops(const DataConfig& data, const SplitConfig& split) {
@@ -276,6 +297,8 @@ DataOutline outline_data(const DataConfig& data) {
     outline.samples = samples.count();
     outline.shape = samples.inputs.sizes();
     outline.targets = samples.labels.sizes();
+    outline.whole_targets = !is_floating(samples.labels.dtype());
+    outline.has_parts = samples.parts.defined();
     outline.shape.erase(outline.shape.begin());
     outline.targets.erase(outline.targets.begin());
   } catch (const Error& error) {

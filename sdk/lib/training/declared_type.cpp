@@ -5,6 +5,7 @@
 #include <tenon/training/declared_type.hpp>
 
 #include "lib/base/format.hpp"
+#include "tensor_argument.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -56,11 +57,13 @@ bool fits_one(const Json& value, const std::string& base) {
   if (base == "str") return value.is_text();
   if (base == "dtype") return value.is_text() && is_dtype(value.text());
   if (base == "json") return value.is_container();
-  return base != "Tensor";  // "any" takes all that there is; JSON has no tensors
+  return base != "Tensor";  // "any" takes all that there is; modules take no tensors of a config
 }
 
-bool fits(const Json& value, const DeclaredType& type) {
+bool fits(const Json& value, const DeclaredType& type, TensorForms tensors) {
   if (value.is_null()) return type.optional;
+  if (type.is_tensor() && !type.list && tensors == TensorForms::written)
+    return names_op(value) || tensor_fault(value).empty();
   if (!type.list) return fits_one(value, type.base);
   // One number stands for all of a list.
   if (!value.is_container())
@@ -78,7 +81,8 @@ bool fits(const Json& value, const DeclaredType& type) {
 std::vector<std::string> argument_faults(const Json& object, const std::string& owner,
                                          const std::vector<DeclaredType>& parameters,
                                          const std::vector<std::string>& given,
-                                         const std::vector<std::string>& others) {
+                                         const std::vector<std::string>& others,
+                                         TensorForms tensors) {
   const auto has = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
@@ -100,9 +104,12 @@ std::vector<std::string> argument_faults(const Json& object, const std::string& 
     const auto parameter =
         std::find_if(parameters.begin(), parameters.end(),
                      [&](const DeclaredType& candidate) { return candidate.name == key; });
-    if (!fits(object[i], *parameter))
-      faults.push_back(lib::format_text("{} takes '{} {}', found {}", start, parameter->text, key,
-                                        object[i].dump()));
+    if (fits(object[i], *parameter, tensors)) continue;
+    const bool list =
+        parameter->is_tensor() && tensors == TensorForms::written && object[i].is_array();
+    faults.push_back(lib::format_text(
+        "{} takes '{} {}', {}", start, parameter->text, key,
+        list ? tensor_fault(object[i]) : lib::format_text("found {}", object[i].dump())));
   }
   for (const DeclaredType& parameter : parameters) {
     if (!parameter.has_default && has(names, parameter.name) && !object[parameter.name].defined())

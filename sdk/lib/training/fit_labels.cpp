@@ -1,6 +1,7 @@
 // Labels in the form that a model's output asks for.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <tenon/autograd.hpp>
 #include <tenon/kernel/shape.hpp>
@@ -9,6 +10,7 @@
 #include <tenon/training/dataset.hpp>
 #include <tenon/training/op_choice.hpp>
 
+#include "label_form.hpp"
 #include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -17,46 +19,71 @@ namespace training {
 
 namespace {
 
-// For outputs [samples, classes], or [samples, classes, ...] with a label at each of the places that
-// follow. Of numbers only the first form has classes: the second may be a regression.
-bool are_classes(const Tensor& labels, const std::vector<int64_t>& output) {
+int64_t numbers_of(const std::vector<int64_t>& shape) {
+  int64_t numbers = 1;
+  for (size_t i = 1; i < shape.size(); ++i) numbers *= shape[i];
+  return numbers;
+}
+
+}  // namespace
+
+LabelForm label_form(const std::vector<int64_t>& labels, bool whole_labels,
+                     const std::vector<int64_t>& output) {
   const size_t rank = output.size();
-  if (rank < 2 || output[1] < 2 || labels.dim() != static_cast<int64_t>(rank) - 1) return false;
-  for (size_t i = 2; i < rank; ++i) {
-    if (labels.size(static_cast<int64_t>(i) - 1) != output[i]) return false;
-  }
-  if (!is_floating(labels.dtype())) return true;
-  if (rank > 2) return false;
-  const auto classes = static_cast<double>(output[1]);
-  const std::vector<double> values = labels.to_vector<double>();
-  return std::all_of(values.begin(), values.end(), [&](double value) {
-    return value == std::floor(value) && value >= 0 && value < classes;
-  });
+  bool classes =
+      rank >= 2 && output[1] >= 2 && labels.size() == rank - 1 && (rank == 2 || whole_labels);
+  for (size_t i = 2; i < rank && classes; ++i) classes = labels[i - 1] == output[i];
+  if (classes) return LabelForm::classes;
+  return numbers_of(labels) == numbers_of(output) ? LabelForm::numbers : LabelForm::neither;
 }
 
-void check_classes(const Json& data, const Tensor& labels, int64_t classes) {
-  for (const int64_t label : labels.to_vector<int64_t>()) {
-    if (label >= 0 && label < classes) continue;
-    throw ValueError(
-        lib::format_text("{}: there is a label {}, but the model scores {} classes, 0 to {}",
-                         data.place(), label, classes, classes - 1));
-  }
+std::string number_fault(const Json& model, const std::vector<int64_t>& labels,
+                         const std::vector<int64_t>& output) {
+  return lib::format_text(
+      "{}: the model gives {} numbers for a sample, but a label has {}, and the labels are not the "
+      "numbers of classes",
+      model.place(), grouped(numbers_of(output)), grouped(numbers_of(labels)));
 }
 
-Tensor as_numbers(const Json& model, const Tensor& labels, std::vector<int64_t> shape,
-                  int64_t count) {
-  shape[0] = count;
-  const Tensor numbers = contiguous_as(labels, f32);
-  int64_t expected = 1;
-  for (const int64_t size : shape) expected *= size;
-  if (numbers.numel() != expected) {
-    throw ValueError(
-        lib::format_text("{}: the model gives {} numbers for a sample, but a label has {}, and the "
-                         "labels are not the numbers of classes",
-                         model.place(), grouped(count > 0 ? expected / count : 0),
-                         grouped(count > 0 ? numbers.numel() / count : 0)));
+namespace {
+
+// Labels that are not numbers of classes: the first in its file, and how many there are.
+struct Misfits {
+  Json ignored;  // a label that the loss leaves out; undefined: none
+  std::string first;
+  int64_t count = 0;
+
+  void add(const std::string& part, const Samples& samples, int64_t classes) {
+    const std::vector<double> values = samples.labels.to_vector<double>();
+    const auto for_each = static_cast<int64_t>(values.size()) / samples.count();
+    const std::vector<int64_t> rows =
+        samples.rows.defined() ? samples.rows.to_vector<int64_t>() : std::vector<int64_t>();
+    const int64_t known = count;
+    int64_t first_row = 0;
+    for (int64_t i = 0; i < static_cast<int64_t>(values.size()); ++i) {
+      const double value = values[static_cast<size_t>(i)];
+      if (value == std::floor(value) && value >= 0 && value < static_cast<double>(classes))
+        continue;
+      if (ignored.is_number() && value == ignored.number()) continue;
+      const int64_t sample = i / for_each;
+      const int64_t row = rows.empty() ? sample : rows[static_cast<size_t>(sample)];
+      if (known == 0 && (count == 0 || row < first_row)) {
+        first_row = row;
+        first = lib::format_text("the label of sample {} ({}) is {}", row + 1, part,
+                                 Scalar(value).text());
+      }
+      ++count;
+    }
   }
-  return numbers.reshape(shape);
+};
+
+[[noreturn]] void refuse_labels(const Json& data, const Misfits& misfits, int64_t classes) {
+  throw ValueError(lib::format_text(
+      "{}: {}, but the model scores {} classes, 0 to {}{}", data.place(), misfits.first, classes,
+      classes - 1,
+      misfits.count == 1   ? ""
+      : misfits.count == 2 ? "; 1 more label does not fit"
+                           : lib::format_text("; {} more labels do not fit", misfits.count - 1)));
 }
 
 // Cross entropy of one score is 0 whatever the score is.
@@ -86,19 +113,32 @@ void fit_labels(const TrainingConfig& config, Module& model, Dataset& dataset) {
         config.model.place(), kernel::shape_text(output.shape())));
   }
   check_scores(config, output.sizes());
-  Samples* const parts[] = {&dataset.train, &dataset.validation, &dataset.test};
-  const bool fits = std::all_of(std::begin(parts), std::end(parts), [&](const Samples* samples) {
-    return samples->count() == 0 || are_classes(samples->labels, output.sizes());
-  });
-  for (Samples* samples : parts) {
+  const std::pair<const char*, Samples*> parts[] = {
+      {"train", &dataset.train}, {"validation", &dataset.validation}, {"test", &dataset.test}};
+  std::vector<int64_t> shape = output.sizes();
+  bool classes = true;
+  for (const auto& [name, samples] : parts) {
     if (samples->count() == 0) continue;
-    if (fits) {
+    const Tensor& labels = samples->labels;
+    const LabelForm form = label_form(labels.sizes(), !is_floating(labels.dtype()), shape);
+    if (form == LabelForm::neither)
+      throw ValueError(number_fault(config.model, labels.sizes(), shape));
+    classes = classes && form == LabelForm::classes;
+  }
+  dataset.classes = classes ? shape[1] : 0;
+  Misfits misfits;
+  misfits.ignored = config.loss["ignore_index"];
+  for (const auto& [name, samples] : parts) {
+    if (samples->count() == 0) continue;
+    if (classes) {
+      misfits.add(name, *samples, shape[1]);
       samples->labels = contiguous_as(samples->labels, i64);
-      check_classes(config.data.section, samples->labels, output.size(1));
     } else {
-      samples->labels = as_numbers(config.model, samples->labels, output.sizes(), samples->count());
+      shape[0] = samples->count();
+      samples->labels = contiguous_as(samples->labels, f32).reshape(shape);
     }
   }
+  if (misfits.count > 0) refuse_labels(config.data.section, misfits, shape[1]);
 }
 
 }  // namespace training

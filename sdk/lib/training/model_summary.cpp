@@ -178,7 +178,6 @@ void summarize_call(const Module& model, const std::vector<Tensor>& inputs, Mode
                     bool with_ops) {
   const ShapesOnly shapes;
   const NoGrad no_grad;
-  model.eval();
   const CallRecorder recorder(model, summary, shapes, with_ops);
   count_tensors(model, summary);
   for (const Tensor& input : inputs) summary.inputs.push_back(input.sizes());
@@ -212,6 +211,7 @@ ModelSummary summarize_model(const TrainingConfig& config, const DataOutline& da
       model = state::create_module(config.model);
     }
     const std::vector<Tensor> inputs = model_inputs(config, data);
+    model.eval();
     if (inputs.empty())
       summary.unknown = R"(neither "data" nor "input" says what the model is called with)";
     summarize_call(model, inputs, summary, with_ops);

@@ -7,6 +7,7 @@
 #include <tenon/training/op_choice.hpp>
 
 #include "lib/base/format.hpp"
+#include "tensor_argument.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -40,6 +41,15 @@ const OpRole& clip_role() {
 }
 const OpRole& transform_role() {
   static const OpRole role{"transform", {"data.random_{}", "data.{}"}, 1, {"seed"}, {"type"}};
+  return role;
+}
+const OpRole& sampler_role() {
+  static const OpRole role{"sampler", {"data.sample_{}"}, 1, {"epoch"}, {"type"}};
+  return role;
+}
+const OpRole& weights_role() {
+  static const OpRole role{
+      "op of weights", {"data.{}_weights"}, 1, {"classes", "ignore_index"}, {"type"}};
   return role;
 }
 const OpRole& reader_role() {
@@ -115,6 +125,54 @@ FoundOp find_op(const OpRole& role, const std::string& name, const Json& node) {
 
 // ---- checking ----
 
+namespace {
+
+// Whether an argument is a tensor, which the section gives as text or object: an op computes it.
+bool is_computed(const FoundOp& op, const std::string& name, const Json& value) {
+  return names_op(value) &&
+         std::any_of(op.parameters.begin(), op.parameters.end(), [&](const DeclaredType& one) {
+           return one.name == name && one.is_tensor() && !one.list;
+         });
+}
+// Whether an argument is a tensor that the section writes as numbers; a number stays one where the
+// parameter takes it.
+bool is_tensor(const FoundOp& op, const std::string& name, const Json& value) {
+  return (value.is_number() || value.is_array()) &&
+         std::any_of(op.parameters.begin(), op.parameters.end(), [&](const DeclaredType& one) {
+           return one.name == name && !one.list &&
+                  (one.base == "Tensor" || (one.is_tensor() && value.is_array()));
+         });
+}
+std::string computing_op(const Json& value) {
+  return value.is_text() ? value.text() : value["type"].text();
+}
+// The keywords of the op: none beside a bare name.
+Json computing_section(const Json& value) { return value.is_text() ? JsonObject().json() : value; }
+
+void add_computed_faults(const Json& value, std::vector<std::string>& faults) {
+  try {
+    const FoundOp op =
+        find_op(weights_role(), computing_op(value), value.is_text() ? value : value["type"]);
+    const std::vector<std::string> found = op_faults(weights_role(), op, computing_section(value));
+    faults.insert(faults.end(), found.begin(), found.end());
+  } catch (const Error& error) {
+    faults.emplace_back(error.what());
+  }
+}
+
+// The dtype of the first operand that has fractions; none: the call has no such operand.
+std::optional<DType> operand_dtype(const std::vector<Argument>& operands) {
+  for (const Argument& operand : operands) {
+    const tenon_value value = operand.value();
+    if (value.tag != TENON_VALUE_TENSOR || value.as.tensor == nullptr) continue;
+    const DType dtype = Tensor::borrow(value.as.tensor).dtype();
+    if (is_floating(dtype)) return dtype;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::vector<std::string> op_faults(const OpRole& role, const FoundOp& op, const Json& section) {
   std::vector<std::string> faults;
   const Json type = section["type"];
@@ -144,8 +202,11 @@ std::vector<std::string> op_faults(const OpRole& role, const FoundOp& op, const 
     faults.push_back(lib::format_text("{}: {} is not a data reader, which gives inputs and targets",
                                       place, op.name));
   const std::vector<std::string> found =
-      argument_faults(section, op.name, op.parameters, given, role.others);
+      argument_faults(section, op.name, op.parameters, given, role.others, TensorForms::written);
   faults.insert(faults.end(), found.begin(), found.end());
+  for (int64_t i = 0; i < section.size() && found.empty(); ++i) {
+    if (is_computed(op, section.key(i), section[i])) add_computed_faults(section[i], faults);
+  }
   return faults;
 }
 
@@ -162,6 +223,19 @@ OpChoice::OpChoice(const OpRole& role, const Json& section, const std::string& n
     const std::string key = section.key(i);
     if (std::find(role.others.begin(), role.others.end(), key) != role.others.end()) continue;
     names_.push_back(key);
+    if (is_computed(found_, key, section[i])) {
+      computed_.push_back({values_.size(), section[i], {}});
+      computed_.back().op.emplace_back(weights_role(), computing_section(section[i]),
+                                       computing_op(section[i]));
+      values_.push_back({});
+      continue;
+    }
+    if (is_tensor(found_, key, section[i])) {
+      tensors_.emplace_back(values_.size(),
+                            at_place(section[i], [&] { return tensor_of(section[i]); }));
+      values_.push_back(Argument(tensors_.back().second).value());
+      continue;
+    }
     documents_.push_back(section[i]);
     // Numbers and texts as they are; the host converts lists as the parameters expect them.
     values_.push_back(service::documents().value(documents_.back().handle()));
@@ -170,7 +244,20 @@ OpChoice::OpChoice(const OpRole& role, const Json& section, const std::string& n
 
 std::vector<Value> OpChoice::call(const std::vector<Argument>& operands,
                                   const std::vector<Keyword>& supplied) const {
-  std::vector<tenon_value> arguments, values;
+  for (const Computed& one : computed_) {
+    throw ValueError(
+        lib::format_text("{}: {} has not been computed from labels; call compute_arguments before",
+                         one.section.place(), one.op.front().found().name));
+  }
+  std::vector<Tensor> converted;
+  std::vector<tenon_value> arguments, values, own = values_;
+  if (!tensors_.empty()) {
+    const std::optional<DType> dtype = operand_dtype(operands);
+    for (const auto& [at, tensor] : tensors_) {
+      converted.push_back(dtype ? contiguous_as(tensor, *dtype) : tensor);
+      own[at] = Argument(converted.back()).value();
+    }
+  }
   std::vector<tenon_string> names;
   for (const Argument& operand : operands) arguments.push_back(operand.value());
   const auto is_supplied = [&](const std::string& name) {
@@ -185,7 +272,7 @@ std::vector<Value> OpChoice::call(const std::vector<Argument>& operands,
   for (size_t i = 0; i < names_.size(); ++i) {
     if (is_supplied(names_[i])) continue;
     names.push_back(detail::string_of(names_[i]));
-    values.push_back(values_[i]);
+    values.push_back(own[i]);
   }
   const auto count = static_cast<size_t>(service::ops().result_count(op_.handle()));
   tenon_value results[detail::max_results]{};
@@ -200,6 +287,24 @@ std::vector<Value> OpChoice::call(const std::vector<Argument>& operands,
   std::vector<Value> list;
   for (size_t i = 0; i < count; ++i) list.emplace_back(results[i]);
   return list;
+}
+
+void OpChoice::compute_arguments(const Tensor& labels, int64_t classes) {
+  for (const Computed& one : computed_) {
+    std::vector<Keyword> supplied;
+    if (classes > 0) supplied.push_back(arg("classes") = classes);
+    if (const Json ignored = section_["ignore_index"]; ignored.is_number())
+      supplied.push_back(arg("ignore_index") = ignored.integer());
+    const Tensor tensor = at_place(one.section, [&] {
+      Tensor result = one.op.front().call_one({labels}, supplied).tensor();
+      if (!result.defined())
+        throw ValueError(lib::format_text("{} must give a tensor", one.op.front().found().name));
+      return result;
+    });
+    tensors_.emplace_back(one.at, tensor);
+    values_[one.at] = Argument(tensors_.back().second).value();
+  }
+  computed_.clear();
 }
 
 Value OpChoice::call_one(const std::vector<Argument>& operands,

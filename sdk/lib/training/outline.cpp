@@ -221,6 +221,7 @@ class Outliner {
     for (const Json& one : training.schedules) use_choice(schedule_role(), one);
     for (const Json& one : training.clips) use_choice(clip_role(), one);
     for (const Json& one : training.transforms) use_choice(transform_role(), one);
+    if (training.sampler.defined()) use_choice(sampler_role(), training.sampler);
     if (!config_.metrics || !training.monitor) return;
     const Json watched = training.monitor->metric;
     if (watched.text() == "loss") return;

@@ -68,7 +68,11 @@ Trainer::Trainer(const TrainingConfig& config, const Module& model, Dataset data
       dataset_(std::move(dataset)),
       loss_(config.loss),
       metrics_(load_metrics(config, dataset_)),
-      batches_(dataset_.train, loop_of(config).batch_size),
+      batches_(at_place(loop_of(config).section,
+                        [&] {
+                          return Batches(dataset_.train, config.training->batch_size,
+                                         config.training->drop_last);
+                        })),
       optimizer_(config.optimizer, model.named_parameters(), ranks_),
       clip_(config.training->clips),
       gradients_(
@@ -86,6 +90,8 @@ Trainer::Trainer(const TrainingConfig& config, const Module& model, Dataset data
         "which split parameters; choose an elementwise optimizer",
         config.optimizer.place()));
   }
+  loss_.fit(dataset_.train.labels, dataset_.classes);
+  if (config.training->sampler.defined()) sampler_.emplace(config.training->sampler);
   for (const Json& transform : config.training->transforms)
     transforms_.emplace_back(transform_role(), transform);
   checkpoint_minutes_ = config.training->checkpoint_minutes;
@@ -103,6 +109,13 @@ Trainer::Trainer(const TrainingConfig& config, const Module& model, Dataset data
                                        config.training->monitor->metric.place(), monitor_.metric(),
                                        suggestion(monitor_.metric(), names), join(names, ", ")));
   }
+}
+
+void Trainer::order_batches() {
+  if (sampler_)
+    batches_.set_order(sampler_->order(batches_.labels(), epoch_));
+  else
+    batches_.shuffle();
 }
 
 // Each transform of each batch has its own seed, which the process's seed and the counters make:
@@ -196,7 +209,7 @@ bool Trainer::train() {
   StepRollback rollback(model_, optimizer_.parameters());
   BatchGradients::Result result{};
   const auto next_batch = [&] {
-    if (batch_ == 0) batches_.shuffle();
+    if (batch_ == 0) order_batches();
     result = train_batch();
     ++batch_;
     return true;
@@ -239,13 +252,26 @@ Tensor Trainer::batch_loss(const Samples& batch) {
   }
 }
 
+// An error that only the last batch of an epoch meets is about how many samples that has.
+BatchGradients::Result Trainer::gradients_of(const Samples& batch) {
+  try {
+    return gradients_(batch, epoch_ * batches_.per_epoch() + batch_);
+  } catch (const Error& error) {
+    if (batch.count() == batches_.batch_size() || error.kind() == TENON_ERROR_INTERRUPTED) throw;
+    throw Error(error.kind(),
+                lib::format_text("{}\n  in epoch {}, whose last batch has {} of {} samples; "
+                                 "/training/drop_last leaves it out",
+                                 error.what(), epoch_ + 1, batch.count(), batches_.batch_size()));
+  }
+}
+
 BatchGradients::Result Trainer::train_batch() {
   std::optional<AnomalyMode> anomaly;
   if (detect_anomaly_) anomaly.emplace();
   Samples batch = batches_.batch(batch_);
   batch.inputs = transformed(batch.inputs);
   const auto count = static_cast<double>(batch.count());
-  BatchGradients::Result result = gradients_(batch, epoch_ * batches_.per_epoch() + batch_);
+  BatchGradients::Result result = gradients_of(batch);
   if (tensor_parallel_.active()) {
     const std::vector<double> stops = ranks_.gather(result.stopped ? 1 : 0);
     result.stopped = std::count(stops.begin(), stops.end(), 0.0) < ranks_.size();
@@ -278,7 +304,7 @@ void Trainer::clip_gradients() {
 void Trainer::finish_epoch() {
   Epoch epoch;
   epoch.number = epoch_ + 1;
-  epoch.train_loss = total_loss_ / static_cast<double>(dataset_.train.count());
+  epoch.train_loss = total_loss_ / static_cast<double>(batches_.plan().used());
   // State beside the parameters, such as running means, is the first rank's.
   if (!ranks_.alone()) ranks_.share(tensor_parallel_.shared(module_state(model_, "")));
   if (dataset_.watched().count() > 0) {
@@ -332,6 +358,22 @@ std::optional<double> Score::find(const std::string& name) const {
   return std::nullopt;
 }
 
+namespace {
+
+// Rows of labels that the loss does not ignore, "ignore_index"; undefined: all of them.
+Tensor counted_rows(const Loss* loss, const Tensor& labels) {
+  const Json ignored = loss == nullptr ? Json() : loss->choice().section()["ignore_index"];
+  if (!ignored.is_number() || labels.dtype() != i64 || labels.dim() != 1) return {};
+  const std::vector<int64_t> values = labels.to_vector<int64_t>();
+  std::vector<int64_t> rows;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] != ignored.integer()) rows.push_back(static_cast<int64_t>(i));
+  }
+  return rows.size() == values.size() ? Tensor() : from_range(rows.begin(), rows.end());
+}
+
+}  // namespace
+
 Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
                const Samples& samples, int64_t batch_size, const Ranks& ranks) {
   const NoGrad no_grad;
@@ -364,7 +406,11 @@ Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metri
   if (!outputs.empty()) {
     const Tensor own = outputs.size() == 1 ? outputs.front() : cat(outputs);
     const Tensor all = shared ? ranks.gather(own) : own;
-    for (const Metric& metric : metrics) score.metrics.push_back(metric(all, samples.labels));
+    const Tensor rows = counted_rows(loss, samples.labels);
+    const Tensor scored = rows.defined() ? index_select(all, 0, rows) : all;
+    const Tensor labels = rows.defined() ? index_select(samples.labels, 0, rows) : samples.labels;
+    score.labels = labels.numel();
+    for (const Metric& metric : metrics) score.metrics.push_back(metric(scored, labels));
   }
   return score;
 }

@@ -1,4 +1,5 @@
 // States of modules in files: what comes back, and what is said of files that do not fit.
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,35 @@ std::string refusal(Action&& action) {
   return "";
 }
 
+// A file with weight, of four bytes, and after it a tensor of a dtype that Tenon does not have.
+void write_with_unknown(const std::string& path, const std::string& name) {
+  const std::string header = R"({"weight":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]},")" +
+                             name + R"(":{"dtype":"Q4","shape":[2],"data_offsets":[4,5]}})";
+  const uint64_t length = header.size();
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(&length), sizeof length);
+  file << header << std::string("\0\0\x80?x", 5);
+}
+
 }  // namespace
 
 TEST_SUITE("state/module_file") {
+  TEST_CASE("a tensor that cannot be read is one more unexpected name, unless the module has it") {
+    const TemporaryFolder folder;
+    const std::string path = folder / "x.safetensors";
+    write_with_unknown(path, "scale");
+    Module module = linear(1);
+    CHECK(refusal([&] {
+            state::load(module, path);
+          }).find("tensor 'scale': dtype 'Q4' cannot be") != std::string::npos);
+    const state::LoadReport report = state::load(module, path, false);
+    CHECK(report.unexpected == std::vector<std::string>{"scale"});
+    CHECK(values(module, "weight") == Floats{1});
+    module.register_buffer("scale", zeros({2}));
+    CHECK(refusal([&] { state::load(module, path, false); }).find("tensor 'scale': dtype 'Q4'") !=
+          std::string::npos);
+  }
+
   TEST_CASE("every parameter and persistent buffer comes back into the same handles") {
     const TemporaryFolder folder;
     const std::string path = folder / "x.safetensors";

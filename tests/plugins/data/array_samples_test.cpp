@@ -51,6 +51,33 @@ const std::string numpy_compressed = std::string(
 }  // namespace
 
 TEST_SUITE("data") {
+  TEST_CASE("a safetensors file is read by names where another tensor has an unknown dtype") {
+    const Place file("unknown.safetensors");
+    const std::string header = R"({"inputs":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]},)"
+                               R"("targets":{"dtype":"U8","shape":[1],"data_offsets":[4,5]},)"
+                               R"("other":{"dtype":"Q4","shape":[2],"data_offsets":[5,6]}})";
+    const uint64_t length = header.size();
+    write(file.path, std::string(reinterpret_cast<const char*>(&length), 8) + header +
+                         std::string("\0\0\x80?\2x", 6));
+    static const tenon::Op samples("data.safetensors");
+    const auto [inputs, targets, fitted] = samples.call<Samples>(file.path);
+    check_values(inputs, {1, 1}, {1});
+    CHECK(targets.to_vector<int64_t>() == std::vector<int64_t>{2});
+    const tenon::ConfiguredOp chosen = tenon::configure(
+        tenon::Json::parse(R"({"op": "data.read_safetensors", "only": ["targets"]})"));
+    const auto [names, list] =
+        chosen.call<std::tuple<std::vector<std::string>, std::vector<Tensor>>>(file.path);
+    CHECK(names == std::vector<std::string>{"targets"});
+    for (const char* const asked : {R"({"op": "data.read_safetensors", "only": ["other"]})",
+                                    R"({"op": "data.read_safetensors"})"}) {
+      const std::string message = refusal_of("read", [&] {
+        tenon::configure(tenon::Json::parse(asked))
+            .call<std::tuple<std::vector<std::string>, std::vector<Tensor>>>(file.path);
+      });
+      CHECK(message.find("tensor 'other': dtype 'Q4' cannot be read") != std::string::npos);
+    }
+  }
+
   TEST_CASE("what write_npz and write_safetensors write is read as it was") {
     const Place file("arrays_test.bin");
     const auto check = [&](const char* op) {

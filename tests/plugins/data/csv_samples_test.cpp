@@ -50,6 +50,10 @@ const std::string people =
     "bob,NA,Bonn,2.5,no\n"
     "\"cy, jr\",29,Ulm,,yes\n";
 
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 }  // namespace
 
 TEST_SUITE("data") {
@@ -63,6 +67,66 @@ TEST_SUITE("data") {
     CHECK(samples.fitted["inputs"][1]["column"].text() == "b");
     CHECK(samples.fitted["targets"][0]["column"].text() == "y");
     CHECK(read("1,2,3\n", R"("dtype": "f64")").inputs.dtype() == tenon::f64);
+  }
+
+  TEST_CASE("data.csv reads lines that end with CR alone as lines") {
+    for (const char* const end : {"\r", "\r\n", "\n"}) {
+      std::string changed;
+      for (const char c : std::string("a,b,y\n1,2,3\n4,5,6\n")) {
+        if (c == '\n')
+          changed += end;
+        else
+          changed += c;
+      }
+      for (const bool last : {true, false}) {
+        if (!last) changed.resize(changed.size() - std::string(end).size());
+        CAPTURE(changed);
+        const Samples samples = read(changed);
+        check_values(samples.inputs, {2, 2}, {1, 2, 4, 5});
+        check_values(samples.targets, {2}, {3, 6});
+      }
+    }
+    CHECK(refused("a,b\r1,2\r3,x\r") == "3:3: column 'b': 'x' is not a number");
+    // Lines of both kinds are neither read as one nor as many.
+    CHECK(contains(refused("a,b,y\n1,2,3\r4,5,6\n7,8,9\n"),
+                   "2:5: the cell has a CR without LF in it, where the first line ends with LF"));
+    CHECK(contains(refused("a,b,y\r1,2,3\n4,5,6\r7,8,9\r"),
+                   "2:5: the cell has a LF in it, where the first line ends with CR"));
+  }
+
+  TEST_CASE("data.csv refuses a table that only guesses make one of samples") {
+    const std::string automatic = R"("categories": "auto")";
+    CHECK(contains(refused("1,x,2\n", automatic),
+                   "the file has one row: pass header=false if that is right"));
+    CHECK(read("1,x,2\n", automatic + R"(, "header": false)").inputs.size(0) == 1);
+    // The first row may be names or values.
+    const std::string words = "red,small,yes\nblue,large,no\ngreen,small,no\n";
+    CHECK(contains(refused(words, automatic),
+                   "1: every cell is text, so that the first row may be names or values"));
+    CHECK(read(words, automatic + R"(, "header": true)").inputs.size(0) == 2);
+    CHECK(read(words, automatic + R"(, "header": false)").inputs.size(0) == 3);
+    CHECK(contains(refused("1\n2\n"), "the file has one column; check its delimiter"));
+  }
+
+  TEST_CASE("data.csv refuses a header that is repeated among the rows") {
+    const std::string text = "town,age,class\nUlm,3,yes\ntown,age,class\nBonn,4,no\n";
+    CHECK(contains(refused(text, R"("categories": "auto")"),
+                   "3:6: column 'age': 'age' is not a number; the row repeats the name"));
+    const std::string words = "town,class\nUlm,yes\ntown,class\nBonn,no\n";
+    CHECK(refused(words, R"("categories": "auto", "header": true)") ==
+          "3: the row repeats the header: remove it");
+    // A value that is the name of its column is one like others.
+    CHECK(read("town,class\nUlm,yes\ntown,no\n", R"("categories": "auto", "header": true)")
+              .inputs.size(0) == 2);
+  }
+
+  TEST_CASE("data.csv names the first cell that is not a number, and how many more there are") {
+    const std::string text = "a,y\n1,2\nx,3\n4,5\ny,6\nNA,7\nz,8\n";
+    CHECK(refused(text, R"("missing": "nan")") ==
+          "3:1: column 'a': 'x' is not a number (and 2 more in this column)");
+    CHECK(contains(refused("a,y\n1,2\n,3\n4,5\nNA,6\n"),
+                   "3:1: column 'a': the cell is empty; pass missing="));
+    CHECK(contains(refused("a,y\n1,2\n,3\n4,5\nNA,6\n"), "(and 1 more in this column)"));
   }
 
   TEST_CASE("data.csv chooses columns by name and by position") {
@@ -226,7 +290,8 @@ TEST_SUITE("data") {
           "1:3: the header has the name 'a' twice, for column 0 and column 1: rename one");
     CHECK(refused("a,y\n") == " no row is below the header");
     CHECK(refused("") == " the file is empty, expected rows");
-    CHECK(refused("y\n1\n") == " no column is left for the inputs");
+    CHECK(refused("y\n1\n") ==
+          " no column is left for the inputs: the file has one column; check its delimiter");
     CHECK(refused("a,y\n1,caf\xe9\n") == "2:3: 'caf?' is not UTF-8: convert the file to UTF-8");
     CHECK(refused("a\xff,y\n1,2\n") == "1: 'a?' is not UTF-8: convert the file to UTF-8");
   }
@@ -348,7 +413,9 @@ TEST_SUITE("data") {
         "\x02\x00\xfa\x93\x98\x11\x0c\x00\x00\x00",
         32);
     check_values(read(one).inputs, {2, 1}, {1, 3});
-    CHECK(refused(one + one) == "4:1: column 'a': 'a' is not a number");  // one file after another
+    CHECK(refused(one + one) ==
+          "4:1: column 'a': 'a' is not a number; the row repeats the name of the column: remove "
+          "it");  // one file after another
     CHECK(refused(one.substr(0, 20)) == " the file ends in its compressed data");
     CHECK(refused(one + "x") == " other data follows the compressed data");
     std::string wrong = one;

@@ -34,6 +34,10 @@ Indices sizes(const Split& split) {
   return {std::get<0>(split).numel(), std::get<1>(split).numel(), std::get<2>(split).numel()};
 }
 
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 }  // namespace
 
 TEST_SUITE("data") {
@@ -149,5 +153,37 @@ TEST_SUITE("data") {
           }) == "mean 1 has no numbers to be taken of, expected at least one");
     CHECK(refusal_of("fit_normalize", [&] { tenon::data::fit_normalize(tenon::tensor(1.0)); }) ==
           "input must have a dimension of samples");
+  }
+
+  TEST_CASE("labels that are large integers each are a class") {
+    static const tenon::Op balanced("data.sample_balanced");
+    const int64_t large = int64_t{1} << 53;
+    const Indices labels = {large, large + 1, large, large, large, large};
+    const std::vector<int64_t> order =
+        balanced.call<Tensor>(tenon::from_range(labels.begin(), labels.end())).to_vector<int64_t>();
+    CHECK(std::count(order.begin(), order.end(), 1) == 3);
+  }
+
+  TEST_CASE("samplers give each seed its order, and weights count classes") {
+    static const tenon::Op shuffled("data.sample_shuffled"), weights("data.balanced_weights");
+    const Tensor labels = tenon::zeros({50});
+    const auto order = [&](int64_t seed) {
+      return shuffled.call<Tensor>(labels, tenon::arg("seed") = seed).to_vector<int64_t>();
+    };
+    CHECK(is_permutation(order(1), 50));
+    CHECK(order(1) == order(1));
+    CHECK(order(1) != order(2));
+    const Indices classes = {0, 2, 2, 2};
+    const Tensor given = tenon::from_range(classes.begin(), classes.end());
+    CHECK(contains(refusal_of("weights", [&] { weights.call<Tensor>(given); }),
+                   "no label is of class 1"));
+    const Indices both = {0, 1, 1, 1};
+    const Tensor balanced = weights.call<Tensor>(tenon::from_range(both.begin(), both.end()));
+    CHECK(balanced.dtype() == tenon::f64);
+    CHECK(balanced.to_vector<double>() == std::vector<double>{2.0, 4.0 / 6});
+    CHECK(contains(
+        refusal_of("weights",
+                   [&] { weights.call<Tensor>(given, tenon::arg("classes") = int64_t{2}); }),
+        "label 1 is 2, expected a class from 0 to 1"));
   }
 }

@@ -23,7 +23,7 @@ typedef struct tenon_json_reading {
   uint32_t reserved;    /* 0 */
   int64_t max_bytes;    /* most bytes of the text */
   /* Memory that the caller takes for each value. A text is refused when its document could take
-   * more than the text's size and 16 MiB with it. */
+   * more than the text's size and 256 MiB with it. */
   int64_t value_bytes;
 } tenon_json_reading;
 

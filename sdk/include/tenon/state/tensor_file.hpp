@@ -25,7 +25,7 @@ void save_tensors(const std::string& path, const NamedTensors& tensors, const Js
 // tensor of it is asked for. The header
 // is checked whole before memory is taken for a tensor. Tensors of other types are made again, which
 // loads their plugins. ValueError names the path and the fault; a tensor of a dtype that Tenon does
-// not have is a fault only when it is asked for.
+// not have is a fault only when it is asked for, by its name or by no names at all.
 NamedTensors load_tensors(const std::string& path, const std::vector<std::string>& names = {});
 
 // load_tensors without a copy: a page of the file is read when it is first used. Writing to a tensor

@@ -28,7 +28,7 @@ struct ConfigChoice {
   std::vector<DeclaredType> parameters;  // parameters that are keys of the section
 };
 // Choices for a definition of the schema: "data", "module", "loss", "metric", "optimizer",
-// "schedule", "clip", "transform"; none for any other. From plugin facts: runs no plugin code.
+// "schedule", "clip", "sampler", "transform"; none for any other. From plugin facts: runs no plugin code.
 std::vector<ConfigChoice> config_choices(const std::string& definition);
 
 // A plugin that a training needs, and what for.

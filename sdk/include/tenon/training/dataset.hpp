@@ -24,17 +24,19 @@ struct Samples {
   Tensor inputs;  // f32 [samples, ...]
   Tensor labels;
   Tensor parts;  // i64 [samples]: 0 train, 1 validation, 2 test; undefined: the reader does not say
+  Tensor rows;  // i64 [samples]: the place of each in its file, from 0; undefined: the file's order
   std::string fitted;  // values that the reader learned from the file, for reading others
   int64_t count() const { return inputs.defined() ? inputs.size(0) : 0; }
-  // The samples from row `start`, as views; the samples of `rows`, an i64 tensor, as copies.
+  // The samples from row `start`, as views; those of `chosen` rows, an i64 tensor, as copies.
   Samples narrow(int64_t start, int64_t length) const;
-  Samples select(const Tensor& rows) const;
+  Samples select(const Tensor& chosen) const;
 };
 
 struct Dataset {
   Samples train, validation, test;
   // Values learned from the data, by the reader and for "normalize". They belong to the weights.
   std::string fitted;
+  int64_t classes = 0;  // classes that fit_labels found the labels to number; 0: they do not
   // The samples that each epoch is measured on and that choose the best epoch: the validation part;
   // where there is none the test part.
   const Samples& watched() const { return validation.count() > 0 ? validation : test; }
@@ -66,27 +68,44 @@ PartCounts part_counts(const SplitConfig& split, int64_t count);
 // The ops that these call beside the reader.
 std::vector<std::string> dataset_ops(const DataConfig& data, const SplitConfig& split);
 
+// How batches of `size` divide the samples of an epoch.
+struct BatchPlan {
+  int64_t samples = 0, size = 1;
+  bool drop_last = false;  // leave out a last batch that has fewer samples than the others
+
+  int64_t batches() const { return drop_last ? samples / size : (samples + size - 1) / size; }
+  // Samples of all batches together.
+  int64_t used() const { return drop_last ? batches() * size : samples; }
+  // Samples of the last batch where it is smaller than the others; 0: it is not.
+  int64_t remainder() const { return drop_last ? 0 : samples % size; }
+};
+
 // Samples in batches, in an order that is drawn for each epoch.
 class Batches {
  public:
-  // The last batch of an epoch has what is left.
-  Batches(Samples samples, int64_t batch_size);
-  int64_t per_epoch() const { return (count_ + size_ - 1) / size_; }
-  int64_t batch_size() const { return size_; }
+  // ValueError where no batch is left.
+  Batches(Samples samples, int64_t batch_size, bool drop_last = false);
+  // ConfigError, at the place of the section "training", where no batch is left.
+  static void require_some(const Json& training, const BatchPlan& plan);
+  int64_t per_epoch() const { return plan_.batches(); }
+  int64_t batch_size() const { return plan_.size; }
+  const BatchPlan& plan() const { return plan_; }
 
   // Draws the order of an epoch from the process's generator.
   void shuffle();
   // Batch `index` of the epoch.
   Samples batch(int64_t index) const;
 
-  // The order, which checkpoints keep: i64 [samples].
+  const Tensor& labels() const { return samples_.labels; }
+  // The order, which checkpoints keep: i64 [samples], the row of each place. A row may be there
+  // more than once.
   const Tensor& order() const { return order_; }
   void set_order(const Tensor& order) { order_ = order; }
 
  private:
   Samples samples_;
   Tensor order_;
-  int64_t count_, size_;
+  BatchPlan plan_;
 };
 
 // Gives the labels the form that fits the model's output: class numbers (i64) where it scores
@@ -99,6 +118,8 @@ void fit_labels(const TrainingConfig& config, Module& model, Dataset& dataset);
 struct DataOutline {
   int64_t samples = -1;                 // -1: not known
   std::vector<int64_t> shape, targets;  // sizes of one sample, and of its targets
+  bool whole_targets = false;           // targets are integers
+  bool has_parts = false;               // the file says which samples are for training
   std::vector<std::string> faults;
 };
 DataOutline outline_data(const DataConfig& data);

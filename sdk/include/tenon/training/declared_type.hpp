@@ -27,13 +27,18 @@ struct DeclaredType {
 // From "parameters" or "returns" of a listing.
 std::vector<DeclaredType> declared_types(const Json& list);
 
+// Whether arguments that are tensors may be given: as numbers and nested lists of them, or as the
+// name of an op that computes them.
+enum class TensorForms { none, written };
+
 // Faults of an object's members as arguments named after these parameters: unknown names, missing
 // ones, values of another kind than a call would take. `given` are names of parameters that come
 // from elsewhere; keys in `others` are not arguments. Each fault begins with its place.
 std::vector<std::string> argument_faults(const Json& object, const std::string& owner,
                                          const std::vector<DeclaredType>& parameters,
                                          const std::vector<std::string>& given,
-                                         const std::vector<std::string>& others);
+                                         const std::vector<std::string>& others,
+                                         TensorForms tensors = TensorForms::none);
 
 }  // namespace training
 

@@ -50,8 +50,8 @@ struct ModelSummary {
 // outline does not know the shape. `with_ops` also lists the ops that it calls.
 ModelSummary summarize_model(const TrainingConfig& config, const DataOutline& data,
                              bool with_ops = false);
-// Summary of a module, called with tensors of these shapes and dtypes, in evaluation mode. Within
-// ShapesOnly nothing of it is computed.
+// Summary of a module, called with tensors of these shapes and dtypes, in the mode that it is in,
+// training or evaluation. Nothing of it is computed.
 void summarize_call(const Module& model, const std::vector<Tensor>& inputs, ModelSummary& summary,
                     bool with_ops = false);
 

@@ -1,5 +1,9 @@
 // An op that a config names, with keywords: {"type": "my.lion_step_", "beta1": 0.9}.
 //
+// An argument that is a tensor is a number, or nested lists of numbers: "weight": [1, 5]. In a call
+// it has the dtype of the first operand that has fractions. Or it is the name of an op, or an object
+// of its name and keywords, which computes it from the labels: "weight": "balanced".
+//
 // Optimizers, schedules, losses, metrics, data readers and clipping are all ops of some plugin. A
 // role says how a section of the config uses one: which arguments the training passes, and where a
 // short name is looked for. Every other key of the section is an argument of the op, by name, and is
@@ -43,6 +47,12 @@ const OpRole& clip_role();
 // (Tensor input, *, int seed, ...) -> Tensor of as many samples; "flip" is short for
 // "data.random_flip".
 const OpRole& transform_role();
+// (Tensor labels, *, int seed, int epoch, ...) -> Tensor, the row of each place in the order of an
+// epoch; "balanced" is short for "data.sample_balanced".
+const OpRole& sampler_role();
+// (Tensor labels, *, int classes, int ignore_index, ...) -> Tensor, an argument that is computed from the labels of the
+// training samples; "balanced" is short for "data.balanced_weights".
+const OpRole& weights_role();
 // (...) -> (Tensor inputs, Tensor targets, ...): dataset.hpp; "csv" is short for "data.csv".
 const OpRole& reader_role();
 
@@ -80,6 +90,9 @@ class OpChoice {
   // for, which go before the section's. Errors begin with the section's place.
   std::vector<Value> call(const std::vector<Argument>& operands,
                           const std::vector<Keyword>& supplied = {}) const;
+  // Calls the ops of arguments that are computed, and keeps what they give. `classes`: how many
+  // there are; 0: not known.
+  void compute_arguments(const Tensor& labels, int64_t classes);
   // The one result of such a call.
   Value call_one(const std::vector<Argument>& operands,
                  const std::vector<Keyword>& supplied = {}) const;
@@ -88,12 +101,22 @@ class OpChoice {
   const std::vector<tenon_value>& values() const { return values_; }  // borrowed from the section
 
  private:
+  // An argument that an op computes: its place among the values, its text or object, and the op.
+  struct Computed {
+    size_t at;
+    Json section;
+    std::vector<OpChoice> op;  // one
+  };
+  void add_tensor(const Json& argument);
+
   Json section_;
   FoundOp found_;
   Op op_;
   std::vector<std::string> names_;
   std::vector<tenon_value> values_;
-  std::vector<Json> documents_;  // documents that values_ borrow from
+  std::vector<Json> documents_;                     // documents that values_ borrow from
+  std::vector<std::pair<size_t, Tensor>> tensors_;  // tensors of values_
+  std::vector<Computed> computed_;                  // arguments that are still to be computed
 };
 
 // The result of `action`; its errors begin with the place of the node.

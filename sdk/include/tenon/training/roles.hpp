@@ -14,13 +14,18 @@ namespace training {
 // The loss: any op that is called with output and target and gives one number.
 //
 //   "loss": "cross_entropy"
-//   "loss": {"type": "nn.functional.cross_entropy", "label_smoothing": 0.1}
+//   "loss": {"type": "nn.functional.cross_entropy", "label_smoothing": 0.1, "weight": [1, 5]}
+//   "loss": {"type": "cross_entropy", "weight": "balanced"}
 class Loss {
  public:
   // From the section "loss" of a config. ConfigError for what is wrong with it.
   explicit Loss(const Json& section);
-  // ValueError when it is not one number.
+  // ValueError when it is not one number; and when it compares elements of an output and a target
+  // whose shapes are not the same but broadcast, so that samples would be compared with others.
   Tensor operator()(const Tensor& output, const Tensor& target) const;
+  // Computes the arguments that the labels of the training samples decide: "weight": "balanced".
+  // `classes`: how many the model scores; 0: not known. Without any such argument it does nothing.
+  void fit(const Tensor& labels, int64_t classes) { choice_.compute_arguments(labels, classes); }
   // Whether it adds up the samples of a batch instead of averaging them: "reduction": "sum".
   bool sums() const { return sums_; }
   const OpChoice& choice() const { return choice_; }
@@ -74,6 +79,25 @@ class Schedule {
 
  private:
   std::vector<OpChoice> choices_;
+};
+
+// The order of samples: any op that is called with the labels of all training samples and gives the
+// row of each place in an epoch's order, as many as there are.
+//
+//   "sampler": "balanced"
+//   "sampler": {"type": "shuffled", "seed": 7}    one order for all epochs
+//
+// An op gets those of these parameters that its schema has: `epoch` (from 0), and `seed`, which the
+// process's seed and the epoch decide where the section has none.
+class Sampler {
+ public:
+  // From the section "sampler" of a config's "training". ConfigError for what is wrong with it.
+  explicit Sampler(const Json& section);
+  // i64 [samples]. ValueError where that is not what the op gives.
+  Tensor order(const Tensor& labels, int64_t epoch) const;
+
+ private:
+  OpChoice choice_;
 };
 
 // Clipping: any op that changes a list of gradients in place, before each step of the optimizer.

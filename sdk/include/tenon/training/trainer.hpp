@@ -48,7 +48,8 @@ struct Epoch {
 };
 
 // The model's mean loss (when there is a loss) and metrics, in eval mode, without recording. Each of
-// several ranks computes a share of the outputs, and all have the score.
+// several ranks computes a share of the outputs, and all have the score. Metrics leave out labels that
+// the loss ignores, "ignore_index".
 Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
                const Samples& samples, int64_t batch_size, const Ranks& ranks = {});
 
@@ -94,6 +95,7 @@ class Trainer {
   // Ranks that train the model together; the first writes and prints.
   const Ranks& ranks() const { return ranks_; }
   int64_t steps_per_epoch() const { return batches_.per_epoch(); }
+  int64_t samples_per_epoch() const { return batches_.plan().used(); }
   // Finished epochs.
   const std::vector<Epoch>& history() const { return history_; }
   const Loss& loss() const { return loss_; }
@@ -103,7 +105,9 @@ class Trainer {
 
  private:
   Tensor transformed(const Tensor& inputs) const;
+  void order_batches();
   BatchGradients::Result train_batch();
+  BatchGradients::Result gradients_of(const Samples& batch);
   Tensor batch_loss(const Samples& batch);
   void finish_epoch();
   void watch(const Epoch& epoch);
@@ -127,6 +131,7 @@ class Trainer {
   GradientClip clip_;
   BatchGradients gradients_;
   Schedule schedule_;
+  std::optional<Sampler> sampler_;
   std::vector<OpChoice> transforms_;
   Monitor monitor_;
   bool detect_anomaly_;

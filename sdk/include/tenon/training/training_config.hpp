@@ -65,6 +65,8 @@ struct LoopConfig {
 
   Json section;
   int64_t epochs = 0, batch_size = 0;
+  bool drop_last = false;                          // no batch that is smaller than the others
+  Json sampler;                                    // an op; undefined: shuffled for each epoch
   std::vector<Json> schedules, clips, transforms;  // ops
   std::optional<MonitorConfig> monitor;
   int64_t checkpoint_epochs = 0;  // 0: checkpoints follow minutes alone
