@@ -48,6 +48,10 @@ Reduce parse_reduce(const char* op, std::string_view name, tenon::DType dtype) {
                             "(): reduce must be sum, mean, max, min or prod, got '" +
                             std::string(name) + "'");
   }
+  if (tenon::is_narrow(dtype)) {
+    throw tenon::TypeError(std::string(op) + "(): " + tenon::dtype_text(dtype) +
+                           " elements are not reduced; convert the tensor with to(float32)");
+  }
   const bool extremum = found == max || found == min;
   if ((dtype == tenon::boolean && !extremum) || (found == mean && !tenon::is_floating(dtype))) {
     throw tenon::TypeError(std::string(op) + "(): the " + kNames[found] + " of " +
