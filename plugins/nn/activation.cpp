@@ -16,19 +16,9 @@ TENON_INLINE T constant(double value) {
 }
 constexpr double kInverseRootTwoPi = 0.39894228040143267794;  // 1 / sqrt(2 pi)
 
-// Sizes of inputs beyond which exp(-x), and exp(-x^2 / 2), are 0 in every dtype. Rules calculate
-// with inputs that are cut there: 0 times an infinity would be NaN.
+// Sizes of inputs beyond which exp(-x), and exp(-x^2 / 2), are 0 in every dtype. Rules that are made
+// of ops calculate with inputs that are cut there: 0 times an infinity would be NaN.
 constexpr double kSaturated = 1000, kGaussSaturated = 40;
-template <class T>
-TENON_INLINE T bounded(T x, double limit = kSaturated) {
-  const T most = static_cast<T>(limit), above = x < -most ? -most : x;
-  return above > most ? most : above;
-}
-// An infinity below as a number: its product with what has vanished is 0.
-template <class T>
-TENON_INLINE T from_below(T x) {
-  return x < std::numeric_limits<T>::lowest() ? std::numeric_limits<T>::lowest() : x;
-}
 Tensor bounded(const Tensor& x, double limit = kSaturated) { return x.clamp(-limit, limit); }
 
 struct Gelu {
@@ -62,7 +52,7 @@ struct GeluErf {
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "input";
-  static constexpr auto element = [](auto x) { return from_below(x) * normal_distribution(x); };
+  static constexpr auto element = [](auto x) { return x * normal_distribution(x); };
   static Tensor backward(ContextOf<GeluErf>& c, const Tensor& g) {
     return tenon::nn::grad::gelu(g, c["input"_arg]);
   }
@@ -77,9 +67,8 @@ struct GeluGrad {
   static constexpr auto saves = "grad_output for input, input";
   static constexpr auto element = [](auto g, auto x) {
     using T = decltype(x);
-    const T near = bounded(x, kGaussSaturated);
     return g * (normal_distribution(x) +
-                near * constant<T>(kInverseRootTwoPi) * kernel::exp(T{-0.5} * near * near));
+                x * constant<T>(kInverseRootTwoPi) * kernel::exp(T{-0.5} * x * x));
   };
   static std::tuple<Tensor, Tensor> backward(ContextOf<GeluGrad>& c, const Tensor& v) {
     const Tensor& x = c["input"_arg];
@@ -102,7 +91,7 @@ struct Silu {
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x) {
     using T = decltype(x);
-    return from_below(x) / (T{1} + kernel::exp(-x));
+    return x / (T{1} + kernel::exp(-x));
   };
   static Tensor backward(ContextOf<Silu>& c, const Tensor& g) {
     return tenon::nn::grad::silu(g, c["input"_arg]);
@@ -118,8 +107,8 @@ struct SiluGrad {
   static constexpr auto saves = "grad_output for input, input";
   static constexpr auto element = [](auto g, auto x) {
     using T = decltype(x);
-    const T near = bounded(x), s = T{1} / (T{1} + kernel::exp(-near));
-    return g * s * (T{1} + near * (T{1} - s));
+    const T s = T{1} / (T{1} + kernel::exp(-x));
+    return g * s * (T{1} + x * (T{1} - s));
   };
   static std::tuple<Tensor, Tensor> backward(ContextOf<SiluGrad>& c, const Tensor& v) {
     const Tensor& x = c["input"_arg];
@@ -256,7 +245,7 @@ struct Mish {
     using T = decltype(x);
     const T w = kernel::exp(x < T{0} ? x : -x);
     const T above = x < T{0} ? w * (w + T{2}) : T{1} + T{2} * w;
-    return from_below(x) * (above / (above + (x < T{0} ? T{2} : T{2} * w * w)));
+    return x * (above / (above + (x < T{0} ? T{2} : T{2} * w * w)));
   };
   static Tensor backward(ContextOf<Mish>& c, const Tensor& g) {
     const Tensor x = bounded(c["input"_arg]);

@@ -73,7 +73,7 @@ const Activation activations[] = {
        return {logistic(-x).value, -l.first, -l.second};
      },
      -inf},
-    {"softplus", [](const Tensor& x) { return functional::softplus(x, 1.0, inf); },
+    {"softplus", [](const Tensor& x) { return functional::softplus(x, 1.0, 705.0); },
      [](Long x) -> Three {
        const Logistic l = logistic(x);
        return {l.value, l.first, l.second};
@@ -193,24 +193,22 @@ TEST_SUITE("plugins/nn/special_values") {
     }
   }
 
-  TEST_CASE("activations of infinite and huge inputs, and their derivatives, are limits") {
+  TEST_CASE("activations of huge inputs, and their derivatives, are limits") {
     for (const Activation& op : activations) {
       CAPTURE(std::string(op.name));
       for (const DType dtype : {f32, f64}) {
-        const std::vector<double> at = {inf, dtype == f32 ? 1e30 : 1e200};
-        for (const double sign : {1.0, -1.0}) {
-          for (const double size : at) {
-            CAPTURE(sign * size);
-            const Tensor x = tenon::tensor({sign * size}, dtype).requires_grad_();
-            Tensor y = op.call(x);
-            CHECK_FALSE(std::isnan(y.item<double>()));
-            tenon::GradientOptions graph;
-            graph.create_graph = true;
-            graph.allow_unused = true;
-            for (int order = 1; order <= 2 && y.defined() && y.requires_grad(); ++order) {
-              y = tenon::gradients({y.sum()}, {x}, graph)[0];
-              if (y.defined()) CHECK(std::isfinite(y.item<double>()));
-            }
+        const double huge = dtype == f32 ? 1e30 : 1e200;
+        for (const double at : {huge, -huge}) {
+          CAPTURE(at);
+          const Tensor x = tenon::tensor({at}, dtype).requires_grad_();
+          Tensor y = op.call(x);
+          CHECK(std::isfinite(y.item<double>()));
+          tenon::GradientOptions graph;
+          graph.create_graph = true;
+          graph.allow_unused = true;
+          for (int order = 1; order <= 3 && y.defined() && y.requires_grad(); ++order) {
+            y = tenon::gradients({y.sum()}, {x}, graph)[0];
+            if (y.defined()) CHECK(std::isfinite(y.item<double>()));
           }
         }
       }
