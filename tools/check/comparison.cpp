@@ -151,7 +151,8 @@ std::string Comparison::compare(const std::string& what, bool gradient, const Te
                        provider_);
   if (!found.defined()) return "";
   if (found.sizes() != other.sizes() || found.dtype() != other.dtype())
-    return format_text("is {}, from {} {}", shape_text(found), provider_, shape_text(other));
+    return format_text("is {}, from {} {}", shape_dtype_text(found), provider_,
+                       shape_dtype_text(other));
   if (!tenon::is_differentiable(found.dtype())) {
     const std::string what_differs = difference(found, other, kExact);
     return what_differs.empty() ? "" : format_text("{} ({} is the other)", what_differs, provider_);

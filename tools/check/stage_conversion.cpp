@@ -51,7 +51,8 @@ void check_made_of(TypeCheck& check, const ObjectSource& source, const Tensor& p
     const Tensor converted = plain_of(object);
     std::string what = difference(plain, converted, tolerance);
     if (what.empty() && object.dim() > 0 && object.dtype() != converted.dtype())
-      what = format_text(" is {}, and the object {}", shape_text(converted), shape_text(object));
+      what = format_text(" is {}, and the object {}", shape_dtype_text(converted),
+                         shape_dtype_text(object));
     if (!what.empty())
       check.find("conversion", format_text("made of {}, the conversion{}", how, what), source);
   };
@@ -81,10 +82,10 @@ void check_conversion(TypeCheck& check, const ObjectSource& source) {
     }
     // A type that says nothing of its shape says nothing of its dtype.
     if (object.dim() > 0 && plain.dtype() != object.dtype())
-      check.find(
-          "conversion",
-          format_text("the object is {}, its conversion {}", shape_text(object), shape_text(plain)),
-          source);
+      check.find("conversion",
+                 format_text("the object is {}, its conversion {}", shape_dtype_text(object),
+                             shape_dtype_text(plain)),
+                 source);
     if (const std::string what = difference(plain, plain_of(object), kExact); !what.empty())
       check.find("conversion", format_text("converted twice, the object{}", what), source);
     check_made_of(check, source, plain);

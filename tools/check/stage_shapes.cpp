@@ -49,7 +49,7 @@ void check_shape(OpCheck& check, const Sample& sample, bool single) {
     check.find(
         "shape",
         format_text("where shapes alone are computed, result {} is {}, but the call gives {}", r,
-                    shape_text(found[r]), shape_text(expected[r])),
+                    shape_dtype_text(found[r]), shape_dtype_text(expected[r])),
         &sample);
   }
 }

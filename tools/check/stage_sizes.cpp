@@ -108,7 +108,8 @@ class Copies {
   std::string uneven(int64_t count, const Tensor& one, const Tensor& two,
                      const Tensor& many) const {
     if (one.sizes() != many.sizes() || one.sizes() != two.sizes())
-      return format_text(" is {} in one and {} in the other", shape_text(one), shape_text(many));
+      return format_text(" is {} in one and {} in the other", shape_dtype_text(one),
+                         shape_dtype_text(many));
     const auto x = numbers_of(one), y = numbers_of(two), z = numbers_of(many);
     // Rounding goes by the terms of a sum, not by what is left of them: others show how large they are.
     const double usual = mean_magnitude(x);

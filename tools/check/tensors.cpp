@@ -51,7 +51,7 @@ bool shares_storage(const Tensor& a, const Tensor& b) {
          tenon::service::tensors().shares_storage(a.handle(), b.handle()) != 0;
 }
 
-std::string shape_text(const Tensor& tensor) {
+std::string shape_dtype_text(const Tensor& tensor) {
   return format_text("{} {}", tenon::kernel::shape_text(tensor.shape()),
                      tenon::dtype_text(tensor.dtype()));
 }
@@ -374,7 +374,8 @@ std::string difference(const Tensor& a, const Tensor& b, const Tolerance& tolera
   if (a.defined() != b.defined()) return " is missing in one of them";
   if (!a.defined()) return "";
   if (a.sizes() != b.sizes() || (!tolerance.any_dtype && a.dtype() != b.dtype()))
-    return format_text(" is {} in one and {} in the other", shape_text(a), shape_text(b));
+    return format_text(" is {} in one and {} in the other", shape_dtype_text(a),
+                       shape_dtype_text(b));
   const Tensor one = readable(a), other = readable(b);
   if (!one.defined() || !other.defined()) return "";
   if (one.dtype() == other.dtype() && bytes_of(one) == bytes_of(other)) return "";
@@ -382,7 +383,8 @@ std::string difference(const Tensor& a, const Tensor& b, const Tolerance& tolera
   if (whole && tenon::is_computed(one.dtype())) return whole_difference(one, other);
   const auto x = numbers_of(one), y = numbers_of(other);
   if (x.size() != y.size())
-    return format_text(" is {} in one and {} in the other", shape_text(a), shape_text(b));
+    return format_text(" is {} in one and {} in the other", shape_dtype_text(a),
+                       shape_dtype_text(b));
   const Tolerance room = whole ? Tolerance{0, 0} : wide_enough(tolerance, a, b);
   for (size_t i = 0; i < x.size(); ++i) {
     const std::string found = number_difference({x[i]}, {y[i]}, room);

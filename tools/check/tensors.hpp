@@ -19,7 +19,7 @@ std::vector<tenon::Tensor> readable(std::vector<tenon::Tensor> tensors);
 std::vector<char> bytes_of(const tenon::Tensor& tensor);
 std::vector<std::vector<char>> bytes_of(const std::vector<tenon::Tensor>& tensors);
 bool shares_storage(const tenon::Tensor& a, const tenon::Tensor& b);
-std::string shape_text(const tenon::Tensor& tensor);  // "[2, 3] f64"
+std::string shape_dtype_text(const tenon::Tensor& tensor);  // "[2, 3] f64"
 bool has_floating(const std::vector<tenon::Tensor>& tensors);
 bool any_half(const std::vector<tenon::Tensor>& tensors);  // f16 or bf16
 // Whether differences say nothing of the gradient: some leaves, or what `function` makes of them, are

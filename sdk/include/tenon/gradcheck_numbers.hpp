@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,12 +12,6 @@
 
 TENON_NAMESPACE_BEGIN
 namespace detail {
-
-inline std::string number_text(double number) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%.6g", number);
-  return buffer;
-}
 
 // d output[k] / d input[i] at [i * outputs + k].
 struct Jacobian {

@@ -244,11 +244,7 @@ class GradcheckReport {
   static void write_nested(const Tensor& input, int64_t depth, const std::vector<double>& values,
                            size_t& next, std::string& text) {
     if (depth == input.dim()) {
-      const auto write = [&] {
-        char buffer[32];
-        std::snprintf(buffer, sizeof(buffer), "%.17g", values[next++]);
-        text += buffer;
-      };
+      const auto write = [&] { text += number_text(values[next++], 17); };
       const bool complex = is_complex(input.dtype());
       if (complex) text += "std::complex<double>(";
       write();

@@ -243,6 +243,12 @@ constexpr bool fits_in(Number number) {
     return static_cast<Number>(static_cast<T>(number)) == number;
   }
 }
+// With so many significant digits: "0.5", "1e+300".
+TENON_SELDOM_RUN inline std::string number_text(double number, int digits = 6) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%.*g", digits, number);
+  return buffer;
+}
 }  // namespace detail
 
 // A number: bool, integer or floating. Never a tensor.
@@ -296,9 +302,7 @@ class Scalar {
   // "300", "0.5", "1e+300"
   std::string text() const {
     if (!is_floating()) return std::to_string(value_.as.integer);
-    char digits[32];
-    std::snprintf(digits, sizeof(digits), "%.9g", value_.as.number);
-    return digits;
+    return detail::number_text(value_.as.number, 9);
   }
   const tenon_value& value() const { return value_; }
 

@@ -7,6 +7,7 @@
 
 #include <tenon/abi/json.h>
 #include <tenon/error.hpp>
+#include <tenon/kernel/shape.hpp>
 
 #include "file_limits.hpp"
 #include "lib/base/format.hpp"
@@ -23,10 +24,9 @@ namespace {
 
 constexpr int64_t kDeepest = 10;  // object, tensor, and 8 levels of a field that is skipped
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text;
-  for (const int64_t size : shape) text += (text.empty() ? "" : ", ") + std::to_string(size);
-  return "[" + text + "]";
+std::string shape_text(const FileEntry& entry) {
+  const std::vector<int64_t>& shape = entry.shape;
+  return kernel::shape_text(IntList(shape.data(), static_cast<int64_t>(shape.size())));
 }
 
 class HeaderReader {
@@ -309,13 +309,13 @@ class HeaderReader {
     const bool empty = std::count(entry.shape.begin(), entry.shape.end(), 0) != 0;
     if (overflow && !empty) {
       fail("invalid info", entry,
-           format_text("a tensor of shape {} has too many elements", shape_text(entry.shape)));
+           format_text("a tensor of shape {} has too many elements", shape_text(entry)));
     }
     if (empty) bits = 0;
     if (bits % 8 == 0 && bits / 8 == entry.end - entry.begin) return;
     fail("invalid info", entry,
          format_text("{} of shape {} does not take the {} bytes of its range", entry.dtype->text,
-                     shape_text(entry.shape), entry.end - entry.begin));
+                     shape_text(entry), entry.end - entry.begin));
   }
 
   const std::string& path_;

@@ -127,7 +127,11 @@ NamedTensors hooked_state(const HookInputs& inputs) {
 NamedTensors own_state(const Module& module) {
   Value names, tensors;
   detail::check(service::modules().state, module.handle(), names.slot(), tensors.slot());
-  return named_tensors(names, tensors);
+  Names texts = names.strings();
+  NamedTensors state(texts.size());
+  for (size_t i = 0; i < texts.size(); ++i)
+    state[i] = {std::move(texts[i]), Tensor::borrow(tensors.get().as.tensors[i])};
+  return state;
 }
 
 // A state in memory as that of a file.

@@ -25,14 +25,6 @@ namespace state {
 using lib::format_text;
 using lib::quote;
 
-NamedTensors named_tensors(const Value& names, const Value& tensors) {
-  std::vector<std::string> texts = names.strings();
-  NamedTensors list(texts.size());
-  for (size_t i = 0; i < texts.size(); ++i)
-    list[i] = {std::move(texts[i]), Tensor::borrow(tensors.get().as.tensors[i])};
-  return list;
-}
-
 Json json_of(Metadata&& metadata) {
   JsonObject object;
   for (auto& [key, value] : metadata) {

@@ -39,9 +39,6 @@ void write_stored(const std::string& path, const NamedTensors& tensors, Stored s
 // An object of these pairs.
 Json json_of(Metadata&& metadata);
 
-// The list of two values of the boundary.
-NamedTensors named_tensors(const Value& names, const Value& tensors);
-
 }  // namespace state
 
 TENON_NAMESPACE_END
