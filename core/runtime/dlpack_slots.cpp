@@ -147,7 +147,9 @@ TensorRef take_tensor(Managed* managed, uint32_t flags) {
   });
 }
 
-constexpr tenon_dlpack_service slots{
+}  // namespace
+
+constinit const tenon_dlpack_service dlpack_service{
     .head = {},
     .give = slot([](tenon_tensor* tensor, uint32_t flags) {
       auto* const managed = give_tensor<tenon_dl_managed_versioned>(tensor, flags);
@@ -196,9 +198,5 @@ constexpr tenon_dlpack_service slots{
       return take_tensor(managed, flags);
     }),
 };
-
-}  // namespace
-
-constinit const tenon_dlpack_service dlpack_service = slots;
 
 }  // namespace tenon::core

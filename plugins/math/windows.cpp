@@ -12,7 +12,7 @@ using namespace math;
 
 namespace {
 
-constexpr double kTurn = 6.28318530717958647693;
+constexpr double kWholeTurn = 6.28318530717958647693;
 
 DType floating_or_default(const char* op, DType dtype) {
   if (dtype == DType::none) return f32;
@@ -33,7 +33,7 @@ Tensor cosine_window(const char* op, int64_t length, bool periodic, double a, do
   auto* to = kernel::elements<double>(result);
   const auto points = static_cast<double>(periodic ? length : length - 1);
   for (int64_t i = 0; i < length; ++i) {
-    const double at = length == 1 ? 0 : kTurn * static_cast<double>(i) / points;
+    const double at = length == 1 ? 0 : kWholeTurn * static_cast<double>(i) / points;
     to[i] = length == 1 ? 1 : a - b * std::cos(at) + c * std::cos(2 * at);
   }
   return contiguous_as(result, result_dtype);
