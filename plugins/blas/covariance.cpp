@@ -85,7 +85,13 @@ struct Corrcoef {
 
   static Tensor forward(const Tensor& input) {
     static const tenon::Op cov("cov");
-    const Tensor x = observations("corrcoef", input);
+    Tensor x = observations("corrcoef", input);
+    if (x.numel() != 0) {
+      // Rows are scaled, so that their squares neither overflow nor vanish: a constant for gradients, as the
+      // result does not depend on it.
+      const Tensor largest = x.detach().abs().amax({1}, true);
+      x = x / tenon::where(largest.gt(0).logical_and(largest.isfinite()), largest, 1);
+    }
     const Tensor covariances = cov.call<Tensor>(x);
     const Tensor factors = real_part(covariances.diagonal()).rsqrt();
     Tensor result = covariances * factors.unsqueeze(1) * factors;

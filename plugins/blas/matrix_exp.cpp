@@ -48,9 +48,11 @@ struct MatrixExp {
       "and squared as often. Elements that are not finite are an error.";
   static constexpr bool composite = true;
 
-  static Tensor forward(const Tensor& a) {
-    blas::check_square("matrix_exp", "A", a);
-    if (a.numel() == 0) return a.clone();
+  static Tensor forward(const Tensor& matrices) {
+    blas::check_square("matrix_exp", "A", matrices);
+    if (matrices.numel() == 0) return matrices.clone();
+    // The coefficients are too large for halves.
+    const Tensor a = matrices.to(tenon::compute_dtype(matrices.dtype()));
     const Tensor norms = a.detach().abs().sum(-2).amax({-1}).to(tenon::f64);
     blas::check_finite("matrix_exp", "A", tenon::contiguous_as(a.detach(), a.dtype()));
     // How often each matrix is halved.
@@ -73,7 +75,7 @@ struct MatrixExp {
     Tensor result = approximant(a * scale);
     for (int64_t i = 0; i < most; ++i)
       result = tenon::where(times.gt(i), product(result, result), result);
-    return result;
+    return result.to(matrices.dtype());
   }
 };
 

@@ -46,7 +46,8 @@ struct Along {
 // For each line of the input the place that `choose` returns for its sorted keys.
 template <class Choose>
 Tensor places(const Along& along, const Choose& choose) {
-  const Tensor source = elements_in_order(along.input.detach());
+  const Tensor plain = along.input.detach();
+  const Tensor source = elements_in_order(plain.to(compute_dtype(plain.dtype())));
   Shape shape(source.shape());
   shape[along.dim] = 1;
   const Tensor result = empty_tensor(shape, i64);

@@ -39,7 +39,7 @@ struct GaussianNllLoss {
       throw tenon::ValueError("gaussian_nll_loss(): 'var' has a negative element");
     // As PyTorch: what is raised to eps keeps its gradient.
     const Tensor held = var + (var.detach().clamp(eps) - var.detach());
-    const Tensor losses = (held.log() + (input - target).square() / held) * 0.5;
+    const Tensor losses = (held.log() + ((input - target) * held.rsqrt()).square()) * 0.5;
     return reduce(full ? losses + 0.5 * std::log(kTurn) : losses, how);
   }
 };

@@ -23,12 +23,17 @@ struct MeanVarianceNorm {
                               tenon::Scalar(eps).text());
     }
     if (input.numel() == 0) return input.clone();
-    const Tensor centered = input - input.mean(dim, true);
-    const Tensor variance = centered.square().mean(dim, true);
+    std::vector<int64_t> dims(dim.begin(), dim.end());
+    for (int64_t i = 0; dim.empty() && i < input.dim(); ++i) dims.push_back(i);
+    const Tensor centered = input - input.mean(dims, true);
+    // Large elements are scaled down, so that their squares are finite: a constant for gradients.
+    const Tensor largest = centered.detach().abs().amax(dims, true);
+    const Tensor scale = tenon::where((largest > 1).logical_and(largest.isfinite()), largest, 1);
+    const Tensor rows = centered / scale, variance = rows.square().mean(dims, true);
     // The root has no derivative at 0, where what it is multiplied with is 0.
     const Tensor constant = variance.eq(0);
     const Tensor root = tenon::where(constant, 1, variance).sqrt().masked_fill(constant, 0);
-    return centered / (root + eps);
+    return rows / (root + eps / scale);
   }
 };
 
