@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <tenon/plugin.hpp>
+#include <tenon/error.hpp>
 
 namespace onnx {
 

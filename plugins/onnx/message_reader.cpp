@@ -5,7 +5,7 @@
 
 #include <protozero/pbf_message.hpp>
 
-#include <tenon/plugin.hpp>
+#include <tenon/error.hpp>
 
 namespace onnx {
 
@@ -14,12 +14,42 @@ namespace {
 using Reader = protozero::pbf_reader;
 using Wire = protozero::pbf_wire_type;
 
-// Messages that are inside of each other: graphs in attributes of nodes.
+// Graphs that are inside of each other, in attributes of nodes.
 constexpr int kMostDepth = 64;
+// Memory that the messages of a file may take: as much as two files, and this. A file of empty messages would
+// take fifty.
+constexpr int64_t kSpareBytes = int64_t{16} << 20;
 
 [[noreturn]] void refuse(const std::string& what) {
   throw tenon::ValueError("this is not an ONNX file: " + what);
 }
+
+// The rest of a file's limits where a message is read.
+class Limits {
+ public:
+  explicit Limits(int64_t& bytes) : bytes_(&bytes) {}
+  Limits deeper() const {
+    Limits inner = *this;
+    if (++inner.depth_ > kMostDepth)
+      refuse("its graphs are nested deeper than " + std::to_string(kMostDepth));
+    return inner;
+  }
+  void take(size_t bytes) const {
+    *bytes_ -= static_cast<int64_t>(bytes);
+    if (*bytes_ < 0) refuse("its messages take more memory than the file is large");
+  }
+  // Adds to a list of messages.
+  template <class Message>
+  void add(std::vector<Message>& list, Message message) const {
+    // A vector grows by doubling.
+    take(2 * sizeof(Message));
+    list.push_back(std::move(message));
+  }
+
+ private:
+  int64_t* bytes_;
+  int depth_ = 0;
+};
 
 std::string_view text_of(Reader& reader, const char* what) {
   if (!reader.has_wire_type(Wire::length_delimited))
@@ -37,22 +67,23 @@ int64_t integer_of(Reader& reader, const char* what) {
 }
 
 // A repeated field of integers, of which one message has all or one.
-void add_integers(Reader& reader, std::vector<int64_t>& list, const char* what) {
+void add_integers(Reader& reader, std::vector<int64_t>& list, const char* what,
+                  const Limits& limits) {
   if (reader.has_wire_type(Wire::varint)) {
-    list.push_back(reader.get_int64());
+    limits.add(list, reader.get_int64());
     return;
   }
   if (!reader.has_wire_type(Wire::length_delimited))
     refuse(std::string(what) + " are not integers");
-  for (const int64_t one : reader.get_packed_int64()) list.push_back(one);
+  for (const int64_t one : reader.get_packed_int64()) limits.add(list, one);
 }
-void add_floats(Reader& reader, std::vector<double>& list, const char* what) {
+void add_floats(Reader& reader, std::vector<double>& list, const char* what, const Limits& limits) {
   if (reader.has_wire_type(Wire::fixed32)) {
-    list.push_back(reader.get_float());
+    limits.add(list, static_cast<double>(reader.get_float()));
     return;
   }
   if (!reader.has_wire_type(Wire::length_delimited)) refuse(std::string(what) + " are not numbers");
-  for (const float one : reader.get_packed_float()) list.push_back(one);
+  for (const float one : reader.get_packed_float()) limits.add(list, static_cast<double>(one));
 }
 
 // ---- tensors ----
@@ -81,7 +112,7 @@ void read_external(Reader entry, ExternalData& external) {
 }
 
 // Fields of numbers: 4 float, 5 int32, 7 int64, 10 double, 11 uint64.
-void read_numbers(Reader& reader, TensorData& tensor) {
+void read_numbers(Reader& reader, TensorData& tensor, const Limits& limits) {
   const uint32_t field = reader.tag();
   if (tensor.list != 0 && tensor.list != field) refuse("a tensor has numbers of two kinds");
   tensor.list = field;
@@ -93,17 +124,17 @@ void read_numbers(Reader& reader, TensorData& tensor) {
   const Wire wire = field == 4 ? Wire::fixed32 : field == 10 ? Wire::fixed64 : Wire::varint;
   if (!reader.has_wire_type(wire)) refuse("a tensor's numbers are of another kind");
   if (!tensor.packed.empty()) refuse("a tensor has two lists");
-  tensor.numbers.push_back(wire == Wire::fixed32   ? reader.get_fixed32()
-                           : wire == Wire::fixed64 ? reader.get_fixed64()
-                                                   : reader.get_uint64());
+  limits.add(tensor.numbers, wire == Wire::fixed32   ? reader.get_fixed32()
+                             : wire == Wire::fixed64 ? reader.get_fixed64()
+                                                     : reader.get_uint64());
 }
 
-TensorData read_tensor(Reader reader) {
+TensorData read_tensor(Reader reader, const Limits& limits) {
   TensorData tensor;
   while (reader.next()) {
     switch (reader.tag()) {
       case 1:
-        add_integers(reader, tensor.dims, "dimensions of a tensor");
+        add_integers(reader, tensor.dims, "dimensions of a tensor", limits);
         break;
       case 2:
         tensor.type = integer_of(reader, "the type of a tensor");
@@ -113,10 +144,10 @@ TensorData read_tensor(Reader reader) {
       case 7:
       case 10:
       case 11:
-        read_numbers(reader, tensor);
+        read_numbers(reader, tensor, limits);
         break;
       case 6:
-        tensor.strings.push_back(text_of(reader, "a text of a tensor"));
+        limits.add(tensor.strings, text_of(reader, "a text of a tensor"));
         break;
       case 8:
         tensor.name = text_of(reader, "the name of a tensor");
@@ -140,9 +171,15 @@ TensorData read_tensor(Reader reader) {
 
 // ---- nodes ----
 
-Graph read_graph(Reader reader, int depth);
+template <class Message>
+std::shared_ptr<const Message> shared(const Limits& limits, Message message) {
+  limits.take(sizeof(Message));
+  return std::make_shared<const Message>(std::move(message));
+}
 
-Attribute read_attribute(Reader reader, int depth) {
+Graph read_graph(Reader reader, const Limits& limits);
+
+Attribute read_attribute(Reader reader, const Limits& limits) {
   Attribute attribute;
   int64_t type = 0;
   while (reader.next()) {
@@ -161,21 +198,20 @@ Attribute read_attribute(Reader reader, int depth) {
         attribute.text = text_of(reader, "an attribute");
         break;
       case 5:
-        attribute.tensor =
-            std::make_shared<TensorData>(read_tensor(message_of(reader, "a tensor")));
+        attribute.tensor = shared(limits, read_tensor(message_of(reader, "a tensor"), limits));
         break;
       case 6:
         attribute.graph =
-            std::make_shared<Graph>(read_graph(message_of(reader, "a graph"), depth + 1));
+            shared(limits, read_graph(message_of(reader, "a graph"), limits.deeper()));
         break;
       case 7:
-        add_floats(reader, attribute.numbers, "numbers of an attribute");
+        add_floats(reader, attribute.numbers, "numbers of an attribute", limits);
         break;
       case 8:
-        add_integers(reader, attribute.integers, "integers of an attribute");
+        add_integers(reader, attribute.integers, "integers of an attribute", limits);
         break;
       case 9:
-        attribute.texts.push_back(text_of(reader, "a text of an attribute"));
+        limits.add(attribute.texts, text_of(reader, "a text of an attribute"));
         break;
       case 20:
         type = integer_of(reader, "the type of an attribute");
@@ -198,15 +234,15 @@ Attribute read_attribute(Reader reader, int depth) {
   return attribute;
 }
 
-Node read_node(Reader reader, int depth) {
+Node read_node(Reader reader, const Limits& limits) {
   Node node;
   while (reader.next()) {
     switch (reader.tag()) {
       case 1:
-        node.inputs.push_back(text_of(reader, "an input of a node"));
+        limits.add(node.inputs, text_of(reader, "an input of a node"));
         break;
       case 2:
-        node.outputs.push_back(text_of(reader, "an output of a node"));
+        limits.add(node.outputs, text_of(reader, "an output of a node"));
         break;
       case 3:
         node.name = text_of(reader, "the name of a node");
@@ -215,7 +251,7 @@ Node read_node(Reader reader, int depth) {
         node.type = text_of(reader, "the operator of a node");
         break;
       case 5:
-        node.attributes.push_back(read_attribute(message_of(reader, "an attribute"), depth));
+        limits.add(node.attributes, read_attribute(message_of(reader, "an attribute"), limits));
         break;
       case 7:
         node.domain = domain_of(text_of(reader, "the domain of a node"));
@@ -232,7 +268,7 @@ Node read_node(Reader reader, int depth) {
 
 // ---- types ----
 
-void read_shape(Reader reader, ValueInfo& info) {
+void read_shape(Reader reader, ValueInfo& info, const Limits& limits) {
   info.has_shape = true;
   while (reader.next()) {
     if (reader.tag() != 1) {
@@ -247,11 +283,11 @@ void read_shape(Reader reader, ValueInfo& info) {
       else
         dimension.skip();
     }
-    info.shape.push_back(size);
+    limits.add(info.shape, size);
   }
 }
 
-void read_type(Reader reader, ValueInfo& info) {
+void read_type(Reader reader, ValueInfo& info, const Limits& limits) {
   while (reader.next()) {
     switch (reader.tag()) {
       case 1: {
@@ -261,7 +297,7 @@ void read_type(Reader reader, ValueInfo& info) {
           if (tensor.tag() == 1)
             info.element = integer_of(tensor, "the type of elements");
           else if (tensor.tag() == 2)
-            read_shape(message_of(tensor, "a shape"), info);
+            read_shape(message_of(tensor, "a shape"), info, limits);
           else
             tensor.skip();
         }
@@ -286,13 +322,13 @@ void read_type(Reader reader, ValueInfo& info) {
   }
 }
 
-ValueInfo read_value_info(Reader reader) {
+ValueInfo read_value_info(Reader reader, const Limits& limits) {
   ValueInfo info;
   while (reader.next()) {
     if (reader.tag() == 1)
       info.name = text_of(reader, "the name of a value");
     else if (reader.tag() == 2)
-      read_type(message_of(reader, "a type"), info);
+      read_type(message_of(reader, "a type"), info, limits);
     else
       reader.skip();
   }
@@ -301,25 +337,24 @@ ValueInfo read_value_info(Reader reader) {
 
 // ---- graphs ----
 
-Graph read_graph(Reader reader, int depth) {
-  if (depth > kMostDepth) refuse("its graphs are nested deeper than " + std::to_string(kMostDepth));
+Graph read_graph(Reader reader, const Limits& limits) {
   Graph graph;
   while (reader.next()) {
     switch (reader.tag()) {
       case 1:
-        graph.nodes.push_back(read_node(message_of(reader, "a node"), depth));
+        limits.add(graph.nodes, read_node(message_of(reader, "a node"), limits));
         break;
       case 2:
         graph.name = text_of(reader, "the name of a graph");
         break;
       case 5:
-        graph.initializers.push_back(read_tensor(message_of(reader, "an initializer")));
+        limits.add(graph.initializers, read_tensor(message_of(reader, "an initializer"), limits));
         break;
       case 11:
-        graph.inputs.push_back(read_value_info(message_of(reader, "an input")));
+        limits.add(graph.inputs, read_value_info(message_of(reader, "an input"), limits));
         break;
       case 12:
-        graph.outputs.push_back(read_value_info(message_of(reader, "an output")));
+        limits.add(graph.outputs, read_value_info(message_of(reader, "an output"), limits));
         break;
       case 15:
         graph.has_sparse_initializers = true;
@@ -345,7 +380,7 @@ OperatorSet read_operator_set(Reader reader) {
   return set;
 }
 
-Function read_function(Reader reader) {
+Function read_function(Reader reader, const Limits& limits) {
   Function function;
   while (reader.next()) {
     switch (reader.tag()) {
@@ -353,26 +388,26 @@ Function read_function(Reader reader) {
         function.name = text_of(reader, "the name of a function");
         break;
       case 4:
-        function.inputs.push_back(text_of(reader, "an input of a function"));
+        limits.add(function.inputs, text_of(reader, "an input of a function"));
         break;
       case 5:
-        function.outputs.push_back(text_of(reader, "an output of a function"));
+        limits.add(function.outputs, text_of(reader, "an output of a function"));
         break;
       case 6:
-        function.attribute_names.push_back(text_of(reader, "an attribute of a function"));
+        limits.add(function.attribute_names, text_of(reader, "an attribute of a function"));
         break;
       case 7:
-        function.nodes.push_back(read_node(message_of(reader, "a node"), 0));
+        limits.add(function.nodes, read_node(message_of(reader, "a node"), limits));
         break;
       case 9:
-        function.operator_sets.push_back(read_operator_set(message_of(reader, "a version")));
+        limits.add(function.operator_sets, read_operator_set(message_of(reader, "a version")));
         break;
       case 10:
         function.domain = domain_of(text_of(reader, "the domain of a function"));
         break;
       case 11:
-        function.attribute_defaults.push_back(
-            read_attribute(message_of(reader, "an attribute"), 0));
+        limits.add(function.attribute_defaults,
+                   read_attribute(message_of(reader, "an attribute"), limits));
         break;
       case 13:
         function.overload = text_of(reader, "the overload of a function");
@@ -384,7 +419,7 @@ Function read_function(Reader reader) {
   return function;
 }
 
-ModelData read_model(Reader reader) {
+ModelData read_model(Reader reader, const Limits& limits) {
   ModelData model;
   while (reader.next()) {
     switch (reader.tag()) {
@@ -395,14 +430,14 @@ ModelData read_model(Reader reader) {
         model.producer = text_of(reader, "the producer");
         break;
       case 7:
-        model.graph = read_graph(message_of(reader, "the graph"), 0);
+        model.graph = read_graph(message_of(reader, "the graph"), limits);
         model.has_graph = true;
         break;
       case 8:
-        model.operator_sets.push_back(read_operator_set(message_of(reader, "a version")));
+        limits.add(model.operator_sets, read_operator_set(message_of(reader, "a version")));
         break;
       case 25:
-        model.functions.push_back(read_function(message_of(reader, "a function")));
+        limits.add(model.functions, read_function(message_of(reader, "a function"), limits));
         break;
       default:
         reader.skip();
@@ -413,9 +448,10 @@ ModelData read_model(Reader reader) {
 
 // Reads a message; what protozero finds wrong becomes a ValueError.
 template <class Result>
-Result read_bytes(std::string_view bytes, Result (*read)(Reader)) {
+Result read_bytes(std::string_view bytes, Result (*read)(Reader, const Limits&)) {
+  int64_t left = kSpareBytes + 2 * static_cast<int64_t>(bytes.size());
   try {
-    return read(Reader(bytes.data(), bytes.size()));
+    return read(Reader(bytes.data(), bytes.size()), Limits(left));
   } catch (const protozero::end_of_buffer_exception&) {
     refuse("it ends early, or a length in it is too large");
   } catch (const protozero::exception& cause) {

@@ -3,7 +3,7 @@
 #include <climits>
 #include <cstdlib>
 
-#include <tenon/plugin.hpp>
+#include <tenon/error.hpp>
 
 #include "message_reader.hpp"
 #include "tensor_data.hpp"

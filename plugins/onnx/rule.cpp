@@ -2,7 +2,7 @@
 
 #include <cctype>
 
-#include <tenon/plugin.hpp>
+#include <tenon/error.hpp>
 
 #include "message_reader.hpp"
 

@@ -6,7 +6,7 @@
 #include <protozero/exception.hpp>
 #include <protozero/varint.hpp>
 
-#include <tenon/plugin.hpp>
+#include <tenon/error.hpp>
 
 namespace onnx {
 

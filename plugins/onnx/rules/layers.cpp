@@ -37,6 +37,19 @@ CastLike:15(input, target_type; saturate=1) = onnx.cast_like(input, target_type)
 Det:11(X) = linalg.det(X)
 Einsum:12(Inputs...; equation) = einsum(equation, Inputs)
 Gemm:7(A, B, C?; alpha=1.0, beta=1.0, transA=0, transB=0) = onnx.gemm(A, B, C, alpha=alpha, beta=beta, transA=transA, transB=transB)
-LSTM:7(X, W, R, B?, sequence_lens?, initial_h?, initial_c?; activations=[], clip=0.0, direction='forward', hidden_size?, input_forget==0=0, layout=0) = onnx.lstm(X, W, R, B, sequence_lens, initial_h, initial_c, activations=activations, clip=clip, direction=direction, layout=layout)
 MatMul:1(A, B) = matmul(A, B)
+)")
+
+TENON_CONVERSIONS(recurrent, "onnx", R"(
+GRU:7(X, W, R, B?, sequence_lens?, initial_h?; activation_alpha=[], activation_beta=[], activations=[], clip=0.0, direction='forward', hidden_size?, layout=0, linear_before_reset=0) = onnx.gru(X, W, R, B, sequence_lens, initial_h, activation_alpha=activation_alpha, activation_beta=activation_beta, activations=activations, clip=clip, direction=direction, layout=layout, linear_before_reset=linear_before_reset)
+LSTM:7(X, W, R, B?, sequence_lens?, initial_h?, initial_c?, P?; activation_alpha=[], activation_beta=[], activations=[], clip=0.0, direction='forward', hidden_size?, input_forget=0, layout=0) = onnx.lstm(X, W, R, B, sequence_lens, initial_h, initial_c, P, activation_alpha=activation_alpha, activation_beta=activation_beta, activations=activations, clip=clip, direction=direction, input_forget=input_forget, layout=layout)
+RNN:7(X, W, R, B?, sequence_lens?, initial_h?; activation_alpha=[], activation_beta=[], activations=[], clip=0.0, direction='forward', hidden_size?, layout=0) = onnx.rnn(X, W, R, B, sequence_lens, initial_h, activation_alpha=activation_alpha, activation_beta=activation_beta, activations=activations, clip=clip, direction=direction, layout=layout)
+)")
+
+TENON_CONVERSIONS(random, "onnx", R"(
+RandomNormal:1(; dtype=1, mean=0.0, scale=1.0, seed?, shape) ~ onnx.random(shape, kind='normal', a=mean, b=scale, dtype=dtype)
+RandomNormalLike:1(input; dtype?, mean=0.0, scale=1.0, seed?) ~ onnx.random_like(input, kind='normal', a=mean, b=scale, dtype=dtype)
+RandomUniform:1(; dtype=1, high=1.0, low=0.0, seed?, shape) ~ onnx.random(shape, kind='uniform', a=low, b=high, dtype=dtype)
+RandomUniformLike:1(input; dtype?, high=1.0, low=0.0, seed?) ~ onnx.random_like(input, kind='uniform', a=low, b=high, dtype=dtype)
+Bernoulli:15(input; dtype?, seed?) ~ onnx.bernoulli(input, dtype=dtype)
 )")

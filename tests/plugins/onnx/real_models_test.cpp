@@ -9,6 +9,7 @@
 
 #include <tenon/grad_mode.hpp>
 #include <tenon/module.hpp>
+#include <tenon/runtime.hpp>
 #include <tenon/tenon.hpp>
 
 namespace {
@@ -71,6 +72,10 @@ TEST_CASE("real models give the outputs of ONNX Runtime") {
     size_t inputs = 0, outputs = 0;
     words >> name >> path >> inputs >> outputs;
     CAPTURE(name);
+    // Its Resize needs an op of a plugin that may be missing.
+    if (name.compare(0, 3, "det") == 0 &&
+        tenon::providers(tenon::ItemKind::op, "nn.functional.resize").size() == 0)
+      continue;
     std::vector<Tensor> given;
     for (size_t i = 0; i < inputs; ++i)
       given.push_back(read(folder + "/" + name + "/input_" + std::to_string(i) + ".npy"));
