@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include <tenon/plugin.hpp>
+#include <tenon/detail/parameters.hpp>
 
 namespace onnx {
 

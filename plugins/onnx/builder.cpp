@@ -1,10 +1,11 @@
 #include "builder.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
-#include <tenon/plugin.hpp>
+#include <tenon/detail/parameters.hpp>
 #include <tenon/grad_mode.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/runtime.hpp>
@@ -21,6 +22,9 @@ using tenon::Json, tenon::Tensor, tenon::Value;
 namespace {
 
 constexpr int64_t kLastVersion = 25, kLastIrVersion = 13;
+// Elements of what is computed once, when the model is made.
+constexpr int64_t kMostFolded = int64_t{1} << 20;
+constexpr double kBeyondMemory = 1e15;
 // Functions that call each other, and steps that they become.
 constexpr int kMostCalls = 100;
 constexpr size_t kMostSteps = 1'000'000;
@@ -195,8 +199,13 @@ class Builder {
     return text + tenon::suggestion(node.type, operators_.names(node.domain));
   }
   static bool is_built_in(const Node& node) {
-    return node.domain.empty() && (node.type == "Constant" || node.type == "Identity" ||
-                                   node.type == "If" || node.type == "Loop" || node.type == "Scan");
+    return node.domain.empty() &&
+           (node.type == "Constant" || is_another_name(node) || node.type == "If" ||
+            node.type == "Loop" || node.type == "Scan" || node.type == "SequenceMap");
+  }
+  // An optional value is the value, or none.
+  static bool is_another_name(const Node& node) {
+    return node.type == "Identity" || node.type == "Optional" || node.type == "OptionalGetElement";
   }
   static std::string name_of(const Node& node, size_t place) {
     return node.name.empty() ? std::string(node.type) + " #" + std::to_string(place)
@@ -321,10 +330,11 @@ class Builder {
       return build_function(*function, node, scope, body, sets, call);
     if (node.domain.empty()) {
       if (node.type == "Constant") return build_constant(node, scope, call);
-      if (node.type == "Identity") return build_identity(node, scope);
+      if (is_another_name(node)) return build_name(node, scope);
       if (node.type == "If") return build_branch(node, name, scope, body, sets, call);
       if (node.type == "Loop") return build_loop(node, name, scope, body, sets, call);
       if (node.type == "Scan") return build_scan(node, name, scope, body, sets, call);
+      if (node.type == "SequenceMap") return build_map(node, name, scope, body, sets, call);
     }
     build_call(node, name, scope, body, version_of(sets, node.domain), call);
   }
@@ -501,11 +511,12 @@ class Builder {
     define(node.outputs[0], source, scope);
   }
 
-  // Another name of the same value.
-  static void build_identity(const Node& node, Scope& scope) {
-    if (node.inputs.size() != 1 || node.outputs.size() != 1)
-      throw tenon::ValueError("an Identity has one input and one output");
-    define(node.outputs[0], read(node.inputs[0], scope, "the input"), scope);
+  // Another name of the same value; of an Optional without an input, none.
+  static void build_name(const Node& node, Scope& scope) {
+    const bool empty = node.inputs.empty() && node.type == "Optional";
+    if ((node.inputs.size() != 1 && !empty) || node.outputs.size() != 1)
+      throw tenon::ValueError("it has one input and one output");
+    define(node.outputs[0], empty ? Source() : read(node.inputs[0], scope, "the input"), scope);
   }
 
   // ---- calls ----
@@ -595,7 +606,7 @@ class Builder {
       }
       step.arguments.push_back(std::move(made));
     }
-    if (!rule.random && is_constant(step)) {
+    if (!rule.random && is_constant(step) && is_small(step)) {
       const tenon::NoGrad no_grad;
       std::vector<Value> values = run_now(step, results);
       for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -693,6 +704,28 @@ class Builder {
       }
     }
     return any;
+  }
+  // Whether its result cannot be large: a file must not take memory by saying a size, before it is run. Sizes
+  // are integers among the operands; those beyond all memory fail when they are used.
+  bool is_small(const Step& step) const {
+    int64_t product = 1;
+    for (const StepArgument& argument : step.arguments) {
+      for (const Source& source : argument.sources) {
+        if (source.kind == Source::Kind::none) continue;
+        const Value& value = built_.program.constants[source.index];
+        if (!value.is_tensor()) continue;
+        const Tensor tensor = value.tensor();
+        if (tensor.numel() > kMostFolded || tenon::is_complex(tensor.dtype())) return false;
+        for (const double number : tensor.to_vector<double>()) {
+          const double size = std::abs(number);
+          if (size < 2 || size > kBeyondMemory) continue;
+          if (size > static_cast<double>(kMostFolded)) return false;
+          product *= static_cast<int64_t>(size);
+          if (product > kMostFolded) return false;
+        }
+      }
+    }
+    return true;
   }
   void make_members(StepArgument& argument, const KnownOp& known, const Step& step) {
     if (argument.as != StepArgument::As::value && argument.as != StepArgument::As::tensors) return;
@@ -815,6 +848,16 @@ class Builder {
     for (size_t i = states; i < graph.outputs.size(); ++i)
       inner.empty_outputs.push_back(empty_output(graph.outputs[i]));
     finish(node, std::move(step), inner.outputs.size(), scope, body);
+  }
+
+  void build_map(const Node& node, const std::string& name, Scope& scope, Body& body,
+                 const std::vector<OperatorSet>& sets, const FunctionCall* call) {
+    Step step = control(Step::Kind::map, node, name, scope);
+    if (step.inputs.empty()) throw tenon::ValueError("a SequenceMap has a sequence as its input");
+    step.bodies.push_back(
+        build_body(subgraph(node, "body", call), scope, sets, call, step.inputs.size()));
+    const size_t results = step.bodies[0]->outputs.size();
+    finish(node, std::move(step), results, scope, body);
   }
 
   // ---- lifetimes ----

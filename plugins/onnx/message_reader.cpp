@@ -287,6 +287,22 @@ void read_shape(Reader reader, ValueInfo& info, const Limits& limits) {
   }
 }
 
+// An optional's type has the type of its value, of which the kind alone is kept.
+void read_optional(Reader reader, ValueInfo& info) {
+  info.kind = ValueInfo::Kind::optional;
+  while (reader.next()) {
+    if (reader.tag() != 1) {
+      reader.skip();
+      continue;
+    }
+    Reader type = message_of(reader, "a type");
+    while (type.next()) {
+      info.of_sequence = info.of_sequence || type.tag() == 4;
+      type.skip();
+    }
+  }
+}
+
 void read_type(Reader reader, ValueInfo& info, const Limits& limits) {
   while (reader.next()) {
     switch (reader.tag()) {
@@ -308,8 +324,7 @@ void read_type(Reader reader, ValueInfo& info, const Limits& limits) {
         reader.skip();
         break;
       case 9:
-        info.kind = ValueInfo::Kind::optional;
-        reader.skip();
+        read_optional(message_of(reader, "a type"), info);
         break;
       case 5:
       case 8:

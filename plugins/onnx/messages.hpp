@@ -82,7 +82,8 @@ struct ValueInfo {
   enum class Kind : uint8_t { unknown, tensor, sequence, optional, other };
   std::string_view name;
   Kind kind = Kind::unknown;
-  int64_t element = 0;  // TensorProto.DataType of a tensor
+  bool of_sequence = false;  // an optional sequence
+  int64_t element = 0;       // TensorProto.DataType of a tensor
   bool has_shape = false;
   std::vector<int64_t> shape;
 };

@@ -28,7 +28,9 @@ std::string identifier(std::string_view name, std::set<std::string>& taken) {
 const char* type_of(const onnx::ValueInfo& info, bool result) {
   using Kind = onnx::ValueInfo::Kind;
   if (info.kind == Kind::sequence) return "Tensor[]";
-  return info.kind == Kind::optional && !result ? "Tensor?" : "Tensor";
+  if (info.kind == Kind::optional)
+    return !result ? "any" : info.of_sequence ? "Tensor[]?" : "Tensor?";
+  return "Tensor";
 }
 
 struct Model final : ModuleOf<Model>, onnx::Members {

@@ -24,7 +24,10 @@ std::string real_path(const std::string& path) {
 
 }  // namespace
 
-ModelFile::ModelFile(std::string path) : path_(std::move(path)), file_(map_file(path_)) {
+ModelFile::ModelFile(std::string path) : ModelFile(path, map_file(path)) {}
+
+ModelFile::ModelFile(std::string path, MappedFile bytes)
+    : path_(std::move(path)), file_(std::move(bytes)) {
   try {
     data_ = read_model(file_.view());
   } catch (const tenon::Error& cause) {

@@ -15,6 +15,8 @@ class ModelFile {
  public:
   // IOError for a file that cannot be read, ValueError for one that is not of the format; both name it.
   explicit ModelFile(std::string path);
+  // A model in memory; its other files are those beside the path.
+  ModelFile(std::string path, MappedFile bytes);
 
   const std::string& path() const { return path_; }
   const ModelData& data() const { return data_; }

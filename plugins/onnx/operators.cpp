@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include <tenon/plugin.hpp>
 #include <tenon/runtime.hpp>
+#include <tenon/text.hpp>
 
 namespace onnx {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <tenon/plugin.hpp>
+#include <tenon/detail/parameters.hpp>
 #include <tenon/ops.hpp>
 
 #include "arguments.hpp"
@@ -86,6 +86,9 @@ class Run {
       case Step::Kind::scan:
         run_scan(step);
         break;
+      case Step::Kind::map:
+        run_map(step);
+        break;
     }
   }
   void give(const Step& step, std::vector<Value> results) {
@@ -159,6 +162,36 @@ class Run {
                                           : tenon::stack(scanned[s], step.output_axes[s])));
     }
     give(step, std::move(state));
+  }
+
+  // The body runs on each element of the sequences; tensors among the inputs are the same each time.
+  void run_map(const Step& step) {
+    const Body& body = *step.bodies[0];
+    const tenon_value first = value_of(step.inputs[0]);
+    if (first.tag != TENON_VALUE_TENSOR_LIST)
+      tenon::detail::throw_kind("the first input of a SequenceMap", first, "a sequence");
+    std::vector<std::vector<Tensor>> lists(body.outputs.size());
+    for (uint32_t i = 0; i < first.length; ++i) {
+      for (size_t s = 0; s < step.inputs.size(); ++s) {
+        const tenon_value value = value_of(step.inputs[s]);
+        const bool sequence = value.tag == TENON_VALUE_TENSOR_LIST;
+        if (sequence && value.length != first.length) {
+          throw tenon::ValueError("its sequences have " + std::to_string(first.length) + " and " +
+                                  std::to_string(value.length) + " tensors");
+        }
+        frame_[body.inputs[s]] =
+            sequence ? value_of_tensor(Tensor::borrow(value.as.tensors[i])) : share(value);
+      }
+      std::vector<Value> given = run(body);
+      for (size_t s = 0; s < given.size(); ++s) lists[s].push_back(given[s].tensor());
+    }
+    std::vector<Value> results;
+    for (std::vector<Tensor>& list : lists) {
+      tenon_value value{};
+      tenon::detail::give_result(list, &value);
+      results.emplace_back(value);
+    }
+    give(step, std::move(results));
   }
 
   const Program& program_;

@@ -28,7 +28,7 @@ struct StepArgument {
 struct Body;
 
 struct Step {
-  enum class Kind : uint8_t { call, branch, loop, scan };
+  enum class Kind : uint8_t { call, branch, loop, scan, map };
   Kind kind = Kind::call;
   std::string name;       // the node's, for errors
   std::string operation;  // its operator

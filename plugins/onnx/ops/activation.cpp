@@ -1,4 +1,6 @@
 // Activations that have more parameters than those of nn.
+#include <cmath>
+
 #include "common.hpp"
 
 namespace {
@@ -23,7 +25,10 @@ struct Shrink {
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input, double bias, double lambd) {
     const Tensor zero = number_like(input, 0);
-    const Tensor lower = (input + bias).to(input.dtype()), upper = (input - bias).to(input.dtype());
+    const bool whole = !tenon::is_floating(input.dtype()) && bias == std::floor(bias);
+    const Scalar moved = whole ? Scalar(static_cast<int64_t>(bias)) : Scalar(bias);
+    const Tensor lower = (input + moved).to(input.dtype());
+    const Tensor upper = (input - moved).to(input.dtype());
     const Tensor inside = tenon::where(tenon::isnan(input), input, zero);
     return tenon::where(tenon::lt(input, -lambd), lower,
                         tenon::where(tenon::gt(input, lambd), upper, inside));

@@ -64,9 +64,10 @@ struct Maximum {
       "The largest of tensors, element by element; their shapes are broadcast.";
   static constexpr bool composite = true;
   static Tensor forward(TensorList data) {
-    Tensor most = data[0];
-    for (int64_t i = 1; i < data.size(); ++i) most = tenon::maximum(most, data[i]);
-    return data.size() == 1 ? most.clone() : most;
+    if (data.size() == 1) return data[0].clone();
+    Tensor most = computable(data[0]);
+    for (int64_t i = 1; i < data.size(); ++i) most = tenon::maximum(most, computable(data[i]));
+    return in_dtype(most, data[0].dtype());
   }
 };
 
@@ -76,9 +77,10 @@ struct Minimum {
       "The smallest of tensors, element by element; their shapes are broadcast.";
   static constexpr bool composite = true;
   static Tensor forward(TensorList data) {
-    Tensor least = data[0];
-    for (int64_t i = 1; i < data.size(); ++i) least = tenon::minimum(least, data[i]);
-    return data.size() == 1 ? least.clone() : least;
+    if (data.size() == 1) return data[0].clone();
+    Tensor least = computable(data[0]);
+    for (int64_t i = 1; i < data.size(); ++i) least = tenon::minimum(least, computable(data[i]));
+    return in_dtype(least, data[0].dtype());
   }
 };
 
@@ -108,6 +110,34 @@ struct IsInfinite {
   }
 };
 
+struct Modulo {
+  static constexpr auto schema = "onnx.mod(Tensor A, Tensor B, *, bool fmod=False) -> Tensor";
+  static constexpr auto doc =
+      "The remainder of A / B with the sign of B, or with fmod with the sign of A.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& a, const Tensor& b, bool fmod) {
+    const Tensor left = computable(a), right = computable(b);
+    return in_dtype(fmod ? tenon::fmod(left, right) : tenon::remainder(left, right), a.dtype());
+  }
+};
+
+struct BitShift {
+  static constexpr auto schema = "onnx.bit_shift(Tensor X, Tensor Y, *, str direction) -> Tensor";
+  static constexpr auto samples =
+      R"([{"X": {"values": [16, 4, 1], "dtype": "u8"}, "Y": {"values": [1, 2, 9], "dtype": "u8"}, "direction": "LEFT"}])";
+  static constexpr auto doc = "X shifted by Y bits, LEFT or RIGHT.";
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(const Tensor& x, const Tensor& y, std::string_view direction) {
+    if (direction != "LEFT" && direction != "RIGHT")
+      throw tenon::ValueError("onnx.bit_shift(): 'direction' is '" + std::string(direction) +
+                              "'; there are LEFT and RIGHT");
+    const Tensor bits = computable(x), count = computable(y);
+    return in_dtype(direction == "LEFT" ? tenon::bitwise_left_shift(bits, count)
+                                        : tenon::bitwise_right_shift(bits, count),
+                    x.dtype());
+  }
+};
+
 }  // namespace
 TENON_OP(Divide)
 TENON_OP(Power)
@@ -117,3 +147,5 @@ TENON_OP(Maximum)
 TENON_OP(Minimum)
 TENON_OP(Clip)
 TENON_OP(IsInfinite)
+TENON_OP(Modulo)
+TENON_OP(BitShift)

@@ -47,4 +47,9 @@ inline Tensor number_like(const Tensor& like, const Scalar& number) {
   return tenon::full(IntList(), number, like.dtype());
 }
 
+// Integers of dtypes that kernels do not compute in, as i64, and back; others stay. NotImplementedError for
+// numbers of u64 beyond i64.
+Tensor computable(const Tensor& tensor);
+Tensor in_dtype(const Tensor& result, DType dtype);
+
 }  // namespace onnx

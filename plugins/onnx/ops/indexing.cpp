@@ -23,7 +23,7 @@ struct Gather {
   static constexpr auto schema =
       "onnx.gather(Tensor data, Tensor indices, *, int axis=0) -> Tensor";
   static constexpr auto samples =
-      R"([{"data": {"shape": [3, 4]}, "indices": {"values": [[0, -1], [1, 2]], "dtype": "int64"}, "axis": 1}])";
+      R"([{"data": {"shape": [3, 4]}, "indices": {"values": [[0, -1], [1, 2]], "dtype": "i64"}, "axis": 1}])";
   static constexpr auto doc = "Slices of data along axis at the indices, in their shape.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& data, const Tensor& indices, int64_t axis) {
@@ -39,7 +39,7 @@ struct GatherElements {
   static constexpr auto schema =
       "onnx.gather_elements(Tensor data, Tensor indices, *, int axis=0) -> Tensor";
   static constexpr auto samples =
-      R"([{"data": {"shape": [2, 3]}, "indices": {"values": [[0, -1, 1]], "dtype": "int64"}}])";
+      R"([{"data": {"shape": [2, 3]}, "indices": {"values": [[0, -1, 1]], "dtype": "i64"}}])";
   static constexpr auto doc = "The elements of data along axis at the indices, one for each.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& data, const Tensor& indices, int64_t axis) {
@@ -79,7 +79,7 @@ struct GatherND {
   static constexpr auto schema =
       "onnx.gather_nd(Tensor data, Tensor indices, *, int batch_dims=0) -> Tensor";
   static constexpr auto samples =
-      R"([{"data": {"shape": [2, 3, 2]}, "indices": {"values": [[0, -1], [1, 2]], "dtype": "int64"}}])";
+      R"([{"data": {"shape": [2, 3, 2]}, "indices": {"values": [[0, -1], [1, 2]], "dtype": "i64"}}])";
   static constexpr auto doc =
       "Slices of data at index tuples, which are the last dimension of indices.";
   static constexpr bool composite = true;
@@ -125,7 +125,7 @@ struct ScatterElements {
       "onnx.scatter_elements(Tensor data, Tensor indices, Tensor updates, *, int axis=0, str "
       "reduction='none') -> Tensor";
   static constexpr auto samples =
-      R"([{"data": {"shape": [2, 3]}, "indices": {"values": [[1, 0, -1]], "dtype": "int64"}, "updates": {"shape": [1, 3]}}])";
+      R"([{"data": {"shape": [2, 3]}, "indices": {"values": [[1, 0, -1]], "dtype": "i64"}, "updates": {"shape": [1, 3]}}])";
   static constexpr auto doc = "data with the updates along axis at the indices.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& data, const Tensor& indices, const Tensor& updates,
@@ -142,7 +142,7 @@ struct ScatterND {
       "onnx.scatter_nd(Tensor data, Tensor indices, Tensor updates, *, str reduction='none') -> "
       "Tensor";
   static constexpr auto samples =
-      R"([{"data": {"shape": [3, 2]}, "indices": {"values": [[2], [0]], "dtype": "int64"}, "updates": {"shape": [2, 2]}}])";
+      R"([{"data": {"shape": [3, 2]}, "indices": {"values": [[2], [0]], "dtype": "i64"}, "updates": {"shape": [2, 2]}}])";
   static constexpr auto doc = "data with slices of updates at index tuples.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& data, const Tensor& indices, const Tensor& updates,
@@ -166,10 +166,10 @@ struct OneHot {
   static constexpr auto schema =
       "onnx.one_hot(Tensor indices, int depth, Tensor values, *, int axis=-1) -> Tensor";
   static constexpr auto samples =
-      R"([{"indices": {"values": [0, -1, 7], "dtype": "int64"}, "depth": 3, "values": {"values": [0.0, 1.0]}}])";
+      R"([{"indices": {"values": [0, -1, 7], "dtype": "i64"}, "depth": 3, "values": {"values": [0.0, 1.0]}}])";
   static constexpr auto doc =
       "values[1] at the index along a new axis, else values[0]; an index out of range has none.";
-  static constexpr bool zero_gradient = true;
+  static constexpr bool composite = true;
   static Tensor forward(const Tensor& indices, int64_t depth, const Tensor& values, int64_t axis) {
     const int64_t dim = axis_of(axis, indices.dim() + 1);
     const Tensor places = wrapped(indices, depth).unsqueeze(dim);
@@ -185,7 +185,7 @@ struct Compress {
   static constexpr auto schema =
       "onnx.compress(Tensor input, Tensor condition, *, int? axis=None) -> Tensor";
   static constexpr auto samples =
-      R"([{"input": {"shape": [3, 2]}, "condition": {"values": [true, false], "dtype": "bool"}, "axis": 0}])";
+      R"([{"input": {"shape": [3, 2]}, "condition": {"values": [1, 0], "dtype": "bool"}, "axis": 0}])";
   static constexpr auto doc =
       "The slices along axis whose condition holds, or elements without axis.";
   static constexpr bool composite = true;
@@ -216,26 +216,29 @@ struct Unique {
   static constexpr auto doc =
       "Different elements, or slices along axis, in order or as they come first; where each is "
       "first, which one each element is, and how often it is there.";
-  static constexpr bool zero_gradient = true;
+  static constexpr bool composite = true;
   static constexpr bool data_dependent_shape = true;
   static std::tuple<Tensor, Tensor, Tensor, Tensor> forward(const Tensor& x,
                                                             std::optional<int64_t> axis,
                                                             bool sorted) {
     const Tensor input = axis ? x : x.reshape({-1});
     const int64_t dim = axis ? axis_of(*axis, x.dim()) : 0;
-    auto [values, inverse, counts] = tenon::unique(input, dim);
+    auto [values, inverse, counts] = tenon::unique(input.detach(), dim);
     const std::vector<int64_t> places = inverse.to_vector<int64_t>();
     std::vector<int64_t> first(static_cast<size_t>(counts.numel()), -1);
     for (size_t i = 0; i < places.size(); ++i) {
       int64_t& at = first[static_cast<size_t>(places[i])];
       if (at < 0) at = static_cast<int64_t>(i);
     }
-    const Tensor indices = tenon::from_range(first.begin(), first.end());
-    if (sorted) return {values, indices, inverse.reshape({-1}), counts};
-    const Tensor order = tenon::argsort(indices), rank = tenon::argsort(order);
-    return {tenon::index_select(values, dim, order), tenon::index_select(indices, 0, order),
-            tenon::index_select(rank, 0, inverse.reshape({-1})),
-            tenon::index_select(counts, 0, order)};
+    Tensor indices = tenon::from_range(first.begin(), first.end());
+    Tensor which = inverse.reshape({-1});
+    if (!sorted) {
+      const Tensor order = tenon::argsort(indices);
+      which = tenon::index_select(tenon::argsort(order), 0, which);
+      indices = tenon::index_select(indices, 0, order);
+      counts = tenon::index_select(counts, 0, order);
+    }
+    return {tenon::index_select(input, dim, indices), indices, which, counts};
   }
 };
 

@@ -33,7 +33,7 @@ struct NllLoss {
       "onnx.nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, int? ignore_index=None, "
       "str reduction='mean') -> Tensor";
   static constexpr auto samples =
-      R"([{"input": {"shape": [3, 4]}, "target": {"values": [0, 3, 1], "dtype": "int64"}}])";
+      R"([{"input": {"shape": [3, 4]}, "target": {"values": [0, 3, 1], "dtype": "i64"}}])";
   static constexpr auto doc =
       "Minus the log probability of each target, weighted; targets of ignore_index count nothing.";
   static constexpr bool composite = true;
@@ -48,7 +48,7 @@ struct SoftmaxCrossEntropy {
       "onnx.softmax_cross_entropy(Tensor scores, Tensor labels, Tensor? weights=None, *, int? "
       "ignore_index=None, str reduction='mean') -> (Tensor output, Tensor log_prob)";
   static constexpr auto samples =
-      R"([{"scores": {"shape": [3, 4]}, "labels": {"values": [0, 3, 1], "dtype": "int64"}}])";
+      R"([{"scores": {"shape": [3, 4]}, "labels": {"values": [0, 3, 1], "dtype": "i64"}}])";
   static constexpr auto doc = "onnx.nll_loss of the log softmax of scores, and this.";
   static constexpr bool composite = true;
   static std::tuple<Tensor, Tensor> forward(const Tensor& scores, const Tensor& labels,

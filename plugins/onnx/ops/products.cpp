@@ -33,7 +33,9 @@ struct Gemm {
 
 struct Cast {
   static constexpr auto schema = "onnx.cast(Tensor(a) input, *, dtype to) -> Tensor(a)";
-  static constexpr auto samples = R"([{"input": {"shape": [2, 3]}, "to": "int32"}])";
+  static constexpr auto samples = R"([{"input": {"shape": [2, 3]}, "to": "i32"},
+          {"input": {"shape": [2, 3], "dtype": "i64"}, "to": "i64"},
+          {"input": {"shape": [2, 3], "dtype": "f64"}, "to": "f64"}])";
   static constexpr auto doc =
       "The tensor in another dtype. Numbers beyond a small integer type wrap around, as in C.";
   static constexpr bool composite = true;
@@ -49,6 +51,9 @@ struct Cast {
 
 struct CastLike {
   static constexpr auto schema = "onnx.cast_like(Tensor(a) input, Tensor target_type) -> Tensor(a)";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}, "target_type": {"shape": [1]}},
+          {"input": {"shape": [2, 3]}, "target_type": {"shape": [1], "dtype": "i64"}}])";
   static constexpr auto doc =
       "The tensor in the dtype of another one, converted as onnx.cast does.";
   static constexpr bool composite = true;

@@ -63,10 +63,10 @@ struct QLinearConv {
       "auto_pad='NOTSET', int[]? dilations=None, int group=1, int[]? kernel_shape=None, int[]? "
       "pads=None, int[]? strides=None) -> Tensor";
   static constexpr auto samples =
-      R"([{"x": {"shape": [1, 2, 5], "dtype": "u8"}, "x_scale": {"values": 0.5, "shape": [], "requires_grad": false},
-           "x_zero_point": {"values": 3, "shape": [], "dtype": "u8"}, "w": {"shape": [3, 2, 2], "dtype": "u8"},
-           "w_scale": {"values": 0.25, "shape": [], "requires_grad": false}, "w_zero_point": {"values": 1, "shape": [], "dtype": "u8"},
-           "y_scale": {"values": 2.0, "shape": [], "requires_grad": false}, "y_zero_point": {"values": 5, "shape": [], "dtype": "u8"}}])";
+      R"([{"x": {"shape": [1, 2, 5], "dtype": "u8"}, "x_scale": {"values": [0.5], "requires_grad": false},
+           "x_zero_point": {"values": [3], "dtype": "u8"}, "w": {"shape": [3, 2, 2], "dtype": "u8"},
+           "w_scale": {"values": [0.25], "requires_grad": false}, "w_zero_point": {"values": [1], "dtype": "u8"},
+           "y_scale": {"values": [2.0], "requires_grad": false}, "y_zero_point": {"values": [5], "dtype": "u8"}}])";
   static constexpr auto doc = "A convolution of quantized tensors, quantized again.";
   static constexpr bool zero_gradient = true;
   static Tensor forward(const Tensor& x, const Tensor& x_scale, const Tensor& x_zero,

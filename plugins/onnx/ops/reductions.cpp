@@ -10,7 +10,12 @@ Tensor reduced(std::string_view kind, const Tensor& data, IntList axes, bool kee
   if (kind == "sum") return tenon::sum(data, axes, keepdims, data.dtype());
   if (kind == "mean") {
     if (tenon::is_differentiable(data.dtype())) return tenon::mean(data, axes, keepdims);
-    return tenon::trunc(tenon::mean(data.to(tenon::f64), axes, keepdims)).to(data.dtype());
+    // Truncated towards zero.
+    int64_t count = 1;
+    for (const int64_t axis : axes) count *= data.size(axis);
+    if (count == 0) throw tenon::ValueError("there is no mean of no integers");
+    const Tensor sum = tenon::sum(data, axes, keepdims).to(tenon::i64);
+    return tenon::floor_divide(sum - tenon::fmod(sum, count), count).to(data.dtype());
   }
   if (kind == "max") return tenon::amax(data, axes, keepdims);
   if (kind == "min") return tenon::amin(data, axes, keepdims);

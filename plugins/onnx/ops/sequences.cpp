@@ -13,18 +13,19 @@ size_t place_in(int64_t position, int64_t size, bool end) {
                             " is out of range for a sequence of " + std::to_string(size));
   return static_cast<size_t>(place);
 }
-std::vector<Tensor> copy_of(TensorList list) { return {list.begin(), list.end()}; }
+std::vector<Tensor> copy_of(TensorList list) {
+  std::vector<Tensor> copies;
+  for (const Tensor& one : list) copies.push_back(one.clone());
+  return copies;
+}
+std::vector<Tensor> tensors_of(TensorList list) { return {list.begin(), list.end()}; }
 
 struct SequenceConstruct {
   static constexpr auto schema = "onnx.sequence_construct(Tensor[] inputs) -> Tensor[]";
   static constexpr auto doc = "The sequence of the tensors.";
   static constexpr bool composite = true;
   static constexpr bool any_dtype = true;
-  static std::vector<Tensor> forward(TensorList inputs) {
-    std::vector<Tensor> list;
-    for (const Tensor& one : inputs) list.push_back(one.clone());
-    return list;
-  }
+  static std::vector<Tensor> forward(TensorList inputs) { return copy_of(inputs); }
 };
 struct SequenceEmpty {
   static constexpr auto schema = "onnx.sequence_empty(*, dtype? dtype=None) -> Tensor[]";
@@ -54,7 +55,7 @@ struct SequenceInsert {
                                      std::optional<int64_t> position) {
     std::vector<Tensor> result = copy_of(list);
     const size_t place = place_in(position.value_or(list.size()), list.size(), true);
-    result.insert(result.begin() + static_cast<int64_t>(place), tensor);
+    result.insert(result.begin() + static_cast<int64_t>(place), tensor.clone());
     return result;
   }
 };
@@ -82,8 +83,8 @@ struct SequenceLength {
 };
 struct SplitToSequence {
   static constexpr auto schema =
-      "onnx.split_to_sequence(Tensor input, Tensor? split=None, *, int axis=0, bool keepdims=True) "
-      "-> Tensor[]";
+      "onnx.split_to_sequence(Tensor(a) input, Tensor? split=None, *, int axis=0, bool "
+      "keepdims=True) -> Tensor(a)[]";
   static constexpr auto samples = R"([{"input": {"shape": [3, 2]}}])";
   static constexpr auto doc =
       "Parts along axis: of the sizes of split, of one size, or of 1 and without the axis where "
@@ -115,11 +116,22 @@ struct ConcatFromSequence {
   static constexpr auto doc = "The tensors joined along axis, or along a new one.";
   static constexpr bool composite = true;
   static Tensor forward(TensorList list, int64_t axis, bool new_axis) {
-    return new_axis ? tenon::stack(copy_of(list), axis) : tenon::cat(copy_of(list), axis);
+    return new_axis ? tenon::stack(tensors_of(list), axis) : tenon::cat(tensors_of(list), axis);
+  }
+};
+
+struct HasElement {
+  static constexpr auto schema = "onnx.has_element(any input=None) -> Tensor";
+  static constexpr auto samples = R"([{}])";
+  static constexpr auto doc = "Whether a value is given, as a bool.";
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(const Argument& input) {
+    return tenon::full(IntList(), input.value().tag != TENON_VALUE_NONE, tenon::boolean);
   }
 };
 
 }  // namespace
+TENON_OP(HasElement)
 TENON_OP(SequenceConstruct)
 TENON_OP(SequenceEmpty)
 TENON_OP(SequenceAt)

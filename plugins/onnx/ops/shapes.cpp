@@ -174,14 +174,16 @@ struct Split {
 // The part of a tensor that starts, ends and steps say. What is beyond the tensor is cut off.
 struct Slice {
   static constexpr auto schema =
-      "onnx.slice(Tensor data, int[] starts, int[] ends, int[]? axes=None, int[]? steps=None) "
-      "-> Tensor";
+      "onnx.slice(Tensor(a) data, int[] starts, int[] ends, int[]? axes=None, int[]? steps=None) "
+      "-> Tensor(a)";
   static constexpr auto samples =
-      R"([{"data": {"shape": [4, 5]}, "starts": [1, -1], "ends": [1000, -6], "steps": [2, -2]}])";
+      R"([{"data": {"shape": [4, 5]}, "starts": [1], "ends": [1000], "axes": [1], "steps": [2]},
+          {"data": {"shape": [4, 5]}, "starts": [-1], "ends": [-6], "axes": [-1], "steps": [-2]}])";
   static constexpr auto doc =
       "Elements from starts to ends of the axes, every so many; bounds beyond the tensor are cut "
       "off.";
   static constexpr bool composite = true;
+  static constexpr bool may_copy = true;
   static Tensor forward(const Tensor& data, IntList starts, IntList ends,
                         std::optional<IntList> axes, std::optional<IntList> steps) {
     if (ends.size() != starts.size() || (axes && axes->size() != starts.size()) ||
@@ -266,7 +268,8 @@ struct Pad {
 struct Range {
   static constexpr auto schema = "onnx.range(Tensor start, Tensor limit, Tensor delta) -> Tensor";
   static constexpr auto samples =
-      R"([{"start": {"values": 1, "shape": []}, "limit": {"values": 7, "shape": []}, "delta": {"values": 2, "shape": []}}])";
+      R"([{"start": {"values": [1], "dtype": "i64"}, "limit": {"values": [7], "dtype": "i64"},
+           "delta": {"values": [2], "dtype": "i64"}}])";
   static constexpr auto doc = "Numbers from start up to limit, delta apart, in the dtype of start.";
   static constexpr bool data_dependent_shape = true;
   static constexpr bool zero_gradient = true;
@@ -321,7 +324,7 @@ struct ReverseSequence {
       "onnx.reverse_sequence(Tensor input, Tensor sequence_lens, *, int batch_axis=1, int "
       "time_axis=0) -> Tensor";
   static constexpr auto samples =
-      R"([{"input": {"shape": [4, 2]}, "sequence_lens": {"values": [3, 2], "dtype": "int64"}}])";
+      R"([{"input": {"shape": [4, 2]}, "sequence_lens": {"values": [3, 2], "dtype": "i64"}}])";
   static constexpr auto doc = "The first elements of each sequence of the batch in reverse.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input, const Tensor& lengths, int64_t batch_axis,

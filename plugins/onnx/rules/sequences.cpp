@@ -4,6 +4,7 @@
 
 TENON_CONVERSIONS(sequences, "onnx", R"(
 ConcatFromSequence:11(input_sequence; axis, new_axis=0) = onnx.concat_from_sequence(input_sequence, axis=axis, new_axis=new_axis)
+OptionalHasElement:15(input?) = onnx.has_element(input)
 SequenceAt:11(input_sequence, position) = onnx.sequence_at(input_sequence, position)
 SequenceConstruct:11(inputs...) = onnx.sequence_construct(inputs)
 SequenceEmpty:11(; dtype=1) = onnx.sequence_empty(dtype=dtype)
