@@ -129,6 +129,13 @@ void put_facts(JsonBuilder& document, const OverrideFacts& entry) {
   document.member("accepts", entry.accepts).member("doc", entry.doc).end_object();
 }
 
+void put_facts(JsonBuilder& document, const ConversionFacts& conversions) {
+  document.begin_object()
+      .member("format", conversions.format)
+      .member("rules", conversions.rules)
+      .end_object();
+}
+
 void put_build(JsonBuilder& document, const PluginFacts& facts) {
   document.key("abi").begin_array().value(facts.abi_major).value(facts.abi_minor).end_array();
   document.member("sdk", facts.sdk)
@@ -144,6 +151,7 @@ void put_facts(JsonBuilder& document, const PluginFacts& facts, const std::strin
   put_list(document, "modules", facts.modules, put);
   put_list(document, "types", facts.types, put);
   put_list(document, "overrides", facts.overrides, put);
+  put_list(document, "conversions", facts.conversions, put);
 }
 
 // ---- plugins ----

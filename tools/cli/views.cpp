@@ -68,6 +68,12 @@ void print_op(const Json& op) {
                             reason.empty() ? "" : format_text(": {}", reason)),
                 is_used ? Style::plain : state_style(standing)}});
   }
+  const Json conversions = op["conversions"];
+  for (int64_t i = 0; i < conversions.size(); ++i) {
+    table.add({i == 0 ? "converts" : "",
+               format_text("{} {} ({})", conversions[i]["format"].text(),
+                           conversions[i]["rule"].text(), conversions[i]["plugin"].text())});
+  }
   print(table.text());
 }
 

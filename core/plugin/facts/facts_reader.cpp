@@ -159,6 +159,7 @@ class FactsCollector {
   void add_override(const Fact& fact);
   void add_service(const Fact& fact);
   void add_use(const Fact& fact);
+  void add_conversions(const Fact& fact);
 
   const std::string& path_;
   PluginFacts facts_;
@@ -183,7 +184,7 @@ void FactsCollector::add(std::string_view payload) {
       {"op", &FactsCollector::add_op},           {"module", &FactsCollector::add_module},
       {"type", &FactsCollector::add_type},       {"override", &FactsCollector::add_override},
       {"service", &FactsCollector::add_service}, {"uses", &FactsCollector::add_use},
-      {"plugin", &FactsCollector::add_plugin}};
+      {"plugin", &FactsCollector::add_plugin},   {"conversions", &FactsCollector::add_conversions}};
   for (const auto& [kind, add_one] : kKinds) {
     const tenon_json* object = document->find(kind);
     if (object == nullptr) continue;
@@ -274,6 +275,10 @@ void FactsCollector::add_use(const Fact& fact) {
   }
 }
 
+void FactsCollector::add_conversions(const Fact& fact) {
+  facts_.conversions.push_back({fact.name("format", "format"), fact.lines("rules")});
+}
+
 void FactsCollector::add_plugin(const Fact& fact) {
   if (has_plugin_) refuse("it has two facts \"plugin\"", "state the plugin once");
   has_plugin_ = true;
@@ -320,6 +325,7 @@ PluginFacts FactsCollector::finish() {
   sort(facts_.types, "type");
   sort(facts_.overrides, "override");
   sort(facts_.services, "service");
+  std::ranges::sort(facts_.conversions);
   return std::move(facts_);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -70,6 +71,13 @@ struct ServiceUse {
   std::string service;
   uint32_t version = 0;
 };
+// Operators of another format, a line for each: the importer of the format reads them.
+struct ConversionFacts {
+  std::string format;
+  std::string rules;
+
+  auto operator<=>(const ConversionFacts&) const = default;
+};
 // Whether a service of the name is the host's, or would be.
 bool is_host_service(std::string_view name);
 
@@ -93,6 +101,7 @@ struct PluginFacts {
   std::vector<OverrideFacts> overrides;
   std::vector<ServiceFacts> services;
   std::vector<ServiceUse> uses;  // sorted by service, each once
+  std::vector<ConversionFacts> conversions;
 };
 
 // The schema's text before '(' without spaces around it.

@@ -51,6 +51,40 @@ void put_op(Writer& document, const Declared& op) {
   put_rules(document, facts);
 }
 
+// Whether a conversion's rule, OPERATOR = OP(ARGUMENTS), calls the op.
+bool calls(std::string_view rule, const std::string& op) {
+  const size_t sign = rule.find_first_of("=~", rule.find(')'));
+  if (sign == std::string_view::npos) return false;
+  const std::string_view call = tenon::detail::trim(rule.substr(sign + 1));
+  return call.substr(0, call.find('(')) == op;
+}
+
+// The operators of other formats that plugins convert to calls of the op.
+void put_conversions(Writer& document, const Json& plugins, const std::string& op) {
+  bool any = false;
+  for (int64_t i = 0; i < plugins.size(); ++i) {
+    const Json conversions = plugins[i]["facts"]["conversions"];
+    for (int64_t j = 0; j < conversions.size(); ++j) {
+      const std::string rules = conversions[j]["rules"].text();
+      for (size_t start = 0; start < rules.size();) {
+        const size_t end = std::min(rules.find('\n', start), rules.size());
+        const std::string_view rule =
+            tenon::detail::trim(std::string_view(rules).substr(start, end - start));
+        start = end + 1;
+        if (!calls(rule, op)) continue;
+        if (!any) document.begin_array("conversions");
+        any = true;
+        document.begin_object()
+            .set("format", conversions[j]["format"].text())
+            .set("plugin", plugins[i]["id"].text())
+            .set("rule", std::string(rule))
+            .end();
+      }
+    }
+  }
+  if (any) document.end();
+}
+
 // Ops of a namespace, or of all where it is empty.
 std::vector<Declared> ops_in(const std::string& name_space) {
   std::vector<Declared> list = Inventory().all("ops");
@@ -104,7 +138,8 @@ std::vector<std::string> op_names(const std::string& name_space) {
 }
 
 Json op(const std::string& name) {
-  const std::vector<Declared> list = Inventory().provided_ops();
+  const Inventory inventory;
+  const std::vector<Declared> list = inventory.provided_ops();
   const Declared& op = find_one(list, name, "op");
   const Json providers = tenon::providers(ItemKind::op, op.name);
   std::string standing = "failed";
@@ -120,6 +155,7 @@ Json op(const std::string& name) {
   document.set("providers", providers);
   put_members(document, parse_schema(op.facts["schema"].text()),
               {"parameters", "returns_tuple", "returns"});
+  put_conversions(document, inventory.plugins(), op.name);
   return document.end().json();
 }
 

@@ -18,7 +18,7 @@
  *     "payload":[size,alignment,fingerprint]}}
  *   {"override":{"schema","doc","types","accepts"}}
  *   {"service":{"name","version":n,"doc"}}
- *   {"uses":{"service","version":n}}, any number of them for one service
+ *   {"uses":{"service","version":n}}, {"conversions":{"format","rules"}}, any number of both
  */
 #ifndef TENON_ABI_FACTS_H
 #define TENON_ABI_FACTS_H

@@ -1,0 +1,95 @@
+// Convolutions with ONNX's padding.
+#include "window.hpp"
+
+namespace {
+
+using namespace onnx;
+
+struct Conv {
+  static constexpr auto schema =
+      "onnx.conv(Tensor X, Tensor W, Tensor? B=None, *, str auto_pad='NOTSET', int[]? "
+      "dilations=None, int group=1, int[]? kernel_shape=None, int[]? pads=None, int[]? "
+      "strides=None) -> Tensor";
+  static constexpr auto samples =
+      R"([{"X": {"shape": [1, 2, 5, 5]}, "W": {"shape": [3, 2, 3, 3]}, "pads": [1, 0, 1, 2]}])";
+  static constexpr auto doc =
+      "A convolution over 1 to 3 dimensions; pads has those in front of each, then those behind.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& x, const Tensor& w, const Tensor& b,
+                        std::string_view auto_pad, std::optional<IntList> dilations, int64_t group,
+                        std::optional<IntList> kernel_shape, std::optional<IntList> pads,
+                        std::optional<IntList> strides) {
+    if (w.dim() < 3) throw tenon::ValueError("onnx.conv(): the weight has no kernel dimensions");
+    const IntList kernel(w.shape().begin() + 2, w.dim() - 2);
+    if (kernel_shape && vector_of(*kernel_shape) != vector_of(kernel))
+      throw tenon::ValueError("onnx.conv(): kernel_shape is not that of the weight");
+    const Window window = window_of(x, kernel, {auto_pad, strides, pads, dilations, false});
+    const bool inside = window.is_symmetric();
+    const Tensor input = inside ? x : padded(x, window.begin, window.end, 0);
+    const std::vector<int64_t> none(window.rank(), 0);
+    return tenon::Op(family_name("nn.functional.conv", window.rank()))
+        .call<Tensor>(input, w, b, window.stride, inside ? window.begin : none, window.dilation,
+                      group);
+  }
+};
+
+struct ConvTranspose {
+  static constexpr auto schema =
+      "onnx.conv_transpose(Tensor X, Tensor W, Tensor? B=None, *, str auto_pad='NOTSET', int[]? "
+      "dilations=None, int group=1, int[]? kernel_shape=None, int[]? output_padding=None, int[]? "
+      "output_shape=None, int[]? pads=None, int[]? strides=None) -> Tensor";
+  static constexpr auto samples =
+      R"([{"X": {"shape": [1, 2, 3, 3]}, "W": {"shape": [2, 3, 3, 3]}, "strides": [2, 2], "pads": [0, 1, 1, 0]}])";
+  static constexpr auto doc =
+      "A transposed convolution; pads, or what output_shape says, is removed from the result.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& x, const Tensor& w, const Tensor& b,
+                        std::string_view auto_pad, std::optional<IntList> dilations, int64_t group,
+                        std::optional<IntList>, std::optional<IntList> output_padding,
+                        std::optional<IntList> output_shape, std::optional<IntList> pads,
+                        std::optional<IntList> strides) {
+    if (w.dim() < 3 || x.dim() != w.dim())
+      throw tenon::ValueError("onnx.conv_transpose(): the weight has " + std::to_string(w.dim()) +
+                              " dimensions, the input " + std::to_string(x.dim()));
+    const auto rank = static_cast<size_t>(w.dim() - 2);
+    const auto value = [](const std::optional<IntList>& list, size_t i, int64_t fallback) {
+      return list && static_cast<int64_t>(i) < list->size() ? (*list)[static_cast<int64_t>(i)]
+                                                            : fallback;
+    };
+    std::vector<int64_t> stride, dilation, extra, front, behind;
+    for (size_t i = 0; i < rank; ++i) {
+      const auto dim = static_cast<int64_t>(i) + 2;
+      stride.push_back(value(strides, i, 1));
+      dilation.push_back(value(dilations, i, 1));
+      const int64_t added = value(output_padding, i, 0);
+      const int64_t whole =
+          stride[i] * (x.shape()[dim] - 1) + (w.shape()[dim] - 1) * dilation[i] + 1;
+      int64_t begin = auto_pad == "NOTSET" ? value(pads, i, 0) : 0;
+      int64_t end = auto_pad == "NOTSET" ? value(pads, i + rank, 0) : 0;
+      if (output_shape || auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
+        const int64_t size =
+            output_shape ? (*output_shape)[output_shape->size() - static_cast<int64_t>(rank - i)]
+                         : x.shape()[dim] * stride[i];
+        const int64_t total = whole + added - size;
+        // The larger half of odd padding is at the beginning but for SAME_UPPER.
+        begin = total < 0 ? 0 : auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
+        end = total - begin;
+      }
+      front.push_back(begin);
+      behind.push_back(added - end);
+    }
+    const std::vector<int64_t> none(rank, 0);
+    Tensor result = tenon::Op(family_name("nn.functional.conv_transpose", rank))
+                        .call<Tensor>(x, w, Tensor(), stride, none, none, group, dilation);
+    for (int64_t& one : front) one = -one;
+    result = padded(result, front, behind, 0);
+    if (!b.defined()) return result;
+    std::vector<int64_t> shape(rank + 1, 1);
+    shape[0] = b.numel();
+    return result + b.reshape(list_of(shape));
+  }
+};
+
+}  // namespace
+TENON_OP(Conv)
+TENON_OP(ConvTranspose)

@@ -1,0 +1,116 @@
+// Products of matrices, conversions of dtypes.
+#include "common.hpp"
+
+namespace {
+
+using namespace onnx;
+
+struct Gemm {
+  static constexpr auto schema =
+      "onnx.gemm(Tensor A, Tensor B, Tensor? C=None, *, float alpha=1.0, float beta=1.0, bool "
+      "transA=False, bool transB=False) -> Tensor";
+  static constexpr auto samples =
+      R"([{"A": {"shape": [2, 3]}, "B": {"shape": [4, 3]}, "C": {"shape": [4]}, "transB": true}])";
+  static constexpr auto doc =
+      "alpha * A @ B + beta * C, A and B transposed where the flags say so.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& a, const Tensor& b, const Tensor& c, double alpha,
+                        double beta, bool trans_a, bool trans_b) {
+    if (a.dim() != 2 || b.dim() != 2)
+      throw tenon::ValueError("onnx.gemm(): A and B have " + std::to_string(a.dim()) + " and " +
+                              std::to_string(b.dim()) + " dimensions, expected 2");
+    const Tensor left = trans_a ? a.t() : a;
+    const bool vector = c.defined() && c.dim() == 1 && c.numel() == b.size(trans_b ? 0 : 1);
+    if (trans_b && alpha == 1 && beta == 1 && tenon::is_floating(a.dtype()) &&
+        (!c.defined() || vector))
+      return functional::linear(left, b, c);
+    Tensor product = tenon::matmul(left, trans_b ? b.t() : b);
+    if (alpha != 1) product = (product * alpha).to(a.dtype());
+    if (!c.defined() || beta == 0) return product;
+    return product + (beta == 1 ? c : (c * beta).to(a.dtype()));
+  }
+};
+
+struct Cast {
+  static constexpr auto schema = "onnx.cast(Tensor(a) input, *, dtype to) -> Tensor(a)";
+  static constexpr auto samples = R"([{"input": {"shape": [2, 3]}, "to": "i32"},
+          {"input": {"shape": [2, 3], "dtype": "i64"}, "to": "i64"},
+          {"input": {"shape": [2, 3], "dtype": "f64"}, "to": "f64"}])";
+  static constexpr auto doc =
+      "The tensor in another dtype. Numbers beyond a small integer type wrap around, as in C.";
+  static constexpr bool composite = true;
+  static constexpr bool any_dtype = true;
+  static constexpr bool may_copy = true;
+  static Tensor forward(const Tensor& input, DType to) {
+    const bool number = tenon::is_differentiable(input.dtype());
+    const bool small = to == tenon::u8 || to == tenon::i8 || to == tenon::i16 || to == tenon::u16 ||
+                       to == tenon::i32 || to == tenon::u32;
+    return number && small ? input.to(tenon::i64).to(to) : input.to(to);
+  }
+};
+
+struct CastLike {
+  static constexpr auto schema = "onnx.cast_like(Tensor(a) input, Tensor target_type) -> Tensor(a)";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}, "target_type": {"shape": [1]}},
+          {"input": {"shape": [2, 3]}, "target_type": {"shape": [1], "dtype": "i64"}}])";
+  static constexpr auto doc =
+      "The tensor in the dtype of another one, converted as onnx.cast does.";
+  static constexpr bool composite = true;
+  static constexpr bool any_dtype = true;
+  static constexpr bool may_copy = true;
+  static Tensor forward(const Tensor& input, const Tensor& target) {
+    return Cast::forward(input, target.dtype());
+  }
+};
+
+struct DepthToSpace {
+  static constexpr auto schema =
+      "onnx.depth_to_space(Tensor input, *, int blocksize, str mode='DCR') -> Tensor";
+  static constexpr auto samples = R"([{"input": {"shape": [1, 8, 2, 3]}, "blocksize": 2}])";
+  static constexpr auto doc = "Blocks of channels moved into the plane, in the order DCR or CRD.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& input, int64_t blocksize, std::string_view mode) {
+    if (input.dim() != 4 || blocksize < 1 || input.size(1) % (blocksize * blocksize) != 0)
+      throw tenon::ValueError(
+          "onnx.depth_to_space(): the input is not [N, C, H, W] with channels "
+          "for blocks of " +
+          std::to_string(blocksize));
+    if (mode == "CRD") return functional::pixel_shuffle(input, blocksize);
+    if (mode != "DCR")
+      throw tenon::ValueError("onnx.depth_to_space(): 'mode' is '" + std::string(mode) +
+                              "'; there are DCR and CRD");
+    const int64_t n = input.size(0), c = input.size(1) / (blocksize * blocksize);
+    const int64_t h = input.size(2), w = input.size(3);
+    return input.reshape({n, blocksize, blocksize, c, h, w})
+        .permute({0, 3, 4, 1, 5, 2})
+        .reshape({n, c, h * blocksize, w * blocksize});
+  }
+};
+
+struct SpaceToDepth {
+  static constexpr auto schema = "onnx.space_to_depth(Tensor input, *, int blocksize) -> Tensor";
+  static constexpr auto samples = R"([{"input": {"shape": [1, 2, 4, 2]}, "blocksize": 2}])";
+  static constexpr auto doc = "Blocks of the plane moved into channels, the block first.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& input, int64_t blocksize) {
+    if (input.dim() != 4 || blocksize < 1 || input.size(2) % blocksize != 0 ||
+        input.size(3) % blocksize != 0)
+      throw tenon::ValueError(
+          "onnx.space_to_depth(): the input is not [N, C, H, W] of whole blocks "
+          "of " +
+          std::to_string(blocksize));
+    const int64_t n = input.size(0), c = input.size(1);
+    const int64_t h = input.size(2) / blocksize, w = input.size(3) / blocksize;
+    return input.reshape({n, c, h, blocksize, w, blocksize})
+        .permute({0, 3, 5, 1, 2, 4})
+        .reshape({n, c * blocksize * blocksize, h, w});
+  }
+};
+
+}  // namespace
+TENON_OP(Gemm)
+TENON_OP(Cast)
+TENON_OP(CastLike)
+TENON_OP(DepthToSpace)
+TENON_OP(SpaceToDepth)

@@ -1,0 +1,234 @@
+#include "program.hpp"
+
+#include <algorithm>
+
+#include <tenon/detail/parameters.hpp>
+#include <tenon/ops.hpp>
+
+#include "arguments.hpp"
+
+namespace onnx {
+
+using tenon::Tensor, tenon::Value;
+
+namespace {
+
+Value value_of_tensor(Tensor tensor) {
+  tenon_value value{};
+  if (tensor.defined()) {
+    value.tag = TENON_VALUE_TENSOR;
+    value.as.tensor = tensor.give();
+  }
+  return Value(value);
+}
+
+// A step's inputs and results in a frame.
+class Run {
+ public:
+  Run(const Program& program, const Members& members)
+      : program_(program), members_(members), frame_(program.frame_size) {}
+
+  std::vector<Value> run(std::vector<Value> inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      frame_[program_.body.inputs[i]] = std::move(inputs[i]);
+    return run(program_.body);
+  }
+
+ private:
+  tenon_value value_of(const Source& source) const {
+    tenon_value value{};
+    switch (source.kind) {
+      case Source::Kind::none:
+        break;
+      case Source::Kind::frame:
+        return frame_[source.index].get();
+      case Source::Kind::constant:
+        return program_.constants[source.index].get();
+      case Source::Kind::parameter:
+      case Source::Kind::buffer:
+        value.as.tensor = source.kind == Source::Kind::parameter ? members_.parameter(source.index)
+                                                                 : members_.buffer(source.index);
+        value.tag = value.as.tensor != nullptr ? TENON_VALUE_TENSOR : TENON_VALUE_NONE;
+        break;
+    }
+    return value;
+  }
+
+  std::vector<Value> run(const Body& body) {
+    for (const Step& step : body.steps) {
+      try {
+        run(step);
+      } catch (const tenon::Error& cause) {
+        throw tenon::Error(cause.kind(), std::string(cause.what()) + "\n  at node '" + step.name +
+                                             "' (" + step.operation + ")");
+      }
+      for (const uint32_t slot : step.released) frame_[slot] = Value();
+    }
+    std::vector<Value> outputs;
+    outputs.reserve(body.outputs.size());
+    for (const Source& source : body.outputs) outputs.push_back(share(value_of(source)));
+    return outputs;
+  }
+
+  void run(const Step& step) {
+    switch (step.kind) {
+      case Step::Kind::call:
+        give(step, CallArguments(step, [this](const Source& source) {
+                     return value_of(source);
+                   }).call(*step.op, step.results.size(), step.spread));
+        break;
+      case Step::Kind::branch:
+        give(step, run(*step.bodies[truth_of(value_of(step.inputs[0])) ? 0 : 1]));
+        break;
+      case Step::Kind::loop:
+        run_loop(step);
+        break;
+      case Step::Kind::scan:
+        run_scan(step);
+        break;
+      case Step::Kind::map:
+        run_map(step);
+        break;
+    }
+  }
+  void give(const Step& step, std::vector<Value> results) {
+    for (size_t i = 0; i < step.results.size(); ++i) {
+      if (step.results[i] >= 0)
+        frame_[static_cast<size_t>(step.results[i])] = std::move(results[i]);
+    }
+  }
+
+  // Inputs: trip count, condition, states. The body takes the iteration, the condition and the states,
+  // and gives the condition, the states and an element of each scan output.
+  void run_loop(const Step& step) {
+    const Body& body = *step.bodies[0];
+    const size_t states = step.inputs.size() - 2;
+    const tenon_value trips = value_of(step.inputs[0]), first = value_of(step.inputs[1]);
+    const int64_t most = trips.tag == TENON_VALUE_NONE ? INT64_MAX : integers_of(trips).at(0);
+    bool continues = first.tag == TENON_VALUE_NONE || truth_of(first);
+    std::vector<Value> state;
+    for (size_t i = 0; i < states; ++i) state.push_back(share(value_of(step.inputs[i + 2])));
+    std::vector<std::vector<Tensor>> scanned(body.outputs.size() - 1 - states);
+    for (int64_t i = 0; i < most && continues; ++i) {
+      frame_[body.inputs[0]] = value_of_tensor(tenon::full(tenon::IntList(), i, tenon::i64));
+      frame_[body.inputs[1]] = value_of_tensor(tenon::full(tenon::IntList(), true, tenon::boolean));
+      for (size_t s = 0; s < states; ++s) frame_[body.inputs[s + 2]] = std::move(state[s]);
+      std::vector<Value> given = run(body);
+      continues = truth_of(given[0].get());
+      for (size_t s = 0; s < states; ++s) state[s] = std::move(given[s + 1]);
+      for (size_t s = 0; s < scanned.size(); ++s)
+        scanned[s].push_back(given[s + 1 + states].tensor());
+    }
+    for (size_t s = 0; s < scanned.size(); ++s) {
+      state.push_back(
+          value_of_tensor(scanned[s].empty() ? body.empty_outputs[s] : tenon::stack(scanned[s])));
+    }
+    give(step, std::move(state));
+  }
+
+  // Inputs: states, then what is scanned. The body takes states and a slice of each, and gives states
+  // and a slice of each output.
+  void run_scan(const Step& step) {
+    const Body& body = *step.bodies[0];
+    const size_t count = step.scan_axes.size(), states = step.inputs.size() - count;
+    std::vector<Value> state;
+    for (size_t i = 0; i < states; ++i) state.push_back(share(value_of(step.inputs[i])));
+    std::vector<std::vector<Tensor>> slices;
+    for (size_t i = 0; i < count; ++i) {
+      const tenon_value whole = value_of(step.inputs[states + i]);
+      if (whole.tag != TENON_VALUE_TENSOR)
+        tenon::detail::throw_kind("what a Scan scans", whole, "a tensor");
+      slices.push_back(tenon::unbind(Tensor::borrow(whole.as.tensor), step.scan_axes[i]));
+      if (step.scan_backward[i] != 0) std::reverse(slices.back().begin(), slices.back().end());
+      if (slices.back().size() != slices.front().size()) {
+        throw tenon::ValueError("the inputs that it scans have " +
+                                std::to_string(slices.front().size()) + " and " +
+                                std::to_string(slices.back().size()) + " slices");
+      }
+    }
+    std::vector<std::vector<Tensor>> scanned(body.outputs.size() - states);
+    for (size_t i = 0; !slices.empty() && i < slices.front().size(); ++i) {
+      for (size_t s = 0; s < states; ++s) frame_[body.inputs[s]] = std::move(state[s]);
+      for (size_t s = 0; s < count; ++s)
+        frame_[body.inputs[states + s]] = value_of_tensor(slices[s][i]);
+      std::vector<Value> given = run(body);
+      for (size_t s = 0; s < states; ++s) state[s] = std::move(given[s]);
+      for (size_t s = 0; s < scanned.size(); ++s) scanned[s].push_back(given[s + states].tensor());
+    }
+    for (size_t s = 0; s < scanned.size(); ++s) {
+      if (step.output_backward[s] != 0) std::reverse(scanned[s].begin(), scanned[s].end());
+      state.push_back(value_of_tensor(scanned[s].empty()
+                                          ? body.empty_outputs[s]
+                                          : tenon::stack(scanned[s], step.output_axes[s])));
+    }
+    give(step, std::move(state));
+  }
+
+  // The body runs on each element of the sequences; tensors among the inputs are the same each time.
+  void run_map(const Step& step) {
+    const Body& body = *step.bodies[0];
+    const tenon_value first = value_of(step.inputs[0]);
+    if (first.tag != TENON_VALUE_TENSOR_LIST)
+      tenon::detail::throw_kind("the first input of a SequenceMap", first, "a sequence");
+    std::vector<std::vector<Tensor>> lists(body.outputs.size());
+    for (uint32_t i = 0; i < first.length; ++i) {
+      for (size_t s = 0; s < step.inputs.size(); ++s) {
+        const tenon_value value = value_of(step.inputs[s]);
+        const bool sequence = value.tag == TENON_VALUE_TENSOR_LIST;
+        if (sequence && value.length != first.length) {
+          throw tenon::ValueError("its sequences have " + std::to_string(first.length) + " and " +
+                                  std::to_string(value.length) + " tensors");
+        }
+        frame_[body.inputs[s]] =
+            sequence ? value_of_tensor(Tensor::borrow(value.as.tensors[i])) : share(value);
+      }
+      std::vector<Value> given = run(body);
+      for (size_t s = 0; s < given.size(); ++s) lists[s].push_back(given[s].tensor());
+    }
+    std::vector<Value> results;
+    for (std::vector<Tensor>& list : lists) {
+      tenon_value value{};
+      tenon::detail::give_result(list, &value);
+      results.emplace_back(value);
+    }
+    give(step, std::move(results));
+  }
+
+  const Program& program_;
+  const Members& members_;
+  std::vector<Value> frame_;
+};
+
+}  // namespace
+
+Value share(const tenon_value& value) {
+  tenon_value copy = value;
+  if (value.tag == TENON_VALUE_TENSOR) {
+    tenon::service::tensors().retain(copy.as.tensor);
+  } else if (value.tag == TENON_VALUE_TENSOR_LIST) {
+    std::vector<Tensor> list;
+    for (uint32_t i = 0; i < value.length; ++i) list.push_back(Tensor::borrow(value.as.tensors[i]));
+    copy = tenon_value{};
+    tenon::detail::give_result(std::move(list), &copy);
+  } else if (value.tag >= TENON_VALUE_STRING) {
+    tenon::detail::throw_kind("a value of the model", value, "a tensor or a list of tensors");
+  }
+  return Value(copy);
+}
+
+std::vector<Value> run_program(const Program& program, const Members& members,
+                               std::vector<Value> inputs) {
+  return Run(program, members).run(std::move(inputs));
+}
+
+std::vector<Value> run_step(const Step& step, const std::vector<Value>& constants) {
+  return CallArguments(step,
+                       [&](const Source& source) {
+                         return source.kind == Source::Kind::constant
+                                    ? constants[source.index].get()
+                                    : tenon_value{};
+                       })
+      .call(*step.op, step.results.size(), step.spread);
+}
+
+}  // namespace onnx

@@ -1,0 +1,235 @@
+#include "rule.hpp"
+
+#include <cctype>
+
+#include <tenon/error.hpp>
+
+#include "message_reader.hpp"
+
+namespace onnx {
+
+namespace {
+
+using tenon::Json;
+
+class RuleReader {
+ public:
+  explicit RuleReader(std::string_view line) : line_(line) {}
+
+  RuleHead head() {
+    const std::string_view name = word("the name of an operator");
+    const size_t dot = name.rfind('.');
+    RuleHead head;
+    head.domain = dot == std::string_view::npos ? "" : domain_of(name.substr(0, dot));
+    head.type = dot == std::string_view::npos ? name : name.substr(dot + 1);
+    expect(":", "a colon and the version");
+    skip_blanks();
+    const size_t start = at_;
+    while (at_ < line_.size() && std::isdigit(static_cast<unsigned char>(line_[at_])) != 0 &&
+           at_ - start < 9)
+      head.since = head.since * 10 + (line_[at_++] - '0');
+    if (at_ == start) refuse("the version, a number");
+    return head;
+  }
+
+  Rule rule() {
+    Rule rule;
+    const RuleHead found = head();
+    rule.domain = found.domain;
+    rule.type = found.type;
+    rule.since = found.since;
+    expect("(", "'('");
+    bool attributes = false;
+    if (!take(")")) {
+      do {
+        if (take(";")) attributes = true;
+        if (take(")")) break;
+        if (attributes)
+          read_attribute(rule);
+        else
+          read_input(rule);
+      } while (next_item());
+    }
+    rule.random = take("~");
+    if (!rule.random) expect("=", "'=', or '~' for an operator that draws at random");
+    rule.op = word("the name of an op");
+    expect("(", "'('");
+    if (!take(")")) {
+      do {
+        read_argument(rule);
+      } while (next_item());
+    }
+    rule.spread = take("...");
+    skip_blanks();
+    if (at_ < line_.size()) refuse("the end of the line");
+    return rule;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& expected) const {
+    throw tenon::ValueError("the conversion '" + std::string(line_) + "' has at column " +
+                            std::to_string(at_ + 1) + " not " + expected);
+  }
+  void skip_blanks() {
+    while (at_ < line_.size() && line_[at_] == ' ') ++at_;
+  }
+  bool take(std::string_view text) {
+    skip_blanks();
+    if (line_.substr(at_, text.size()) != text) return false;
+    at_ += text.size();
+    return true;
+  }
+  void expect(std::string_view text, const char* what) {
+    if (!take(text)) refuse(what);
+  }
+  // Whether another item is next; ends the list where none is. A semicolon begins the attributes.
+  bool next_item() {
+    skip_blanks();
+    if (at_ < line_.size() && line_[at_] == ';') return true;
+    if (take(")")) return false;
+    expect(",", "',', ';' or ')'");
+    return true;
+  }
+  std::string_view word(const char* what) {
+    skip_blanks();
+    const size_t start = at_;
+    while (at_ < line_.size() && (std::isalnum(static_cast<unsigned char>(line_[at_])) != 0 ||
+                                  line_[at_] == '_' || line_[at_] == '.')) {
+      if (line_.substr(at_, 3) == "...") break;
+      ++at_;
+    }
+    if (at_ == start) refuse(what);
+    return line_.substr(start, at_ - start);
+  }
+  void read_input(Rule& rule) {
+    RuleInput input;
+    input.name = word("the name of an input");
+    input.variadic = take("...");
+    input.optional = !input.variadic && take("?");
+    rule.inputs.push_back(std::move(input));
+  }
+  void read_attribute(Rule& rule) {
+    RuleAttribute attribute;
+    attribute.name = word("the name of an attribute");
+    if (take("==")) {
+      attribute.only = literal();
+      if (take("=")) attribute.fallback = literal();
+    } else if (take("=")) {
+      attribute.fallback = literal();
+    } else {
+      attribute.optional = take("?");
+    }
+    rule.attributes.push_back(std::move(attribute));
+  }
+  void read_argument(Rule& rule) {
+    RuleArgument argument;
+    skip_blanks();
+    const size_t start = at_;
+    if (is_literal()) {
+      argument.literal = literal();
+    } else if (take("@")) {
+      read_built_in(argument);
+    } else {
+      std::string_view name = word("an argument");
+      if (take("=")) {
+        argument.keyword = name;
+        skip_blanks();
+        if (is_literal()) {
+          argument.literal = literal();
+          rule.arguments.push_back(std::move(argument));
+          return;
+        }
+        if (take("@")) {
+          read_built_in(argument);
+          rule.arguments.push_back(std::move(argument));
+          return;
+        }
+        name = word("an argument");
+      }
+      if (!refer(rule, name, argument)) {
+        at_ = start;
+        refuse("the name of an input or attribute");
+      }
+    }
+    rule.arguments.push_back(std::move(argument));
+  }
+  void read_built_in(RuleArgument& argument) {
+    if (take("version"))
+      argument.kind = RuleArgument::Kind::version;
+    else if (take("outputs"))
+      argument.kind = RuleArgument::Kind::outputs;
+    else
+      refuse("@version or @outputs");
+  }
+  static bool refer(const Rule& rule, std::string_view name, RuleArgument& argument) {
+    for (size_t i = 0; i < rule.inputs.size(); ++i) {
+      if (rule.inputs[i].name != name) continue;
+      argument.kind = RuleArgument::Kind::input;
+      argument.index = i;
+      return true;
+    }
+    for (size_t i = 0; i < rule.attributes.size(); ++i) {
+      if (rule.attributes[i].name != name) continue;
+      argument.kind = RuleArgument::Kind::attribute;
+      argument.index = i;
+      return true;
+    }
+    return false;
+  }
+
+  bool is_literal() const {
+    if (at_ >= line_.size()) return false;
+    const char c = line_[at_];
+    if (std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '[' || c == '\'')
+      return true;
+    for (const std::string_view one : {"true", "false", "none"}) {
+      if (line_.substr(at_, one.size()) != one) continue;
+      const char end = at_ + one.size() < line_.size() ? line_[at_ + one.size()] : ' ';
+      if (end == ',' || end == ')' || end == ' ') return true;
+    }
+    return false;
+  }
+  // A number, 'text', true, false, none, or a list of numbers or texts.
+  Json literal() {
+    skip_blanks();
+    const size_t start = at_;
+    int depth = 0;
+    bool text = false;
+    std::string json;
+    for (; at_ < line_.size(); ++at_) {
+      const char c = line_[at_];
+      if (c == '\'') text = !text;
+      if (!text) {
+        if (depth == 0 && (c == ',' || c == ')' || c == ';' || c == '=')) break;
+        if (c == '[') ++depth;
+        if (c == ']') --depth;
+      }
+      json += c == '\'' ? '"' : c;
+    }
+    while (!json.empty() && json.back() == ' ') json.pop_back();
+    if (json == "none") json = "null";
+    try {
+      return Json::parse(json);
+    } catch (const tenon::ValueError&) {
+      at_ = start;
+      refuse("a number, 'text', true, false, none or a list");
+    }
+  }
+
+  std::string_view line_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+const RuleAttribute* Rule::attribute(std::string_view name) const {
+  for (const RuleAttribute& one : attributes) {
+    if (one.name == name) return &one;
+  }
+  return nullptr;
+}
+
+RuleHead read_rule_head(std::string_view line) { return RuleReader(line).head(); }
+Rule read_rule(std::string_view line) { return RuleReader(line).rule(); }
+
+}  // namespace onnx

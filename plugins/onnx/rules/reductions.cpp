@@ -1,0 +1,32 @@
+// Reductions, sums along an axis and the largest elements.
+#include <tenon/plugin.hpp>
+#include <tenon/conversion.hpp>
+
+TENON_CONVERSIONS(reductions, "onnx", R"(
+ReduceL1:1(data; axes?, keepdims=1) = onnx.reduce(data, axes, kind='l1', keepdims=keepdims)
+ReduceL1:18(data, axes?; keepdims=1, noop_with_empty_axes=0) = onnx.reduce(data, axes, kind='l1', keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+ReduceL2:1(data; axes?, keepdims=1) = onnx.reduce(data, axes, kind='l2', keepdims=keepdims)
+ReduceL2:18(data, axes?; keepdims=1, noop_with_empty_axes=0) = onnx.reduce(data, axes, kind='l2', keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+ReduceLogSum:1(data; axes?, keepdims=1) = onnx.reduce(data, axes, kind='log_sum', keepdims=keepdims)
+ReduceLogSum:18(data, axes?; keepdims=1, noop_with_empty_axes=0) = onnx.reduce(data, axes, kind='log_sum', keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+ReduceLogSumExp:1(data; axes?, keepdims=1) = onnx.reduce(data, axes, kind='log_sum_exp', keepdims=keepdims)
+ReduceLogSumExp:18(data, axes?; keepdims=1, noop_with_empty_axes=0) = onnx.reduce(data, axes, kind='log_sum_exp', keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+ReduceMax:1(data; axes?, keepdims=1) = onnx.reduce(data, axes, kind='max', keepdims=keepdims)
+ReduceMax:18(data, axes?; keepdims=1, noop_with_empty_axes=0) = onnx.reduce(data, axes, kind='max', keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+ReduceMean:1(data; axes?, keepdims=1) = onnx.reduce(data, axes, kind='mean', keepdims=keepdims)
+ReduceMean:18(data, axes?; keepdims=1, noop_with_empty_axes=0) = onnx.reduce(data, axes, kind='mean', keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+ReduceMin:1(data; axes?, keepdims=1) = onnx.reduce(data, axes, kind='min', keepdims=keepdims)
+ReduceMin:18(data, axes?; keepdims=1, noop_with_empty_axes=0) = onnx.reduce(data, axes, kind='min', keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+ReduceProd:1(data; axes?, keepdims=1) = onnx.reduce(data, axes, kind='prod', keepdims=keepdims)
+ReduceProd:18(data, axes?; keepdims=1, noop_with_empty_axes=0) = onnx.reduce(data, axes, kind='prod', keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+ReduceSum:1(data; axes?, keepdims=1) = onnx.reduce(data, axes, kind='sum', keepdims=keepdims)
+ReduceSum:13(data, axes?; keepdims=1, noop_with_empty_axes=0) = onnx.reduce(data, axes, kind='sum', keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+ReduceSumSquare:1(data; axes?, keepdims=1) = onnx.reduce(data, axes, kind='sum_square', keepdims=keepdims)
+ReduceSumSquare:18(data, axes?; keepdims=1, noop_with_empty_axes=0) = onnx.reduce(data, axes, kind='sum_square', keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+ArgMax:1(data; axis=0, keepdims=1, select_last_index=0) = onnx.arg_extremum(data, axis=axis, keepdims=keepdims, last=select_last_index, largest=true)
+ArgMin:1(data; axis=0, keepdims=1, select_last_index=0) = onnx.arg_extremum(data, axis=axis, keepdims=keepdims, last=select_last_index, largest=false)
+TopK:1(X; axis=-1, k) = onnx.topk(X, k, axis=axis)
+TopK:10(X, K; axis=-1) = onnx.topk(X, K, axis=axis)
+TopK:11(X, K; axis=-1, largest=1, sorted=1) = onnx.topk(X, K, axis=axis, largest=largest, sorted=sorted)
+CumSum:11(x, axis; exclusive=0, reverse=0) = onnx.cumsum(x, axis, exclusive=exclusive, reverse=reverse)
+)")

