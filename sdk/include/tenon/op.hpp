@@ -53,7 +53,7 @@ __attribute__((cold, noinline)) inline void check_result_count(const tenon_op* o
                  "\")(...) and take the Value, which is of any kind"});
 }
 
-// None is the undefined tensor. A call of its own, so that a typed call compares one tag.
+// None is the undefined tensor. A separate call, so that a typed call compares one tag.
 __attribute__((cold, noinline)) inline Tensor require_none(const tenon_op* op, tenon_value* results,
                                                            int64_t count, int64_t at) {
   if (results[at].tag != TENON_VALUE_NONE)
