@@ -1,7 +1,6 @@
 // Array files as tensors: the one array of a .npy file, the named ones of .npz and safetensors.
 #include "array_file.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include <tenon/runtime.hpp>
@@ -16,15 +15,6 @@ namespace data {
 using tenon::Tensor;
 
 namespace {
-
-[[noreturn]] void refuse_name(std::string_view path, const std::string& name,
-                              const std::vector<std::string>& present) {
-  std::string list;
-  for (const std::string& each : present) list += (list.empty() ? "" : ", ") + quoted_text(each);
-  throw tenon::ValueError(std::string(path) + ": no array is named " + quoted_text(name) +
-                          tenon::suggestion(name, present) + "; the file has " +
-                          (list.empty() ? "none" : list));
-}
 
 void check_path(std::string_view path) {
   if (path.find('\0') != path.npos) throw tenon::IOError("the path holds a NUL byte; remove it");
