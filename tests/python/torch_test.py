@@ -20,14 +20,18 @@ CALLS = 50  # for each op
 
 # Ops that answer otherwise on purpose, or that these operands are not for.
 DIFFERENT = {
+    "bernoulli": "draws at random",
     "linalg.cond": "of matrices without elements is refused",
     "linalg.det": "PyTorch 1.13 gives zeros as the gradient of a singular matrix; ours are the cofactors",
+    "linalg.eigvals": "gives the values in no order",
     "linalg.eigvalsh": "reads the symmetric half, where PyTorch reads the lower triangle",
     "linalg.svdvals": "has no gradient where a value is 0, as of a singular matrix",
     "median": "of no elements is refused",
+    "nanmedian": "of no elements is refused",
     "nn.functional.binary_cross_entropy": "the gradient of a target has the clamped logarithms",
     "nn.functional.cross_entropy": "targets are classes or probabilities",
     "nn.functional.dropout": "draws at random",
+    "nn.functional.gumbel_softmax": "draws at random",
     "nn.functional.hinge_embedding_loss": "targets are 1 or -1",
     "nn.functional.kl_div": "targets are probabilities",
     "nn.functional.linear": "a weight is a matrix",
@@ -87,7 +91,7 @@ def torch_answer(function, arrays, seed):
                                             allow_unused=True)
     except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError):
         return None
-    return result.detach().numpy(), gradients
+    return result.detach().resolve_conj().numpy(), gradients
 
 
 class Namesakes(unittest.TestCase):
