@@ -75,9 +75,16 @@ std::string escape_of(std::string_view character) {
 }  // namespace
 
 std::string escaped(std::string_view text, std::string_view keep) {
+  const auto is_plain = [](char c) { return c >= ' ' && c < 0x7F; };
   std::string out;
   out.reserve(text.size());
-  while (!text.empty()) {
+  for (;;) {
+    // Most of a listing is one run.
+    size_t run = 0;
+    while (run < text.size() && is_plain(text[run])) ++run;
+    out.append(text.data(), run);
+    text.remove_prefix(run);
+    if (text.empty()) return out;
     const std::string_view character = front_character(text);
     if (needs_escape(character) && keep.find(text[0]) == keep.npos)
       out += escape_of(character);
@@ -85,7 +92,6 @@ std::string escaped(std::string_view text, std::string_view keep) {
       out += character;
     text.remove_prefix(character.size());
   }
-  return out;
 }
 
 std::string printable(std::string_view text) { return escaped(text, "\n\t"); }
