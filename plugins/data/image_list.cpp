@@ -1,4 +1,4 @@
-// Lists images of folders by class, and of CSV files by row.
+// Lists images of folders by class, of CSV files by row, and single ones.
 #include "image_list.hpp"
 
 #include <algorithm>
@@ -85,6 +85,18 @@ ImageList list_folder(const fs::path& path, bool with_targets,
   }
   list.targets =
       with_targets ? tenon::from_range(targets.begin(), targets.end()) : no_targets(list);
+  return list;
+}
+
+ImageList list_one(const std::string& path, bool with_targets) {
+  if (with_targets) {
+    throw tenon::ValueError(path +
+                            ": an image has no target; give a table of images and targets, "
+                            "or read it with with_targets=False");
+  }
+  ImageList list;
+  list.files = {path};
+  list.targets = no_targets(list);
   return list;
 }
 
@@ -176,8 +188,8 @@ ImageList list_table(const std::string& path, bool with_targets,
 ImageList list_images(const std::string& path, bool with_targets,
                       const std::vector<std::string>& classes) {
   std::error_code code;
-  return fs::is_directory(path, code) ? list_folder(path, with_targets, classes)
-                                      : list_table(path, with_targets, classes);
+  if (fs::is_directory(path, code)) return list_folder(path, with_targets, classes);
+  return is_png(path) ? list_one(path, with_targets) : list_table(path, with_targets, classes);
 }
 
 }  // namespace data

@@ -17,8 +17,8 @@ struct ImageList {
 
 // The images of a folder with a folder for each class, in sorted order; of a folder of images,
 // which has no targets; of a CSV file with the name of an image and its target in each row, from
-// the folder of the file. `classes` are those of another list, where there is one. Errors name the
-// file.
+// the folder of the file; or the image at a path that ends in .png. `classes` are those of another
+// list, where there is one. Errors name the file.
 ImageList list_images(const std::string& path, bool with_targets,
                       const std::vector<std::string>& classes);
 

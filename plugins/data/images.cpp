@@ -17,7 +17,8 @@ struct Images {
       "(Tensor inputs, Tensor targets, str fitted)";
   static constexpr auto doc =
       "Samples from PNG images: inputs [images, channels, height, width] from 0 to 1. `path` is a "
-      "folder with a folder of images for each class, or a CSV file of image names and targets.";
+      "folder with a folder of images for each class, a CSV file of image names and targets, or "
+      "without targets one image.";
 
   static constexpr auto samples = R"([
       {"prepare": [{"file": "all/cat/1.png", "hex": "89504e470d0a1a0a0000000d494844520000000200000002080000000057dd52f80000000e4944415478da6360086558f51f0003ad01ff7a93847f0000000049454e44ae426082"},

@@ -117,6 +117,18 @@ TEST_SUITE("data.images") {
                    "t.csv:1: the row has 1 cells, expected the name of an image and its target"));
   }
 
+  TEST_CASE("without targets one image will do") {
+    const Folder folder;
+    folder.write("one.PNG", grey(std::string("\x00\x33\x66\xff", 4)));
+    const auto bare = tenon::arg("with_targets") = false;
+    const Read sample = read(folder.path("one.PNG"), bare, tenon::arg("channels") = 3);
+    CHECK(sample.inputs.sizes() == std::vector<int64_t>{1, 3, 2, 2});
+    CHECK(sample.targets.sizes() == std::vector<int64_t>{1, 0});
+    CHECK(
+        contains(refused(folder.path("one.PNG")), "one.PNG: an image has no target; give a table"));
+    CHECK(contains(refused(folder.path("none.png"), bare), "none.png"));
+  }
+
   TEST_CASE("faults name the file") {
     const Folder folder;
     folder.write("a/1.png", grey(std::string(4, '\x10')));
