@@ -1,5 +1,5 @@
-# Runs PROGRAM and compares what it prints with the README's first block marked as text.
-execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE printed RESULT_VARIABLE code)
+# Runs PROGRAM with ARGUMENTS and compares what it prints with the README's first block marked as text.
+execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} OUTPUT_VARIABLE printed RESULT_VARIABLE code)
 if(NOT code EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} ended with ${code}")
 endif()

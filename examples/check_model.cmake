@@ -1,0 +1,16 @@
+# Has SAMPLE write the file INPUT, runs PROGRAM with MODEL, INPUT and OUTPUT, and compares what it prints as
+# check_output.cmake does. OUTPUT is empty, or a file that PROGRAM writes.
+if(NOT EXISTS "${MODEL}")
+  message("skipped: '${MODEL}' is missing; tools/setup --models fetches models")
+  return()
+endif()
+file(REMOVE ${INPUT} ${OUTPUT})
+execute_process(COMMAND ${SAMPLE} ${INPUT} RESULT_VARIABLE code)
+if(NOT code EQUAL 0)
+  message(FATAL_ERROR "${SAMPLE} ended with ${code}")
+endif()
+set(ARGUMENTS ${MODEL} ${INPUT} ${OUTPUT})
+include(${CMAKE_CURRENT_LIST_DIR}/check_output.cmake)
+if(OUTPUT AND NOT EXISTS ${CMAKE_CURRENT_BINARY_DIR}/${OUTPUT})
+  message(FATAL_ERROR "${PROGRAM} has not written ${OUTPUT}")
+endif()
