@@ -73,9 +73,9 @@ TEST_SUITE("data") {
   TEST_CASE("a table of as many columns as are read takes no more") {
     if (!kCanMeasureMemory) return;
     constexpr size_t columns = 65536, rows = 8;
-    const std::string row = counted_row(columns);
-    std::string text;
-    for (size_t i = 0; i <= rows; ++i) text += row;
+    std::string text = counted_row(columns);
+    const std::string row = "1" + text.substr(1);  // a row like the header is refused
+    for (size_t i = 0; i < rows; ++i) text += row;
     check_csv(text, R"("header": true)", Outcome::Taken, rows * columns * sizeof(float));
     check_read_csv(text, true, Outcome::Taken, rows * columns * sizeof(float));
   }
