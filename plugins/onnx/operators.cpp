@@ -1,17 +1,36 @@
 #include "operators.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
+#include <tenon/overridable.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 
 namespace onnx {
 
-Operators::Operators(const std::vector<std::string_view>& prefer)
-    : prefer_(prefer.begin(), prefer.end()) {
-  const tenon::Json plugins = tenon::document(tenon::Document::facts);
+namespace {
+
+using tenon::Json;
+
+void add_rule(OperatorTable& table, const std::string& plugin, std::string_view line) {
+  const RuleHead head = read_rule_head(line);
+  auto& versions = table[{std::string(head.domain), std::string(head.type)}];
+  for (const std::unique_ptr<OperatorRules>& one : versions) {
+    if (one->since() != head.since || one->plugin() != plugin) continue;
+    one->add(line);
+    return;
+  }
+  versions.push_back(std::make_unique<OperatorRules>(head.since, plugin));
+  versions.back()->add(line);
+}
+
+std::shared_ptr<const OperatorTable> read_table() {
+  const auto table = std::make_shared<OperatorTable>();
+  const Json plugins = tenon::document(tenon::Document::facts);
   for (int64_t i = 0; i < plugins.size(); ++i) {
-    const tenon::Json conversions = plugins[i]["facts"]["conversions"];
+    if (!tenon::detail::is_usable(plugins[i])) continue;
+    const Json conversions = plugins[i]["facts"]["conversions"];
     const std::string id = plugins[i]["id"].text();
     for (int64_t j = 0; j < conversions.size(); ++j) {
       if (conversions[j]["format"].text() != "onnx") continue;
@@ -20,72 +39,103 @@ Operators::Operators(const std::vector<std::string_view>& prefer)
         const size_t end = std::min(rules.find('\n', start), rules.size());
         const std::string_view line =
             tenon::detail::trim(std::string_view(rules).substr(start, end - start));
-        if (!line.empty()) add(id, line);
+        if (!line.empty()) add_rule(*table, id, line);
         start = end + 1;
       }
     }
   }
+  return table;
 }
+
+// The plugins that can be used, and the state of their files, as a text that differs where a table would:
+// the facts, which have all ops with their schemas, take far longer to list.
+std::string plugin_set() {
+  std::string text;
+  const Json plugins = tenon::document(tenon::Document::plugins);
+  for (int64_t i = 0; i < plugins.size(); ++i) {
+    if (!tenon::detail::is_usable(plugins[i])) continue;
+    const std::string path = plugins[i]["path"].text();
+    std::error_code ignored;
+    const auto written = std::filesystem::last_write_time(path, ignored).time_since_epoch().count();
+    const auto size = std::filesystem::file_size(path, ignored);
+    text += plugins[i]["id"].text() + '\n' + path + '\n' + std::to_string(written) + ' ' +
+            std::to_string(size) + '\n';
+  }
+  return text;
+}
+
+std::shared_ptr<const OperatorTable> current_table() {
+  static std::mutex mutex;
+  static std::string known_set;
+  static std::shared_ptr<const OperatorTable> known;
+  std::string set = plugin_set();
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!known || set != known_set) {
+    known = read_table();
+    known_set = std::move(set);
+  }
+  return known;
+}
+
+}  // namespace
+
+const std::vector<Rule>& OperatorRules::rules() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (rules_.empty()) {
+    std::vector<Rule> rules;
+    for (const std::string& line : lines_) rules.push_back(read_rule(line));
+    rules_ = std::move(rules);
+  }
+  return rules_;
+}
+
+Operators::Operators(const std::vector<std::string_view>& prefer)
+    : prefer_(prefer.begin(), prefer.end()), table_(current_table()) {}
 
 size_t Operators::rank(const std::string& plugin) const {
   return static_cast<size_t>(std::find(prefer_.begin(), prefer_.end(), plugin) - prefer_.begin());
 }
 
-void Operators::add(const std::string& plugin, std::string_view line) {
-  const RuleHead head = read_rule_head(line);
-  auto& versions = operators_[{std::string(head.domain), std::string(head.type)}];
-  for (OperatorRules& one : versions) {
-    if (one.since != head.since || one.plugin != plugin) continue;
-    one.lines.emplace_back(line);
-    return;
-  }
-  versions.push_back({head.since, plugin, {std::string(line)}});
-}
-
 const std::vector<Rule>& Operators::find(std::string_view domain, std::string_view type,
-                                         int64_t version) {
+                                         int64_t version) const {
   static const std::vector<Rule> none;
-  const auto found = operators_.find({std::string(domain), std::string(type)});
-  if (found == operators_.end()) return none;
+  const auto found = table_->find({std::string(domain), std::string(type)});
+  if (found == table_->end()) return none;
   const OperatorRules* best = nullptr;
   const OperatorRules* other = nullptr;  // for the same version, of another plugin
-  for (const OperatorRules& one : found->second) {
-    if (one.since > version) continue;
+  for (const std::unique_ptr<OperatorRules>& one : found->second) {
+    if (one->since() > version) continue;
     const auto order = [&](const OperatorRules& rules) {
-      return std::pair(rules.since, -static_cast<int64_t>(rank(rules.plugin)));
+      return std::pair(rules.since(), -static_cast<int64_t>(rank(rules.plugin())));
     };
-    if (best == nullptr || order(one) > order(*best)) {
-      best = &one;
+    if (best == nullptr || order(*one) > order(*best)) {
+      best = one.get();
       other = nullptr;
-    } else if (order(one) == order(*best)) {
-      other = &one;
+    } else if (order(*one) == order(*best)) {
+      other = one.get();
     }
   }
   if (best == nullptr) return none;
   if (other != nullptr) {
-    throw tenon::ValueError("the plugins '" + best->plugin + "' and '" + other->plugin +
+    throw tenon::ValueError("the plugins '" + best->plugin() + "' and '" + other->plugin() +
                             "' both convert " + std::string(type) + " of version " +
-                            std::to_string(best->since) +
+                            std::to_string(best->since()) +
                             "; name the one to use in the attribute `prefer` of the model");
   }
-  std::vector<Rule>& rules = read_[best];
-  if (rules.empty()) {
-    for (const std::string& line : best->lines) rules.push_back(read_rule(line));
-  }
-  return rules;
+  return best->rules();
 }
 
 int64_t Operators::first_version(std::string_view domain, std::string_view type) const {
-  const auto found = operators_.find({std::string(domain), std::string(type)});
-  if (found == operators_.end()) return 0;
-  int64_t first = found->second.front().since;
-  for (const OperatorRules& one : found->second) first = std::min(first, one.since);
+  const auto found = table_->find({std::string(domain), std::string(type)});
+  if (found == table_->end()) return 0;
+  int64_t first = found->second.front()->since();
+  for (const auto& one : found->second) first = std::min(first, one->since());
   return first;
 }
 
 std::vector<std::string> Operators::names(std::string_view domain) const {
   std::vector<std::string> names;
-  for (const auto& [key, rules] : operators_) {
+  for (const auto& [key, rules] : *table_) {
     if (key.first == domain) names.push_back(key.second);
   }
   return names;

@@ -1,10 +1,11 @@
 // The operators that plugins have conversions for, by the facts of all plugins that can be used.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,33 +14,48 @@
 namespace onnx {
 
 // The rules of one operator from one version on, tried in order.
-struct OperatorRules {
-  int64_t since = 0;
-  std::string plugin;
-  std::vector<std::string> lines;
+class OperatorRules {
+ public:
+  OperatorRules(int64_t since, std::string plugin) : since_(since), plugin_(std::move(plugin)) {}
+
+  int64_t since() const { return since_; }
+  const std::string& plugin() const { return plugin_; }
+  void add(std::string_view line) { lines_.emplace_back(line); }
+  // Parses the lines when it is called first. ValueError for one that cannot be read. Any thread.
+  const std::vector<Rule>& rules() const;
+
+ private:
+  int64_t since_;
+  std::string plugin_;
+  std::vector<std::string> lines_;
+  mutable std::mutex mutex_;
+  mutable std::vector<Rule> rules_;
 };
+
+// By domain and type, the rules of all plugins.
+using OperatorTable =
+    std::map<std::pair<std::string, std::string>, std::vector<std::unique_ptr<OperatorRules>>>;
 
 class Operators {
  public:
-  // Reads the facts. `prefer`: plugins whose rules precede those of others, the first one most.
+  // Reads the facts where plugins have changed since it was called last. `prefer`: plugins whose rules
+  // precede those of others, the first one most.
   explicit Operators(const std::vector<std::string_view>& prefer);
 
   // The rules for a version of the operator's domain; empty where there are none. ValueError for rules of
   // two plugins that are for the same version, and for a rule that cannot be read.
-  const std::vector<Rule>& find(std::string_view domain, std::string_view type, int64_t version);
+  const std::vector<Rule>& find(std::string_view domain, std::string_view type,
+                                int64_t version) const;
   // The first version of an operator that has rules; 0 where none has.
   int64_t first_version(std::string_view domain, std::string_view type) const;
   // Operators of the domain, for suggestions.
   std::vector<std::string> names(std::string_view domain) const;
 
  private:
-  using Key = std::pair<std::string, std::string>;
-  void add(const std::string& plugin, std::string_view line);
   size_t rank(const std::string& plugin) const;
 
   std::vector<std::string> prefer_;
-  std::map<Key, std::vector<OperatorRules>> operators_;
-  std::map<const OperatorRules*, std::vector<Rule>> read_;
+  std::shared_ptr<const OperatorTable> table_;
 };
 
 }  // namespace onnx

@@ -90,6 +90,51 @@ struct ConvTranspose {
   }
 };
 
+struct Col2Im {
+  static constexpr auto schema =
+      "onnx.col2im(Tensor input, int[] image_shape, int[] block_shape, *, int[]? dilations=None, "
+      "int[]? pads=None, int[]? strides=None) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [1, 4, 4]}, "image_shape": [3, 2], "block_shape": [2, 2], "pads": [0, 1, 0, 0]},
+          {"input": {"shape": [1, 2, 3]}, "image_shape": [4], "block_shape": [2]}])";
+  static constexpr auto doc = "nn.functional.fold with the padding of ONNX, also of one dimension.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& input, IntList image_shape, IntList block_shape,
+                        std::optional<IntList> dilations, std::optional<IntList> pads,
+                        std::optional<IntList> strides) {
+    const auto rank = static_cast<size_t>(image_shape.size());
+    if (rank != static_cast<size_t>(block_shape.size()))
+      throw tenon::ValueError("onnx.col2im(): image_shape has " + std::to_string(rank) +
+                              " numbers, block_shape " + std::to_string(block_shape.size()));
+    if (rank < 1 || rank > 2)
+      throw tenon::NotImplementedError("onnx.col2im(): images have 1 or 2 dimensions, not " +
+                                       std::to_string(rank));
+    const auto list = [&](const std::optional<IntList>& given, size_t size, int64_t fallback) {
+      if (given && given->size() != static_cast<int64_t>(size))
+        throw tenon::ValueError("onnx.col2im(): a list has " + std::to_string(given->size()) +
+                                " numbers, expected " + std::to_string(size));
+      return given ? vector_of(*given) : std::vector<int64_t>(size, fallback);
+    };
+    const std::vector<int64_t> ends = list(pads, 2 * rank, 0);
+    std::vector<int64_t> sizes, front, behind;
+    for (size_t i = 0; i < rank; ++i) {
+      sizes.push_back(image_shape[static_cast<int64_t>(i)] + ends[i] + ends[i + rank]);
+      front.push_back(-ends[i]);
+      behind.push_back(-ends[i + rank]);
+    }
+    std::vector<int64_t> kernel = vector_of(block_shape), step = list(strides, rank, 1),
+                         dilation = list(dilations, rank, 1);
+    // A line is a plane of one row.
+    for (std::vector<int64_t>* one : {&sizes, &kernel, &step, &dilation}) {
+      if (rank == 1) one->insert(one->begin(), 1);
+    }
+    const std::vector<int64_t> none(2, 0);
+    const Tensor image = functional::fold(input, sizes, kernel, dilation, none, step);
+    return padded(rank == 1 ? image.squeeze(-2) : image, front, behind, 0);
+  }
+};
+
 }  // namespace
 TENON_OP(Conv)
 TENON_OP(ConvTranspose)
+TENON_OP(Col2Im)

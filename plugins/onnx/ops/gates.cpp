@@ -49,9 +49,7 @@ std::vector<Activation> activations_of(const RecurrentAttributes& attributes,
 
 // Each sequence in reverse, what is behind its length where it was.
 Tensor reversed(const Tensor& x, const Tensor& lengths) {
-  if (!lengths.defined()) return tenon::flip(x, {0});
-  static const tenon::Op op("onnx.reverse_sequence");
-  return op.call<Tensor>(x, lengths);
+  return lengths.defined() ? tenon::reverse_sequence(x, lengths) : tenon::flip(x, {0});
 }
 
 RecurrentResults run_direction(const RecurrentInputs& inputs, const Direction& direction,

@@ -48,68 +48,6 @@ struct GatherElements {
   }
 };
 
-// One place in the first `depth` dimensions of `sizes` for each tuple of indices [..., depth].
-Tensor flat_places(const Tensor& indices, IntList sizes) {
-  const int64_t depth = indices.size(-1);
-  if (depth > sizes.size())
-    throw tenon::ValueError("an index has " + std::to_string(depth) + " numbers for " +
-                            std::to_string(sizes.size()) + " dimensions");
-  Tensor places;
-  for (int64_t i = 0; i < depth; ++i) {
-    const Tensor one = wrapped(tenon::select(indices, -1, i), sizes[i]);
-    const Tensor low = tenon::amin(one.reshape({-1})), high = tenon::amax(one.reshape({-1}));
-    if (one.numel() > 0 && (low.item<int64_t>() < 0 || high.item<int64_t>() >= sizes[i]))
-      throw tenon::IndexError("an index is out of range for dimension " + std::to_string(i) +
-                              " of size " + std::to_string(sizes[i]));
-    places = i == 0 ? one : places * sizes[i] + one;
-  }
-  if (depth == 0) {
-    std::vector<int64_t> shape(indices.shape().begin(), indices.shape().end() - 1);
-    return tenon::zeros(list_of(shape), tenon::i64);
-  }
-  return places;
-}
-int64_t product(const int64_t* from, const int64_t* to) {
-  int64_t count = 1;
-  for (; from != to; ++from) count *= *from;
-  return count;
-}
-
-struct GatherND {
-  static constexpr auto schema =
-      "onnx.gather_nd(Tensor data, Tensor indices, *, int batch_dims=0) -> Tensor";
-  static constexpr auto samples =
-      R"([{"data": {"shape": [2, 3, 2]}, "indices": {"values": [[0, -1], [1, 2]], "dtype": "i64"}}])";
-  static constexpr auto doc =
-      "Slices of data at index tuples, which are the last dimension of indices.";
-  static constexpr bool composite = true;
-  static Tensor forward(const Tensor& data, const Tensor& indices, int64_t batch_dims) {
-    if (batch_dims == 0) return slices(data, indices);
-    if (batch_dims < 0 || batch_dims >= std::min(data.dim(), indices.dim()))
-      throw tenon::ValueError("onnx.gather_nd(): batch_dims is " + std::to_string(batch_dims));
-    const std::vector<Tensor> parts = tenon::unbind(data), places = tenon::unbind(indices);
-    if (parts.size() != places.size() || parts.empty())
-      throw tenon::ValueError(
-          "onnx.gather_nd(): the batches of data and indices differ, or are empty");
-    std::vector<Tensor> results;
-    for (size_t i = 0; i < parts.size(); ++i)
-      results.push_back(forward(parts[i], places[i], batch_dims - 1));
-    return tenon::stack(results);
-  }
-
- private:
-  static Tensor slices(const Tensor& data, const Tensor& indices) {
-    const int64_t depth = indices.size(-1);
-    const Tensor places = flat_places(indices, data.shape());
-    const int64_t* sizes = data.shape().begin();
-    std::vector<int64_t> flat{product(sizes, sizes + depth)};
-    flat.insert(flat.end(), sizes + depth, sizes + data.dim());
-    const Tensor found = tenon::index_select(data.reshape(list_of(flat)), 0, places.reshape({-1}));
-    return found.reshape(
-        list_of(joined(indices.shape(), indices.dim() - 1, {}, data.shape(), depth)));
-  }
-};
-
 // The names of reductions in scatter_reduce.
 std::string reduction_name(std::string_view reduction) {
   if (reduction == "add") return "sum";
@@ -137,28 +75,30 @@ struct ScatterElements {
   }
 };
 
-struct ScatterND {
+struct TensorScatter {
   static constexpr auto schema =
-      "onnx.scatter_nd(Tensor data, Tensor indices, Tensor updates, *, str reduction='none') -> "
-      "Tensor";
+      "onnx.tensor_scatter(Tensor past_cache, Tensor update, Tensor? write_indices=None, *, int "
+      "axis=-2, str mode='linear') -> Tensor";
   static constexpr auto samples =
-      R"([{"data": {"shape": [3, 2]}, "indices": {"values": [[2], [0]], "dtype": "i64"}, "updates": {"shape": [2, 2]}}])";
-  static constexpr auto doc = "data with slices of updates at index tuples.";
+      R"([{"past_cache": {"shape": [2, 4, 3]}, "update": {"shape": [2, 2, 3]}, "write_indices": {"values": [1, 3], "dtype": "i64"}, "mode": "circular"}])";
+  static constexpr auto doc =
+      "The cache with the update of each batch along axis, from its write index on; mode circular "
+      "continues at the beginning.";
   static constexpr bool composite = true;
-  static Tensor forward(const Tensor& data, const Tensor& indices, const Tensor& updates,
-                        std::string_view reduction) {
-    const int64_t depth = indices.size(-1);
-    const Tensor places = flat_places(indices, data.shape()).reshape({-1, 1});
-    const int64_t* sizes = data.shape().begin();
-    const int64_t rows = product(sizes, sizes + depth);
-    const int64_t columns = product(sizes + depth, sizes + data.dim());
-    const Tensor flat = data.reshape({rows, columns});
-    const Tensor source = updates.reshape({places.shape()[0], columns});
-    const Tensor wide = places.expand(source.shape());
-    const Tensor result = reduction == "none" ? tenon::scatter(flat, 0, wide, source)
-                                              : tenon::scatter_reduce(flat, 0, wide, source,
-                                                                      reduction_name(reduction));
-    return result.reshape(data.shape());
+  static Tensor forward(const Tensor& cache, const Tensor& update, const Tensor& write_indices,
+                        int64_t axis, std::string_view mode) {
+    const int64_t dim = axis_of(axis, cache.dim()), size = cache.shape()[dim];
+    if (mode != "linear" && mode != "circular")
+      throw tenon::ValueError("onnx.tensor_scatter(): 'mode' is '" + std::string(mode) +
+                              "'; there are linear and circular");
+    std::vector<int64_t> along(static_cast<size_t>(cache.dim()), 1), batches = along;
+    along[static_cast<size_t>(dim)] = -1;
+    batches[0] = -1;
+    Tensor places = tenon::arange(update.size(dim)).reshape(list_of(along));
+    if (write_indices.defined())
+      places = places + write_indices.to(tenon::i64).reshape(list_of(batches));
+    if (mode == "circular") places = tenon::remainder(places, size);
+    return tenon::scatter(cache, dim, places.expand(update.shape()), update);
   }
 };
 
@@ -245,9 +185,8 @@ struct Unique {
 }  // namespace
 TENON_OP(Gather)
 TENON_OP(GatherElements)
-TENON_OP(GatherND)
 TENON_OP(ScatterElements)
-TENON_OP(ScatterND)
+TENON_OP(TensorScatter)
 TENON_OP(OneHot)
 TENON_OP(Compress)
 TENON_OP(NonZero)

@@ -1,6 +1,4 @@
 // Normalizations.
-#include <cstdlib>
-
 #include "common.hpp"
 
 namespace {
@@ -103,6 +101,8 @@ struct RmsNorm {
   static Tensor forward(const Tensor& x, const Tensor& scale, int64_t axis, double epsilon) {
     const int64_t from = axis_of(axis, x.dim());
     const IntList inner(x.shape().begin() + from, x.dim() - from);
+    if (vector_of(scale.shape()) == vector_of(inner))
+      return functional::rms_norm(x, inner, scale, epsilon);
     return functional::rms_norm(x, inner, Tensor(), epsilon) * scale;
   }
 };
@@ -118,44 +118,20 @@ struct LpNormalization {
   }
 };
 
-struct MeanVariance {
-  static constexpr auto schema =
-      "onnx.mean_variance_normalization(Tensor X, *, int[] axes=[0, 2, 3]) -> Tensor";
-  static constexpr auto samples = R"([{"X": {"shape": [2, 3, 4, 5]}}])";
-  static constexpr auto doc = "Without the mean over the axes, divided by the standard deviation.";
-  static constexpr bool composite = true;
-  static Tensor forward(const Tensor& x, IntList axes) {
-    const Tensor centred = x - tenon::mean(x, axes, true);
-    // The standard's function has this number.
-    return centred / (tenon::sqrt(tenon::mean(centred * centred, axes, true)) + 1e-9);
-  }
-};
-
 struct Lrn {
   static constexpr auto schema =
       "onnx.lrn(Tensor X, *, float alpha=0.0001, float beta=0.75, float bias=1.0, int size) -> "
       "Tensor";
-  static constexpr auto samples = R"([{"X": {"shape": [1, 5, 2, 2]}, "size": 3}])";
+  static constexpr auto samples =
+      R"([{"X": {"shape": [1, 5, 2, 2]}, "size": 3}, {"X": {"shape": [1, 5, 2]}, "size": 4}])";
   static constexpr auto doc =
-      "Divided by a power of bias and alpha times the mean of squares of the neighbouring "
-      "channels.";
+      "nn.functional.local_response_norm, with the larger half of an even size behind a channel.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& x, double alpha, double beta, double bias, int64_t size) {
-    if (size < 1 || x.dim() < 2)
-      throw tenon::ValueError("onnx.lrn(): 'size' is " + std::to_string(size) +
-                              ", and the input has " + std::to_string(x.dim()) + " dimensions");
-    const Tensor squares = x * x;
-    Tensor sum = tenon::zeros_like(x);
-    const int64_t channels = x.size(1), before = (size - 1) / 2, after = size / 2;
-    for (int64_t shift = -before; shift <= after; ++shift) {
-      // The channel at this distance; zeros beyond the ends.
-      std::vector<int64_t> pads(static_cast<size_t>(2 * (x.dim() - 1)), 0);
-      const int64_t cut = std::min(std::abs(shift), channels);
-      pads[pads.size() - 2] = shift < 0 ? cut : -cut;
-      pads[pads.size() - 1] = shift < 0 ? -cut : cut;
-      sum = sum + tenon::constant_pad_nd(squares, pads);
-    }
-    return x / tenon::pow(sum * (alpha / static_cast<double>(size)) + bias, beta);
+    if (size % 2 != 0) return functional::local_response_norm(x, size, alpha, beta, bias);
+    // The op has the larger half in front.
+    const Tensor reversed = tenon::flip(x, {1});
+    return tenon::flip(functional::local_response_norm(reversed, size, alpha, beta, bias), {1});
   }
 };
 
@@ -184,6 +160,5 @@ TENON_OP(LayerNorm)
 TENON_OP(GroupNorm)
 TENON_OP(RmsNorm)
 TENON_OP(LpNormalization)
-TENON_OP(MeanVariance)
 TENON_OP(Lrn)
 TENON_OP(Dropout)

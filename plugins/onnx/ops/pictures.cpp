@@ -102,22 +102,25 @@ struct MaxUnpool {
     if (x.dim() != rank + 2)
       throw tenon::ValueError("onnx.max_unpool(): the input has " + std::to_string(x.dim()) +
                               " dimensions for a kernel of " + std::to_string(rank));
-    std::vector<int64_t> shape{x.shape()[0], x.shape()[1]};
-    int64_t count = shape[0] * shape[1];
+    const std::vector<int64_t> none(static_cast<size_t>(rank), 0);
+    std::vector<int64_t> stride, sizes;
+    int64_t plane = 1;
     for (int64_t i = 0; i < rank; ++i) {
-      const int64_t stride = strides ? (*strides)[i] : 1;
+      stride.push_back(strides ? (*strides)[i] : 1);
       const int64_t padding = pads ? (*pads)[i] + (*pads)[i + rank] : 0;
-      shape.push_back((x.shape()[i + 2] - 1) * stride + kernel_shape[i] - padding);
-      count *= shape.back();
+      sizes.push_back((x.shape()[i + 2] - 1) * stride.back() + kernel_shape[i] - padding);
+      plane *= sizes.back();
     }
-    const Tensor flat = tenon::zeros({count}, x.dtype());
+    if (plane <= 0)
+      throw tenon::ValueError("onnx.max_unpool(): the padding leaves no element of a plane");
     const Tensor whole =
-        tenon::scatter(flat, 0, indices.reshape({-1}), x.reshape({-1})).reshape(list_of(shape));
+        Op(family_name("nn.functional.max_unpool", static_cast<size_t>(rank)))
+            .call<Tensor>(x, tenon::remainder(indices, plane), kernel_shape, stride, none, sizes);
     if (!output_shape || output_shape->empty()) return whole;
-    std::vector<int64_t> begin(static_cast<size_t>(rank), 0), end;
+    std::vector<int64_t> end;
     for (int64_t i = 0; i < rank; ++i)
-      end.push_back((*output_shape)[i + 2] - shape[static_cast<size_t>(i) + 2]);
-    return padded(whole, begin, end, 0);
+      end.push_back((*output_shape)[i + 2] - sizes[static_cast<size_t>(i)]);
+    return padded(whole, none, end, 0);
   }
 };
 

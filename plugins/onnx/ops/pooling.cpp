@@ -89,8 +89,11 @@ struct LpPool {
                         std::optional<IntList> pads, std::optional<IntList> strides) {
     const Window window =
         window_of(x, kernel_shape, {auto_pad, strides, pads, dilations, ceil_mode});
-    const Tensor powers = tenon::pow(tenon::abs(x), p);
-    return tenon::pow(window_sums(reached(powers, window, 0), window), 1 / p);
+    const std::vector<int64_t> none(window.rank(), 0);
+    const Tensor norms = tenon::Op(family_name("nn.functional.lp_pool", window.rank()))
+                             .call<Tensor>(reached(x, window, 0), p, window.kernel, window.stride,
+                                           none, window.dilation);
+    return cropped(norms, window.outputs);
   }
 };
 

@@ -64,53 +64,7 @@ struct CastLike {
   }
 };
 
-struct DepthToSpace {
-  static constexpr auto schema =
-      "onnx.depth_to_space(Tensor input, *, int blocksize, str mode='DCR') -> Tensor";
-  static constexpr auto samples = R"([{"input": {"shape": [1, 8, 2, 3]}, "blocksize": 2}])";
-  static constexpr auto doc = "Blocks of channels moved into the plane, in the order DCR or CRD.";
-  static constexpr bool composite = true;
-  static Tensor forward(const Tensor& input, int64_t blocksize, std::string_view mode) {
-    if (input.dim() != 4 || blocksize < 1 || input.size(1) % (blocksize * blocksize) != 0)
-      throw tenon::ValueError(
-          "onnx.depth_to_space(): the input is not [N, C, H, W] with channels "
-          "for blocks of " +
-          std::to_string(blocksize));
-    if (mode == "CRD") return functional::pixel_shuffle(input, blocksize);
-    if (mode != "DCR")
-      throw tenon::ValueError("onnx.depth_to_space(): 'mode' is '" + std::string(mode) +
-                              "'; there are DCR and CRD");
-    const int64_t n = input.size(0), c = input.size(1) / (blocksize * blocksize);
-    const int64_t h = input.size(2), w = input.size(3);
-    return input.reshape({n, blocksize, blocksize, c, h, w})
-        .permute({0, 3, 4, 1, 5, 2})
-        .reshape({n, c, h * blocksize, w * blocksize});
-  }
-};
-
-struct SpaceToDepth {
-  static constexpr auto schema = "onnx.space_to_depth(Tensor input, *, int blocksize) -> Tensor";
-  static constexpr auto samples = R"([{"input": {"shape": [1, 2, 4, 2]}, "blocksize": 2}])";
-  static constexpr auto doc = "Blocks of the plane moved into channels, the block first.";
-  static constexpr bool composite = true;
-  static Tensor forward(const Tensor& input, int64_t blocksize) {
-    if (input.dim() != 4 || blocksize < 1 || input.size(2) % blocksize != 0 ||
-        input.size(3) % blocksize != 0)
-      throw tenon::ValueError(
-          "onnx.space_to_depth(): the input is not [N, C, H, W] of whole blocks "
-          "of " +
-          std::to_string(blocksize));
-    const int64_t n = input.size(0), c = input.size(1);
-    const int64_t h = input.size(2) / blocksize, w = input.size(3) / blocksize;
-    return input.reshape({n, c, h, blocksize, w, blocksize})
-        .permute({0, 3, 5, 1, 2, 4})
-        .reshape({n, c * blocksize * blocksize, h, w});
-  }
-};
-
 }  // namespace
 TENON_OP(Gemm)
 TENON_OP(Cast)
 TENON_OP(CastLike)
-TENON_OP(DepthToSpace)
-TENON_OP(SpaceToDepth)

@@ -6,29 +6,23 @@ namespace {
 using namespace onnx;
 using tenon::arg, tenon::Op;
 
-// The integers without their zero point. Their products and sums are exact in f64 up to 2^53.
-Tensor centred(const Tensor& x, const Tensor& zero_point, int64_t channel_axis) {
-  const Tensor whole = x.to(tenon::f64);
-  if (!zero_point.defined()) return whole;
-  Tensor zero = zero_point.to(tenon::f64);
-  if (zero.numel() > 1 && channel_axis >= 0) {
-    std::vector<int64_t> shape(static_cast<size_t>(x.dim()), 1);
-    shape[static_cast<size_t>(channel_axis)] = zero.numel();
-    zero = zero.reshape(list_of(shape));
-  } else if (zero.numel() == 1) {
-    zero = zero.reshape(IntList());
-  }
-  return whole - zero;
-}
-
-Tensor convolved(const Tensor& x, const Tensor& w, std::string_view auto_pad,
-                 const std::optional<IntList>& dilations, int64_t group,
-                 const std::optional<IntList>& kernel_shape, const std::optional<IntList>& pads,
-                 const std::optional<IntList>& strides) {
-  static const Op op("onnx.conv");
-  return op.call<Tensor>(x, w, arg("auto_pad") = auto_pad, arg("dilations") = Argument(dilations),
-                         arg("group") = group, arg("kernel_shape") = Argument(kernel_shape),
-                         arg("pads") = Argument(pads), arg("strides") = Argument(strides));
+// The convolution of integers. Padding is their zero point, which the op takes in front only as much as behind.
+Tensor convolved(const Tensor& x, const Tensor& w, const Tensor& x_zero, const Tensor& w_zero,
+                 const WindowAttributes& attributes, int64_t group,
+                 const std::optional<IntList>& kernel_shape) {
+  static const Op op("nn.functional.conv_integer");
+  if (w.dim() < 3) throw tenon::ValueError("the weight has no kernel dimensions");
+  const IntList kernel(w.shape().begin() + 2, w.dim() - 2);
+  if (kernel_shape && vector_of(*kernel_shape) != vector_of(kernel))
+    throw tenon::ValueError("kernel_shape is not that of the weight");
+  const Window window = window_of(x, kernel, attributes);
+  const bool inside = window.is_symmetric();
+  const int64_t zero = inside || !x_zero.defined() ? 0 : x_zero.item<int64_t>();
+  const Tensor input = inside ? x : padded(x, window.begin, window.end, zero);
+  const std::vector<int64_t> none(window.rank(), 0);
+  return op.call<Tensor>(input, w, x_zero, w_zero, arg("stride") = window.stride,
+                         arg("padding") = inside ? window.begin : none,
+                         arg("dilation") = window.dilation, arg("groups") = group);
 }
 
 Tensor quantized(const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis) {
@@ -36,23 +30,38 @@ Tensor quantized(const Tensor& x, const Tensor& scale, const Tensor& zero_point,
   return op.call<Tensor>(x.to(scale.dtype()), scale, zero_point, arg("dim") = axis);
 }
 
+struct Dequantize {
+  static constexpr auto schema =
+      "onnx.dequantize(Tensor x, Tensor x_scale, Tensor? x_zero_point=None, *, int axis=1, int "
+      "block_size=0, dtype output_dtype) -> Tensor";
+  static constexpr auto samples =
+      R"([{"x": {"shape": [2, 3], "dtype": "u8"}, "x_scale": {"values": [0.5]}, "output_dtype": "f64"}])";
+  static constexpr auto doc = "dequantize in another dtype than that of the scale.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& x, const Tensor& scale, const Tensor& zero_point,
+                        int64_t axis, int64_t block_size, DType output_dtype) {
+    static const Op op("dequantize");
+    return op.call<Tensor>(x, scale, zero_point, arg("dim") = axis, arg("block_size") = block_size)
+        .to(output_dtype);
+  }
+};
+
 struct ConvInteger {
   static constexpr auto schema =
       "onnx.conv_integer(Tensor x, Tensor w, Tensor? x_zero_point=None, Tensor? w_zero_point=None, "
       "*, str auto_pad='NOTSET', int[]? dilations=None, int group=1, int[]? kernel_shape=None, "
       "int[]? pads=None, int[]? strides=None) -> Tensor";
   static constexpr auto samples =
-      R"([{"x": {"shape": [1, 2, 5], "dtype": "u8"}, "w": {"shape": [3, 2, 2], "dtype": "i8"}}])";
-  static constexpr auto doc = "A convolution of integers without their zero points, as i32.";
+      R"([{"x": {"shape": [1, 2, 5], "dtype": "u8"}, "w": {"shape": [3, 2, 2], "dtype": "i8"}, "pads": [1, 0]}])";
+  static constexpr auto doc = "nn.functional.conv_integer with the padding of ONNX.";
   static constexpr bool zero_gradient = true;
   static Tensor forward(const Tensor& x, const Tensor& w, const Tensor& x_zero,
                         const Tensor& w_zero, std::string_view auto_pad,
                         std::optional<IntList> dilations, int64_t group,
                         std::optional<IntList> kernel_shape, std::optional<IntList> pads,
                         std::optional<IntList> strides) {
-    return convolved(centred(x, x_zero, -1), centred(w, w_zero, 0), auto_pad, dilations, group,
-                     kernel_shape, pads, strides)
-        .to(tenon::i32);
+    return convolved(x, w, x_zero, w_zero, {auto_pad, strides, pads, dilations, false}, group,
+                     kernel_shape);
   }
 };
 
@@ -75,8 +84,9 @@ struct QLinearConv {
                         std::string_view auto_pad, std::optional<IntList> dilations, int64_t group,
                         std::optional<IntList> kernel_shape, std::optional<IntList> pads,
                         std::optional<IntList> strides) {
-    Tensor sum = convolved(centred(x, x_zero, -1), centred(w, w_zero, 0), auto_pad, dilations,
-                           group, kernel_shape, pads, strides);
+    Tensor sum = convolved(x, w, x_zero, w_zero, {auto_pad, strides, pads, dilations, false}, group,
+                           kernel_shape)
+                     .to(tenon::f64);
     std::vector<int64_t> shape(static_cast<size_t>(x.dim()) - 1, 1);
     shape[0] = -1;
     if (b.defined()) sum = sum + b.to(tenon::f64).reshape(list_of(shape));
@@ -101,14 +111,20 @@ struct QLinearMatMul {
   static Tensor forward(const Tensor& a, const Tensor& a_scale, const Tensor& a_zero,
                         const Tensor& b, const Tensor& b_scale, const Tensor& b_zero,
                         const Tensor& y_scale, const Tensor& y_zero) {
-    const Tensor product = tenon::matmul(centred(a, a_zero, a.dim() - 2), centred(b, b_zero, -1));
-    const Tensor scale = (a_scale * b_scale).to(tenon::f64);
-    return quantized(product * (scale.numel() == 1 ? scale.reshape(IntList()) : scale), y_scale,
-                     y_zero, a.dim() - 2);
+    static const Op op("matmul_integer");
+    const Tensor product = op.call<Tensor>(a, b, a_zero, b_zero).to(tenon::f64);
+    // One for each row of a, one for each column of b.
+    const Tensor rows = a_scale.numel() == 1 ? a_scale.reshape(IntList())
+                        : a_scale.dim() == 1 ? a_scale.unsqueeze(-1)
+                                             : a_scale;
+    const Tensor columns = b_scale.numel() == 1 ? b_scale.reshape(IntList()) : b_scale;
+    const Tensor scale = rows.to(tenon::f64) * columns.to(tenon::f64);
+    return quantized(product * scale, y_scale, y_zero, a.dim() - 2);
   }
 };
 
 }  // namespace
+TENON_OP(Dequantize)
 TENON_OP(ConvInteger)
 TENON_OP(QLinearConv)
 TENON_OP(QLinearMatMul)

@@ -38,17 +38,21 @@ struct RandomLike {
   }
 };
 
-struct Bernoulli {
-  static constexpr auto schema = "onnx.bernoulli(Tensor input, *, dtype? dtype=None) -> Tensor";
-  static constexpr auto doc = "1 with the probability that each element is, else 0.";
+struct Multinomial {
+  static constexpr auto schema =
+      "onnx.multinomial(Tensor input, *, int sample_size=1, dtype? dtype=None) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}, "sample_size": 4, "check": {"deterministic": false}}])";
+  static constexpr auto doc =
+      "Indices of each row, drawn with replacement; the input has logarithms of weights.";
   static constexpr bool zero_gradient = true;
-  static Tensor forward(const Tensor& input, DType dtype) {
-    const Tensor drawn = tenon::lt(tenon::rand(input.shape(), tenon::f64), input.to(tenon::f64));
-    return drawn.to(dtype == DType::none ? input.dtype() : dtype);
+  static Tensor forward(const Tensor& input, int64_t sample_size, DType dtype) {
+    const Tensor drawn = tenon::multinomial(functional::softmax(input, -1), sample_size, true);
+    return drawn.to(dtype == DType::none ? tenon::i32 : dtype);
   }
 };
 
 }  // namespace
 TENON_OP(Random)
 TENON_OP(RandomLike)
-TENON_OP(Bernoulli)
+TENON_OP(Multinomial)

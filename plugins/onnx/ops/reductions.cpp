@@ -102,18 +102,10 @@ struct CumSum {
       "onnx.cumsum(Tensor x, int axis, *, bool exclusive=False, bool reverse=False) -> Tensor";
   static constexpr auto samples =
       R"([{"x": {"shape": [2, 3]}, "axis": 1, "exclusive": true, "reverse": true}])";
-  static constexpr auto doc =
-      "Sums along axis up to each element, without it where exclusive, from the end where reverse.";
+  static constexpr auto doc = "cumsum in the dtype of x.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& x, int64_t axis, bool exclusive, bool reverse) {
-    const int64_t dim = axis_of(axis, x.dim()), size = x.shape()[dim];
-    Tensor input = reverse ? tenon::flip(x, {dim}) : x;
-    if (exclusive && size > 0) {
-      const Tensor first = tenon::zeros_like(tenon::slice(input, dim, 0, 1));
-      input = tenon::cat({first, tenon::slice(input, dim, 0, size - 1)}, dim);
-    }
-    const Tensor sums = tenon::cumsum(input, dim).to(x.dtype());
-    return reverse ? tenon::flip(sums, {dim}) : sums;
+    return tenon::cumsum(x, axis, exclusive, reverse).to(x.dtype());
   }
 };
 

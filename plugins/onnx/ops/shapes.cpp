@@ -265,6 +265,30 @@ struct Pad {
   }
 };
 
+struct CenterCropPad {
+  static constexpr auto schema =
+      "onnx.center_crop_pad(Tensor input_data, int[] shape, *, int[]? axes=None) -> Tensor";
+  static constexpr auto samples = R"([{"input_data": {"shape": [5, 2]}, "shape": [2, 5]}])";
+  static constexpr auto doc =
+      "The middle of the tensor, or zeros around it, so that the axes have the sizes of shape.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& input, IntList shape, std::optional<IntList> axes) {
+    const int64_t rank = input.dim();
+    const std::vector<int64_t> list = axes ? axes_of(*axes, rank) : all_axes(rank);
+    if (shape.size() != static_cast<int64_t>(list.size()))
+      throw tenon::ValueError("onnx.center_crop_pad(): there are " + std::to_string(shape.size()) +
+                              " sizes for " + std::to_string(list.size()) + " axes");
+    std::vector<int64_t> pads(static_cast<size_t>(2 * rank), 0);
+    for (size_t i = 0; i < list.size(); ++i) {
+      const int64_t more = shape[static_cast<int64_t>(i)] - input.shape()[list[i]];
+      const auto at = static_cast<size_t>(2 * (rank - 1 - list[i]));
+      pads[at] = more / 2;
+      pads[at + 1] = more - more / 2;
+    }
+    return tenon::constant_pad_nd(input, pads);
+  }
+};
+
 struct Range {
   static constexpr auto schema = "onnx.range(Tensor start, Tensor limit, Tensor delta) -> Tensor";
   static constexpr auto samples =
@@ -319,37 +343,6 @@ struct Trilu {
   }
 };
 
-struct ReverseSequence {
-  static constexpr auto schema =
-      "onnx.reverse_sequence(Tensor input, Tensor sequence_lens, *, int batch_axis=1, int "
-      "time_axis=0) -> Tensor";
-  static constexpr auto samples =
-      R"([{"input": {"shape": [4, 2]}, "sequence_lens": {"values": [3, 2], "dtype": "i64"}}])";
-  static constexpr auto doc = "The first elements of each sequence of the batch in reverse.";
-  static constexpr bool composite = true;
-  static Tensor forward(const Tensor& input, const Tensor& lengths, int64_t batch_axis,
-                        int64_t time_axis) {
-    const int64_t batch = axis_of(batch_axis, input.dim()), time = axis_of(time_axis, input.dim());
-    if (batch == time || batch > 1 || time > 1)
-      throw tenon::ValueError("onnx.reverse_sequence(): batch_axis and time_axis are 0 and 1");
-    const int64_t steps = input.shape()[time];
-    const std::vector<int64_t> list = lengths.to_vector<int64_t>();
-    if (static_cast<int64_t>(list.size()) != input.shape()[batch])
-      throw tenon::ValueError("onnx.reverse_sequence(): there are " + std::to_string(list.size()) +
-                              " lengths for a batch of " + std::to_string(input.shape()[batch]));
-    std::vector<Tensor> parts = tenon::unbind(input, batch);
-    const int64_t axis = time > batch ? time - 1 : time;
-    for (size_t i = 0; i < list.size(); ++i) {
-      if (list[i] < 0 || list[i] > steps)
-        throw tenon::ValueError("onnx.reverse_sequence(): a length is " + std::to_string(list[i]) +
-                                ", of " + std::to_string(steps) + " steps");
-      const Tensor front = tenon::flip(tenon::slice(parts[i], axis, 0, list[i]), {axis});
-      parts[i] = tenon::cat({front, tenon::slice(parts[i], axis, list[i], steps)}, axis);
-    }
-    return tenon::stack(parts, batch);
-  }
-};
-
 }  // namespace
 TENON_OP(Shape)
 TENON_OP(Size)
@@ -363,8 +356,8 @@ TENON_OP(Split)
 TENON_OP(Slice)
 TENON_OP(Tile)
 TENON_OP(Pad)
+TENON_OP(CenterCropPad)
 TENON_OP(Range)
 TENON_OP(Filled)
 TENON_OP(Eye)
 TENON_OP(Trilu)
-TENON_OP(ReverseSequence)

@@ -54,11 +54,11 @@ struct Stft {
       throw tenon::ValueError("onnx.stft(): neither a window nor frame_length is given");
     const int64_t size = length ? *length : window.numel();
     const Tensor whole = signal.dim() == 2 ? signal : numbers_of(signal);
-    Tensor frames = tenon::unfold(whole, 1, size, step);
-    if (window.defined()) frames = frames * window;
-    const bool half = onesided && !tenon::is_complex(frames.dtype());
-    return tenon::view_as_real(
-        Op(half ? "fft.rfft" : "fft.fft").call<Tensor>(frames, tenon::none, int64_t{-1}));
+    const bool half = onesided && !tenon::is_complex(whole.dtype());
+    const Tensor spectra = Op("fft.stft")
+                               .call<Tensor>(whole, size, step, size, window, arg("center") = false,
+                                             arg("onesided") = half);
+    return tenon::view_as_real(spectra.transpose(-2, -1));
   }
 };
 

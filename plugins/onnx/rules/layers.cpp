@@ -27,17 +27,25 @@ InstanceNormalization:6(input, scale, B; epsilon=1e-5) = nn.functional.instance_
 LayerNormalization:17(X, Scale, B?; axis=-1, epsilon=1e-5, stash_type=1) = onnx.layer_norm(X, Scale, B, axis=axis, epsilon=epsilon, outputs=@outputs)
 LpNormalization:1(input; axis=-1, p=2) = onnx.lp_normalization(input, axis=axis, p=p)
 LRN:1(X; alpha=0.0001, beta=0.75, bias=1.0, size) = onnx.lrn(X, alpha=alpha, beta=beta, bias=bias, size=size)
-MeanVarianceNormalization:9(X; axes=[0, 2, 3]) = onnx.mean_variance_normalization(X, axes=axes)
+MeanVarianceNormalization:9(X; axes=[0, 2, 3]) = nn.functional.mean_variance_norm(X, axes)
 RMSNormalization:23(X, scale; axis=-1, epsilon=1e-5, stash_type=1) = onnx.rms_norm(X, scale, axis=axis, epsilon=epsilon)
 )")
 
 TENON_CONVERSIONS(products, "onnx", R"(
 Cast:6(input; to, saturate=1) = onnx.cast(input, to=to)
+Cast:24(input; to, round_mode='up', saturate=1) = onnx.cast(input, to=to)
 CastLike:15(input, target_type; saturate=1) = onnx.cast_like(input, target_type)
+CastLike:24(input, target_type; round_mode='up', saturate=1) = onnx.cast_like(input, target_type)
 Det:11(X) = linalg.det(X)
 Einsum:12(Inputs...; equation) = einsum(equation, Inputs)
 Gemm:7(A, B, C?; alpha=1.0, beta=1.0, transA=0, transB=0) = onnx.gemm(A, B, C, alpha=alpha, beta=beta, transA=transA, transB=transB)
 MatMul:1(A, B) = matmul(A, B)
+)")
+
+TENON_CONVERSIONS(attention, "onnx", R"(
+Attention:23(Q, K, V, attn_mask?, past_key?, past_value?; is_causal=0, kv_num_heads=0, q_num_heads=0, qk_matmul_output_mode=0, scale?, softcap=0.0, softmax_precision?) = onnx.attention(Q, K, V, attn_mask, past_key, past_value, is_causal=is_causal, kv_num_heads=kv_num_heads, q_num_heads=q_num_heads, qk_matmul_output_mode=qk_matmul_output_mode, scale=scale, softcap=softcap, outputs=@outputs)
+Attention:24(Q, K, V, attn_mask?, past_key?, past_value?, nonpad_kv_seqlen?; is_causal=0, kv_num_heads=0, q_num_heads=0, qk_matmul_output_mode=0, scale?, softcap=0.0, softmax_precision?) = onnx.attention(Q, K, V, attn_mask, past_key, past_value, nonpad_kv_seqlen, is_causal=is_causal, kv_num_heads=kv_num_heads, q_num_heads=q_num_heads, qk_matmul_output_mode=qk_matmul_output_mode, scale=scale, softcap=softcap, outputs=@outputs)
+RotaryEmbedding:23(X, cos_cache, sin_cache, position_ids?; interleaved=0, num_heads=0, rotary_embedding_dim=0) = nn.functional.rotary_embedding(X, cos_cache, sin_cache, position_ids, interleaved=interleaved, num_heads=num_heads, rotary_dim=rotary_embedding_dim)
 )")
 
 TENON_CONVERSIONS(recurrent, "onnx", R"(
@@ -51,5 +59,6 @@ RandomNormal:1(; dtype=1, mean=0.0, scale=1.0, seed?, shape) ~ onnx.random(shape
 RandomNormalLike:1(input; dtype?, mean=0.0, scale=1.0, seed?) ~ onnx.random_like(input, kind='normal', a=mean, b=scale, dtype=dtype)
 RandomUniform:1(; dtype=1, high=1.0, low=0.0, seed?, shape) ~ onnx.random(shape, kind='uniform', a=low, b=high, dtype=dtype)
 RandomUniformLike:1(input; dtype?, high=1.0, low=0.0, seed?) ~ onnx.random_like(input, kind='uniform', a=low, b=high, dtype=dtype)
-Bernoulli:15(input; dtype?, seed?) ~ onnx.bernoulli(input, dtype=dtype)
+Bernoulli:15(input; dtype?, seed?) ~ bernoulli(input, dtype=dtype)
+Multinomial:7(input; dtype=6, sample_size=1, seed?) ~ onnx.multinomial(input, sample_size=sample_size, dtype=dtype)
 )")

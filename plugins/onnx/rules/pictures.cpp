@@ -3,6 +3,7 @@
 #include <tenon/conversion.hpp>
 
 TENON_CONVERSIONS(pictures, "onnx", R"(
+AffineGrid:20(theta, size; align_corners=0) = nn.functional.affine_grid(theta, size, align_corners)
 GridSample:16(X, grid; align_corners=0, mode='bilinear', padding_mode='zeros') = nn.functional.grid_sample(X, grid, mode, padding_mode, align_corners)
 GridSample:20(X, grid; align_corners=0, mode=='linear'='linear', padding_mode='zeros') = nn.functional.grid_sample(X, grid, 'bilinear', padding_mode, align_corners)
 GridSample:20(X, grid; align_corners=0, mode=='cubic', padding_mode='zeros') = nn.functional.grid_sample(X, grid, 'bicubic', padding_mode, align_corners)

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <tenon/module.hpp>
+#include <tenon/runtime.hpp>
 #include <tenon/tenon.hpp>
 
 #include "../compare.hpp"
@@ -113,6 +114,15 @@ TEST_CASE("all nodes without a conversion are named at once, with their opset") 
   CHECK(has(text, "Swish of opset 17 (there is a conversion from 24 on): 'early'"));
   CHECK(has(text, "Mystery of acme 1: 'strange'"));
   CHECK(has(text, "Frobnicate of opset 17: 'inside'"));
+}
+
+TEST_CASE("a plugin that is found after a model was read adds its operators") {
+  const Graph graph{{node("Twice", {"x"}, {"y"}, {}, "acme", "second")}, {"x"}, {"y"}};
+  CHECK(has(fault(graph), "Twice of acme 1: 'second'"));
+  tenon::add_plugin_path(TENON_CONVERSIONS_FIXTURE);
+  const Folder folder;
+  CHECK(load(folder, model(graph))(tensor({2.f, 3.f})).to_vector<float>() ==
+        std::vector<float>{4, 6});
 }
 
 TEST_CASE("an attribute that no rule names is refused, since it would change the result") {

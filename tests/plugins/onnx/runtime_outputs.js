@@ -6,6 +6,7 @@ const fs = require("fs");
 const path = require("path");
 
 const [modules, folder] = process.argv.slice(2);
+const npy = require("./npy.js");
 const ort = require(path.join(modules, "onnxruntime-node"));
 
 // Random numbers that are the same in each run.
@@ -52,16 +53,6 @@ const cases = [
   ["det_two", `${pictures}/ch_PP-OCRv4_det_infer.onnx`, { x: page([2, 3, 32, 64]) }],
 ];
 
-function writeNpy(file, tensor) {
-  const types = { float32: "<f4", int64: "<i8", bool: "|b1", int32: "<i4" };
-  const shape = tensor.dims.length === 1 ? `${tensor.dims[0]},` : tensor.dims.join(", ");
-  let header = `{'descr': '${types[tensor.type]}', 'fortran_order': False, 'shape': (${shape}), }`;
-  header += " ".repeat(63 - ((10 + header.length) % 64)) + "\n";
-  const start = Buffer.from([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, header.length & 255, header.length >> 8]);
-  const data = tensor.data;
-  fs.writeFileSync(file, Buffer.concat([start, Buffer.from(header), Buffer.from(data.buffer, data.byteOffset, data.byteLength)]));
-}
-
 async function main() {
   const lines = [];
   const sessions = {};
@@ -73,8 +64,8 @@ async function main() {
     fs.mkdirSync(target, { recursive: true });
     const outputs = await sessions[file].run(inputs);
     const inNames = sessions[file].inputNames, outNames = sessions[file].outputNames;
-    inNames.forEach((one, i) => writeNpy(path.join(target, `input_${i}.npy`), inputs[one]));
-    outNames.forEach((one, i) => writeNpy(path.join(target, `output_${i}.npy`), outputs[one]));
+    inNames.forEach((one, i) => npy.write(path.join(target, `input_${i}.npy`), inputs[one]));
+    outNames.forEach((one, i) => npy.write(path.join(target, `output_${i}.npy`), outputs[one]));
     lines.push(`${name} ${file} ${inNames.length} ${outNames.length}`);
   }
   fs.writeFileSync(path.join(folder, "cases.txt"), `${lines.join("\n")}\n`);

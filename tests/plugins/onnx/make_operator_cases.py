@@ -1,0 +1,210 @@
+"""Writes models of one node for operators, most of opset 18 to 25, which the package onnx of Debian has
+no cases for: FOLDER/NAME/model.onnx, input_N.npy, and a line in FOLDER/operators.txt: name, inputs, outputs.
+operator_outputs.js computes them with ONNX Runtime."""
+import os
+import sys
+
+import numpy as np
+
+for name, type_ in (("float", float), ("int", int), ("object", object), ("bool", bool)):
+    setattr(np, name, type_)
+
+from onnx import TensorProto, helper, numpy_helper
+
+rng = np.random.default_rng(1)
+F = np.float32
+lines = []
+
+
+def normal(*shape):
+    return rng.standard_normal(shape).astype(F)
+
+
+def integers(*values):
+    return np.array(values, np.int64)
+
+
+def case(name, opset, operator, inputs, outputs=1, results=None, **attributes):
+    """Inputs are arrays, None for one that is absent; lists of integers become initializers."""
+    folder = os.path.join(sys.argv[1], name)
+    os.makedirs(folder, exist_ok=True)
+    names, graph_inputs, initializers = [], [], []
+    count = 0
+    for place, value in enumerate(inputs):
+        if value is None:
+            names.append("")
+            continue
+        names.append(f"x{place}")
+        if isinstance(value, list):
+            initializers.append(numpy_helper.from_array(np.array(value[0]), names[-1]))
+            continue
+        type_ = helper.np_dtype_to_tensor_dtype(value.dtype) if hasattr(
+            helper, "np_dtype_to_tensor_dtype") else numpy_helper.from_array(value).data_type
+        graph_inputs.append(helper.make_tensor_value_info(names[-1], type_, value.shape))
+        np.save(os.path.join(folder, f"input_{count}.npy"), value)
+        count += 1
+    results = results or [TensorProto.FLOAT] * outputs
+    graph_outputs = [helper.make_tensor_value_info(f"y{i}", one, None) for i, one in enumerate(results)]
+    node = helper.make_node(operator, names, [one.name for one in graph_outputs], **attributes)
+    graph = helper.make_graph([node], name, graph_inputs, graph_outputs, initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    model.ir_version = 10
+    with open(os.path.join(folder, "model.onnx"), "wb") as file:
+        file.write(model.SerializeToString())
+    lines.append(f"{name} {count} {outputs}")
+
+
+def attention():
+    q, k, v = normal(2, 3, 4, 8), normal(2, 3, 6, 8), normal(2, 3, 6, 5)
+    case("attention", 23, "Attention", [q, k, v])
+    case("attention_causal", 23, "Attention", [q, k, v], is_causal=1)
+    case("attention_scale", 23, "Attention", [q, k, v], scale=0.3, softcap=1.5)
+    case("attention_mask", 23, "Attention", [q, k, v, normal(4, 6)])
+    case("attention_bool_mask", 23, "Attention", [q, k, v, rng.random((2, 1, 4, 6)) > 0.4])
+    case("attention_softcap_mask", 23, "Attention", [q, k, v, normal(4, 6)], softcap=0.7)
+    case("attention_grouped", 23, "Attention", [normal(2, 4, 3, 8), normal(2, 2, 5, 8), normal(2, 2, 5, 8)])
+    case("attention_heads", 23, "Attention", [normal(2, 3, 16), normal(2, 5, 8), normal(2, 5, 8)],
+         q_num_heads=4, kv_num_heads=2)
+    case("attention_past", 23, "Attention", [q, k, v, normal(4, 9), normal(2, 3, 3, 8), normal(2, 3, 3, 5)],
+         3)
+    case("attention_past_causal", 23, "Attention",
+         [q, k[:, :, :4], v[:, :, :4], None, normal(2, 3, 3, 8), normal(2, 3, 3, 5)], 3, is_causal=1)
+    for mode in range(4):
+        case(f"attention_scores_{mode}", 23, "Attention",
+             [q, k, v, normal(4, 6), normal(2, 3, 3, 8)[:, :, :0], normal(2, 3, 3, 5)[:, :, :0]], 4,
+             softcap=2.0, qk_matmul_output_mode=mode)
+    case("attention_lengths", 24, "Attention", [q, k, v, None, None, None, integers(6, 3)])
+    positions = np.array([[0, 4, 2], [1, 1, 5]], np.int64)
+    x = normal(2, 4, 3, 8)
+    for interleaved in (0, 1):
+        case(f"rotary_{interleaved}", 23, "RotaryEmbedding", [x, normal(6, 4), normal(6, 4), positions],
+             interleaved=interleaved)
+    case("rotary_partial", 23, "RotaryEmbedding", [x, normal(6, 2), normal(6, 2), positions],
+         rotary_embedding_dim=4)
+    case("rotary_flat", 23, "RotaryEmbedding", [normal(2, 3, 16), normal(2, 3, 4), normal(2, 3, 4)],
+         num_heads=2)
+    case("tensor_scatter", 24, "TensorScatter", [normal(2, 3, 5, 4), normal(2, 3, 2, 4), integers(1, 3)])
+    case("tensor_scatter_circular", 24, "TensorScatter",
+         [normal(2, 5, 4), normal(2, 3, 4), integers(1, 3)], mode="circular")
+
+
+def normalizations():
+    x = normal(2, 6, 4, 3)
+    case("rms_normalization", 23, "RMSNormalization", [normal(3, 4, 5), normal(5)])
+    case("rms_normalization_axis", 23, "RMSNormalization", [normal(3, 4, 5), normal(4, 5)], axis=1,
+         epsilon=0.1)
+    case("rms_normalization_broadcast", 23, "RMSNormalization", [normal(3, 4, 5), normal(5)], axis=1)
+    case("group_normalization", 21, "GroupNormalization", [x, normal(6), normal(6)], num_groups=3)
+    case("group_normalization_of_groups", 18, "GroupNormalization", [x, normal(3), normal(3)], num_groups=3)
+    case("gelu", 20, "Gelu", [normal(20) * 3])
+    case("gelu_tanh", 20, "Gelu", [normal(20) * 3], approximate="tanh")
+    case("mish", 18, "Mish", [normal(20) * 3])
+    case("lp_pool", 18, "LpPool", [x], kernel_shape=[2, 2], p=3, pads=[1, 0, 0, 1], strides=[2, 1])
+    case("lp_pool_ceil", 18, "LpPool", [normal(1, 2, 6, 6)], kernel_shape=[3, 3], strides=[2, 2],
+         ceil_mode=1)
+
+
+def pictures():
+    x = normal(1, 2, 5, 4)
+    case("affine_grid", 20, "AffineGrid", [normal(2, 2, 3), [integers(2, 3, 4, 5)]])
+    case("affine_grid_corners", 20, "AffineGrid", [normal(1, 3, 4), [integers(1, 2, 3, 4, 5)]],
+         align_corners=1)
+    grid = (rng.random((1, 3, 4, 2)) * 2.4 - 1.2).astype(F)
+    for mode in ("linear", "nearest", "cubic"):
+        for padding in ("zeros", "border", "reflection"):
+            case(f"grid_sample_{mode}_{padding}", 20, "GridSample", [x, grid], mode=mode,
+                 padding_mode=padding)
+    case("grid_sample_volume", 20, "GridSample",
+         [normal(1, 2, 3, 4, 5), (rng.random((1, 2, 3, 4, 3)) * 2 - 1).astype(F)], align_corners=1)
+    sizes = {"up": (8, 7), "down": (3, 2)}
+    for way, (height, width) in sizes.items():
+        for mode in ("nearest", "linear", "cubic"):
+            for coordinates in ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric",
+                                "align_corners"):
+                case(f"resize_{way}_{mode}_{coordinates}", 19, "Resize",
+                     [x, None, None, [integers(1, 2, height, width)]], mode=mode,
+                     coordinate_transformation_mode=coordinates)
+    for mode in ("linear", "cubic"):
+        case(f"resize_antialias_{mode}", 18, "Resize", [x, None, None, [integers(1, 2, 3, 2)]], mode=mode,
+             antialias=1)
+    for policy in ("not_larger", "not_smaller"):
+        case(f"resize_{policy}", 18, "Resize", [x, None, None, [integers(7, 8)]], mode="linear",
+             axes=[2, 3], keep_aspect_ratio_policy=policy)
+    case("resize_axes", 18, "Resize", [x, None, [np.array([1.6, 0.5], F)]], mode="linear", axes=[3, 2])
+    case("center_crop_pad", 18, "CenterCropPad", [normal(5, 4, 3), [integers(2, 7, 3)]])
+    case("center_crop_pad_axes", 18, "CenterCropPad", [normal(5, 4, 6), [integers(8, 3)]], axes=[1, -1])
+    case("col2im", 18, "Col2Im", [normal(1, 8, 12), [integers(4, 5)], [integers(2, 2)]])
+    case("col2im_pads", 18, "Col2Im", [normal(1, 8, 6), [integers(5, 5)], [integers(2, 2)]],
+         pads=[0, 1, 1, 0], strides=[2, 2], dilations=[2, 1])
+
+
+def indices():
+    data = normal(4, 5)
+    for reduction in ("none", "add", "mul", "max", "min"):
+        # The order of updates for one place is not defined without a reduction.
+        rows = np.array([[0], [2], [3 if reduction == "none" else 2]], np.int64)
+        case(f"scatter_nd_{reduction}", 18, "ScatterND", [data, rows, normal(3, 5)], reduction=reduction)
+        places = np.array([[0, 3, 1, -1, 2]], np.int64)
+        case(f"scatter_elements_{reduction}", 18, "ScatterElements", [data, places, normal(1, 5)],
+             reduction=reduction)
+    case("pad_axes", 18, "Pad", [data, [integers(1, 2)], None, [integers(-1)]], mode="edge")
+    case("pad_wrap", 19, "Pad", [data, [integers(0, 2, 1, 1)]], mode="wrap")
+    case("pad_value", 21, "Pad", [data, [integers(0, 2, 1, -1)], [np.array(1.5, F)]])
+    case("split_outputs", 18, "Split", [normal(7, 3)], 3, num_outputs=3)
+    case("split_sizes", 18, "Split", [normal(7, 3), [integers(2, 5)]], 2)
+    case("bitwise_and", 18, "BitwiseAnd", [integers(5, -7, 3), integers(6, 13, -1)],
+         results=[TensorProto.INT64])
+    for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"):
+        positive = np.abs(normal(2, 3, 4)) + F(0.1)
+        case(f"reduce_{kind.lower()}", 18, f"Reduce{kind}", [positive, [integers(-1, 0)]], keepdims=0)
+        case(f"reduce_{kind.lower()}_noop", 18, f"Reduce{kind}", [positive], noop_with_empty_axes=1)
+    case("reduce_max_bool", 20, "ReduceMax", [rng.random((3, 4)) > 0.7, [integers(1)]],
+         results=[TensorProto.BOOL])
+
+
+def signals():
+    signal = normal(2, 7, 3, 1)
+    pairs = normal(2, 7, 3, 2)
+    case("dft", 20, "DFT", [signal, None, [np.array(1)]])
+    case("dft_default_axis", 20, "DFT", [pairs])
+    case("dft_length", 20, "DFT", [pairs, [np.array(5)], [np.array(1)]])
+    case("dft_onesided", 20, "DFT", [signal, None, [np.array(1)]], onesided=1)
+    case("dft_inverse", 20, "DFT", [pairs, None, [np.array(1)]], inverse=1)
+    case("stft", 17, "STFT", [normal(2, 20, 1), [np.array(3)], [normal(8)], [np.array(8)]])
+    case("stft_twosided", 17, "STFT", [normal(2, 20, 1), [np.array(4)], None, [np.array(6)]], onesided=0)
+
+
+def quantization():
+    x = normal(3, 4) * 4
+    scales, zeros = np.array([0.1, 0.2, 0.05, 0.3], F), np.array([0, 3, 128, 250], np.uint8)
+    u8, i8 = TensorProto.UINT8, TensorProto.INT8
+    for opset in (19, 21, 23, 25):
+        case(f"quantize_{opset}", opset, "QuantizeLinear", [x, [F(0.05)], [np.uint8(128)]], results=[u8])
+        case(f"quantize_axis_{opset}", opset, "QuantizeLinear", [x, [scales], [zeros]], results=[u8], axis=1)
+        numbers = rng.integers(0, 255, (3, 4), np.uint8)
+        case(f"dequantize_{opset}", opset, "DequantizeLinear", [numbers, [F(0.05)], [np.uint8(128)]])
+        case(f"dequantize_axis_{opset}", opset, "DequantizeLinear", [numbers, [scales], [zeros]], axis=-1)
+    blocks = np.abs(normal(3, 2)) + F(0.05)
+    case("quantize_blocks", 21, "QuantizeLinear", [x, [blocks], [np.zeros((3, 2), np.int8)]], results=[i8],
+         axis=1, block_size=2)
+    case("quantize_output_type", 21, "QuantizeLinear", [x, [F(0.05)]], results=[i8], output_dtype=i8)
+    case("dequantize_blocks", 21, "DequantizeLinear", [rng.integers(-99, 99, (3, 4), np.int8), [blocks]],
+         axis=1, block_size=2)
+    case("dequantize_i32", 19, "DequantizeLinear", [rng.integers(-99, 99, (3, 4), np.int32), [F(0.5)]])
+
+
+def recurrences():
+    steps, batch, size, hidden = 4, 3, 2, 5
+    lengths = np.array([4, 2, 3], np.int32)
+    for operator, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
+        weights = [normal(2, gates * hidden, size), normal(2, gates * hidden, hidden),
+                   normal(2, 2 * gates * hidden)]
+        case(f"{operator.lower()}_lengths", 22, operator, [normal(steps, batch, size), *weights, lengths], 2,
+             hidden_size=hidden, direction="bidirectional")
+
+
+os.makedirs(sys.argv[1], exist_ok=True)
+for group in (attention, normalizations, pictures, indices, signals, quantization, recurrences):
+    group()
+with open(os.path.join(sys.argv[1], "operators.txt"), "w", encoding="utf-8") as file:
+    file.write("\n".join(lines) + "\n")

@@ -1,0 +1,60 @@
+// Models that are called with .npy files, whose results are compared with others.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <tenon/module.hpp>
+#include <tenon/tenon.hpp>
+
+namespace outputs {
+
+using tenon::Module, tenon::Tensor, tenon::Value;
+
+inline Tensor read(const std::string& path) {
+  return tenon::Op("data.read_npy").call<Tensor>(path);
+}
+// FOLDER/KIND_0.npy and those behind it.
+inline std::vector<Tensor> read_all(const std::string& folder, const std::string& kind,
+                                    size_t count) {
+  std::vector<Tensor> list;
+  for (size_t i = 0; i < count; ++i)
+    list.push_back(read(folder + "/" + kind + "_" + std::to_string(i) + ".npy"));
+  return list;
+}
+
+inline std::vector<Tensor> call(const Module& model, const std::vector<Tensor>& inputs,
+                                size_t count) {
+  std::vector<tenon_value> values;
+  for (const Tensor& one : inputs) values.push_back(tenon::Argument(one).value());
+  tenon_value results[tenon::detail::max_results]{};
+  tenon::detail::check(
+      tenon::service::modules().call, model.handle(),
+      static_cast<const tenon_value*>(values.data()), static_cast<int64_t>(values.size()),
+      static_cast<const tenon_string*>(nullptr), static_cast<const tenon_value*>(nullptr),
+      int64_t{0}, results, static_cast<int64_t>(count));
+  std::vector<Tensor> list;
+  for (size_t i = 0; i < count; ++i) list.push_back(Value(results[i]).tensor());
+  return list;
+}
+
+// The largest difference, as a part of the largest number; infinity for tensors of another shape or dtype, and
+// where one is NaN.
+inline double difference(const Tensor& found, const Tensor& expected) {
+  if (found.dtype() != expected.dtype() || found.sizes() != expected.sizes()) return INFINITY;
+  const auto a = found.to_vector<double>(), b = expected.to_vector<double>();
+  double most = 0, largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) continue;
+    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) return INFINITY;
+    most = std::max(most, std::abs(a[i] - b[i]));
+  }
+  for (const double number : b) {
+    if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
+  }
+  return largest > 0 ? most / largest : most;
+}
+
+}  // namespace outputs
