@@ -317,6 +317,12 @@ StoredFile read_parts(const std::string& path, Access access, const ChosenTensor
       if (chosen(file.metadata, name)) expected.insert(name);
     }
     if (expected.empty()) continue;
+    // An index that names itself would be read without end.
+    if (is_shard_index(part))
+      throw ValueError(
+          format_text("the part {} of {} is an index as well; name the file that has "
+                      "the tensors",
+                      quote(part), quote(path)));
     StoredFile read = read_stored(part, access, [&](const Metadata&, const std::string& name) {
       return expected.count(name) != 0;
     });

@@ -68,6 +68,12 @@ TEST_SUITE("state/sharded_file") {
     CHECK_THROWS_AS(state::map_tensors(parts.index(), {"bias"}), IOError);
   }
 
+  TEST_CASE("an index that is a part of itself is refused, not read without end") {
+    const Parts parts;
+    parts.write(R"({"weight_map": {"weight": "model.safetensors.index.json"}})");
+    CHECK(has(parts.fault(), "is an index as well; name the file that has the tensors"));
+  }
+
   TEST_CASE("an index that names what is not there, or another folder, is refused") {
     const Parts parts;
     parts.write(R"({"weight_map": {"gone": "one.safetensors"}})");
