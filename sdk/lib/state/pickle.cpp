@@ -185,6 +185,7 @@ class Reader {
     list.push_back(std::forward<Entry>(entry));
   }
   void push_sequence(Positions entries) {
+    count(items_ += entries.size());
     push(Kind::sequence, pickle_.sequences, std::move(entries));
   }
   void push_text(std::string_view text) { push(Kind::text, pickle_.texts, std::string(text)); }
@@ -231,6 +232,7 @@ class Reader {
     if (sequence(at).size() > TENON_MAX_RANK)
       fail("a tensor has more than " + std::to_string(TENON_MAX_RANK) + " dimensions");
     std::vector<int64_t> numbers;
+    count(items_ += sequence(at).size());
     for (const size_t entry : sequence(at)) numbers.push_back(expect(entry, Kind::integer).integer);
     return numbers;
   }
@@ -262,6 +264,7 @@ class Reader {
         stopped_ = true;
         return;
       case '(':
+        count(marks_.size() + 1);
         marks_.push_back(stack_.size());
         return;
       case 'N':
@@ -297,12 +300,14 @@ class Reader {
         return push_sequence(pop_to_mark());
       case 'a': {
         const size_t entry = pop();
+        count(++items_);
         sequence(top()).push_back(entry);
         return;
       }
       case 'e': {
         const Positions entries = pop_to_mark();
         Positions& list = sequence(top());
+        count(items_ += entries.size());
         list.insert(list.end(), entries.begin(), entries.end());
         return;
       }
@@ -378,6 +383,7 @@ class Reader {
   void recall(uint64_t place) {
     const auto found = memo_.find(place);
     if (found == memo_.end()) fail("it names the value " + std::to_string(place) + ", not there");
+    count(stack_.size() + 1);
     stack_.push_back(found->second);
   }
 
@@ -431,7 +437,7 @@ class Reader {
         return;
       }
       case Meaning::size:
-        return push_size(arguments(call, 1, 1, called)[0]);
+        return push_sequence(sequence(arguments(call, 1, 1, called)[0]));
       case Meaning::parameter:
         return stack_.push_back(expect_at(arguments(call, 3, 3, called)[0], Kind::tensor));
       case Meaning::tensor_v2:
@@ -442,11 +448,6 @@ class Reader {
       case Meaning::dtype:
         fail(quoted_text(called.name) + " is called");
     }
-  }
-  void push_size(size_t sizes) {
-    Positions copy = sequence(sizes);
-    count(items_ += copy.size());
-    push_sequence(std::move(copy));
   }
   size_t expect_at(size_t at, Kind kind) const {
     expect(at, kind);
@@ -482,7 +483,7 @@ class Reader {
 
   std::string_view bytes_;
   size_t at_ = 0, opcode_at_ = 0;
-  size_t items_ = 0;  // items of all dictionaries and copied sequences: many may hold one value
+  size_t items_ = 0;  // items of dictionaries and lists, sizes of tensors; many may be one value
   bool stopped_ = false;
   Positions stack_, marks_;
   std::unordered_map<uint64_t, size_t> memo_;

@@ -194,6 +194,7 @@ class Reader {
     if (depth > kDeepest)
       throw Fault(format_text(
           "its dictionaries and lists are more than {} deep, or hold themselves", kDeepest));
+    count_bytes(sizeof name + name.size());
     switch (value.kind) {
       case Kind::dictionary:
         for (const auto& [key, item] : pickle_->dictionaries[static_cast<size_t>(value.integer)])
@@ -214,10 +215,7 @@ class Reader {
   void add_name(const std::string& name) {
     if (!lib::is_utf8(name)) throw Fault("a name is not valid UTF-8: " + quoted_text(name));
     if (!names_.insert(name).second) throw Fault("two values have the name " + quoted_text(name));
-    // A pickle may name one dictionary in many places.
-    name_bytes_ += static_cast<int64_t>(name.size());
-    if (static_cast<int64_t>(names_.size()) > most_tensors(file_.size()) ||
-        name_bytes_ > kMostHeader)
+    if (static_cast<int64_t>(names_.size()) > most_tensors(file_.size()))
       throw Fault("it has more names than a file of its size needs");
   }
   void add_value(Value value, const std::string& name) {
@@ -240,7 +238,7 @@ class Reader {
   const std::string& text(const PickledValue& value) const {
     return pickle_->texts[static_cast<size_t>(value.integer)];
   }
-  Value plain(const PickledValue& value, const std::string& name) const {
+  Value plain(const PickledValue& value, const std::string& name) {
     Value result;
     switch (value.kind) {
       case Kind::none:
@@ -255,6 +253,7 @@ class Reader {
         detail::give_result(value.number, result.slot());
         break;
       case Kind::text:
+        count_bytes(text(value).size());
         detail::give_result(text(value), result.slot());
         break;
       default:
@@ -271,6 +270,7 @@ class Reader {
     };
     if (list.empty()) return std::nullopt;
     Value result;
+    count_bytes(list.size() * sizeof(double));
     if (all(Kind::integer, Kind::integer)) {
       std::vector<int64_t> integers;
       for (const size_t at : list) integers.push_back(pickle_->values[at].integer);
@@ -285,17 +285,19 @@ class Reader {
       detail::give_result(numbers, result.slot());
     } else if (all(Kind::text, Kind::text)) {
       std::vector<std::string> texts;
-      for (const size_t at : list) count_bytes(texts.emplace_back(text(pickle_->values[at])));
+      for (const size_t at : list)
+        count_bytes(texts.emplace_back(text(pickle_->values[at])).size());
       detail::give_result(texts, result.slot());
     } else {
       return std::nullopt;
     }
-    name_bytes_ += static_cast<int64_t>(list.size() * sizeof(double));
     return result;
   }
-  void count_bytes(const std::string& copied) {
-    name_bytes_ += static_cast<int64_t>(copied.size());
-    if (name_bytes_ > kMostHeader) throw Fault("it has more texts than a file of its size needs");
+  // A pickle may name one text, list or dictionary in many places, each of which is copied or searched.
+  void count_bytes(size_t copied) {
+    copied_bytes_ += static_cast<int64_t>(copied);
+    if (copied_bytes_ > kMostHeader + file_.size())
+      throw Fault("it has more names and texts than a file of its size needs");
   }
 
   const std::string& path_;
@@ -308,7 +310,7 @@ class Reader {
   std::shared_ptr<char> mapping_;
   std::vector<Storage> storages_;
   std::unordered_set<std::string> names_;
-  int64_t name_bytes_ = 0;  // bytes of names and of copied lists
+  int64_t copied_bytes_ = 0;  // bytes of names, texts and lists
   TorchFile result_;
 };
 

@@ -242,6 +242,15 @@ TEST_SUITE("state/torch_file") {
     std::string doubling = "\x80\x02N";
     for (char i = 0; i < 40; ++i) doubling += std::string{'q', i, 'h', i, '\x86'};
     CHECK(fault_of(doubling + ".") == "it has more names than a file of its size needs");
+    // Lists alone, the innermost one empty, have no names.
+    doubling.replace(2, 1, "]");
+    CHECK(fault_of(doubling + ".") == "it has more names and texts than a file of its size needs");
+    // 200 names for one text of a megabyte, which the file holds packed.
+    std::string texts =
+        "\x80\x02X" + std::string("\0\0\x10\0", 4) + std::string(1 << 20, 'a') + "q\0("s;
+    for (uint8_t i = 0; i < 200; ++i) texts += integer(i) + "h\0"s;
+    CHECK(fault_of_bytes(zip_of(texts + "d.", true)) ==
+          "it has more names and texts than a file of its size needs");
     CHECK_THROWS_AS(load_torch("/dev/null"), IOError);
   }
 
@@ -262,6 +271,14 @@ TEST_SUITE("state/torch_file") {
     none.add("data.pkl", "\x80\x02}.");
     CHECK(fault_of_bytes(none.finish()) == "it holds no data.pkl, which torch.save writes");
     CHECK_THROWS_AS(fault_of("\x80\x02\x88"), IOError);
+    // Marks, places and items that take a byte or two each, and eight in memory.
+    const std::string much = "the pickle has more than 4194304 values, the most that are read";
+    std::string again = "\x80\x02Nq\0"s, items = "\x80\x02Nq\0]"s;
+    for (int i = 0; i < (1 << 22); ++i) again += "h\0"s;
+    for (int i = 0; i <= (1 << 22); ++i) items += "h\0a"s;
+    for (const std::string& pickle :
+         {"\x80\x02" + std::string((size_t{1} << 22) + 1, '('), again, items})
+      CHECK(fault_of(pickle) == much);
   }
 
   TEST_CASE("every shortened file and every changed byte is read or refused") {
