@@ -10,6 +10,7 @@
 
 #include "byte_order.hpp"
 #include "input_file.hpp"
+#include "lib/base/text.hpp"
 #include "npy_header.hpp"
 #include "stored_file.hpp"
 #include "zip_file.hpp"
@@ -46,7 +47,9 @@ class ArrayFile {
     const auto head_size = static_cast<int64_t>(head.size());
     read(head.data(), head_size);
     const NpyLayout layout = parse_npy(head, size);
-    const std::vector<int64_t> stored = stored_shape(layout);
+    // Sizes beside one of 0 may be too large for strides.
+    const bool turned = layout.fortran_order && layout.bytes > 0;
+    const std::vector<int64_t> stored = turned ? stored_shape(layout) : layout.shape;
     Tensor result = empty_tensor(list(stored), static_cast<DType>(layout.dtype));
     auto* bytes = static_cast<char*>(result.view_record().data);
     const int64_t present = std::min(head_size - layout.offset, layout.bytes);
@@ -56,7 +59,7 @@ class ArrayFile {
     if (layout.dtype == TENON_BOOL) {
       for (int64_t i = 0; i < layout.bytes; ++i) bytes[i] = bytes[i] != 0;
     }
-    if (!layout.fortran_order || stored.size() < 2) return result;
+    if (!turned || stored.size() < 2) return result;
     const std::vector<int64_t> strides = strides_of(layout);
     const Tensor columns = alias_tensor(result, list(layout.shape), list(strides), 0);
     return contiguous_as(columns, columns.dtype());
@@ -220,6 +223,8 @@ void save_npz(const std::string& path, const NamedTensors& tensors, bool compres
   try {
     ZipWriter writer(compress);
     for (const auto& [name, tensor] : tensors) {
+      if (!lib::is_utf8(name))
+        throw ValueError(path + ": a tensor's name is not valid UTF-8: " + quoted_text(name));
       if (!seen.insert(name).second)
         throw ValueError(path + ": two tensors have the name " + quoted_text(name));
       const Tensor whole = contiguous_as(tensor, tensor.dtype());

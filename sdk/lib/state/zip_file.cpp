@@ -301,8 +301,9 @@ void ZipWriter::put(uint64_t value, int bytes, std::string& to) const {
 // The fields that headers and directory share, from the needed version to the length of the name.
 void ZipWriter::put_facts(const ZipMember& member, std::string& to) const {
   constexpr uint16_t version = 20, first_date = 0x21;  // 1980-01-01: files of equal data are equal
+  constexpr uint16_t utf8_name = 1 << 11;              // else readers take names for code page 437
   put(version, 2, to);
-  put(0, 2, to);
+  put(utf8_name, 2, to);
   put(member.deflated ? kDeflated : kStored, 2, to);
   put(0, 2, to);
   put(first_date, 2, to);

@@ -137,6 +137,35 @@ TEST_SUITE("state/numpy_file") {
     CHECK(numbers(linear.tensor("bias").detach()) == Doubles{4});
   }
 
+  TEST_CASE("an array without elements is read, whatever its other sizes") {
+    const TemporaryFolder folder;
+    const std::string path = folder / "a.npy";
+    for (const char* order : {"True", "False"}) {
+      tenon_test::put_bytes(path,
+                            npy("<f4", order, "(4611686018427387904, 4611686018427387904, 0)", ""));
+      for (const auto& read : {state::load_npy, state::map_npy}) {
+        const Tensor array = read(path);
+        CHECK(array.sizes() == Sizes{int64_t{1} << 62, int64_t{1} << 62, 0});
+      }
+    }
+  }
+
+  TEST_CASE("names of archives are marked as UTF-8, and others are refused") {
+    const TemporaryFolder folder;
+    const std::string path = folder / "a.npz";
+    constexpr char utf8_name = 1 << 3;  // in the second byte of the flags
+    state::save_npz(path, {{"gr\xc3\xb6\xc3\x9f"
+                            "e",
+                            arange(2)}});
+    CHECK(tenon_test::bytes_of(path)[7] == utf8_name);
+    CHECK(state::load_npz(path)[0].first ==
+          "gr\xc3\xb6\xc3\x9f"
+          "e");
+    CHECK(refusal([&] {
+            state::save_npz(path, {{"x\xff", arange(2)}});
+          }) == path + ": a tensor's name is not valid UTF-8: 'x?'");
+  }
+
   TEST_CASE("files that end early and arrays of objects are refused with their path") {
     const TemporaryFolder folder;
     const std::string path = folder / "a.npy";
