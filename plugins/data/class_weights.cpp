@@ -1,4 +1,5 @@
 // data.*_weights: weights of classes, from how often each is among the labels.
+#include <algorithm>
 #include <cmath>
 
 #include <tenon/plugin.hpp>
@@ -25,13 +26,13 @@ struct BalancedWeights {
   static Tensor forward(const Tensor& labels, std::optional<int64_t> classes,
                         std::optional<int64_t> ignore_index) {
     const std::vector<double> values = labels.to_vector<double>();
-    std::vector<int64_t> counts;
+    if (classes && *classes < 1)
+      throw tenon::ValueError("classes must be 1 or more, found " + std::to_string(*classes));
+    // More classes than labels: one of the first so many has none, and only these are counted.
+    const size_t counted = values.size() + 1;
+    auto present = static_cast<size_t>(classes.value_or(0));
+    std::vector<int64_t> counts(std::min(present, counted));
     int64_t total = 0;
-    if (classes) {
-      if (*classes < 1)
-        throw tenon::ValueError("classes must be 1 or more, found " + std::to_string(*classes));
-      counts.resize(static_cast<size_t>(*classes));
-    }
     for (size_t i = 0; i < values.size(); ++i) {
       const double value = values[i];
       if (ignore_index && value == static_cast<double>(*ignore_index)) continue;
@@ -43,8 +44,9 @@ struct BalancedWeights {
                                          : "a whole number from 0"));
       }
       const auto c = static_cast<size_t>(value);
-      if (c >= counts.size()) counts.resize(c + 1);
-      ++counts[c];
+      present = std::max(present, c + 1);
+      if (c >= counts.size()) counts.resize(std::min(present, counted));
+      if (c < counts.size()) ++counts[c];
       ++total;
     }
     std::vector<double> weights;

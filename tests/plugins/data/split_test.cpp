@@ -186,4 +186,19 @@ TEST_SUITE("data") {
                    [&] { weights.call<Tensor>(given, tenon::arg("classes") = int64_t{2}); }),
         "label 1 is 2, expected a class from 0 to 1"));
   }
+
+  TEST_CASE("weights of more classes than labels are refused without a count of each") {
+    static const tenon::Op weights("data.balanced_weights");
+    const Indices two = {0, 2'000'000'000};
+    const Tensor labels = tenon::from_range(two.begin(), two.end());
+    CHECK(contains(refusal_of("weights", [&] { weights.call<Tensor>(labels); }),
+                   "no label is of class 1"));
+    const auto refusal = [&](int64_t classes) {
+      return refusal_of("weights", [&] {
+        weights.call<Tensor>(tenon::zeros({3}), tenon::arg("classes") = classes);
+      });
+    };
+    CHECK(contains(refusal(int64_t{1} << 60), "no label is of class 1"));
+    CHECK(contains(refusal(2), "no label is of class 1"));
+  }
 }
