@@ -232,7 +232,7 @@ class Restoring {
     const std::string text = said_["dtype"].text();
 #define TENON_STATE_DTYPE(name, code, bytes, type, short_name, ...) \
   if (text == (short_name)) return code;
-    TENON_DTYPES(TENON_STATE_DTYPE)
+    TENON_ALL_DTYPES(TENON_STATE_DTYPE)
 #undef TENON_STATE_DTYPE
     fail("its dtype is not known");
   }
