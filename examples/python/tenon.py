@@ -210,11 +210,19 @@ def _list_value(items, kind, keep):
     if items and all(_is_number(item, bool) for item in items):
         return _BOOLS, (ctypes.c_uint8 * len(items))(*map(bool, items))
     if all(_is_number(item, int) for item in items) and kind != "float":
-        return _INTS, (ctypes.c_int64 * len(items))(*map(int, items))
+        return _INTS, (ctypes.c_int64 * len(items))(*map(_int64, items))
     if all(_is_number(item, float) for item in items):
         return _FLOATS, (ctypes.c_double * len(items))(*map(float, items))
     found = ", ".join(sorted({type(item).__name__ for item in items}))
     raise TypeError(f"a list of {found} is not an argument of an op: pass numbers, texts or tensors of one kind")
+
+
+def _int64(number):
+    """An integer of the host's, which ctypes would cut to 64 bits."""
+    number = int(number)
+    if not -2**63 <= number < 2**63:
+        raise ValueError(f"{number} is outside of int64")
+    return number
 
 
 def _is_number(value, kind):
@@ -254,7 +262,7 @@ def _value(argument, kind, keep):
     elif _is_number(argument, bool):
         value.tag, value.member.integer = _BOOL, bool(argument)
     elif _is_number(argument, int):
-        value.tag, value.member.integer = _INT, int(argument)
+        value.tag, value.member.integer = _INT, _int64(argument)
     elif _is_number(argument, float):
         value.tag, value.member.number = _FLOAT, float(argument)
     elif isinstance(argument, str):
@@ -443,8 +451,8 @@ def tensor(data, dtype=None, requires_grad=False):
         if not kinds <= {bool, int, float, complex}:
             raise TypeError(f"elements of a tensor are numbers; found {', '.join(kind.__name__ for kind in kinds)}")
         kind = next((kind for kind in (complex, float, int, bool) if kind in kinds), float)
-        if kind is int and any(not -2**63 <= element < 2**63 for element in elements):
-            raise ValueError("an element is outside of int64")
+        if kind is int:
+            elements = list(map(_int64, elements))
         dtype = dtype or _DTYPES[_code_of(kind)][0]
         # As exact as Python has them, and then converted.
         if kind is complex:
@@ -707,10 +715,13 @@ def _indexed(self, index):
     plain = sum(item is not None and item is not Ellipsis for item in items)
     if plain > self.ndim:
         raise IndexError(f"{plain} indices for a tensor of {self.ndim} dimensions")
+    picking = sum(_is_tensor_like(item) or isinstance(item, list) for item in items)
+    if picking > 1:
+        raise IndexError(f"{picking} lists or tensors of indices: index with one of them after the other")
     if sum(item is Ellipsis for item in items) == 0:
         items += (Ellipsis,)
     result, dim = self, 0
-    for item in items:
+    for place, item in enumerate(items):
         if item is Ellipsis:
             dim += self.ndim - plain
         elif item is None:
@@ -732,11 +743,13 @@ def _indexed(self, index):
             if picks.dtype == "bool":
                 if picks.shape != result.shape[dim:dim + picks.ndim] or dim != 0:
                     raise IndexError(f"a mask of shape {list(picks.shape)} does not fit the tensor's shape")
-                if picks.ndim != result.ndim:
-                    raise IndexError("a mask covers all dimensions of the tensor")
+                if picks.ndim != result.ndim or any(later is not Ellipsis for later in items[place + 1:]):
+                    raise IndexError("a mask covers all dimensions of the tensor, and no index follows it")
                 return ops.masked_select(result, picks)
             if picks.ndim != 1:
                 raise IndexError("indices are a list or a tensor of one dimension")
+            if picks.size and not picks.dtype.startswith(("int", "uint")):
+                raise IndexError(f"indices are integers, found {picks.dtype}")
             size = result.shape[dim]
             picks = ops.where(ops.lt(picks, 0), ops.add(picks, size), picks).to("int64")
             result, dim = ops.index_select(result, dim, picks), dim + 1

@@ -43,6 +43,14 @@ class Calls(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "'float33' is not a dtype"):
             tenon.ops.zeros([2], dtype="float33")
 
+    def test_integers_beyond_64_bits_are_refused(self):
+        for number in (2**63, -2**63 - 1):
+            with self.assertRaisesRegex(ValueError, f"{number} is outside of int64"):
+                tenon.ops.add(tenon.tensor([1]), number)
+            with self.assertRaisesRegex(ValueError, f"{number} is outside of int64"):
+                tenon.tensor([1.0]).reshape([number])
+        self.assertEqual((tenon.tensor([0]) + (2**63 - 1)).tolist(), [2**63 - 1])
+
     def test_results_are_a_tuple_where_the_schema_has_several(self):
         values, indices = tenon.ops.sort(tenon.tensor([3.0, 1.0, 2.0]))
         self.assertEqual((values.tolist(), indices.tolist()), ([1, 2, 3], [1, 2, 0]))
@@ -108,6 +116,16 @@ class Tensors(unittest.TestCase):
         for index in ((0, 0, 0, 0), "a", [[0]]):
             with self.assertRaises((IndexError, TypeError)):
                 x[index]
+
+    def test_an_index_that_would_be_ignored_or_cut_is_refused(self):
+        x = tenon.tensor([[1.0, 2.0], [3.0, 4.0]])
+        for index, fault in (((x > 1, 0), "no index follows"), ((x > 1, None), "no index follows"),
+                             ([0.9], "found float32"), (([0, 1], [0, 1]), "2 lists or tensors of indices")):
+            with self.assertRaisesRegex(IndexError, fault):
+                x[index]
+        self.assertEqual(x[x > 1, ...].tolist(), [2, 3, 4])
+        self.assertEqual(x[0, x[0] > 1].tolist(), [2])
+        self.assertEqual(x[[]].shape, (0, 2))
 
     def test_tensors_are_released(self):
         before = len(tenon._owners)
