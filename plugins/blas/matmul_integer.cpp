@@ -14,7 +14,18 @@ Tensor without_zero(const char* name, const Tensor& x, const Tensor& zero_point,
   tenon::kernel::check_same_dtype(op, name, x, "its zero point", zero_point);
   const Tensor zero = zero_point.to(tenon::i32);
   if (zero.numel() == 1) return numbers - zero.reshape(tenon::IntList());
-  return numbers - (rows && zero.dim() == 1 ? zero.unsqueeze(-1) : zero);
+  const Tensor each = rows && zero.dim() == 1 ? zero.unsqueeze(-1) : zero;
+  // Zero points never make more numbers of those that there are.
+  bool fits = each.dim() <= x.dim();
+  for (int64_t i = 1; fits && i <= each.dim(); ++i)
+    fits = each.size(-i) == 1 || each.size(-i) == x.size(-i);
+  if (!fits) {
+    throw tenon::ValueError("matmul_integer(): the zero point of '" + std::string(name) +
+                            "' must be one number, or one for each " + (rows ? "row" : "column") +
+                            " of shape " + tenon::kernel::shape_text(x) + ", got shape " +
+                            tenon::kernel::shape_text(zero));
+  }
+  return numbers - each;
 }
 
 struct MatmulInteger {

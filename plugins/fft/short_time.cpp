@@ -27,6 +27,8 @@ struct Frames {
     if (points < 1 || points > INT32_MAX)
       refuse(op, "n_fft must be from 1 to 2147483647, got " + std::to_string(points));
     if (hop < 1) refuse(op, "hop_length must be 1 or more, got " + std::to_string(hop));
+    if (hop > INT32_MAX)
+      refuse(op, "hop_length must be at most 2147483647, got " + std::to_string(hop));
     const int64_t length =
         win_length.value_or(given.defined() && given.dim() == 1 ? given.size(0) : points);
     if (length < 1 || length > points) {
@@ -164,7 +166,9 @@ struct Istft {
     Range(int64_t count, const Frames& frames, bool center, const std::optional<int64_t>& length) {
       const int64_t whole = frames.points + frames.hop * (count - 1);
       from = center ? frames.points / 2 : 0;
-      end = length ? std::min(from + *length, whole) : center ? whole - frames.points / 2 : whole;
+      end = length   ? std::min(from + std::min(*length, whole), whole)
+            : center ? whole - frames.points / 2
+                     : whole;
       end = std::max(end, from);
     }
     Tensor of(const Tensor& x) const { return x.narrow(1, from, end - from); }

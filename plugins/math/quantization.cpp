@@ -110,7 +110,10 @@ struct Dequantize {
       kernel::check_same_shape(op, "scale", scale, "zero_point", zero_point);
       numbers = numbers - spread(op, "zero_point", zero_point.to(i64), input, dim, block_size);
     }
-    return numbers.to(scale.dtype()) * spread(op, "scale", scale, input, dim, block_size);
+    // Halves do not have all integers of 16 bits.
+    const DType compute = compute_dtype(scale.dtype());
+    return (numbers.to(compute) * spread(op, "scale", scale.to(compute), input, dim, block_size))
+        .to(scale.dtype());
   }
 };
 

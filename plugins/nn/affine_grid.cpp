@@ -1,5 +1,5 @@
 // affine_grid: the positions of grid_sample for affine maps of images.
-#include "common.hpp"
+#include "resampling.hpp"
 
 namespace {
 
@@ -37,6 +37,7 @@ struct AffineGrid {
     for (const int64_t each : size) check_setting(op, "size", each, 1);
     const int64_t expected[] = {size[0], spatial, spatial + 1};
     kernel::check_shape(op, "theta", theta, IntList(expected, 3));
+    check_addressable(op, theta, size);
     std::vector<int64_t> shape(size.begin() + 2, size.end());
     std::vector<Tensor> columns;
     for (int64_t i = spatial - 1; i >= 0; --i) {

@@ -35,7 +35,7 @@ Tensor in_heads(const char* name, const Tensor& x, int64_t heads) {
   if (x.dim() == 4) return x;
   if (x.dim() != 3)
     refuse("'" + std::string(name) + "' must have 3 or 4 dimensions, got " + shape_text(x));
-  if (heads == 0 || x.size(2) % heads != 0) {
+  if (heads < 1 || x.size(2) % heads != 0) {
     refuse("'" + std::string(name) + "' of shape " + shape_text(x) +
            " needs a number of heads that divides its features, got " + std::to_string(heads));
   }

@@ -37,8 +37,11 @@ struct GaussianNllLoss {
     }
     if (var.numel() != 0 && var.detach().lt(0).any().to(tenon::u8).item() != 0)
       throw tenon::ValueError("gaussian_nll_loss(): 'var' has a negative element");
-    // As PyTorch: what is raised to eps keeps its gradient.
-    const Tensor held = var + (var.detach().clamp(eps) - var.detach());
+    warn_of_broadcast(op, input, target,
+                      IntList(broadcast_shape(op, "input", input, "target", target)));
+    // As PyTorch: what is raised to eps keeps its gradient. An infinite variance is not subtracted.
+    const Tensor plain = var.detach();
+    const Tensor held = var + (eps - plain).clamp(0);
     const Tensor losses = (held.log() + ((input - target) * held.rsqrt()).square()) * 0.5;
     return reduce(full ? losses + 0.5 * std::log(kTurn) : losses, how);
   }
@@ -65,7 +68,10 @@ struct PoissonNllLoss {
     const Reduction how = parse_reduction(op, reduction);
     check_floating(op, "input", input);
     check_same_dtype(op, "input", input, "target", target);
-    Tensor losses = log_input ? input.exp() - target * input : input - target * (input + eps).log();
+    warn_of_broadcast(op, input, target,
+                      IntList(broadcast_shape(op, "input", input, "target", target)));
+    Tensor losses = log_input ? input.exp() - product_or_zero(target, input)
+                              : input - product_or_zero(target, (input + eps).log());
     if (full) {
       const Tensor large = target > 1;
       const Tensor t = tenon::where(large, target, 1);

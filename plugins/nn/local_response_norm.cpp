@@ -1,4 +1,6 @@
 // local_response_norm: channels weakened by their neighbours.
+#include <algorithm>
+
 #include "common.hpp"
 
 namespace {
@@ -27,11 +29,14 @@ struct LocalResponseNorm {
                               shape_text(input));
     }
     if (input.numel() == 0) return input.clone();
+    // No channel has more neighbours than there are.
+    const int64_t before = std::min(size / 2, input.size(1) - 1),
+                  after = std::min((size - 1) / 2, input.size(1) - 1);
     std::vector<int64_t> pads(static_cast<size_t>(2 * (input.dim() - 1)));
-    pads[pads.size() - 2] = size / 2;
-    pads[pads.size() - 1] = (size - 1) / 2;
+    pads[pads.size() - 2] = before;
+    pads[pads.size() - 1] = after;
     const Tensor squares = tenon::constant_pad_nd(input.square(), pads);
-    const Tensor sums = squares.unfold(1, size, 1).sum(-1);
+    const Tensor sums = squares.unfold(1, before + 1 + after, 1).sum(-1);
     return input / (sums * (alpha / static_cast<double>(size)) + k).pow(beta);
   }
 };

@@ -153,7 +153,7 @@ struct Resize {
       if (crops) {
         one.begin = (*roi)[i];
         one.end = (*roi)[count + i];
-        if (!std::isfinite(one.begin) || !std::isfinite(one.end)) refuse("roi must be finite");
+        if (!std::isfinite(one.end - one.begin)) refuse("roi must be finite");
       }
       one.in = input.shape()[dim];
       if (one.in == 0) refuse("nothing to resize in an input of shape " + shape_text(input));

@@ -119,11 +119,18 @@ struct RoiAlign {
       check_samples(across.each * down.each, count * rows * columns);
       for (int64_t cell = 0; cell < rows * columns; ++cell) {
         terms.samples.push_back(static_cast<double>(std::max<int64_t>(across.each * down.each, 1)));
+        const int64_t first = image * height * width, place = k * rows * columns + cell;
+        bool outside = false;
         for (int64_t sample = 0; sample < across.each * down.each; ++sample) {
           const Between y(down.position(cell / columns, sample / across.each), height),
               x(across.position(cell % columns, sample % across.each), width);
-          add_sample(terms, y, x, image * height * width, width, k * rows * columns + cell);
+          if (y.inside && x.inside)
+            add_sample(terms, y, x, first, width, place);
+          else
+            outside = true;
         }
+        // One 0 for all samples outside, which may be many more than the image has elements.
+        if (outside) terms.add(first, place, 0);
       }
     }
     const Tensor cells = pooled(input, terms, count * rows * columns, mode == "max");
@@ -153,13 +160,12 @@ struct RoiAlign {
   }
   static void add_sample(Terms& terms, const Between& y, const Between& x, int64_t image,
                          int64_t width, int64_t cell) {
-    const bool inside = y.inside && x.inside;
     const double shares[] = {(1 - y.part) * (1 - x.part), (1 - y.part) * x.part,
                              y.part * (1 - x.part), y.part * x.part};
     for (int i = 0; i < 4; ++i) {
       const int64_t place =
           image + (i < 2 ? y.low : y.high) * width + (i % 2 == 0 ? x.low : x.high);
-      terms.add(place, cell, inside ? shares[i] : 0);
+      terms.add(place, cell, shares[i]);
     }
   }
   // [cells, C]

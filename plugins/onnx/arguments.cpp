@@ -39,6 +39,10 @@ std::vector<int64_t> integers_of(const tenon_value& value) {
 std::vector<double> numbers_of(const tenon_value& value) {
   return number_tensor(value).to_vector<double>();
 }
+int64_t integer_of(const tenon_value& value) {
+  require_one(number_tensor(value));
+  return integers_of(value)[0];
+}
 bool truth_of(const tenon_value& value) {
   const Tensor tensor = number_tensor(value);
   require_one(tensor);
@@ -70,7 +74,7 @@ tenon_value CallArguments::convert(StepArgument::As as, const tenon_value& value
   require_one(tensor);
   if (as == As::boolean) return tenon::Argument(truth_of(value)).value();
   if (as == As::number) return tenon::Argument(tensor.item<double>()).value();
-  if (as == As::integer) return tenon::Argument(integers_of(value)[0]).value();
+  if (as == As::integer) return tenon::Argument(integer_of(value)).value();
   return tenon::is_floating(tensor.dtype()) ? tenon::Argument(tensor.item<double>()).value()
                                             : tenon::Argument(tensor.item<int64_t>()).value();
 }

@@ -7,9 +7,10 @@
 
 namespace onnx {
 
-// Elements of a tensor of numbers, as what an op takes. TypeError and ValueError for others.
+// Elements of a tensor of numbers, and of one that has one, as what an op takes. TypeError and ValueError for others.
 std::vector<int64_t> integers_of(const tenon_value& value);
 std::vector<double> numbers_of(const tenon_value& value);
+int64_t integer_of(const tenon_value& value);
 bool truth_of(const tenon_value& value);
 
 // The arguments of one call and the memory of its lists.

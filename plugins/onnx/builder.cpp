@@ -22,11 +22,12 @@ using tenon::Json, tenon::Tensor, tenon::Value;
 namespace {
 
 constexpr int64_t kLastVersion = 25, kLastIrVersion = 13;
-// Elements of what is computed once, when the model is made.
-constexpr int64_t kMostFolded = int64_t{1} << 20;
-constexpr double kBeyondMemory = 1e15;
-// Functions that call each other, and steps that they become.
-constexpr int kMostCalls = 100;
+// Elements of one result that is computed when the model is made, and of all operands and results together.
+constexpr int64_t kMostFolded = int64_t{1} << 22, kMostFoldedInAll = int64_t{1} << 24;
+// The largest integers mean "up to the end"; as a size they fail.
+constexpr double kBeyondMemory = 9e18;
+// Functions and graphs that are inside of each other, and steps that they become. Each level takes stack.
+constexpr int kMostDepth = 100;
 constexpr size_t kMostSteps = 1'000'000;
 
 std::string quoted(std::string_view text) { return "'" + tenon::printable(text) + "'"; }
@@ -89,7 +90,6 @@ struct FunctionCall {
   const Function* function = nullptr;
   const Node* node = nullptr;
   const FunctionCall* outer = nullptr;
-  int depth = 0;
 };
 
 class Builder {
@@ -119,12 +119,28 @@ class Builder {
       if (std::none_of(built_.outputs.begin(), built_.outputs.end(), has))
         throw tenon::ValueError("it has no output " + quoted(one));
     }
-    built_.program.frame_size = static_cast<uint32_t>(built_.program.frame_names.size());
     release(built_.program.body, {});
   }
 
  private:
   using FunctionKey = std::tuple<std::string_view, std::string_view, std::string_view>;
+
+  // A level of functions and graphs.
+  class Level {
+   public:
+    explicit Level(int& depth) : depth_(depth) {
+      if (depth_ >= kMostDepth)
+        throw tenon::ValueError("its functions and graphs are nested deeper than " +
+                                std::to_string(kMostDepth));
+      ++depth_;
+    }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+    ~Level() { --depth_; }
+
+   private:
+    int& depth_;
+  };
 
   // ---- versions ----
 
@@ -171,6 +187,7 @@ class Builder {
   void find_missing(const std::vector<Node>& nodes, const std::vector<OperatorSet>& sets,
                     std::map<std::string, std::vector<std::string>>& missing,
                     std::set<const Function*>& seen) {
+    const Level level(depth_);
     for (size_t i = 0; i < nodes.size(); ++i) {
       const Node& node = nodes[i];
       for (const Attribute& attribute : node.attributes) {
@@ -227,10 +244,7 @@ class Builder {
 
   // ---- values ----
 
-  uint32_t new_slot(std::string_view name) {
-    built_.program.frame_names.emplace_back(name);
-    return static_cast<uint32_t>(built_.program.frame_names.size() - 1);
-  }
+  uint32_t new_slot() { return built_.program.frame_size++; }
   Source new_constant(Value value) {
     built_.program.constants.push_back(std::move(value));
     return {Source::Kind::constant, static_cast<uint32_t>(built_.program.constants.size() - 1)};
@@ -258,16 +272,19 @@ class Builder {
     if (graph.has_sparse_initializers)
       throw tenon::NotImplementedError("it has sparse initializers, which Tenon does not read");
     for (const TensorData& data : graph.initializers) {
-      const Source source = new_constant(file_.tensor(data));
-      weights_[source.index] = unique_name(data.name);
-      define(data.name, source, scope);
+      const auto [known, fresh] = known_.try_emplace({&data, ""});
+      if (fresh) {
+        known->second = new_constant(file_.tensor(data));
+        weights_[known->second.index] = data.name;
+      }
+      define(data.name, known->second, scope);
     }
   }
   void add_input(const ValueInfo& info, Scope& scope) {
-    const bool has_default = scope.values.count(info.name) != 0;
+    const Source* initializer = scope.find(info.name);
     // Before version 4 each initializer was an input as well.
-    if (has_default) return;
-    const uint32_t slot = new_slot(info.name);
+    if (initializer != nullptr && initializer->kind == Source::Kind::constant) return;
+    const uint32_t slot = new_slot();
     define(info.name, {Source::Kind::frame, slot}, scope);
     built_.program.body.inputs.push_back(slot);
     built_.inputs.push_back(info);
@@ -277,7 +294,11 @@ class Builder {
     std::string unique(name.empty() ? "value" : name);
     std::replace(unique.begin(), unique.end(), '.', '_');
     const std::string base = unique;
-    for (int i = 2; !names_.insert(unique).second; ++i) unique = base + "_" + std::to_string(i);
+    int& last = names_[base];
+    while (++last > 1) {
+      unique = base + "_" + std::to_string(last);
+      if (names_.try_emplace(unique, 1).second) break;
+    }
     return unique;
   }
 
@@ -294,7 +315,7 @@ class Builder {
     if (!tenon::is_floating(tensor.dtype()) || tensor.numel() < 2) return source;
     const bool buffer = parameter.compare(0, 8, "running_") == 0;
     std::vector<NamedTensor>& list = buffer ? built_.buffers : built_.parameters;
-    list.push_back({weight->second, tensor});
+    list.push_back({unique_name(weight->second), tensor});
     return members_[source.index] = {buffer ? Source::Kind::buffer : Source::Kind::parameter,
                                      static_cast<uint32_t>(list.size() - 1)};
   }
@@ -342,9 +363,10 @@ class Builder {
   // The nodes of a function take the place of the call.
   void build_function(const Function& function, const Node& node, Scope& scope, Body& body,
                       const std::vector<OperatorSet>& sets, const FunctionCall* outer) {
-    const FunctionCall call{&function, &node, outer, outer == nullptr ? 1 : outer->depth + 1};
+    const Level level(depth_);
+    const FunctionCall call{&function, &node, outer};
     for (const FunctionCall* one = outer; one != nullptr; one = one->outer) {
-      if (one->function == &function || call.depth > kMostCalls)
+      if (one->function == &function)
         throw tenon::ValueError("the function " + quoted(function.name) + " calls itself");
     }
     if (node.inputs.size() > function.inputs.size() ||
@@ -484,31 +506,30 @@ class Builder {
       throw tenon::ValueError("a Constant has one attribute and one output");
     const Attribute* attribute = resolve(&node.attributes[0], call);
     if (attribute == nullptr) throw tenon::ValueError("it has no value");
-    Tensor tensor;
-    switch (attribute->kind) {
+    const auto [known, fresh] = known_.try_emplace({attribute, ""});
+    if (fresh) {
+      known->second = new_constant(constant_tensor(*attribute));
+      weights_[known->second.index] = node.outputs[0];
+    }
+    define(node.outputs[0], known->second, scope);
+  }
+  Tensor constant_tensor(const Attribute& attribute) {
+    switch (attribute.kind) {
       case AttributeKind::tensor:
-        tensor = file_.tensor(*attribute->tensor);
-        break;
+        return file_.tensor(*attribute.tensor);
       case AttributeKind::number:
-        tensor = tenon::full(tenon::IntList(), attribute->number, tenon::f32);
-        break;
+        return tenon::full(tenon::IntList(), attribute.number, tenon::f32);
       case AttributeKind::integer:
-        tensor = tenon::full(tenon::IntList(), attribute->integer, tenon::i64);
-        break;
+        return tenon::full(tenon::IntList(), attribute.integer, tenon::i64);
       case AttributeKind::numbers: {
-        const std::vector<float> list(attribute->numbers.begin(), attribute->numbers.end());
-        tensor = tenon::from_range(list.begin(), list.end());
-        break;
+        const std::vector<float> list(attribute.numbers.begin(), attribute.numbers.end());
+        return tenon::from_range(list.begin(), list.end());
       }
       case AttributeKind::integers:
-        tensor = tenon::from_range(attribute->integers.begin(), attribute->integers.end());
-        break;
+        return tenon::from_range(attribute.integers.begin(), attribute.integers.end());
       default:
         throw tenon::NotImplementedError("its value is neither a number nor a tensor of numbers");
     }
-    const Source source = new_constant(tensor);
-    weights_[source.index] = unique_name(node.outputs[0]);
-    define(node.outputs[0], source, scope);
   }
 
   // Another name of the same value; of an Optional without an input, none.
@@ -612,7 +633,7 @@ class Builder {
       for (size_t i = 0; i < node.outputs.size(); ++i) {
         const Source source = new_constant(std::move(values[i]));
         if (built_.program.constants[source.index].is_tensor())
-          weights_[source.index] = unique_name(node.outputs[i]);
+          weights_[source.index] = node.outputs[i];
         define(node.outputs[i], source, scope);
       }
       return;
@@ -629,7 +650,7 @@ class Builder {
   void define_results(const Node& node, Step& step, Scope& scope) {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].empty()) continue;
-      const uint32_t slot = new_slot(node.outputs[i]);
+      const uint32_t slot = new_slot();
       step.results[i] = slot;
       define(node.outputs[i], {Source::Kind::frame, slot}, scope);
     }
@@ -681,7 +702,11 @@ class Builder {
   Source attribute_source(const Node& node, const RuleAttribute& rule, const Parameter& parameter,
                           const FunctionCall* call) {
     const Attribute* attribute = find_attribute(node, rule.name, call);
-    if (attribute != nullptr) return new_constant(attribute_value(*attribute, parameter));
+    if (attribute != nullptr) {
+      const auto [known, fresh] = known_.try_emplace({attribute, parameter.kind});
+      if (fresh) known->second = new_constant(attribute_value(*attribute, parameter));
+      return known->second;
+    }
     if (rule.fallback.defined()) return new_constant(literal_value(rule.fallback, parameter));
     if (rule.optional) return {};
     throw tenon::ValueError("its attribute " + quoted(rule.name) + " is missing");
@@ -705,27 +730,55 @@ class Builder {
     }
     return any;
   }
-  // Whether its result cannot be large: a file must not take memory by saying a size, before it is run. Sizes
-  // are integers among the operands; those beyond all memory fail when they are used.
-  bool is_small(const Step& step) const {
+  // Whether its result cannot be large: a file must not take memory by saying a size, before it is run. A
+  // result may have as many elements as its operands multiplied, as in a broadcast, and as the numbers in
+  // them, which may be sizes, or steps of a range.
+  bool is_small(const Step& step) {
     int64_t product = 1;
+    const auto multiply = [&product](double by) {
+      if (!(by <= static_cast<double>(kMostFolded))) return false;
+      product *= std::max<int64_t>(static_cast<int64_t>(std::ceil(by)), 1);
+      return product <= kMostFolded;
+    };
+    const auto multiply_number = [&](double number) {
+      const double size = std::abs(number);
+      return size == 0 || size > kBeyondMemory || multiply(size < 1 ? 1 / size : size);
+    };
     for (const StepArgument& argument : step.arguments) {
       for (const Source& source : argument.sources) {
         if (source.kind == Source::Kind::none) continue;
         const Value& value = built_.program.constants[source.index];
-        if (!value.is_tensor()) continue;
-        const Tensor tensor = value.tensor();
-        if (tensor.numel() > kMostFolded || tenon::is_complex(tensor.dtype())) return false;
-        for (const double number : tensor.to_vector<double>()) {
-          const double size = std::abs(number);
-          if (size < 2 || size > kBeyondMemory) continue;
-          if (size > static_cast<double>(kMostFolded)) return false;
-          product *= static_cast<int64_t>(size);
-          if (product > kMostFolded) return false;
+        if (!value.is_tensor()) {
+          const std::vector<double> numbers = numbers_in(value.get());
+          if (!std::all_of(numbers.begin(), numbers.end(), multiply_number)) return false;
+          continue;
         }
+        const Tensor tensor = value.tensor();
+        if (tenon::is_complex(tensor.dtype()) || !multiply(static_cast<double>(tensor.numel())))
+          return false;
+        folded_ += tensor.numel();
+        if (folded_ > kMostFoldedInAll) return false;
+        const std::vector<double> numbers = tensor.to_vector<double>();
+        if (!std::all_of(numbers.begin(), numbers.end(), multiply_number)) return false;
       }
     }
-    return true;
+    folded_ += product;
+    return folded_ <= kMostFoldedInAll;
+  }
+  // The numbers of an attribute.
+  static std::vector<double> numbers_in(const tenon_value& value) {
+    switch (value.tag) {
+      case TENON_VALUE_INT:
+        return {static_cast<double>(value.as.integer)};
+      case TENON_VALUE_FLOAT:
+        return {value.as.number};
+      case TENON_VALUE_INT_LIST:
+        return {value.as.integers, value.as.integers + value.length};
+      case TENON_VALUE_FLOAT_LIST:
+        return {value.as.numbers, value.as.numbers + value.length};
+      default:
+        return {};
+    }
   }
   void make_members(StepArgument& argument, const KnownOp& known, const Step& step) {
     if (argument.as != StepArgument::As::value && argument.as != StepArgument::As::tensors) return;
@@ -745,11 +798,12 @@ class Builder {
     if (graph.inputs.size() != inputs)
       throw tenon::ValueError("its graph has " + std::to_string(graph.inputs.size()) +
                               " inputs, not " + std::to_string(inputs));
+    const Level level(depth_);
     auto body = std::make_unique<Body>();
     Scope scope;
     scope.outer = &outer;
     for (const ValueInfo& input : graph.inputs) {
-      const uint32_t slot = new_slot(input.name);
+      const uint32_t slot = new_slot();
       define(input.name, {Source::Kind::frame, slot}, scope);
       body->inputs.push_back(slot);
     }
@@ -803,13 +857,20 @@ class Builder {
       throw tenon::ValueError("its graph has " + std::to_string(inner.outputs.size()) +
                               " outputs, fewer than a condition and the states");
     for (size_t i = states + 1; i < graph.outputs.size(); ++i)
-      inner.empty_outputs.push_back(empty_output(graph.outputs[i]));
+      inner.empty_outputs.push_back(empty_output(graph.outputs[i], 0));
     finish(node, std::move(step), inner.outputs.size() - 1, scope, body);
   }
-  // The output of a loop without iterations: no slice of the declared shape.
-  static Tensor empty_output(const ValueInfo& info) {
-    std::vector<int64_t> shape{0};
+  // The output of a loop without iterations: no slice, along the axis, of the declared shape.
+  static Tensor empty_output(const ValueInfo& info, int64_t axis) {
+    std::vector<int64_t> shape;
     for (const int64_t size : info.shape) shape.push_back(std::max<int64_t>(size, 0));
+    const auto rank = static_cast<int64_t>(shape.size()) + 1;
+    if (axis < 0) axis += rank;
+    // Without a declared shape the axis is known when there is a slice.
+    if (info.has_shape && (axis < 0 || axis >= rank))
+      throw tenon::ValueError("scan_output_axes has an axis that an output of " +
+                              std::to_string(rank) + " dimensions does not have");
+    shape.insert(shape.begin() + std::clamp<int64_t>(axis, 0, rank - 1), 0);
     const tenon::DType dtype = dtype_of_type(info.element);
     return tenon::empty_tensor(tenon::IntList(shape.data(), static_cast<int64_t>(shape.size())),
                                dtype == tenon::DType::none ? tenon::f32 : dtype);
@@ -846,7 +907,7 @@ class Builder {
     step.output_axes = list("scan_output_axes", outputs);
     step.output_backward = list("scan_output_directions", outputs);
     for (size_t i = states; i < graph.outputs.size(); ++i)
-      inner.empty_outputs.push_back(empty_output(graph.outputs[i]));
+      inner.empty_outputs.push_back(empty_output(graph.outputs[i], step.output_axes[i - states]));
     finish(node, std::move(step), inner.outputs.size(), scope, body);
   }
 
@@ -911,10 +972,14 @@ class Builder {
   BuiltModel& built_;
   std::map<FunctionKey, const Function*> functions_;
   std::map<std::string, KnownOp> ops_;
-  std::map<uint32_t, std::string> weights_;  // constants that may be members, by their names
-  std::map<uint32_t, Source> members_;       // those that are
-  std::set<std::string> names_;
+  // Constants by their messages and what they are for: a function's are made once for all calls.
+  std::map<std::pair<const void*, std::string>, Source> known_;
+  std::map<uint32_t, std::string_view> weights_;  // constants that may be members, by their names
+  std::map<uint32_t, Source> members_;            // constants that are members
+  std::map<std::string, int> names_;              // of members, with the last number behind them
   size_t steps_ = 0;
+  int64_t folded_ = 0;  // elements of operands and results of what was computed
+  int depth_ = 0;
 };
 
 }  // namespace

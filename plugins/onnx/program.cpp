@@ -104,8 +104,14 @@ class Run {
     const Body& body = *step.bodies[0];
     const size_t states = step.inputs.size() - 2;
     const tenon_value trips = value_of(step.inputs[0]), first = value_of(step.inputs[1]);
-    const int64_t most = trips.tag == TENON_VALUE_NONE ? INT64_MAX : integers_of(trips).at(0);
+    const bool counted = trips.tag != TENON_VALUE_NONE;
+    const int64_t most = counted ? integer_of(trips) : INT64_MAX;
     bool continues = first.tag == TENON_VALUE_NONE || truth_of(first);
+    if (continues && !counted && is_always_true(body.outputs[0], body)) {
+      throw tenon::ValueError(
+          "the loop never ends: it has no trip count, and its condition is always true; give it "
+          "one");
+    }
     std::vector<Value> state;
     for (size_t i = 0; i < states; ++i) state.push_back(share(value_of(step.inputs[i + 2])));
     std::vector<std::vector<Tensor>> scanned(body.outputs.size() - 1 - states);
@@ -124,6 +130,12 @@ class Run {
           value_of_tensor(scanned[s].empty() ? body.empty_outputs[s] : tenon::stack(scanned[s])));
     }
     give(step, std::move(state));
+  }
+
+  // Whether the condition that a loop's body gives is a constant, or the one that it was given.
+  bool is_always_true(const Source& condition, const Body& body) const {
+    if (condition.kind == Source::Kind::frame) return condition.index == body.inputs[1];
+    return condition.kind == Source::Kind::constant && truth_of(value_of(condition));
   }
 
   // Inputs: states, then what is scanned. The body takes states and a slice of each, and gives states

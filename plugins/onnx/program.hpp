@@ -56,7 +56,6 @@ struct Program {
   Body body;
   uint32_t frame_size = 0;
   std::vector<tenon::Value> constants;
-  std::vector<std::string> frame_names;  // names of the model's values, by slot
 };
 
 // Tensors of the module that a program reads.

@@ -141,7 +141,7 @@ int64_t type_of_dtype(DType dtype) {
 }
 std::string type_text(int64_t type) {
   if (type >= 0 && type < static_cast<int64_t>(std::size(kTypeTexts))) return kTypeTexts[type];
-  return "type " + std::to_string(type);
+  return std::to_string(type);
 }
 
 Tensor make_tensor(const TensorData& data, const MappedFile& file, std::string_view bytes) {

@@ -117,6 +117,9 @@ TEST_SUITE("fft") {
           "a signal of 8 points is shorter than a frame of 9");
     CHECK(refusal_of("fft.stft", [&] { stft(x, 4, 0, 4, none, false, false, true); }) ==
           "hop_length must be 1 or more, got 0");
+    CHECK(refusal_of("fft.stft", [&] {
+            stft(x, 4, int64_t{1} << 61, 4, none, false, false, true);
+          }) == "hop_length must be at most 2147483647, got 2305843009213693952");
     CHECK(refusal_of("fft.stft", [&] { stft(x, 4, 2, 5, none, false, false, true); }) ==
           "win_length must be from 1 to n_fft, 4, got 5");
     const Tensor spectra = stft(x, 4, 2, 4, none, false, false, true);

@@ -53,6 +53,12 @@ TEST_SUITE("math") {
     }
   }
 
+  TEST_CASE("dequantize multiplies numbers that halves do not have") {
+    const Tensor x = tenon::tensor({65535, 4097}).to(tenon::u16);
+    const Tensor scale = tenon::full({1}, 0.25, tenon::f16);
+    check_values(dequantize(x, scale), {2}, {16384, 1024}, 0);
+  }
+
   TEST_CASE("quantize rounds half to even, saturates, and makes 0 of NaN") {
     const Tensor x = tenon::tensor({std::nan(""), HUGE_VAL, -HUGE_VAL, 0.5, 1.5, -300.0});
     const Tensor one = tenon::ones({1}), middle = tenon::tensor({128}, tenon::u8);
@@ -102,6 +108,10 @@ TEST_SUITE("math") {
     CHECK(refusal_of("conv_integer", [&] { functional::conv_integer(image, weight, each); }) ==
           "'input_zero_point' must be one number, got shape [3]");
     CHECK_THROWS_AS(matmul_integer(real(a), b), tenon::TypeError);
+    const Tensor row = a.narrow(1, 0, 1);
+    CHECK(refusal([&] { matmul_integer(row, b, rows); })
+              .find("the zero point of 'input' must be one number, or one for each row of shape "
+                    "[2, 1, 4]") != std::string::npos);
   }
 
   TEST_CASE("windows are cosines over a turn") {

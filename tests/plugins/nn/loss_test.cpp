@@ -31,6 +31,12 @@ TEST_SUITE("nn") {
     CHECK(tenon_test::logged([&] { functional::huber_loss(row, row); }) == "");
     CHECK(tenon_test::logged([&] { functional::huber_loss(column, row); }).find("huber_loss()") !=
           std::string::npos);
+    CHECK(tenon_test::logged([&] {
+            functional::poisson_nll_loss(column, row);
+          }).find("poisson_nll_loss()") != std::string::npos);
+    CHECK(tenon_test::logged([&] {
+            functional::gaussian_nll_loss(column, row, column);
+          }).find("gaussian_nll_loss()") != std::string::npos);
   }
 
   TEST_CASE("mse_loss and l1_loss reduce the differences") {

@@ -221,6 +221,11 @@ TEST_SUITE("nn") {
     CHECK(text([&] {
             functional::resize(x, Shape{4}, none, none, "linear", "tf_crop_and_resize");
           }) == "tf_crop_and_resize needs roi, 2 numbers for the 1 dimensions that change");
+    const std::vector<double> endless{1e308, -1e308};
+    CHECK(text([&] {
+            functional::resize(x, Shape{4}, none, none, "linear", "tf_crop_and_resize",
+                               "round_prefer_floor", "stretch", -0.75, false, false, endless);
+          }) == "roi must be finite");
     CHECK(text([&] { functional::resize(x, none, std::vector<double>{0.1}); }) ==
           "scale 0.1 of an input of shape [2, 3] leaves a size that is not from 1 to 2147483647");
     CHECK(text([&] { functional::resize(tenon::ones({0}), Shape{4}); }) ==

@@ -269,6 +269,29 @@ TEST_SUITE("nn") {
                 functional::poisson_nll_loss(rate, count * 0 + 0.5, false, false, 0), 0);
   }
 
+  TEST_CASE("gaussian_nll_loss of an infinite variance is infinite, without a gradient") {
+    Tensor mean = tenon::ones({1}), var = tenon::full({1}, HUGE_VAL);
+    mean.requires_grad_();
+    var.requires_grad_();
+    const Tensor loss = functional::gaussian_nll_loss(mean, mean.detach() + 3, var);
+    check_values(loss, {}, {HUGE_VAL});
+    loss.backward();
+    check_values(mean.grad(), {1}, {0});
+    check_values(var.grad(), {1}, {0});
+  }
+
+  TEST_CASE("poisson_nll_loss of no events at a rate of 0 is 0") {
+    Tensor rate = tenon::full({1}, -HUGE_VAL);
+    rate.requires_grad_();
+    const Tensor loss = functional::poisson_nll_loss(rate, tenon::zeros({1}));
+    check_values(loss, {}, {0});
+    loss.backward();
+    check_values(rate.grad(), {1}, {0});
+    check_values(functional::poisson_nll_loss(rate, tenon::ones({1})), {}, {HUGE_VAL});
+    check_values(functional::poisson_nll_loss(rate.exp(), tenon::zeros({1}), false, false, 0), {},
+                 {0});
+  }
+
   TEST_CASE("mean_variance_norm of a constant is 0") {
     const Tensor x = numbers({2, 3, 4}, tenon::f64);
     const Tensor found = functional::mean_variance_norm(x, Shape{0, 2});

@@ -116,6 +116,16 @@ TEST_SUITE("nn") {
                     tenon::IndexError);
   }
 
+  TEST_CASE("roi_align of a region far beyond the image counts its samples as 0") {
+    const Tensor x = -tenon::ones({1, 1, 2, 2}), images = tenon::tensor({0}, tenon::i64);
+    const Tensor region = tenon::tensor({{-1000.0, -1000.0, 1000.0, 1000.0}});
+    // 9 of the 2000 times 2000 samples are on the image or within one element of it.
+    check_values(functional::roi_align(x, region, images, Shape{1, 1}), {1, 1, 1, 1}, {-9 / 4e6},
+                 1e-12);
+    check_values(functional::roi_align(x, region, images, Shape{1, 1}, 1, 0, false, "max"),
+                 {1, 1, 1, 1}, {0});
+  }
+
   TEST_CASE("nms keeps a box unless a better one covers it") {
     for (uint64_t round = 0; round < 60; ++round) {
       const int64_t count = static_cast<int64_t>(round % 12);
@@ -168,6 +178,10 @@ TEST_SUITE("nn") {
     }
     const Tensor theta =
         tenon::tensor({2.0, 0.0, 0.5, 0.0, 1.0, -1.0}, tenon::f64).reshape({1, 2, 3});
+    constexpr int64_t most = 2147483647;
+    CHECK(refusal([&] {
+            functional::affine_grid(theta, Shape{1, 1, most, most}, false);
+          }).find("has more elements than can be addressed") != std::string::npos);
     check_values(functional::affine_grid(theta, Shape{1, 1, 1, 2}, false), {1, 1, 2, 2},
                  {-0.5, -1, 1.5, -1});
   }
@@ -199,6 +213,13 @@ TEST_SUITE("nn") {
                 functional::avg_pool3d(volume.abs(), Shape{2, 2, 2}) * 8, 1e-12);
     CHECK(refusal_of("lp_pool1d", [&] { functional::lp_pool1d(x, 0, Shape{3}); }) ==
           "norm_type must be above 0 and finite, got 0");
+  }
+
+  TEST_CASE("local_response_norm of more neighbours than channels takes no more memory") {
+    const Tensor x = tenon::tensor({{3.0f, 4.0f}});
+    // alpha / size is 1, so that the divisor is the sum of all squares.
+    check_values(functional::local_response_norm(x, 1'000'000'000, 1e9, 1, 0), {1, 2},
+                 {3.0 / 25, 4.0 / 25}, 1e-7);
   }
 
   TEST_CASE("local_response_norm divides by the neighbouring channels") {

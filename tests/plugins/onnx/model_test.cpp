@@ -148,6 +148,109 @@ TEST_CASE("a function that calls itself is refused") {
             "the function 'Loops' calls itself"));
 }
 
+TEST_CASE("functions and graphs are nested at most 100 deep") {
+  const auto chain = [](int length) {
+    std::vector<Message> functions;
+    for (int i = 0; i < length; ++i) {
+      const Message inner = i + 1 < length
+                                ? node("F" + std::to_string(i + 1), {"a"}, {"b"}, {}, "acme")
+                                : node("Neg", {"a"}, {"b"});
+      functions.push_back(function("acme", "F" + std::to_string(i), {"a"}, {"b"}, {inner}));
+    }
+    return functions;
+  };
+  const Graph graph{{node("F0", {"x"}, {"y"}, {}, "acme")}, {"x"}, {"y"}};
+  const Folder folder;
+  CHECK(load(folder, model(graph, 17, chain(90)))(tensor({1.f, 2.f})).to_vector<float>() ==
+        std::vector<float>{-1, -2});
+  // Without a limit the last would take more stack than there is.
+  for (const int length : {101, 20'000})
+    CHECK(has(fault(graph, 17, chain(length)), "nested deeper than 100"));
+}
+
+TEST_CASE("an input that is there twice is refused") {
+  CHECK(
+      has(fault({{node("Neg", {"x"}, {"y"})}, {"x", "x"}, {"y"}}), "the value 'x' is there twice"));
+}
+
+TEST_CASE("a constant of a function is made once for all of its calls") {
+  const Message shifted =
+      function("acme", "Shifted", {"a"}, {"b"},
+               {node("Constant", {}, {"w"},
+                     {tensor_attribute("value", model_writer::tensor("", {2}, {1, 2}))}),
+                node("Add", {"a", "w"}, {"b"})});
+  const Graph graph{
+      {node("Shifted", {"x"}, {"h"}, {}, "acme"), node("Shifted", {"h"}, {"y"}, {}, "acme")},
+      {"x"},
+      {"y"}};
+  const Folder folder;
+  const Module loaded = load(folder, model(graph, 17, {shifted}));
+  CHECK(loaded.named_parameters().size() == 1);
+  CHECK(loaded(tensor({0.f, 0.f})).to_vector<float>() == std::vector<float>{2, 4});
+}
+
+TEST_CASE("what a file computes of constants takes no memory before the model is run") {
+  // Each is 10^9 elements and more: a range by its step, a broadcast of small constants, sizes in an attribute.
+  const auto scalar = [](const std::string& name, float value) {
+    return model_writer::tensor(name, {}, {value});
+  };
+  const Graph range{{node("Range", {"zero", "end", "step"}, {"r"}), node("Neg", {"x"}, {"y"})},
+                    {"x"},
+                    {"y"},
+                    {scalar("zero", 0), scalar("end", 1e6f), scalar("step", 1e-6f)}};
+  const Graph upsample{
+      {node("Upsample", {"one"}, {"u"}, {floats_attribute("scales", {1000, 1000, 1000, 1000})}),
+       node("Neg", {"x"}, {"y"})},
+      {"x"},
+      {"y"},
+      {model_writer::tensor("one", {1, 1, 1, 1}, {1})}};
+  const Folder folder;
+  CHECK_NOTHROW(load(folder, model(range)));
+  CHECK_NOTHROW(load(folder, model(upsample, 8)));
+}
+
+TEST_CASE("a loop that never ends is refused when it is run, as is a trip count of two numbers") {
+  const auto loop = [](const std::string& trips, const Message& condition) {
+    const Graph body{{condition, node("Add", {"s", "s"}, {"t"})}, {"i", "c", "s"}, {"d", "t"}};
+    return Graph{{node("Loop", {trips, "", "x"}, {"y"}, {graph_attribute("body", body.message())})},
+                 {"x"},
+                 {"y"},
+                 {model_writer::tensor("three", {}, {3}), model_writer::tensor("two", {2}, {3, 3}),
+                  model_writer::tensor("none", {0}, {})}};
+  };
+  const auto ran = [](const Graph& graph) {
+    const Folder folder;
+    const Module loaded = load(folder, model(graph));
+    return refusal([&] { loaded(tensor({1.f})); });
+  };
+  const Message same = node("Identity", {"c"}, {"d"});
+  const Folder folder;
+  CHECK(load(folder, model(loop("three", same)))(tensor({1.f})).to_vector<float>() ==
+        std::vector<float>{8});
+  CHECK(has(ran(loop("", same)), "the loop never ends: it has no trip count"));
+  CHECK(has(ran(loop("two", same)), "an input that is one number has 2"));
+  CHECK(has(ran(loop("none", same)), "an input that is one number has 0"));
+}
+
+TEST_CASE("a scan of nothing is empty along the axis of its output") {
+  const auto scan = [](int64_t axis) {
+    Graph body{{node("Neg", {"s"}, {"t"})}, {"s"}, {}};
+    const Message type =
+        Fields().text(1, Fields().number(1, 1).text(2, Fields().text(1, Fields().number(1, 3))));
+    const Message declared = Fields(body.message()).text(12, Fields().text(1, "t").text(2, type));
+    return Graph{{node("Scan", {"x"}, {"y"},
+                       {graph_attribute("body", declared), attribute("num_scan_inputs", int64_t{1}),
+                        integers_attribute("scan_output_axes", {axis})})},
+                 {"x"},
+                 {"y"}};
+  };
+  const Folder folder;
+  CHECK(load(folder, model(scan(1)))(tenon::zeros({0, 3})).sizes() == std::vector<int64_t>{3, 0});
+  CHECK(load(folder, model(scan(-2)))(tenon::zeros({0, 3})).sizes() == std::vector<int64_t>{0, 3});
+  CHECK(has(fault(scan(2)),
+            "scan_output_axes has an axis that an output of 2 dimensions does not have"));
+}
+
 TEST_CASE("a tensor whose size is not that of its data is refused before memory is taken") {
   const auto with = [](const Message& weight) {
     return fault({{node("Add", {"x", "w"}, {"y"})}, {"x"}, {"y"}, {weight}});
@@ -193,6 +296,11 @@ TEST_CASE("a file that ends early is refused at each length, and names itself") 
 TEST_CASE("opsets and versions of the format that are not known are refused") {
   const Graph graph{{node("Neg", {"x"}, {"y"})}, {"x"}, {"y"}};
   CHECK(has(fault(graph, 26), "it uses opset 26; Tenon reads those up to 25"));
+}
+
+TEST_CASE("a type that no version of the format has is named by its number") {
+  CHECK(has(fault({{node("Cast", {"x"}, {"y"}, {attribute("to", int64_t{77})})}, {"x"}, {"y"}}),
+            "it makes tensors of type 77, which Tenon does not compute in"));
 }
 
 TEST_CASE("an error of a call names the node") {

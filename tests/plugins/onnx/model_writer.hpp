@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <protozero/pbf_writer.hpp>
@@ -15,6 +16,7 @@ using Message = std::string;
 
 class Fields {
  public:
+  explicit Fields(Message begun = {}) : bytes_(std::move(begun)) {}
   Fields& text(uint32_t field, const std::string& value) {
     protozero::pbf_writer(bytes_).add_bytes(field, value);
     return *this;
@@ -38,6 +40,19 @@ inline Message attribute(const std::string& name, int64_t value) {
 }
 inline Message attribute(const std::string& name, float value) {
   return Fields().text(1, name).real(2, value).number(20, 1);
+}
+inline Message integers_attribute(const std::string& name, const std::vector<int64_t>& values) {
+  Fields fields;
+  for (const int64_t value : values) fields.number(8, value);
+  return fields.text(1, name).number(20, 7);
+}
+inline Message floats_attribute(const std::string& name, const std::vector<float>& values) {
+  Fields fields;
+  for (const float value : values) fields.real(7, value);
+  return fields.text(1, name).number(20, 6);
+}
+inline Message tensor_attribute(const std::string& name, const Message& tensor) {
+  return Fields().text(1, name).text(5, tensor).number(20, 4);
 }
 inline Message graph_attribute(const std::string& name, const Message& graph) {
   return Fields().text(1, name).text(6, graph).number(20, 5);
