@@ -107,6 +107,11 @@ bool PluginManager::ensure(ItemKind kind, std::string_view name) {
 
 bool PluginManager::ensure_next_op(std::string_view name, const std::string& declined) {
   Session session(*this);
+  const std::string asked_by =
+      format_text("op {}, which plugin {} declined", quote(name), quote(declined));
+  // A thread that loads it has not ranked it among the others yet.
+  if (LivePlugin* first = find_live(declined); first != nullptr && !lifecycle_.is_changing())
+    lifecycle_.wait(session.lock, *first, asked_by);
   const ProviderLevels levels = resolver_.levels(ItemKind::Op, name);
   auto next = std::ranges::find_if(
       levels, [&](const ProviderLevel& level) { return level.plugins.front()->id() == declined; });
@@ -115,8 +120,7 @@ bool PluginManager::ensure_next_op(std::string_view name, const std::string& dec
   if (next == levels.end()) return false;
   if (next->plugins.size() > 1) throw resolver_.contested(ItemKind::Op, name, next->plugins);
   const KnownPlugin* plugin = next->plugins.front();
-  ensure_loaded(session.lock, *lifecycle_.live(plugin),
-                format_text("op {}, which plugin {} declined", quote(name), quote(declined)));
+  ensure_loaded(session.lock, *lifecycle_.live(plugin), asked_by);
   const KnownPlugins* registered = registrations_.of(ItemKind::Op, name);
   return registered != nullptr && std::ranges::find(*registered, plugin) != registered->end();
 }

@@ -59,7 +59,7 @@ template <const Format& format>
 inline uint8_t round_to(float number) {
   constexpr uint32_t kShift = kFractionBits - format.fraction_bits;
   constexpr uint32_t kLeastNormal = (kBias + 1 - format.bias()) << kFractionBits;
-  const uint32_t bits = std::bit_cast<uint32_t>(number);
+  const auto bits = std::bit_cast<uint32_t>(number);
   const uint32_t size = bits & 0x7fffffffu;
   // Numbers below the least normal one are multiples of a power of two: so are those beside a large
   // number, which an addition rounds to.
@@ -83,7 +83,7 @@ constexpr float widen_scale(uint8_t code) {
   return std::bit_cast<float>(code == 0 ? 0x00400000u : uint32_t{code} << kFractionBits);
 }
 inline uint8_t round_to_scale(float number) {
-  const uint32_t bits = std::bit_cast<uint32_t>(number);
+  const auto bits = std::bit_cast<uint32_t>(number);
   if (bits > kInfinity && bits != 0x80000000u) return 0xff;  // negative, or NaN
   const uint32_t size = bits & 0x7fffffffu;
   constexpr uint32_t kLargest = 0xfe;

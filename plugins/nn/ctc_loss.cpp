@@ -19,9 +19,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 struct Paths {
   Tensor labels;  // i64
   Tensor skips;   // bool: the blank before this label may be left out
-  int64_t width;
+  int64_t width = 1;
 
-  Paths(const std::vector<std::vector<int64_t>>& targets, int64_t blank) : width(1) {
+  Paths(const std::vector<std::vector<int64_t>>& targets, int64_t blank) {
     for (const auto& target : targets)
       width = std::max(width, 2 * static_cast<int64_t>(target.size()) + 1);
     const auto count = static_cast<int64_t>(targets.size());

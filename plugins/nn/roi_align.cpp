@@ -29,11 +29,11 @@ struct Terms {
 
 // A position along one dimension, between two elements.
 struct Between {
-  int64_t low, high;
-  double part;  // the share of high
-  bool inside;
+  int64_t low = 0, high = 0;
+  double part = 0;  // the share of high
+  bool inside = false;
 
-  Between(double position, int64_t size) : low(0), high(0), part(0), inside(false) {
+  Between(double position, int64_t size) {
     const auto count = static_cast<double>(size);
     if (!(position >= -1 && position <= count)) return;
     inside = true;

@@ -44,12 +44,12 @@ std::string holders_text(const std::array<int64_t, kHolders>& holders);
 class RetiredCode {
  public:
   RetiredCode(std::string plugin, std::string file, uint64_t number, UnmapVerdict unmapping,
-              const LoadedPlugin& code)
+              LoadedPlugin code)
       : id(std::move(plugin)),
         path(std::move(file)),
         generation(number),
         verdict(std::move(unmapping)),
-        loaded(code) {}
+        loaded(std::move(code)) {}
 
   const std::string id;
   const std::string path;

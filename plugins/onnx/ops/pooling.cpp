@@ -30,7 +30,7 @@ Tensor window_sums(const Tensor& input, const Window& window) {
   std::vector<int64_t> kernel{1, 1};
   kernel.insert(kernel.end(), window.kernel.begin(), window.kernel.end());
   const std::vector<int64_t> none(window.rank(), 0);
-  const Tensor sums =
+  const auto sums =
       tenon::Op(family_name("nn.functional.conv", window.rank()))
           .call<Tensor>(input.reshape(list_of(one)), tenon::ones(list_of(kernel), input.dtype()),
                         Tensor(), window.stride, none, window.dilation, int64_t{1});
@@ -90,9 +90,9 @@ struct LpPool {
     const Window window =
         window_of(x, kernel_shape, {auto_pad, strides, pads, dilations, ceil_mode});
     const std::vector<int64_t> none(window.rank(), 0);
-    const Tensor norms = tenon::Op(family_name("nn.functional.lp_pool", window.rank()))
-                             .call<Tensor>(reached(x, window, 0), p, window.kernel, window.stride,
-                                           none, window.dilation);
+    const auto norms = tenon::Op(family_name("nn.functional.lp_pool", window.rank()))
+                           .call<Tensor>(reached(x, window, 0), p, window.kernel, window.stride,
+                                         none, window.dilation);
     return cropped(norms, window.outputs);
   }
 };
@@ -123,7 +123,7 @@ struct MaxPool {
     const std::vector<int64_t>& padding = plain ? window.begin : none;
     const bool ceil = plain && ceil_mode;
     if (outputs < 2) {
-      const Tensor largest =
+      const auto largest =
           tenon::Op(family_name("nn.functional.max_pool", window.rank()))
               .call<Tensor>(input, window.kernel, window.stride, padding, window.dilation, ceil);
       const Tensor result = cropped(largest, window.outputs);

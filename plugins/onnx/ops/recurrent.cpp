@@ -12,6 +12,7 @@ Tensor reordered(const Tensor& weight, const std::vector<int64_t>& order) {
   if (!weight.defined()) return weight;
   const int64_t hidden = weight.shape()[0] / static_cast<int64_t>(order.size());
   std::vector<Tensor> blocks;
+  blocks.reserve(order.size());
   for (const int64_t gate : order)
     blocks.push_back(tenon::narrow(weight, 0, gate * hidden, hidden));
   return tenon::cat(blocks, 0);

@@ -125,6 +125,7 @@ struct Unsqueeze {
     }
     std::vector<int64_t> sizes;
     int64_t next = 0;
+    sizes.reserve(added.size());
     for (const bool one : added) sizes.push_back(one ? 1 : data.shape()[next++]);
     return data.reshape(list_of(sizes));
   }
@@ -196,7 +197,7 @@ struct Slice {
       if (step == 0) throw tenon::ValueError("onnx.slice(): a step is 0");
       result = part(result, axis, size, starts[i], ends[i], step);
     }
-    return starts.size() == 0 ? data.clone() : result;
+    return starts.empty() ? data.clone() : result;
   }
 
  private:
@@ -301,7 +302,7 @@ struct Range {
     if (!tenon::is_floating(start.dtype()))
       return tenon::arange(start.item<int64_t>(), limit.item<int64_t>(), delta.item<int64_t>(),
                            start.dtype());
-    const double from = start.item<double>(), step = delta.item<double>();
+    const auto from = start.item<double>(), step = delta.item<double>();
     const double count = std::ceil((limit.item<double>() - from) / step);
     const auto size = static_cast<int64_t>(std::max(count, 0.));
     return (tenon::arange(size, tenon::none, 1, tenon::f64) * step + from).to(start.dtype());

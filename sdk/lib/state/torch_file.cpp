@@ -53,7 +53,7 @@ struct Storage {
 
 class Reader {
  public:
-  Reader(const std::string& path, Access access) : path_(path), file_(path), access_(access) {}
+  Reader(const std::string& path, Access access) : file_(path), access_(access) {}
 
   TorchFile read() {
     refuse_older();
@@ -194,7 +194,7 @@ class Reader {
     if (depth > kDeepest)
       throw Fault(format_text(
           "its dictionaries and lists are more than {} deep, or hold themselves", kDeepest));
-    count_bytes(sizeof name + name.size());
+    count_bytes(sizeof(std::string) + name.size());
     switch (value.kind) {
       case Kind::dictionary:
         for (const auto& [key, item] : pickle_->dictionaries[static_cast<size_t>(value.integer)])
@@ -273,6 +273,7 @@ class Reader {
     count_bytes(list.size() * sizeof(double));
     if (all(Kind::integer, Kind::integer)) {
       std::vector<int64_t> integers;
+      integers.reserve(list.size());
       for (const size_t at : list) integers.push_back(pickle_->values[at].integer);
       detail::give_result(integers, result.slot());
     } else if (all(Kind::integer, Kind::number)) {
@@ -300,7 +301,6 @@ class Reader {
       throw Fault("it has more names and texts than a file of its size needs");
   }
 
-  const std::string& path_;
   InputFile file_;
   Access access_;
   std::optional<std::string> folder_;
