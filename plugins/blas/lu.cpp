@@ -46,7 +46,8 @@ struct Lu {
             blas::empty_batch(a, {k, n})};
   }
   static std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& a) {
-    auto [p, l, u] = shape_rule(a);
+    std::tuple<Tensor, Tensor, Tensor> factors = shape_rule(a);
+    Tensor &p = std::get<0>(factors), &l = std::get<1>(factors), &u = std::get<2>(factors);
     const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
     for (const Tensor* each : {&p, &l, &u}) tenon::fill_elements(*each, 0);
     const Tensor copy = blas::column_major_copy(a);

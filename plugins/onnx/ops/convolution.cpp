@@ -79,8 +79,8 @@ struct ConvTranspose {
       behind.push_back(added - end);
     }
     const std::vector<int64_t> none(rank, 0);
-    Tensor result = tenon::Op(family_name("nn.functional.conv_transpose", rank))
-                        .call<Tensor>(x, w, Tensor(), stride, none, none, group, dilation);
+    auto result = tenon::Op(family_name("nn.functional.conv_transpose", rank))
+                      .call<Tensor>(x, w, Tensor(), stride, none, none, group, dilation);
     for (int64_t& one : front) one = -one;
     result = padded(result, front, behind, 0);
     if (!b.defined()) return result;

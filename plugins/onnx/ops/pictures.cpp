@@ -113,7 +113,7 @@ struct MaxUnpool {
     }
     if (plane <= 0)
       throw tenon::ValueError("onnx.max_unpool(): the padding leaves no element of a plane");
-    const Tensor whole =
+    const auto whole =
         Op(family_name("nn.functional.max_unpool", static_cast<size_t>(rank)))
             .call<Tensor>(x, tenon::remainder(indices, plane), kernel_shape, stride, none, sizes);
     if (!output_shape || output_shape->empty()) return whole;
