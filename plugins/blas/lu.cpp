@@ -77,7 +77,7 @@ struct Lu {
         for (int64_t c = r; c < n; ++c) to_u[r * n + c] = at[c * m + r];
       }
     });
-    return {std::move(p), std::move(l), std::move(u)};
+    return factors;
   }
 
   // Through the quadratic factors L1 and U1: P L1^-H (tril(L1^H gL1, -1) + triu(gU1 U1^H)) U1^-H. Rows
