@@ -92,7 +92,7 @@ struct Corrcoef {
       const Tensor largest = x.detach().abs().amax({1}, true);
       x = x / tenon::where(largest.gt(0).logical_and(largest.isfinite()), largest, 1);
     }
-    const Tensor covariances = cov.call<Tensor>(x);
+    const auto covariances = cov.call<Tensor>(x);
     const Tensor factors = real_part(covariances.diagonal()).rsqrt();
     Tensor result = covariances * factors.unsqueeze(1) * factors;
     if (!tenon::is_complex(result.dtype())) result = result.clamp(-1, 1);
