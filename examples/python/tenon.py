@@ -347,7 +347,7 @@ def _json(document):
 
 
 def _document(function, *arguments):
-    """What a slot that makes a document returns, as dictionaries and lists."""
+    """The document that a slot makes, as dictionaries and lists."""
     document = ctypes.c_void_p()
     _checked(function, *arguments, ctypes.byref(document))
     try:
@@ -635,7 +635,7 @@ class Tensor:
         try:
             op = ops._find(name)
         except Error as error:
-            raise AttributeError(f"a tensor has no attribute {name!r}, and there is no such op: {error}") from None
+            raise AttributeError(f"a tensor has no attribute {name!r}, and no op has that name: {error}") from None
         return lambda *arguments, **keywords: op(self, *arguments, **keywords)
 
     def __getitem__(self, index):
@@ -908,7 +908,7 @@ class _Ops:
         return op
 
     def _facts(self):
-        """What plugin files declare of each op, by its name."""
+        """The facts of each op in plugin files, by its name."""
         declared = {}
         for plugin in _document(_documents.document, _FACTS):
             for op in plugin.get("facts", {}).get("ops", ()):

@@ -213,8 +213,8 @@ constexpr T not_a_number() {
 // column-major copy, `pivots` are LAPACK's, from 1 on, and `zero_pivot` is the place of the first
 // pivot that is 0, from 1 on, or 0.
 //
-// Of a matrix with an element that is not finite all factors, and what is solved by them, are NaN,
-// and so is each right side with such an element: which pivots a library chooses among NaN, and
+// All factors of a matrix with an element that is not finite, and what is solved by them, are NaN, and
+// so is each right side with such an element: which pivots a library chooses among NaN, and
 // whether it multiplies them by 0, depends on the processor and on sizes.
 struct Factors {
   Tensor lu, pivots;

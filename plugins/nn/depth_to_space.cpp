@@ -40,13 +40,9 @@ struct DepthToSpace {
     const int64_t depth = channels / (b * b);
     const std::vector<int64_t> shape{count, depth, height * b, width * b};
     if (input.numel() == 0) return input.reshape(shape);
-    if (mode == "DCR") {
-      return input.reshape({count, b, b, depth, height, width})
-          .permute({0, 3, 4, 1, 5, 2})
-          .reshape(shape);
-    }
-    return input.reshape({count, depth, b, b, height, width})
-        .permute({0, 1, 4, 2, 5, 3})
+    if (mode == "CRD") return tenon::nn::functional::pixel_shuffle(input, b);
+    return input.reshape({count, b, b, depth, height, width})
+        .permute({0, 3, 4, 1, 5, 2})
         .reshape(shape);
   }
 };

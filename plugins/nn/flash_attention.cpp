@@ -673,7 +673,7 @@ struct FlashAttention {
   }
 
  private:
-  // The derivative of softmax, which is symmetric; 0 where there is no weight, whatever x is there.
+  // The derivative of softmax, which is symmetric; 0 where the weight is 0, whatever x is there.
   static Tensor score_changes(const Tensor& weights, const Tensor& x, bool is_masked) {
     const Tensor unread = is_masked ? weights.detach().eq(0) : Tensor();
     const auto read = [&](const Tensor& each) {

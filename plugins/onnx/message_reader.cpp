@@ -476,9 +476,9 @@ Result read_bytes(std::string_view bytes, Result (*read)(Reader, const Limits&))
 
 }  // namespace
 
-const Attribute* Node::attribute(std::string_view wanted) const {
+const Attribute* Node::attribute(std::string_view key) const {
   for (const Attribute& one : attributes) {
-    if (one.name == wanted) return &one;
+    if (one.name == key) return &one;
   }
   return nullptr;
 }

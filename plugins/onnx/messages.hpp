@@ -74,7 +74,7 @@ struct Node {
   std::vector<std::string_view> outputs;
   std::vector<Attribute> attributes;
 
-  const Attribute* attribute(std::string_view name) const;
+  const Attribute* attribute(std::string_view key) const;
 };
 
 // The type of an input or output. A dimension is -1 where it is not a number.

@@ -16,7 +16,7 @@ std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
-// Without symbolic links; empty where there is no such file.
+// Without symbolic links; empty where the file is missing.
 std::string real_path(const std::string& path) {
   char buffer[PATH_MAX];
   return realpath(path.c_str(), buffer) != nullptr ? buffer : "";
@@ -24,7 +24,7 @@ std::string real_path(const std::string& path) {
 
 }  // namespace
 
-ModelFile::ModelFile(std::string path) : ModelFile(path, map_file(path)) {}
+ModelFile::ModelFile(std::string path) : ModelFile(path, tenon::state::map_file(path)) {}
 
 ModelFile::ModelFile(std::string path, MappedFile bytes)
     : path_(std::move(path)), file_(std::move(bytes)) {
@@ -74,11 +74,11 @@ MappedFile ModelFile::open(std::string_view location, const std::string& tensor)
     throw tenon::ValueError(what + ", which is not in the folder of the model");
   }
   if (real.empty()) throw tenon::IOError(what + ", which is not there: '" + path + "'");
-  return external_[std::string(location)] = map_file(real);
+  return external_[std::string(location)] = tenon::state::map_file(real);
 }
 
 tenon::Tensor read_tensor_file(const std::string& path) {
-  const MappedFile file = map_file(path);
+  const MappedFile file = tenon::state::map_file(path);
   try {
     const TensorData data = read_tensor(file.view());
     if (data.is_external) throw tenon::ValueError("its data is in another file");

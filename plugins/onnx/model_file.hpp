@@ -4,12 +4,14 @@
 #include <map>
 #include <string>
 
+#include <tenon/state/mapped_file.hpp>
 #include <tenon/tensor.hpp>
 
-#include "mapped_file.hpp"
 #include "messages.hpp"
 
 namespace onnx {
+
+using tenon::state::MappedFile;
 
 class ModelFile {
  public:

@@ -74,7 +74,7 @@ Found<T> derivatives_of(const std::string& op, const std::vector<T>& at, int ord
 }
 
 // Whether a derivative is right relative to its size; below the smallest normal number any is 0.
-// Where the exact one is NaN, the op has none there.
+// An exact derivative of NaN: the op has none there.
 template <class T>
 void check_derivative(const std::string& op, T at, T found, Long exact, double digits = 0) {
   if (std::isnan(exact)) return;

@@ -19,7 +19,7 @@ DTYPES = ("float32", "float64", "int64", "int32", "uint8", "bool")
 
 
 def strided(array, choose):
-    """The same elements in other memory: transposed, reversed or with gaps."""
+    """The elements in other memory: transposed, reversed or with gaps."""
     form = choose.randrange(4)
     if form == 1:
         return numpy.ascontiguousarray(array.T).T

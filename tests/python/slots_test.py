@@ -1,4 +1,4 @@
-"""What tenon.py copies of the boundary is what the headers declare."""
+"""The boundary as tenon.py copies it is that of the headers."""
 
 import pathlib
 import re

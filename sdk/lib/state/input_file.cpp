@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include <tenon/error.hpp>
+#include <tenon/state/mapped_file.hpp>
 
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
@@ -75,6 +76,11 @@ std::shared_ptr<char> InputFile::map() const {
 
 void InputFile::fail(const std::string& reason) const {
   throw IOError(lib::format_text("cannot read {}: {}", lib::quote(path_), reason));
+}
+
+MappedFile map_file(const std::string& path) {
+  const InputFile file(path);
+  return {file.map(), static_cast<size_t>(file.size())};
 }
 
 }  // namespace state

@@ -16,7 +16,7 @@ exports.write = (file, tensor) => {
   fs.writeFileSync(file, Buffer.concat([start, Buffer.from(header), Buffer.from(data.buffer, data.byteOffset, data.byteLength)]));
 };
 
-// Of version 1, in C order.
+// An array of version 1, in C order.
 exports.read = (file, ort) => {
   const bytes = fs.readFileSync(file);
   const end = 10 + bytes.readUInt16LE(8);

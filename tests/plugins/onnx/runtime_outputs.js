@@ -1,4 +1,4 @@
-// What ONNX Runtime computes for the models that tools/setup --models has installed: writes inputs and outputs
+// The outputs of ONNX Runtime for the models that tools/setup --models has installed: writes inputs and outputs
 // as .npy files to FOLDER/NAME.CASE/, and lists them in FOLDER/cases.txt, a line for each: name, model file,
 // inputs, "->", outputs.
 "use strict";
