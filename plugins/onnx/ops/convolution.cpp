@@ -19,17 +19,11 @@ struct Conv {
                         std::string_view auto_pad, std::optional<IntList> dilations, int64_t group,
                         std::optional<IntList> kernel_shape, std::optional<IntList> pads,
                         std::optional<IntList> strides) {
-    if (w.dim() < 3) throw tenon::ValueError("onnx.conv(): the weight has no kernel dimensions");
-    const IntList kernel(w.shape().begin() + 2, w.dim() - 2);
-    if (kernel_shape && vector_of(*kernel_shape) != vector_of(kernel))
-      throw tenon::ValueError("onnx.conv(): kernel_shape is not that of the weight");
-    const Window window = window_of(x, kernel, {auto_pad, strides, pads, dilations, false});
-    const bool inside = window.is_symmetric();
-    const Tensor input = inside ? x : padded(x, window.begin, window.end, 0);
-    const std::vector<int64_t> none(window.rank(), 0);
+    const Window window =
+        window_of_weight(x, w, kernel_shape, {auto_pad, strides, pads, dilations, false});
+    const PaddedInput input = with_padding(x, window, 0);
     return tenon::Op(family_name("nn.functional.conv", window.rank()))
-        .call<Tensor>(input, w, b, window.stride, inside ? window.begin : none, window.dilation,
-                      group);
+        .call<Tensor>(input.tensor, w, b, window.stride, input.padding, window.dilation, group);
   }
 };
 
@@ -52,31 +46,28 @@ struct ConvTranspose {
       throw tenon::ValueError("onnx.conv_transpose(): the weight has " + std::to_string(w.dim()) +
                               " dimensions, the input " + std::to_string(x.dim()));
     const auto rank = static_cast<size_t>(w.dim() - 2);
-    const auto value = [](const std::optional<IntList>& list, size_t i, int64_t fallback) {
-      return list && static_cast<int64_t>(i) < list->size() ? (*list)[static_cast<int64_t>(i)]
-                                                            : fallback;
-    };
-    std::vector<int64_t> stride, dilation, extra, front, behind;
+    const std::vector<int64_t> stride = list_or(strides, rank, 1, "strides"),
+                               dilation = list_or(dilations, rank, 1, "dilations"),
+                               extra = list_or(output_padding, rank, 0, "output_padding"),
+                               ends = list_or(pads, 2 * rank, 0, "pads");
+    std::vector<int64_t> front, behind;
     for (size_t i = 0; i < rank; ++i) {
       const auto dim = static_cast<int64_t>(i) + 2;
-      stride.push_back(value(strides, i, 1));
-      dilation.push_back(value(dilations, i, 1));
-      const int64_t added = value(output_padding, i, 0);
       const int64_t whole =
           stride[i] * (x.shape()[dim] - 1) + (w.shape()[dim] - 1) * dilation[i] + 1;
-      int64_t begin = auto_pad == "NOTSET" ? value(pads, i, 0) : 0;
-      int64_t end = auto_pad == "NOTSET" ? value(pads, i + rank, 0) : 0;
+      int64_t begin = auto_pad == "NOTSET" ? ends[i] : 0;
+      int64_t end = auto_pad == "NOTSET" ? ends[i + rank] : 0;
       if (output_shape || auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
         const int64_t size =
             output_shape ? (*output_shape)[output_shape->size() - static_cast<int64_t>(rank - i)]
                          : x.shape()[dim] * stride[i];
-        const int64_t total = whole + added - size;
+        const int64_t total = whole + extra[i] - size;
         // The larger half of odd padding is at the beginning but for SAME_UPPER.
         begin = total < 0 ? 0 : auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
         end = total - begin;
       }
       front.push_back(begin);
-      behind.push_back(added - end);
+      behind.push_back(extra[i] - end);
     }
     const std::vector<int64_t> none(rank, 0);
     auto result = tenon::Op(family_name("nn.functional.conv_transpose", rank))
@@ -109,21 +100,16 @@ struct Col2Im {
     if (rank < 1 || rank > 2)
       throw tenon::NotImplementedError("onnx.col2im(): images have 1 or 2 dimensions, not " +
                                        std::to_string(rank));
-    const auto list = [&](const std::optional<IntList>& given, size_t size, int64_t fallback) {
-      if (given && given->size() != static_cast<int64_t>(size))
-        throw tenon::ValueError("onnx.col2im(): a list has " + std::to_string(given->size()) +
-                                " numbers, expected " + std::to_string(size));
-      return given ? vector_of(*given) : std::vector<int64_t>(size, fallback);
-    };
-    const std::vector<int64_t> ends = list(pads, 2 * rank, 0);
+    const std::vector<int64_t> ends = list_or(pads, 2 * rank, 0, "pads");
     std::vector<int64_t> sizes, front, behind;
     for (size_t i = 0; i < rank; ++i) {
       sizes.push_back(image_shape[static_cast<int64_t>(i)] + ends[i] + ends[i + rank]);
       front.push_back(-ends[i]);
       behind.push_back(-ends[i + rank]);
     }
-    std::vector<int64_t> kernel = vector_of(block_shape), step = list(strides, rank, 1),
-                         dilation = list(dilations, rank, 1);
+    std::vector<int64_t> kernel = vector_of(block_shape),
+                         step = list_or(strides, rank, 1, "strides"),
+                         dilation = list_or(dilations, rank, 1, "dilations");
     // A line is a plane of one row.
     for (std::vector<int64_t>* one : {&sizes, &kernel, &step, &dilation}) {
       if (rank == 1) one->insert(one->begin(), 1);

@@ -11,18 +11,12 @@ Tensor convolved(const Tensor& x, const Tensor& w, const Tensor& x_zero, const T
                  const WindowAttributes& attributes, int64_t group,
                  const std::optional<IntList>& kernel_shape) {
   static const Op op("nn.functional.conv_integer");
-  if (w.dim() < 3) throw tenon::ValueError("the weight has no kernel dimensions");
-  const IntList kernel(w.shape().begin() + 2, w.dim() - 2);
-  if (kernel_shape && vector_of(*kernel_shape) != vector_of(kernel))
-    throw tenon::ValueError("kernel_shape is not that of the weight");
-  const Window window = window_of(x, kernel, attributes);
-  const bool inside = window.is_symmetric();
-  const int64_t zero = inside || !x_zero.defined() ? 0 : x_zero.item<int64_t>();
-  const Tensor input = inside ? x : padded(x, window.begin, window.end, zero);
-  const std::vector<int64_t> none(window.rank(), 0);
-  return op.call<Tensor>(input, w, x_zero, w_zero, arg("stride") = window.stride,
-                         arg("padding") = inside ? window.begin : none,
-                         arg("dilation") = window.dilation, arg("groups") = group);
+  const Window window = window_of_weight(x, w, kernel_shape, attributes);
+  const bool pads = !window.is_symmetric() && x_zero.defined();
+  const PaddedInput input = with_padding(x, window, pads ? x_zero.item<int64_t>() : 0);
+  return op.call<Tensor>(input.tensor, w, x_zero, w_zero, arg("stride") = window.stride,
+                         arg("padding") = input.padding, arg("dilation") = window.dilation,
+                         arg("groups") = group);
 }
 
 Tensor quantized(const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis) {

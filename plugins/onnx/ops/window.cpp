@@ -2,8 +2,6 @@
 
 namespace onnx {
 
-namespace {
-
 std::vector<int64_t> list_or(const std::optional<IntList>& list, size_t size, int64_t fallback,
                              const char* name) {
   if (!list || list->empty()) return std::vector<int64_t>(size, fallback);
@@ -12,8 +10,6 @@ std::vector<int64_t> list_or(const std::optional<IntList>& list, size_t size, in
                             " numbers, expected " + std::to_string(size));
   return vector_of(*list);
 }
-
-}  // namespace
 
 Window window_of(const Tensor& input, IntList kernel, const WindowAttributes& attributes) {
   const auto rank = static_cast<size_t>(kernel.size());
@@ -56,6 +52,21 @@ Window window_of(const Tensor& input, IntList kernel, const WindowAttributes& at
     window.outputs.push_back(outputs);
   }
   return window;
+}
+
+Window window_of_weight(const Tensor& input, const Tensor& weight,
+                        const std::optional<IntList>& kernel_shape,
+                        const WindowAttributes& attributes) {
+  if (weight.dim() < 3) throw tenon::ValueError("the weight has no kernel dimensions");
+  const IntList kernel(weight.shape().begin() + 2, weight.dim() - 2);
+  if (kernel_shape && vector_of(*kernel_shape) != vector_of(kernel))
+    throw tenon::ValueError("kernel_shape is not that of the weight");
+  return window_of(input, kernel, attributes);
+}
+
+PaddedInput with_padding(const Tensor& input, const Window& window, const Scalar& value) {
+  if (window.is_symmetric()) return {input, window.begin};
+  return {padded(input, window.begin, window.end, value), std::vector<int64_t>(window.rank(), 0)};
 }
 
 Tensor padded(const Tensor& input, const std::vector<int64_t>& begin,

@@ -25,8 +25,23 @@ struct WindowAttributes {
   bool ceil_mode = false;
 };
 
+// The numbers of an attribute, the same for all places where it is absent or empty. ValueError for another count.
+std::vector<int64_t> list_or(const std::optional<IntList>& list, size_t size, int64_t fallback,
+                             const char* name);
 // The window over an input [N, C, ...]. ValueError for attributes that do not fit it.
 Window window_of(const Tensor& input, IntList kernel, const WindowAttributes& attributes);
+// The window of a convolution, whose kernel is the weight's [M, C, ...].
+Window window_of_weight(const Tensor& input, const Tensor& weight,
+                        const std::optional<IntList>& kernel_shape,
+                        const WindowAttributes& attributes);
+
+// An input for an op that pads, but only as much in front as behind.
+struct PaddedInput {
+  Tensor tensor;
+  std::vector<int64_t> padding;  // the op's
+};
+PaddedInput with_padding(const Tensor& input, const Window& window, const Scalar& value);
+
 // The input with padding around its last dimensions.
 Tensor padded(const Tensor& input, const std::vector<int64_t>& begin,
               const std::vector<int64_t>& end, const Scalar& value);

@@ -1,0 +1,42 @@
+// Constants of a program: initializers, attributes and computed values. Weights become members of the module.
+#pragma once
+
+#include <map>
+
+#include "builder.hpp"
+#include "scope.hpp"
+#include "signature.hpp"
+
+namespace onnx {
+
+class Constants {
+ public:
+  Constants(ModelFile& file, BuiltModel& built) : file_(file), built_(built) {}
+
+  Source add(tenon::Value value);
+  // A value that is a weight where an op reads it as a tensor.
+  Source add_weight(tenon::Value value, std::string_view name);
+  // The weight of a message, which is made once: a function's is that of all calls.
+  Source initializer(const TensorData& data);
+  // The value of a Constant, whose output has the name.
+  Source constant(const Attribute& attribute, std::string_view name);
+  Source attribute(const Attribute& attribute, const Parameter& parameter);
+
+  // A constant that an op reads as a tensor of numbers is a weight: a parameter, or a buffer where the op
+  // keeps statistics there.
+  Source as_member(Source source, const std::string& parameter);
+
+ private:
+  Source add(const tenon::Tensor& tensor, std::string_view name);
+  std::string unique_name(std::string_view name);
+
+  ModelFile& file_;
+  BuiltModel& built_;
+  std::map<std::pair<const void*, std::string>, Source>
+      known_;                                     // by messages and what they are for
+  std::map<uint32_t, std::string_view> weights_;  // constants that may be members
+  std::map<uint32_t, Source> members_;            // constants that are members
+  std::map<std::string, int> names_;              // of members, with the last number behind them
+};
+
+}  // namespace onnx
