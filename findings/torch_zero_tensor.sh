@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # PyTorch 1.13.1 (Debian 12): numpy() of a zero tensor returns an array of whatever NumPy's memory last held.
 #
-# Expected: zeros, or an error as for other tensors without memory of their own.
+# Expected: zeros, or an error as for other tensors without memory.
 # Seen: a zero tensor, which formulas of forward mode use for tangents that are 0, has no memory, and tolist() says
 # so. numpy() gives NumPy the null pointer, which takes it as "allocate", uninitialised: here the array has the
 # elements of one that was released just before. The tensor prints as zeros, and clone() of it is right.
