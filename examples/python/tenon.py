@@ -970,8 +970,21 @@ _NUMPY.update({
     "kron": ("kron", {}), "einsum": ("einsum", {})})
 
 
+# Ops whose functions run over all elements in one line where `axis` is None, with the axis of a call without one.
+_FLATTENED = {"cat": 0, "cumsum": None, "cumprod": None}
+
+
+def _flattened(operand):
+    return ops.reshape(operand, [-1]) if _is_tensor_like(operand) else [_flattened(item) for item in operand]
+
+
 def _call_as_numpy(meaning, arguments, keywords):
     name, renamed = meaning
+    if name in _FLATTENED:
+        axis = arguments[1] if len(arguments) > 1 else keywords.get("axis", _FLATTENED[name])
+        if axis is None:
+            arguments = (_flattened(arguments[0]), *arguments[2:])
+            keywords = {**keywords, "axis": 0}
     keywords = {renamed.get(key, key): value for key, value in keywords.items()
                 if value is not None and repr(value) != "<no value>"}
     op, arguments = ops._find(name), list(arguments)

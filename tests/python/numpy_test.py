@@ -71,7 +71,8 @@ def reduced(dtypes, empty=True, axes=True):
         shape = shape_of(choose, 1, empty)
         keywords = {"axis": choose.randrange(-len(shape), len(shape))} if axes or choose.random() < 0.7 else {}
         if axes is None:
-            keywords.setdefault("axis", 0)
+            if not keywords and choose.random() < 0.5:
+                keywords["axis"] = None
         elif choose.random() < 0.5:
             keywords["keepdims"] = True
         return (operand(choose, shape, dtypes),), keywords
@@ -83,6 +84,8 @@ def of_lists(new_axis):
         shape = shape_of(choose, 1)
         count, dtype = choose.randrange(1, 4), (choose.choice(NUMBERS),)
         axis = choose.randrange(-len(shape), len(shape))
+        if not new_axis and choose.random() < 0.3:
+            axis = None  # of the operands, flattened
         return ([operand(choose, shape, dtype) for _ in range(count)],), {"axis": axis}
     return make
 
