@@ -38,11 +38,18 @@ struct IndexSelect {
     auto* target = static_cast<char*>(result.view_record().data);
     const auto copy = [&](auto width) {
       parallel_for(0, lines.outer * count, std::max<int64_t>(1, 32768 / bytes),
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i) {
-                       const int64_t line = i / count * lines.size + to[i % count];
-                       std::memcpy(target + i * bytes, from + line * bytes,
-                                   static_cast<size_t>(width(bytes)));
+                   [=, size = lines.size](int64_t begin, int64_t end) {
+                     // Locals and one division for each run of lines: of single elements they would
+                     // take most of the time.
+                     const auto each = static_cast<size_t>(width(bytes));
+                     char* next = target + begin * bytes;
+                     int64_t outer = begin / count, place = begin % count;
+                     for (int64_t left = end - begin; left > 0; ++outer, place = 0) {
+                       const char* const block = from + outer * size * bytes;
+                       const int64_t stop = std::min(count, place + left);
+                       left -= stop - place;
+                       for (; place < stop; ++place, next += each)
+                         std::memcpy(next, block + to[place] * static_cast<int64_t>(each), each);
                      }
                    });
     };

@@ -1,5 +1,7 @@
 // Norms with one weight for each channel: batch_norm, group_norm, instance_norm. What is normalized
 // together becomes a row of layer_norm, which all of them are made of.
+#include <algorithm>
+
 #include "common.hpp"
 
 namespace {
@@ -52,6 +54,10 @@ Tensor normalized(const Tensor& input, int64_t rows, double eps) {
 
 // The statistics that batch_norm and instance_norm keep.
 struct Running {
+  // Elements from which one pass is faster: a loop of three operands fills buffers with those that it
+  // repeats, for each channel again.
+  static constexpr int64_t kShortChannel = 4096;
+
   const char* op;
   const Tensor &mean, &variance;
 
@@ -67,8 +73,8 @@ struct Running {
                             "(): " + (mean.defined() ? "'running_var'" : "'running_mean'") +
                             " must be given where the input's own statistics are not used");
   }
-  // As one factor and one term for each channel: a single pass over the input. Halves have too few
-  // digits for a term that the product cancels.
+  // As one factor and one term for each channel: a single pass over the input, or two where a channel
+  // is short. Halves have too few digits for a term that the product cancels.
   Tensor normalize(const Tensor& input, const Tensor& weight, const Tensor& bias,
                    double eps) const {
     static const tenon::Op addcmul("addcmul");
@@ -81,8 +87,11 @@ struct Running {
     if (weight.defined()) factor = factor * weight;
     // Backward reads the negated copy, so that the running mean may change before it.
     const Tensor shift = -mean * factor, term = bias.defined() ? bias + shift : shift;
-    return addcmul.call<Tensor>(along_channels(term, input.dim()), input,
-                                along_channels(factor, input.dim()));
+    const Tensor factors = along_channels(factor, input.dim()),
+                 terms = along_channels(term, input.dim());
+    const int64_t channel = input.numel() / std::max<int64_t>(input.shape()[0] * mean.numel(), 1);
+    if (channel < kShortChannel) return input * factors + terms;
+    return addcmul.call<Tensor>(terms, input, factors);
   }
   // Moves them towards the statistics of rows [channels, elements], whose variance is unbiased.
   // Rows that are several for a channel count as their mean.

@@ -1,4 +1,5 @@
 // Elementwise ops of the math plugin: values, dtypes, shapes, corner cases and refusals.
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -312,6 +313,36 @@ TEST_SUITE("math elementwise") {
     CHECK(maximum(row<int64_t>({1, 5}), 3).to_vector<int64_t>() == std::vector<int64_t>{3, 5});
     CHECK(maximum(bools({1, 0}), bools({0, 0})).to_vector<bool>() ==
           std::vector<bool>{true, false});
+  }
+
+  TEST_CASE("clamp is the minimum of the maximum, bit for bit, for any bounds and strides") {
+    const std::vector<float> numbers = {-1,
+                                        0.f,
+                                        -0.f,
+                                        0.5f,
+                                        2,
+                                        -3,
+                                        1e-40f,
+                                        static_cast<float>(inf),
+                                        static_cast<float>(-inf),
+                                        static_cast<float>(not_a_number)};
+    std::vector<float> many;
+    for (int i = 0; i < 1000; ++i) many.push_back(numbers[static_cast<size_t>(i * i + i / 7) % 10]);
+    const Tensor line = row<float>(many), columns = line.reshape({40, 25}).t();
+    const auto bits = [](const Tensor& x) {
+      std::vector<uint32_t> words;
+      for (const float number : x.to_vector<float>())
+        words.push_back(number != number ? 0 : std::bit_cast<uint32_t>(number));
+      return words;
+    };
+    for (const float low : numbers) {
+      for (const float high : numbers) {
+        CAPTURE(low);
+        CAPTURE(high);
+        for (const Tensor& x : {line, columns})
+          CHECK(bits(clamp(x, low, high)) == bits(minimum(maximum(x, low), high)));
+      }
+    }
   }
 
   TEST_CASE("clamp cuts to one bound or two, lets NaN through, and wants a bound") {

@@ -333,6 +333,26 @@ TEST_SUITE("math shape") {
     CHECK_THROWS_AS(counted({}).unbind(), ValueError);
   }
 
+  TEST_CASE("index_select of many lines reads each by its index, for any size of an entry") {
+    const int64_t rows = 700, size = 37, count = 53;
+    const Tensor index = randint(0, size, {count});
+    const std::vector<int64_t> places = index.to_vector<int64_t>();
+    for (const int64_t inner : {1, 2, 3}) {
+      CAPTURE(inner);
+      const Tensor x = arange(rows * size * inner).reshape({rows, size, inner}).to(f32);
+      const std::vector<float> found = x.index_select(1, index).to_vector<float>();
+      REQUIRE(found.size() == static_cast<size_t>(rows * count * inner));
+      size_t wrong = 0;
+      for (int64_t i = 0; i < rows * count * inner; ++i) {
+        const int64_t line = i / inner, row = line / count;
+        const int64_t from =
+            (row * size + places[static_cast<size_t>(line % count)]) * inner + i % inner;
+        wrong += found[static_cast<size_t>(i)] == static_cast<float>(from) ? 0 : 1;
+      }
+      CHECK(wrong == 0);
+    }
+  }
+
   TEST_CASE("index_select and gather read by index") {
     const Tensor input = counted({3, 4});
     CHECK(values(input.index_select(0, tensor({2, 0, 2}))) ==

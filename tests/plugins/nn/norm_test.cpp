@@ -46,6 +46,24 @@ std::vector<double> slow_norm(const Tensor& x, const std::function<int64_t(int64
 }  // namespace
 
 TEST_SUITE("nn") {
+  TEST_CASE("batch_norm by running statistics is the same for channels of any length") {
+    using tenon::tensor;
+    const Tensor mean = tensor({0.5f, -2.f}), variance = tensor({4.f, 0.25f}),
+                 w = tensor({3.f, -1.f}), b = tensor({1.f, 10.f});
+    for (const int64_t length : {1, 100, 4095, 4096, 5000}) {
+      CAPTURE(length);
+      const Tensor x = compare::numbers({3, 2, length});
+      const std::vector<double> found =
+          functional::batch_norm(x, mean, variance, w, b, false, 0.1, 0).to_vector<double>();
+      std::vector<double> expected = x.to_vector<double>();
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const bool first = i / static_cast<size_t>(length) % 2 == 0;
+        expected[i] = first ? (expected[i] - 0.5) / 2 * 3 + 1 : (expected[i] + 2) / 0.5 * -1 + 10;
+      }
+      compare::check_close(found, expected, 1e-5);
+    }
+  }
+
   TEST_CASE("norms of channels agree with their definition") {
     for (const DType dtype : {tenon::f32, tenon::f64}) {
       const double tolerance = dtype == tenon::f32 ? 2e-5 : 1e-12;
