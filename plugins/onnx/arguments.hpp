@@ -1,7 +1,7 @@
 // Values of a model as arguments of ops.
 #pragma once
 
-#include <deque>
+#include <vector>
 
 #include "program.hpp"
 
@@ -44,9 +44,11 @@ class CallArguments {
   std::vector<tenon_value> values_;
   std::vector<tenon_string> keywords_;
   size_t positional_ = 0;
-  std::deque<std::vector<tenon_tensor*>> tensors_;
-  std::deque<std::vector<int64_t>> integers_;
-  std::deque<std::vector<double>> numbers_;
+  // The elements of a list stay where they are as lists are added. Empty for most calls, and then
+  // without memory.
+  std::vector<std::vector<tenon_tensor*>> tensors_;
+  std::vector<std::vector<int64_t>> integers_;
+  std::vector<std::vector<double>> numbers_;
 };
 
 }  // namespace onnx

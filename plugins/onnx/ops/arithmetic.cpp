@@ -25,7 +25,10 @@ struct Power {
       "X to the power Y in the dtype of X; negative powers of integers are cut off.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& x, const Tensor& y) {
-    if (!is_integer(x)) return tenon::pow(x, y.dtype() == x.dtype() ? y : y.to(x.dtype()));
+    if (!is_integer(x)) {
+      if (plain_number(y) == 2.0) return tenon::square(x);
+      return tenon::pow(x, y.dtype() == x.dtype() ? y : y.to(x.dtype()));
+    }
     if (!is_integer(y)) return tenon::pow(x.to(tenon::f64), y.to(tenon::f64)).to(x.dtype());
     const Tensor exponent = y.to(x.dtype());
     const Tensor whole = tenon::pow(x, tenon::maximum(exponent, number_like(x, 0)));
@@ -90,6 +93,10 @@ struct Clip {
   static constexpr auto doc = "min(max(input, min), max); where the bounds cross, max.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input, const Tensor& min, const Tensor& max) {
+    if (min.defined() && max.defined() && input.dtype() == tenon::f32) {
+      const std::optional<double> low = plain_number(min), high = plain_number(max);
+      if (low && high) return tenon::clamp(input, *low, *high);
+    }
     Tensor result = input;
     if (min.defined()) result = tenon::maximum(result, min);
     if (max.defined()) result = tenon::minimum(result, max);

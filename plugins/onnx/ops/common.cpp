@@ -10,6 +10,13 @@ bool is_stored_only(DType dtype) {
 
 }  // namespace
 
+std::optional<double> plain_number(const Tensor& tensor) {
+  constexpr uint32_t seen = TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_TYPED | TENON_TENSOR_SHAPE_ONLY;
+  if (tensor.numel() != 1 || tensor.dim() != 0 || !tenon::is_floating(tensor.dtype())) return {};
+  if ((tensor.view_record().flags & seen) != 0 || tensor.requires_grad()) return {};
+  return tensor.item<double>();
+}
+
 Tensor computable(const Tensor& tensor) {
   if (!is_stored_only(tensor.dtype())) return tensor;
   if (tensor.dtype() == tenon::u64) {

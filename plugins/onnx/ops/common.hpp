@@ -47,6 +47,10 @@ inline Tensor number_like(const Tensor& like, const Scalar& number) {
   return tenon::full(IntList(), number, like.dtype());
 }
 
+// The number in a floating tensor without dimensions: ops by a number are faster than by a tensor of
+// one. Empty where an op must see the tensor: it needs a gradient, has a tangent or is of a type.
+std::optional<double> plain_number(const Tensor& tensor);
+
 // Integers of dtypes that kernels do not compute in, as i64, and back; others stay. NotImplementedError for
 // numbers of u64 beyond i64.
 Tensor computable(const Tensor& tensor);

@@ -7,15 +7,19 @@ using namespace onnx;
 
 using Texts = std::vector<std::string_view>;
 
-// Blocks of rows in another order, one for each gate.
-Tensor reordered(const Tensor& weight, const std::vector<int64_t>& order) {
-  if (!weight.defined()) return weight;
-  const int64_t hidden = weight.shape()[0] / static_cast<int64_t>(order.size());
+// Steps up to which the gates of each are put in the order of nn: copying the weights takes longer.
+constexpr int64_t kFewSteps = 8;
+bool has_few_steps(const RecurrentInputs& inputs) { return inputs.x.size(0) <= kFewSteps; }
+
+// Blocks in another order, one for each gate: rows of a weight, columns of gates.
+Tensor reordered(const Tensor& whole, const std::vector<int64_t>& order, int64_t dim = 0) {
+  if (!whole.defined()) return whole;
+  const int64_t hidden = whole.shape()[dim] / static_cast<int64_t>(order.size());
   std::vector<Tensor> blocks;
   blocks.reserve(order.size());
   for (const int64_t gate : order)
-    blocks.push_back(tenon::narrow(weight, 0, gate * hidden, hidden));
-  return tenon::cat(blocks, 0);
+    blocks.push_back(tenon::narrow(whole, dim, gate * hidden, hidden));
+  return tenon::cat(blocks, dim);
 }
 
 struct Lstm {
@@ -39,25 +43,38 @@ struct Lstm {
         in_usual_layout({x, w, r, b, lengths, initial_h, initial_c, p}, layout);
     const RecurrentAttributes attributes{activations, alphas, betas, clip, direction, layout};
     const Texts usual{"Sigmoid", "Tanh", "Tanh"};
-    if (!input_forget && is_usual(inputs, attributes, usual)) {
+    const bool joined = !input_forget && is_usual(inputs, attributes, usual);
+    if (joined && !has_few_steps(inputs)) {
       const RecurrentResults results = in_layout(fused(inputs, attributes), layout);
       return {results.outputs, results.hidden, results.cell};
     }
+    if (joined) inputs.lengths = Tensor();  // all are of all steps
     if (!inputs.cell.defined())
       inputs.cell = tenon::zeros({w.size(0), inputs.x.size(1), r.size(2)}, x.dtype());
     const auto step = [&](const Direction& one, const Tensor& gates, const Tensor& hidden,
                           const Tensor& cell) {
-      return steps(one, gates, hidden, cell, input_forget);
+      return joined ? joined_step(one, gates, hidden, cell)
+                    : steps(one, gates, hidden, cell, input_forget);
     };
     const RecurrentResults results = in_layout(run_steps(inputs, attributes, usual, step), layout);
     return {results.outputs, results.hidden, results.cell};
   }
 
  private:
-  // By the op of nn, whose gates are i, f, c, o.
+  // The order of the ops of nn: i, f, c, o.
+  static std::vector<int64_t> order_of_nn() { return {0, 2, 3, 1}; }
+
+  static std::pair<Tensor, Tensor> joined_step(const Direction& one, const Tensor& gates,
+                                               const Tensor& hidden, const Tensor& cell) {
+    const Tensor recurrent = functional::linear(hidden, one.r, one.recurrent_bias);
+    const std::vector<int64_t> order = order_of_nn();
+    auto [next, next_cell] =
+        functional::lstm_step(reordered(gates, order, 1), reordered(recurrent, order, 1), cell);
+    return {next, next_cell};
+  }
   static RecurrentResults fused(const RecurrentInputs& inputs,
                                 const RecurrentAttributes& attributes) {
-    const std::vector<int64_t> order{0, 2, 3, 1};
+    const std::vector<int64_t> order = order_of_nn();
     std::vector<Tensor> outputs, hiddens, cells;
     const int64_t count = direction_count(attributes.direction, inputs.w);
     for (int64_t d = 0; d < count; ++d) {
@@ -110,27 +127,39 @@ struct Gru {
                                             FloatList betas, const Texts& activations, double clip,
                                             std::string_view direction, int64_t layout,
                                             bool linear_before_reset) {
-    const RecurrentInputs inputs =
+    RecurrentInputs inputs =
         in_usual_layout({x, w, r, b, lengths, initial_h, Tensor(), Tensor()}, layout);
     const RecurrentAttributes attributes{activations, alphas, betas, clip, direction, layout};
     const Texts usual{"Sigmoid", "Tanh"};
-    if (linear_before_reset && is_usual(inputs, attributes, usual)) {
+    const bool joined = linear_before_reset && is_usual(inputs, attributes, usual);
+    if (joined && !has_few_steps(inputs)) {
       const RecurrentResults results = in_layout(fused(inputs, attributes), layout);
       return {results.outputs, results.hidden};
     }
+    if (joined) inputs.lengths = Tensor();  // all are of all steps
     const auto step = [&](const Direction& one, const Tensor& gates, const Tensor& hidden,
                           const Tensor&) {
-      return std::pair(steps(one, gates, hidden, linear_before_reset), Tensor());
+      return std::pair(
+          joined ? joined_step(one, gates, hidden) : steps(one, gates, hidden, linear_before_reset),
+          Tensor());
     };
     const RecurrentResults results = in_layout(run_steps(inputs, attributes, usual, step), layout);
     return {results.outputs, results.hidden};
   }
 
  private:
-  // By the op of nn, whose gates are r, z, h.
+  // The order of the ops of nn: r, z, h.
+  static std::vector<int64_t> order_of_nn() { return {1, 0, 2}; }
+
+  static Tensor joined_step(const Direction& one, const Tensor& gates, const Tensor& hidden) {
+    static const tenon::Op step("nn.functional.gru_step");
+    const Tensor recurrent = functional::linear(hidden, one.r, one.recurrent_bias);
+    const std::vector<int64_t> order = order_of_nn();
+    return step.call<Tensor>(reordered(gates, order, 1), reordered(recurrent, order, 1), hidden);
+  }
   static RecurrentResults fused(const RecurrentInputs& inputs,
                                 const RecurrentAttributes& attributes) {
-    const std::vector<int64_t> order{1, 0, 2};
+    const std::vector<int64_t> order = order_of_nn();
     std::vector<Tensor> outputs, hiddens;
     const int64_t count = direction_count(attributes.direction, inputs.w);
     for (int64_t d = 0; d < count; ++d) {
