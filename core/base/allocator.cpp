@@ -225,14 +225,13 @@ class LargeStore {
     }
   }
 
-  // Best fit, the most recently released first; null when nothing fits with at most a quarter
-  // wasted.
+  // Best fit, the most recently released first; null when nothing fits with at most half wasted.
   void* take(int64_t bytes) {
     const std::lock_guard lock(mutex_);
     auto fit =
         std::lower_bound(kept_.begin(), kept_.end(), bytes,
                          [](const KeptBlock& block, int64_t size) { return block.bytes < size; });
-    if (fit == kept_.end() || fit->bytes > bytes + bytes / 4) return nullptr;
+    if (fit == kept_.end() || fit->bytes > 2 * bytes) return nullptr;
     while (fit + 1 != kept_.end() && (fit + 1)->bytes == fit->bytes) ++fit;
     if (fit->bytes != bytes) odd_sizes_.emplace(fit->memory, fit->bytes);
     void* memory = fit->memory;

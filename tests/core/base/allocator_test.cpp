@@ -108,17 +108,17 @@ TEST_SUITE("allocator") {
     release(large, 16 * kMebibyte);
     CHECK(cached_bytes() == 16 * kMebibyte);
 
-    // A fit that wastes more than a quarter is none; one that wastes less is, and comes back whole.
-    void* small = allocate(8 * kMebibyte);
+    // A fit that wastes more than half is none; one that wastes less is, and comes back whole.
+    void* small = allocate(6 * kMebibyte);
     CHECK(small != large);
-    void* near = allocate(14 * kMebibyte);
+    void* near = allocate(8 * kMebibyte);
     CHECK(near == large);
     CHECK(cached_bytes() == 0);
-    release(near, 14 * kMebibyte);
+    release(near, 8 * kMebibyte);
     CHECK(cached_bytes() == 16 * kMebibyte);
 
     // The oldest goes when the bound is reached; what exceeds it alone is not kept.
-    release(small, 8 * kMebibyte);
+    release(small, 6 * kMebibyte);
     release(allocate(12 * kMebibyte), 12 * kMebibyte);
     CHECK(cached_bytes() <= 32 * kMebibyte);
     void* huge = allocate(64 * kMebibyte);
