@@ -11,8 +11,6 @@ namespace tenon::core {
 
 namespace {
 
-// ---- dtypes ----
-
 constexpr tenon_dl_dtype dl_dtype(tenon_dtype dtype) {
   const auto bits = static_cast<uint8_t>(8 * dtype_bytes(dtype));
   switch (dtype) {
@@ -47,6 +45,7 @@ constexpr tenon_dl_dtype dl_dtype(tenon_dtype dtype) {
 }
 
 tenon_dtype find_dtype(tenon_dl_dtype element) {
+#pragma GCC unroll 32  // comparisons with constants, not calls
   for (tenon_dtype dtype = TENON_DTYPE_NONE + 1; dtype < TENON_DTYPE_COUNT; ++dtype) {
     const tenon_dl_dtype known = dl_dtype(dtype);
     if (known.code == element.code && known.bits == element.bits && element.lanes == 1)
