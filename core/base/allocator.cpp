@@ -225,13 +225,18 @@ class LargeStore {
     }
   }
 
-  // Best fit, the most recently released first; null when nothing fits with at most half wasted.
+  // Best fit, the most recently released first; null when nothing fits with at most half wasted. A
+  // new block then replaces smaller ones: else one of each size that a program ever used would stay.
   void* take(int64_t bytes) {
     const std::lock_guard lock(mutex_);
-    auto fit =
-        std::lower_bound(kept_.begin(), kept_.end(), bytes,
-                         [](const KeptBlock& block, int64_t size) { return block.bytes < size; });
-    if (fit == kept_.end() || fit->bytes > 2 * bytes) return nullptr;
+    auto fit = std::ranges::lower_bound(kept_, bytes, {}, &KeptBlock::bytes);
+    if (fit == kept_.end() || fit->bytes > 2 * bytes) {
+      for (int64_t left = bytes; left > 0 && fit != kept_.begin();) {
+        left -= (--fit)->bytes;
+        fit = drop(fit);
+      }
+      return nullptr;
+    }
     while (fit + 1 != kept_.end() && (fit + 1)->bytes == fit->bytes) ++fit;
     if (fit->bytes != bytes) odd_sizes_.emplace(fit->memory, fit->bytes);
     void* memory = fit->memory;
@@ -250,7 +255,7 @@ class LargeStore {
       munmap(memory, static_cast<size_t>(bytes));
       return;
     }
-    while (kept_bytes_ + bytes > limit_) drop_oldest();
+    while (kept_bytes_ + bytes > limit_) drop(std::ranges::min_element(kept_, {}, &KeptBlock::age));
     try {
       const auto place =
           std::upper_bound(kept_.begin(), kept_.end(), bytes,
@@ -264,9 +269,7 @@ class LargeStore {
 
   void clear(int64_t limit) noexcept {
     const std::lock_guard lock(mutex_);
-    for (const KeptBlock& block : kept_) munmap(block.memory, static_cast<size_t>(block.bytes));
-    kept_.clear();
-    kept_bytes_ = 0;
+    while (!kept_.empty()) drop(kept_.end() - 1);
     if (limit >= 0) limit_ = limit;
   }
 
@@ -278,19 +281,16 @@ class LargeStore {
   void hold(bool hold) noexcept { hold ? mutex_.lock() : mutex_.unlock(); }
 
  private:
-  void drop_oldest() noexcept {
-    const auto oldest =
-        std::min_element(kept_.begin(), kept_.end(),
-                         [](const KeptBlock& a, const KeptBlock& b) { return a.age < b.age; });
-    munmap(oldest->memory, static_cast<size_t>(oldest->bytes));
-    kept_bytes_ -= oldest->bytes;
-    kept_.erase(oldest);
+  // Returns the place behind it.
+  std::vector<KeptBlock>::iterator drop(std::vector<KeptBlock>::iterator block) noexcept {
+    munmap(block->memory, static_cast<size_t>(block->bytes));
+    kept_bytes_ -= block->bytes;
+    return kept_.erase(block);
   }
 
   std::mutex mutex_;
-  std::vector<KeptBlock> kept_;  // by size, then by age
-  std::unordered_map<void*, int64_t>
-      odd_sizes_;  // blocks in use that are larger than what was asked
+  std::vector<KeptBlock> kept_;                   // by size, then by age
+  std::unordered_map<void*, int64_t> odd_sizes_;  // of larger blocks in use than was asked for
   int64_t kept_bytes_ = 0;
   int64_t limit_ = kDefaultKeepLimit;
   uint64_t clock_ = 0;

@@ -132,6 +132,27 @@ TEST_SUITE("allocator") {
     release_cached(int64_t{1} << 30);
   }
 
+  TEST_CASE("a new large block takes the place of smaller ones that are kept") {
+    if (!allocation::kCaching) return;
+    release_cached(1024 * kMebibyte);
+    const auto use = [](int64_t mebibytes) {
+      release(allocate(mebibytes * kMebibyte), mebibytes * kMebibyte);
+      return cached_bytes() / kMebibyte;
+    };
+    CHECK(use(4) == 4);
+    CHECK(use(10) == 10);
+    CHECK(use(4) == 14);  // a larger one stays
+    CHECK(use(40) == 40);
+    // Sizes that come again are all kept in the end.
+    int64_t kept = 0;
+    for (int i = 0; i < 3; ++i) {
+      for (const int64_t mebibytes : {4, 10, 40}) kept = use(mebibytes);
+    }
+    CHECK(kept == 54);
+    CHECK(use(4) == 54);
+    release_cached(1024 * kMebibyte);
+  }
+
   TEST_CASE("blocks may be released by other threads, and outlive theirs") {
     struct Block {
       unsigned char* memory;
