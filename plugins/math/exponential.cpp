@@ -57,7 +57,7 @@ struct Log2 : FloatOp {
   static constexpr auto element = [](auto x) { return kernel::log2(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Log2>& c, const Tensor& g) {
-    return g / conjugate(c["input"_arg] * ln2);
+    return g * (1 / ln2) / conjugate(c["input"_arg]);  // the product could overflow
   }
 };
 
@@ -67,7 +67,7 @@ struct Log10 : FloatOp {
   static constexpr auto element = [](auto x) { return kernel::log10(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Log10>& c, const Tensor& g) {
-    return g / conjugate(c["input"_arg] * ln10);
+    return g * (1 / ln10) / conjugate(c["input"_arg]);
   }
 };
 

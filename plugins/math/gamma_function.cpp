@@ -33,7 +33,9 @@ double hurwitz_zeta(double s, double x) {
   double sum = 0;
   for (; x < 12 + s / 2; x += 1) sum += std::pow(x, -s);
   const double power = std::pow(x, -s);
-  sum += x * power / (s - 1) + power / 2;
+  // The power of a very large x would be 0, while x times it is not.
+  const double first = x < 1e100 ? x * power : std::pow(x, 1 - s);
+  sum += first / (s - 1) + power / 2;
   double factor = s * power / x;
   for (int k = 0; k < 8; ++k) {
     sum += kBernoulli[k] * factor;
@@ -100,7 +102,8 @@ class Polygamma {
   }
   // (-1)^n psi(1 - x) - psi(x) is the n-th derivative of pi cot(pi x).
   double reflected(double x) const {
-    const double cotangent = 1 / std::tan(kPi * (x - std::floor(x)));
+    // From the nearest whole number: a difference from the one below loses what is next to a pole.
+    const double cotangent = 1 / std::tan(kPi * (x - std::nearbyint(x)));
     double derivative = 0;
     for (size_t k = cotangent_.size(); k-- > 0;)
       derivative = derivative * cotangent + cotangent_[k];

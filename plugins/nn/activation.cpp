@@ -10,10 +10,6 @@ namespace {
 using namespace nn;
 namespace functional = tenon::nn::functional;
 
-template <class T>
-TENON_INLINE T constant(double value) {
-  return static_cast<T>(value);
-}
 constexpr double kInverseRootTwoPi = 0.39894228040143267794;  // 1 / sqrt(2 pi)
 
 // Sizes of inputs beyond which exp(-x), and exp(-x^2 / 2), are 0 in every dtype. Rules that are made
@@ -65,11 +61,7 @@ struct GeluGrad {
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "grad_output for input, input";
-  static constexpr auto element = [](auto g, auto x) {
-    using T = decltype(x);
-    return g * (normal_distribution(x) +
-                x * constant<T>(kInverseRootTwoPi) * kernel::exp(T{-0.5} * x * x));
-  };
+  static constexpr auto element = [](auto g, auto x) { return g * gelu_slope(x); };
   static std::tuple<Tensor, Tensor> backward(ContextOf<GeluGrad>& c, const Tensor& v) {
     const Tensor& x = c["input"_arg];
     Tensor grad_output, input;
