@@ -99,6 +99,7 @@ void put_facts(JsonBuilder& document, const OpFacts& op) {
       .member("flags", op.flags);
   put_text(document, "not_overridable", op.not_overridable);
   put_text(document, "samples", op.samples);
+  put_text(document, "accuracy", op.accuracy);
   document.end_object();
 }
 
@@ -130,10 +131,8 @@ void put_facts(JsonBuilder& document, const OverrideFacts& entry) {
 }
 
 void put_facts(JsonBuilder& document, const ConversionFacts& conversions) {
-  document.begin_object()
-      .member("format", conversions.format)
-      .member("rules", conversions.rules)
-      .end_object();
+  document.begin_object().member("format", conversions.format);
+  document.member("rules", conversions.rules).end_object();
 }
 
 void put_build(JsonBuilder& document, const PluginFacts& facts) {

@@ -15,6 +15,7 @@ struct Add {
       "add(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1, Tensor(a!)? out=None) -> "
       "Tensor";
   static constexpr auto doc = "input + alpha * other.";
+  static constexpr auto accuracy = "f32 0.5, f64 0.5; gradient f32 0, f64 0";
   static constexpr uint32_t dtypes = computed_dtypes | complex_dtypes;
   static constexpr auto element = [](auto input, auto other, auto alpha) {
     return wrapping(input) + wrapping(alpha) * wrapping(other);
@@ -31,6 +32,7 @@ struct Sub {
       "sub(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1, Tensor(a!)? out=None) -> "
       "Tensor";
   static constexpr auto doc = "input - alpha * other.";
+  static constexpr auto accuracy = "f32 0.5, f64 0.5; gradient f32 0, f64 0";
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes | complex_dtypes;
   static constexpr auto element = [](auto input, auto other, auto alpha) {
     return wrapping(input) - wrapping(alpha) * wrapping(other);
@@ -47,6 +49,7 @@ struct Mul {
   static constexpr auto schema =
       "mul(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "input * other.";
+  static constexpr auto accuracy = "f32 0.5, f64 0.5; gradient f32 0, f64 0";
   static constexpr uint32_t dtypes = computed_dtypes | complex_dtypes;
   static constexpr auto element = [](auto input, auto other) {
     return wrapping(input) * wrapping(other);
@@ -65,6 +68,8 @@ struct Div : FloatOp {
       "div(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "input / other as a floating or complex number; by zero gives an infinity or NaN.";
+  static constexpr auto accuracy =
+      "f32 0.5, f64 0.5; gradient f32 2.2, f64 2.1; gradients where the quotient is not subnormal";
   static constexpr auto element = [](auto input, auto other) { return input / other; };
   static constexpr auto saves = "other, input for other";
   static std::array<Tensor, 2> backward(ContextOf<Div>& c, const Tensor& g) {

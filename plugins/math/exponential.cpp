@@ -14,6 +14,7 @@ constexpr double ln2 = 0.693147180559945309417, ln10 = 2.30258509299404568402;
 struct Exp : FloatOp {
   static constexpr auto schema = "exp(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "e to the power of input.";
+  static constexpr auto accuracy = "f32 2.6, f64 2.7; gradient f32 2.8, f64 2.7";
   static constexpr auto element = [](auto x) { return kernel::exp(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) { return g * conjugate(c.result()); }
@@ -22,6 +23,7 @@ struct Exp : FloatOp {
 struct Exp2 : FloatOp {
   static constexpr auto schema = "exp2(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "2 to the power of input.";
+  static constexpr auto accuracy = "f32 1.2, f64 1.8; gradient f32 1.9, f64 2.6";
   static constexpr auto element = [](auto x) { return kernel::exp2(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) { return g * conjugate(c.result()) * ln2; }
@@ -30,6 +32,7 @@ struct Exp2 : FloatOp {
 struct Expm1 : FloatOp {
   static constexpr auto schema = "expm1(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "exp(input) - 1, accurate near 0.";
+  static constexpr auto accuracy = "f32 1.7, f64 3.1; gradient f32 2.6, f64 2.7";
   static constexpr auto element = [](auto x) { return kernel::expm1(x); };
   // The result plus 1 would be 0 from -37 on.
   static constexpr auto saves = "input";
@@ -44,6 +47,7 @@ struct Log : FloatOp {
       "The natural logarithm; -inf for 0, NaN for negative numbers. Of complex numbers the one "
       "whose "
       "imaginary part is in [-pi, pi].";
+  static constexpr auto accuracy = "f32 3.9, f64 1.7; gradient f32 0.5, f64 0.5";
   static constexpr auto element = [](auto x) { return kernel::log(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Log>& c, const Tensor& g) {
@@ -54,26 +58,29 @@ struct Log : FloatOp {
 struct Log2 : FloatOp {
   static constexpr auto schema = "log2(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The logarithm to base 2.";
+  static constexpr auto accuracy = "f32 2, f64 1.8; gradient f32 0.8, f64 0.7";
   static constexpr auto element = [](auto x) { return kernel::log2(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Log2>& c, const Tensor& g) {
-    return g / conjugate(c["input"_arg] * ln2);
+    return g * (1 / ln2) / conjugate(c["input"_arg]);  // the product could overflow
   }
 };
 
 struct Log10 : FloatOp {
   static constexpr auto schema = "log10(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The logarithm to base 10.";
+  static constexpr auto accuracy = "f32 1.7, f64 2; gradient f32 1, f64 2.1";
   static constexpr auto element = [](auto x) { return kernel::log10(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Log10>& c, const Tensor& g) {
-    return g / conjugate(c["input"_arg] * ln10);
+    return g * (1 / ln10) / conjugate(c["input"_arg]);
   }
 };
 
 struct Log1p : FloatOp {
   static constexpr auto schema = "log1p(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "log(1 + input), accurate near 0.";
+  static constexpr auto accuracy = "f32 1.9, f64 1.7; gradient f32 1.7, f64 1.7";
   static constexpr auto element = [](auto x) { return kernel::log1p(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Log1p>& c, const Tensor& g) {

@@ -26,6 +26,7 @@ struct Maximum {
       "maximum(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The larger of input and other; NaN if either is. Equal elements share the gradient.";
+  static constexpr auto accuracy = "exact";
   static constexpr auto element = [](auto input, auto other) {
     return input > other || input != input ? input : other;
   };
@@ -45,6 +46,7 @@ struct Minimum {
       "minimum(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The smaller of input and other; NaN if either is. Equal elements share the gradient.";
+  static constexpr auto accuracy = "exact";
   static constexpr auto element = [](auto input, auto other) {
     return input < other || input != input ? input : other;
   };
@@ -65,6 +67,7 @@ struct Fmax {
   static constexpr auto doc =
       "The larger of input and other; of a number and NaN the number. Where both are equal the "
       "gradient is that of input.";
+  static constexpr auto accuracy = "exact";
   static constexpr auto element = [](auto input, auto other) {
     return input >= other || other != other ? input : other;
   };
@@ -82,6 +85,7 @@ struct Fmin {
   static constexpr auto doc =
       "The smaller of input and other; of a number and NaN the number. Where both are equal the "
       "gradient is that of input.";
+  static constexpr auto accuracy = "exact";
   static constexpr auto element = [](auto input, auto other) {
     return input <= other || other != other ? input : other;
   };

@@ -33,7 +33,9 @@ double hurwitz_zeta(double s, double x) {
   double sum = 0;
   for (; x < 12 + s / 2; x += 1) sum += std::pow(x, -s);
   const double power = std::pow(x, -s);
-  sum += x * power / (s - 1) + power / 2;
+  // The power of a very large x would be 0, while x times it is not.
+  const double first = x < 1e100 ? x * power : std::pow(x, 1 - s);
+  sum += first / (s - 1) + power / 2;
   double factor = s * power / x;
   for (int k = 0; k < 8; ++k) {
     sum += kBernoulli[k] * factor;
@@ -100,7 +102,8 @@ class Polygamma {
   }
   // (-1)^n psi(1 - x) - psi(x) is the n-th derivative of pi cot(pi x).
   double reflected(double x) const {
-    const double cotangent = 1 / std::tan(kPi * (x - std::floor(x)));
+    // From the nearest whole number: a difference from the one below loses what is next to a pole.
+    const double cotangent = 1 / std::tan(kPi * (x - std::nearbyint(x)));
     double derivative = 0;
     for (size_t k = cotangent_.size(); k-- > 0;)
       derivative = derivative * cotangent + cotangent_[k];
@@ -159,6 +162,9 @@ struct Digamma : RealFloatOp {
   static constexpr auto doc =
       "The derivative of lgamma: polygamma(0, input). -inf at 0, inf at -0, NaN at the negative "
       "whole numbers.";
+  static constexpr auto accuracy =
+      "f32 0.5, f64 12; gradient f32 0.5, f64 3.3; "
+      "below 0, and between 1 and 2, of 1 where the result is smaller";
   static constexpr auto element = [](auto x) {
     const auto value = static_cast<double>(x);
     if (value > 0 && value < kInfinity) return digamma_above_0(value);
@@ -177,6 +183,9 @@ struct Lgamma : RealFloatOp {
   static constexpr auto doc =
       "The logarithm of the magnitude of the gamma function; inf at 0 and the negative whole "
       "numbers.";
+  static constexpr auto accuracy =
+      "f32 0.5, f64 1.7; gradient f32 0.5, f64 12; "
+      "below 0 of 1 where the result is smaller; gradients as digamma";
   static constexpr auto element = [](auto x) {
     int sign = 0;  // lgamma would write to a variable that threads share
     return ::lgamma_r(static_cast<double>(x), &sign);

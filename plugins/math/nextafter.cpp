@@ -52,6 +52,7 @@ struct Nextafter {
   static constexpr auto doc =
       "The next number that the dtype has after input, toward other. The dtype must be floating, "
       "f16 and bf16 among them; there is no derivative.";
+  static constexpr auto accuracy = "exact";
   static constexpr bool any_dtype = true;
   static Tensor forward(const Argument& input, const Argument& other, const Tensor& out) {
     const Tensor common = add(input, other);  // the shape and the dtype

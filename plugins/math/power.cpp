@@ -62,6 +62,9 @@ struct Pow {
       "0 the gradient of exponent is 0, unless exponent is below 0, and so is that of input where "
       "both "
       "are 0.";
+  static constexpr auto accuracy =
+      "f32 0.7, f64 1.1; gradient f32 110, f64 760; "
+      "the gradient of input grows with its logarithm; of exponents below 1e6";
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes | complex_dtypes;
   static constexpr bool costly = true;
   static constexpr auto element = [](auto input, auto exponent) { return power(input, exponent); };
@@ -93,6 +96,7 @@ struct Pow {
 struct Square {
   static constexpr auto schema = "square(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "input * input; of bools as i64.";
+  static constexpr auto accuracy = "f32 0.5, f64 0.5; gradient f32 0, f64 0";
   static Tensor forward(const Tensor& input, const Tensor& out) {
     return mul(input, input.dtype() == boolean ? Argument(1) : Argument(input), out);
   }
@@ -109,6 +113,7 @@ struct Sqrt : FloatOp {
       "The square root; NaN for negative numbers. Of complex numbers the one whose real part is "
       "not "
       "negative.";
+  static constexpr auto accuracy = "f32 0.5, f64 0.5; gradient f32 1.6, f64 1.6";
   static constexpr auto element = [](auto x) { return std::sqrt(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) { return g / (conjugate(c.result()) * 2); }
@@ -117,17 +122,19 @@ struct Sqrt : FloatOp {
 struct Rsqrt : FloatOp {
   static constexpr auto schema = "rsqrt(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "1 / sqrt(input).";
+  static constexpr auto accuracy = "f32 1.6, f64 1.6; gradient f32 2.1, f64 1.9";
   static constexpr auto element = [](auto x) { return decltype(x)(1) / std::sqrt(x); };
-  static constexpr auto saves = "result";
-  static Tensor backward(Context& c, const Tensor& g) {
-    const Tensor root = conjugate(c.result());
-    return g * root * root * root * -0.5;
+  static constexpr auto saves = "input, result";
+  static Tensor backward(ContextOf<Rsqrt>& c, const Tensor& g) {
+    // The cube of the result has three times its error, and overflows where half of it does not.
+    return g * -0.5 * conjugate(c.result()) / conjugate(c["input"_arg]);
   }
 };
 
 struct Reciprocal : FloatOp {
   static constexpr auto schema = "reciprocal(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "1 / input.";
+  static constexpr auto accuracy = "f32 0.5, f64 0.5; gradient f32 2.1, f64 2.1";
   static constexpr auto element = [](auto x) { return decltype(x)(1) / x; };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) {
@@ -142,6 +149,7 @@ struct Hypot : RealFloatOp {
   static constexpr auto doc =
       "The square root of input^2 + other^2, without overflow on the way; infinite when either is. "
       "Where both are 0 the gradient is 0.";
+  static constexpr auto accuracy = "f32 0.5, f64 1.7; gradient f32 1.6, f64 3.1";
   static constexpr auto element = [](auto x, auto y) {
     if constexpr (std::is_same_v<decltype(x), float>) {
       const auto wide_x = static_cast<double>(x), wide_y = static_cast<double>(y);

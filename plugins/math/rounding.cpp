@@ -18,6 +18,7 @@ struct Rounding {
 struct Floor : Rounding {
   static constexpr auto schema = "floor(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The next whole number at or below. The gradient is 0.";
+  static constexpr auto accuracy = "exact";
   static constexpr auto element = [](auto x) {
     if constexpr (std::is_integral_v<decltype(x)>)
       return x;
@@ -29,6 +30,7 @@ struct Floor : Rounding {
 struct Ceil : Rounding {
   static constexpr auto schema = "ceil(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The next whole number at or above. The gradient is 0.";
+  static constexpr auto accuracy = "exact";
   static constexpr auto element = [](auto x) {
     if constexpr (std::is_integral_v<decltype(x)>)
       return x;
@@ -40,6 +42,7 @@ struct Ceil : Rounding {
 struct Round : Rounding {
   static constexpr auto schema = "round(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The nearest whole number; of two, the even one. The gradient is 0.";
+  static constexpr auto accuracy = "exact";
   static constexpr auto element = [](auto x) {
     if constexpr (std::is_integral_v<decltype(x)>)
       return x;
@@ -51,6 +54,7 @@ struct Round : Rounding {
 struct Trunc : Rounding {
   static constexpr auto schema = "trunc(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The next whole number toward 0. The gradient is 0.";
+  static constexpr auto accuracy = "exact";
   static constexpr auto element = [](auto x) {
     if constexpr (std::is_integral_v<decltype(x)>)
       return x;
@@ -64,6 +68,7 @@ struct Frac {
   static constexpr auto doc =
       "input - trunc(input): the part behind the point; NaN of infinities. "
       "The dtype must be floating.";
+  static constexpr auto accuracy = "exact";
   static constexpr auto samples =
       R"([{"input": {"values": [1.25, -2.6, 0.3]}}, {"input": {"shape": [2, 2], "values": [0.5, -7.7, 3.1, -0.2]}}])";
   static constexpr uint32_t dtypes = floating_dtypes;

@@ -20,6 +20,7 @@ struct Abs {
   static constexpr auto schema = "abs(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The absolute value; of complex numbers it is real. The gradient is 0 at 0.";
+  static constexpr auto accuracy = "exact";
   static constexpr auto promotion = promote_magnitude;
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) {
@@ -41,6 +42,7 @@ struct Abs {
 struct Neg {
   static constexpr auto schema = "neg(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "-input.";
+  static constexpr auto accuracy = "exact";
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return -wrapping(x); };
   static Tensor backward(Context&, const Tensor& g) { return -g; }
@@ -52,6 +54,7 @@ struct Sign {
   static constexpr auto doc =
       "1 for positive elements, -1 for negative ones, 0 for the rest, NaN among them. The gradient "
       "is 0.";
+  static constexpr auto accuracy = "exact";
   static constexpr auto element = [](auto x) {
     if constexpr (std::is_same_v<decltype(x), bool>)
       return x;
@@ -145,6 +148,7 @@ struct Copysign : RealFloatOp {
   static constexpr auto doc =
       "The absolute value of input with the sign of other, that of zeros included. The gradient of "
       "other is 0, and that of input where input is 0.";
+  static constexpr auto accuracy = "exact";
   static constexpr auto element = [](auto input, auto other) {
     return std::copysign(input, other);
   };

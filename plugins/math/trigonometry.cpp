@@ -16,6 +16,7 @@ using namespace tenon;
 struct Sin : FloatOp {
   static constexpr auto schema = "sin(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The sine.";
+  static constexpr auto accuracy = "f32 1.9, f64 2.8; gradient f32 1.9, f64 3.4";
   static constexpr auto element = [](auto x) { return kernel::sin(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Sin>& c, const Tensor& g) {
@@ -26,6 +27,7 @@ struct Sin : FloatOp {
 struct Cos : FloatOp {
   static constexpr auto schema = "cos(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The cosine.";
+  static constexpr auto accuracy = "f32 1.9, f64 3.4; gradient f32 1.9, f64 2.8";
   static constexpr auto element = [](auto x) { return kernel::cos(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Cos>& c, const Tensor& g) {
@@ -36,6 +38,7 @@ struct Cos : FloatOp {
 struct Tan : FloatOp {
   static constexpr auto schema = "tan(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The tangent.";
+  static constexpr auto accuracy = "f32 3.4, f64 3; gradient f32 6.6, f64 5.7";
   static constexpr auto element = [](auto x) { return kernel::tan(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) {
@@ -52,6 +55,7 @@ struct Asin : FloatOp {
       "The angle in [-pi/2, pi/2] whose sine is input; NaN outside of [-1, 1], where complex "
       "numbers "
       "have one.";
+  static constexpr auto accuracy = "f32 2.5, f64 2.1; gradient f32 2.9, f64 2.7";
   static constexpr auto element = [](auto x) { return kernel::asin(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Asin>& c, const Tensor& g) {
@@ -64,6 +68,7 @@ struct Acos : FloatOp {
   static constexpr auto doc =
       "The angle in [0, pi] whose cosine is input; NaN outside of [-1, 1], where complex numbers "
       "have one.";
+  static constexpr auto accuracy = "f32 2.2, f64 1.8; gradient f32 2.9, f64 2.7";
   static constexpr auto element = [](auto x) { return kernel::acos(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Acos>& c, const Tensor& g) {
@@ -74,6 +79,7 @@ struct Acos : FloatOp {
 struct Atan : FloatOp {
   static constexpr auto schema = "atan(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The angle in [-pi/2, pi/2] whose tangent is input.";
+  static constexpr auto accuracy = "f32 2.7, f64 1.9; gradient f32 3.1, f64 5.4";
   static constexpr auto element = [](auto x) { return kernel::atan(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Atan>& c, const Tensor& g) {
@@ -91,6 +97,7 @@ struct Atan2 : RealFloatOp {
       "atan2(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "The angle in [-pi, pi] of the point (other, input). Where both are 0 the gradient is 0.";
+  static constexpr auto accuracy = "f32 3, f64 2.5; gradient f32 3.6, f64 5.9";
   static constexpr auto element = [](auto y, auto x) { return kernel::atan2(y, x); };
   static constexpr auto saves = "input, other";
   static std::array<Tensor, 2> backward(ContextOf<Atan2>& c, const Tensor& g) {
@@ -149,6 +156,8 @@ struct Sinc : FloatOp {
   static constexpr auto doc =
       "sin(pi * input) / (pi * input), 1 for 0; exactly 0 for other whole numbers, NaN for "
       "infinities.";
+  static constexpr auto accuracy =
+      "f32 0.5, f64 3.5; gradient f32 12, f64 22; gradients beyond 1/2 of 1 / input";
   static constexpr auto element = [](auto x) { return sinc_of(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Sinc>& c, const Tensor& g) {

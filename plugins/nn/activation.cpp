@@ -10,10 +10,6 @@ namespace {
 using namespace nn;
 namespace functional = tenon::nn::functional;
 
-template <class T>
-TENON_INLINE T constant(double value) {
-  return static_cast<T>(value);
-}
 constexpr double kInverseRootTwoPi = 0.39894228040143267794;  // 1 / sqrt(2 pi)
 
 // Sizes of inputs beyond which exp(-x), and exp(-x^2 / 2), are 0 in every dtype. Rules that are made
@@ -30,6 +26,9 @@ struct Gelu {
       "input times the normal distribution function of input; approximate 'tanh' computes that by "
       "a "
       "tanh (arXiv:1606.08415).";
+  static constexpr auto accuracy =
+      "f32 2.1, f64 1500; gradient f32 105, f64 800; "
+      "f32 below 0 of the input; slopes between -2 and -0.5 of 0.5";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input, std::string_view approximate) {
     check_floating("gelu", "input", input);
@@ -49,6 +48,9 @@ struct Gelu {
 struct GeluErf {
   static constexpr auto schema = "nn.functional.gelu_erf(Tensor input) -> Tensor";
   static constexpr auto doc = "gelu in its exact form, by the error function.";
+  static constexpr auto accuracy =
+      "f32 2.1, f64 1500; gradient f32 105, f64 800; "
+      "f32 below 0 of the input; slopes between -2 and -0.5 of 0.5";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "input";
@@ -62,14 +64,12 @@ struct GeluErf {
 struct GeluGrad {
   static constexpr auto schema = "nn.grad.gelu(Tensor grad_output, Tensor input) -> Tensor";
   static constexpr auto doc = "The gradient of gelu_erf.";
+  static constexpr auto accuracy =
+      "f32 105, f64 800; gradient f32 120, f64 900; near zeros of a slope of grad_output";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "grad_output for input, input";
-  static constexpr auto element = [](auto g, auto x) {
-    using T = decltype(x);
-    return g * (normal_distribution(x) +
-                x * constant<T>(kInverseRootTwoPi) * kernel::exp(T{-0.5} * x * x));
-  };
+  static constexpr auto element = [](auto g, auto x) { return g * gelu_slope(x); };
   static std::tuple<Tensor, Tensor> backward(ContextOf<GeluGrad>& c, const Tensor& v) {
     const Tensor& x = c["input"_arg];
     Tensor grad_output, input;
@@ -86,6 +86,9 @@ struct GeluGrad {
 struct Silu {
   static constexpr auto schema = "nn.functional.silu(Tensor input) -> Tensor";
   static constexpr auto doc = "input times its sigmoid.";
+  static constexpr auto accuracy =
+      "f32 2.8, f64 2.8; gradient f32 20, f64 40; "
+      "of 1e-30 (f64 1e-290) where the result is smaller; slopes between -2 and -0.5 of 0.5";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "input";
@@ -102,6 +105,8 @@ struct Silu {
 struct SiluGrad {
   static constexpr auto schema = "nn.grad.silu(Tensor grad_output, Tensor input) -> Tensor";
   static constexpr auto doc = "The gradient of silu.";
+  static constexpr auto accuracy =
+      "f32 20, f64 40; gradient f32 40, f64 40; near zeros of a slope of grad_output";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "grad_output for input, input";
@@ -130,6 +135,7 @@ struct Softplus {
       "nn.functional.softplus(Tensor input, float beta=1, float threshold=20) -> Tensor";
   static constexpr auto doc =
       "log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.";
+  static constexpr auto accuracy = "f32 3.2, f64 2.6; gradient f32 3.9, f64 3.2";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "input";
@@ -153,6 +159,7 @@ struct LeakyRelu {
       "input where it is positive, negative_slope * input elsewhere; the gradient at 0 is that of "
       "the "
       "negative side.";
+  static constexpr auto accuracy = "f32 1, f64 0.5; gradient f32 0.5, f64 0";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x, auto slope) {
@@ -171,6 +178,7 @@ struct Elu {
   static constexpr auto doc =
       "scale * input where input is positive, scale * alpha * (exp(input_scale * input) - 1) "
       "elsewhere; the gradient at 0 is that of the negative side.";
+  static constexpr auto accuracy = "f32 1.6, f64 1.6; gradient f32 2.6, f64 2.5";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "input";
@@ -197,6 +205,7 @@ struct Celu {
   static constexpr auto doc =
       "input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere; alpha must not be "
       "0. Continuously differentiable (arXiv:1704.07483).";
+  static constexpr auto accuracy = "f32 1.6, f64 1.6; gradient f32 2.6, f64 2.5";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input, double alpha) {
     if (alpha == 0) throw tenon::ValueError("celu(): alpha must not be 0; relu() is the limit");
@@ -209,6 +218,7 @@ struct Selu {
   static constexpr auto doc =
       "scale * input where it is positive, scale * alpha * (exp(input) - 1) elsewhere, with the "
       "scale 1.0507 and the alpha 1.6733 of arXiv:1706.02515.";
+  static constexpr auto accuracy = "f32 2.7, f64 2.7; gradient f32 2.5, f64 2.8";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input) {
     return functional::elu(input, 1.6732632423543772848170429916717,
@@ -219,6 +229,7 @@ struct Selu {
 struct Logsigmoid {
   static constexpr auto schema = "nn.functional.logsigmoid(Tensor input) -> Tensor";
   static constexpr auto doc = "The logarithm of the sigmoid: -log(1 + exp(-input)).";
+  static constexpr auto accuracy = "f32 3.1, f64 2.9; gradient f32 3.3, f64 3";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "input";
@@ -236,6 +247,8 @@ struct Logsigmoid {
 struct Mish {
   static constexpr auto schema = "nn.functional.mish(Tensor input) -> Tensor";
   static constexpr auto doc = "input * tanh(log(1 + exp(input))) (arXiv:1908.08681).";
+  static constexpr auto accuracy =
+      "f32 4.5, f64 4.9; gradient f32 8.5, f64 3.7; slopes between -2 and -0.5 of 0.5";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "input";
@@ -261,6 +274,7 @@ struct Mish {
 struct Softsign {
   static constexpr auto schema = "nn.functional.softsign(Tensor input) -> Tensor";
   static constexpr auto doc = "input / (1 + |input|).";
+  static constexpr auto accuracy = "f32 1.6, f64 1.6; gradient f32 3.8, f64 3.8";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x) {

@@ -19,6 +19,7 @@ struct Hardtanh {
   static constexpr auto doc =
       "input cut to min_val and max_val; the gradient is 0 at both. Unlike clamp, min_val must "
       "not be above max_val.";
+  static constexpr auto accuracy = "exact";
   static constexpr auto saves = "input";
   static Tensor forward(const Tensor& input, const tenon::Scalar& min_val,
                         const tenon::Scalar& max_val) {
@@ -38,6 +39,7 @@ struct Hardtanh {
 struct Relu6 {
   static constexpr auto schema = "nn.functional.relu6(Tensor input) -> Tensor";
   static constexpr auto doc = "input cut to the range from 0 to 6; the gradient is 0 at both.";
+  static constexpr auto accuracy = "exact";
   static constexpr auto saves = "input";
   static Tensor forward(const Tensor& input) {
     kernel::check_dtype("relu6", "input", input.dtype(), kNumbers);
@@ -53,6 +55,7 @@ struct Hardsigmoid {
   static constexpr auto schema = "nn.functional.hardsigmoid(Tensor input) -> Tensor";
   static constexpr auto doc =
       "(input + 3) / 6, cut to the range from 0 to 1; the gradient is 0 at both.";
+  static constexpr auto accuracy = "f32 1.1, f64 1.1; gradient f32 0.5, f64 0.5";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x) {
@@ -71,6 +74,8 @@ struct Hardswish {
       "input * hardsigmoid(input): 0 up to -3, input from 3 on (arXiv:1905.02244). The gradient at "
       "both "
       "is that of the lines.";
+  static constexpr auto accuracy =
+      "f32 2, f64 1.9; gradient f32 1.5, f64 1.5; slopes between -2 and -0.5 of 0.5";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x) {

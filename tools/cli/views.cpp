@@ -54,6 +54,7 @@ void print_op(const Json& op) {
     rules += (i == 0 ? "" : ", ") + op["rules"][i].text();
   table.add({"written as", format_text("{}: {}", op["form"].text(), rules)});
   if (op["differentiable"].text() == "formula") table.add({"twice", op["double_backward"].text()});
+  if (op["accuracy"].defined()) table.add({"error (ulp)", op["accuracy"].text()});
   table.add({"overridable", op["overridable"].as_bool()
                                 ? std::string("yes")
                                 : format_text("no: {}", op["reason"].text())});

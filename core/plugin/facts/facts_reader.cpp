@@ -202,6 +202,7 @@ void FactsCollector::add_op(const Fact& fact) {
   op.jvp = fact.choice("jvp", op.jvp);
   op.not_overridable = fact.text("not_overridable", kMaxSchema);
   op.samples = fact.lines("samples");
+  op.accuracy = fact.lines("accuracy");
   op.flags = fact.number("flags");
   facts_.ops.push_back(std::move(op));
 }

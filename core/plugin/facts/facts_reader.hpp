@@ -21,6 +21,7 @@ struct OpFacts {
   int64_t flags = 0;
   std::string not_overridable;  // the reason; empty: it may be overridden
   std::string samples;          // JSON text: arguments to check it with
+  std::string accuracy;         // the largest errors of its results and gradients
 
   // The schema up to its parameter list: "nn.functional.linear".
   std::string_view name() const;
@@ -92,9 +93,7 @@ struct PluginFacts {
   std::string version;
   uint32_t abi_major = 0;
   uint32_t abi_minor = 0;
-  std::string sdk;  // this, license and compiler are information only
-  std::string license;
-  std::string compiler;
+  std::string sdk, license, compiler;  // information only
   std::vector<OpFacts> ops;
   std::vector<ModuleFacts> modules;
   std::vector<TypeFacts> types;

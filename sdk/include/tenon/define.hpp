@@ -34,6 +34,8 @@
 //                    and dtypes; an exception declines. See sdk/docs/how_to/provider.md
 //   samples          JSON text: arguments that `tenon check` tries the op with
 //                    (sdk/docs/how_to/check_samples.md)
+//   accuracy         the largest errors in units in the last place, "f32 0.6, f64 1; gradient f32
+//                    2, f64 2.5", or "exact"; `tenon show` prints it
 // Members of an op definition that declare a property when they are true:
 //   composite        no rule; gradients flow through the ops that forward calls
 //   twice_differentiable, once_differentiable   whether backward may be differentiated
@@ -317,6 +319,10 @@ struct OpFact {
       writer.string(D::not_overridable);
     }
     write_samples<D>(writer);
+    if constexpr (Has_accuracy<D>::value) {
+      writer.raw(R"(,"accuracy":)");
+      writer.string(D::accuracy);
+    }
     writer.raw("}}");
   }
 };

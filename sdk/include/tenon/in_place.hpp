@@ -80,6 +80,13 @@ struct SamplesOf<Definition, true> {
   static constexpr auto samples = Definition::samples;
 };
 
+template <class Definition, bool Given>
+struct AccuracyOf {};
+template <class Definition>
+struct AccuracyOf<Definition, true> {
+  static constexpr auto accuracy = Definition::accuracy;
+};
+
 // Whether a call on the argument is recorded, as far as the argument decides it.
 inline bool is_recorded(const tenon_value& value) {
   return value.tag == TENON_VALUE_TENSOR && from_value<const Tensor&>(value).requires_grad();
@@ -125,7 +132,8 @@ template <class Definition>
 struct InPlace<Definition, std::enable_if_t<detail::Has_forward<Definition>::value>>
     : detail::InPlaceText<Definition>,
       detail::InPlaceByCopy<Definition, detail::OthersOf<Definition>>,
-      detail::SamplesOf<Definition, detail::Has_samples<Definition>::value> {};
+      detail::SamplesOf<Definition, detail::Has_samples<Definition>::value>,
+      detail::AccuracyOf<Definition, detail::Has_accuracy<Definition>::value> {};
 
 TENON_NAMESPACE_END
 

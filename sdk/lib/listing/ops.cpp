@@ -47,7 +47,7 @@ void put_op(Writer& document, const Declared& op) {
   put_members(document, facts, {"differentiable", "jvp"});
   document.set("double_backward", double_backward(facts))
       .set("form", form_text(facts["flags"].integer()));
-  put_members(document, facts, {"method", "doc"});
+  put_members(document, facts, {"method", "doc", "accuracy"});
   put_rules(document, facts);
 }
 

@@ -12,7 +12,7 @@
  * The payload is one JSON object in UTF-8:
  *   {"plugin":{"id","version","abi":[major,minor],"sdk","compiler","license"}}
  *   {"op":{"schema","doc","differentiable":"none|formula|composite","jvp":"none|rule|...",
- *     "flags":n,"samples":"[{...}]"}}
+ *     "flags":n,"samples":"[{...}]","accuracy"}}
  *   {"module":{"schema","doc","samples"}}
  *   {"type":{"name","parent","doc","flags":n,"fallback":n,"metadata":n,"handler":true|false,
  *     "payload":[size,alignment,fingerprint]}}
