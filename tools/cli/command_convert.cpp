@@ -58,7 +58,7 @@ constexpr Format kFormats[] = {
     {"bin", read_torch, nullptr, kTorchInstead},
     {"ckpt", read_torch, nullptr, kTorchInstead},
     {"gguf", read_gguf, nullptr, "convert the .safetensors file with llama.cpp"},
-    {"onnx", nullptr, nullptr, "an ONNX file is a model: use tenon export CONFIG FILE"}};
+    {"onnx", nullptr, nullptr, "a model is written by tenon export CONFIG FILE"}};
 
 const Format* find_format(const std::string& ending) {
   const auto* const found =

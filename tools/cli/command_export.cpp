@@ -117,7 +117,7 @@ int export_model(const ExportOptions& options) {
   const std::string summary =
       make_exporter(declared, model, options).call<tenon::Value>(inputs_of(config, options)).text();
   print(format_text("wrote {}: {}, weights {}\n", options.output, summary,
-                    weights.empty() ? "as the model is made" : format_text("of {}", weights)));
+                    weights.empty() ? "as the config has them" : format_text("of {}", weights)));
   return kFine;
 }
 

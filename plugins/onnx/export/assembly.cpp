@@ -92,9 +92,8 @@ class Assembly {
  private:
   [[noreturn]] void refuse(const std::string& what) const {
     throw tenon::NotImplementedError(what +
-                                     " depends on the size of the batch; export the model for one "
-                                     "size, with a dynamic dimension of no name and a batch of "
-                                     "that size");
+                                     " depends on the size of the batch; export the model for "
+                                     "batches of one size");
   }
 
   // ---- several recordings ----
@@ -112,7 +111,9 @@ class Assembly {
         bool same = a.attributes.size() == b.attributes.size();
         for (size_t k = 0; same && k < a.attributes.size(); ++k)
           same = same_attribute(a.attributes[k], b.attributes[k]);
-        if (!same) refuse("an attribute of " + a.type + " in '" + a.place + "'");
+        if (!same)
+          refuse("an attribute of " + a.type + " in " +
+                 (a.place.empty() ? "the model" : "'" + a.place + "'"));
       }
     }
   }

@@ -60,8 +60,10 @@ ExportRules::ExportRules(int64_t opset) : opset_(opset), operators_({}) {
     }
   }
   for (auto& [op, list] : inverses_) {
+    // Operators of ONNX itself precede those of other domains.
     std::stable_sort(list.begin(), list.end(), [](const Inverse& a, const Inverse& b) {
-      return a.rule->since > b.rule->since;
+      return std::pair(!a.rule->domain.empty(), -a.rule->since) <
+             std::pair(!b.rule->domain.empty(), -b.rule->since);
     });
   }
   const Json plugins = tenon::document(tenon::Document::facts);

@@ -39,19 +39,19 @@ Tensor with_batch(const Tensor& input, int64_t batch) {
 class Evaluation {
  public:
   explicit Evaluation(const Module& model) {
-    for (const Module& module : model.modules()) {
-      if (module.training()) training_.push_back(module);
-    }
+    for (const Module& module : model.modules()) modes_.emplace_back(module, module.training());
     model.eval();
   }
   Evaluation(const Evaluation&) = delete;
   Evaluation& operator=(const Evaluation&) = delete;
+  // Parents come first: what is below them follows.
   ~Evaluation() {
-    for (const Module& module : training_) tenon::service::modules().train(module.handle(), 1);
+    for (const auto& [module, training] : modes_)
+      tenon::service::modules().train(module.handle(), training ? 1 : 0);
   }
 
  private:
-  std::vector<Module> training_;
+  std::vector<std::pair<Module, bool>> modes_;
 };
 
 struct Exporter : ModuleOf<Exporter> {
@@ -114,7 +114,9 @@ struct Exporter : ModuleOf<Exporter> {
   std::vector<onnx::BatchRecording> record(const Module& model, tenon::TensorList inputs,
                                            onnx::ExportRules& rules) const {
     if (inputs.empty())
-      throw tenon::ValueError("onnx.Exporter: the model is recorded in a call, which needs inputs");
+      throw tenon::ValueError(
+          "onnx.Exporter: the model is recorded in a call, and there are no inputs to call it "
+          "with; name their shapes in the config's \"input\"");
     std::vector<onnx::BatchRecording> recordings;
     if ((*this)["dynamic"_arg].empty()) {
       recordings.push_back(

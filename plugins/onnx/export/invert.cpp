@@ -96,7 +96,7 @@ class Inverter {
       const Given given{&call_.arguments[place], &parameters[place]};
       switch (argument.kind) {
         case RuleArgument::Kind::input:
-          inputs_[argument.index] = given;
+          if (!place_input(argument.index, given)) return fail("two operands here");
           break;
         case RuleArgument::Kind::attribute:
           attributes_[argument.index] = given;
@@ -119,6 +119,14 @@ class Inverter {
     return true;
   }
 
+  // An input that the rule names twice is one tensor.
+  bool place_input(size_t i, const Given& given) {
+    const tenon_value* known = inputs_[i].value;
+    inputs_[i] = given;
+    return known == nullptr ||
+           (known->tag == TENON_VALUE_TENSOR && given.value->tag == TENON_VALUE_TENSOR &&
+            known->as.tensor == given.value->as.tensor);
+  }
   bool add_attribute(size_t i, std::vector<WrittenAttribute>& attributes) {
     const RuleAttribute& rule = rule_.attributes[i];
     const Given& given = attributes_[i];

@@ -32,19 +32,19 @@ Reader reader_of(std::string_view bytes) { return Reader(bytes.data(), bytes.siz
 
 // Copies the field that the reader is at.
 void copy_field(Reader& reader, std::string& to) {
+  const protozero::pbf_tag_type tag = reader.tag();
   protozero::pbf_writer writer(to);
   switch (reader.wire_type()) {
     case Wire::varint:
-      writer.add_uint64(reader.tag(), reader.get_uint64());
+      writer.add_uint64(tag, reader.get_uint64());
       break;
     case Wire::fixed32:
-      writer.add_fixed32(reader.tag(), reader.get_fixed32());
+      writer.add_fixed32(tag, reader.get_fixed32());
       break;
     case Wire::fixed64:
-      writer.add_fixed64(reader.tag(), reader.get_fixed64());
+      writer.add_fixed64(tag, reader.get_fixed64());
       break;
     default: {
-      const protozero::pbf_tag_type tag = reader.tag();
       const std::string_view bytes = view_of(reader);
       writer.add_bytes(tag, bytes.data(), bytes.size());
     }
