@@ -13,6 +13,7 @@ namespace onnx {
 struct NamedTensor {
   std::string name;
   tenon::Tensor tensor;
+  std::string_view source;  // its name in the file
 };
 
 struct BuiltModel {

@@ -22,6 +22,7 @@ class ModelFile {
 
   const std::string& path() const { return path_; }
   const ModelData& data() const { return data_; }
+  std::string_view bytes() const { return file_.view(); }
   // The tensor: a view of the file where the elements are aligned there, else a copy. Writing to it does
   // not reach the file. ValueError names the tensor, and file and place of the data.
   tenon::Tensor tensor(const TensorData& data);

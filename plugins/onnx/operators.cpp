@@ -133,6 +133,21 @@ int64_t Operators::first_version(std::string_view domain, std::string_view type)
   return first;
 }
 
+std::vector<std::pair<std::string, std::string>> Operators::keys() const {
+  std::vector<std::pair<std::string, std::string>> keys;
+  for (const auto& [key, rules] : *table_) keys.push_back(key);
+  return keys;
+}
+
+int64_t Operators::last_version(std::string_view domain) const {
+  int64_t last = 0;
+  for (const auto& [key, rules] : *table_) {
+    if (key.first != domain) continue;
+    for (const auto& one : rules) last = std::max(last, one->since());
+  }
+  return last;
+}
+
 std::vector<std::string> Operators::names(std::string_view domain) const {
   std::vector<std::string> names;
   for (const auto& [key, rules] : *table_) {

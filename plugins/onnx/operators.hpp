@@ -50,6 +50,10 @@ class Operators {
   int64_t first_version(std::string_view domain, std::string_view type) const;
   // Operators of the domain, for suggestions.
   std::vector<std::string> names(std::string_view domain) const;
+  // Domain and type of each operator.
+  std::vector<std::pair<std::string, std::string>> keys() const;
+  // The last version of a domain that rules are for.
+  int64_t last_version(std::string_view domain) const;
 
  private:
   size_t rank(const std::string& plugin) const;

@@ -1,5 +1,6 @@
 // Fuzzes the reader of ONNX files and what makes steps of them: whatever the bytes, a model is made or refused
-// with a text that can be printed. Conversions are those of the plugins that the host finds.
+// with a text that can be printed. Conversions are those of the plugins that the host finds. The same for the
+// reader of rules of export.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -7,6 +8,7 @@
 #include <tenon/error.hpp>
 
 #include "plugins/onnx/builder.hpp"
+#include "plugins/onnx/export/export_rule.hpp"
 #include "plugins/onnx/message_reader.hpp"
 
 namespace {
@@ -30,6 +32,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
         std::abort();
     }
   } catch (const tenon::Error& error) {
+    if (std::strlen(error.what()) == 0) std::abort();
+  }
+  try {
+    onnx::read_export_rule({reinterpret_cast<const char*>(bytes), size});
+  } catch (const tenon::ValueError& error) {
     if (std::strlen(error.what()) == 0) std::abort();
   }
   return 0;

@@ -67,7 +67,7 @@ Source Constants::as_member(Source source, const std::string& parameter) {
   if (!tenon::is_floating(tensor.dtype()) || tensor.numel() < 2) return source;
   const bool buffer = parameter.compare(0, 8, "running_") == 0;
   std::vector<NamedTensor>& list = buffer ? built_.buffers : built_.parameters;
-  list.push_back({unique_name(weight->second), tensor});
+  list.push_back({unique_name(weight->second), tensor, weight->second});
   return members_[source.index] = {buffer ? Source::Kind::buffer : Source::Kind::parameter,
                                    static_cast<uint32_t>(list.size() - 1)};
 }

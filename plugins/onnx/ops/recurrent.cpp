@@ -22,12 +22,19 @@ Tensor reordered(const Tensor& whole, const std::vector<int64_t>& order, int64_t
   return tenon::cat(blocks, dim);
 }
 
+void check_hidden_size(const std::optional<int64_t>& hidden_size, const Tensor& r) {
+  if (!hidden_size || *hidden_size == r.size(-1)) return;
+  throw tenon::ValueError("hidden_size is " + std::to_string(*hidden_size) +
+                          ", and the recurrent weight is for " + std::to_string(r.size(-1)));
+}
+
 struct Lstm {
   static constexpr auto schema =
       "onnx.lstm(Tensor X, Tensor W, Tensor R, Tensor? B=None, Tensor? sequence_lens=None, Tensor? "
       "initial_h=None, Tensor? initial_c=None, Tensor? P=None, *, float[] activation_alpha=[], "
       "float[] activation_beta=[], str[] activations=[], float clip=0.0, str direction='forward', "
-      "bool input_forget=False, int layout=0) -> (Tensor Y, Tensor Y_h, Tensor Y_c)";
+      "bool input_forget=False, int layout=0, int? hidden_size=None) -> (Tensor Y, Tensor Y_h, "
+      "Tensor Y_c)";
   static constexpr auto samples =
       R"([{"X": {"shape": [3, 2, 4]}, "W": {"shape": [1, 12, 4]}, "R": {"shape": [1, 12, 3]}},
           {"X": {"shape": [2, 2, 3]}, "W": {"shape": [1, 8, 3]}, "R": {"shape": [1, 8, 2]}, "P": {"shape": [1, 6]}, "clip": 1.5}])";
@@ -38,7 +45,8 @@ struct Lstm {
       const Tensor& x, const Tensor& w, const Tensor& r, const Tensor& b, const Tensor& lengths,
       const Tensor& initial_h, const Tensor& initial_c, const Tensor& p, FloatList alphas,
       FloatList betas, const Texts& activations, double clip, std::string_view direction,
-      bool input_forget, int64_t layout) {
+      bool input_forget, int64_t layout, std::optional<int64_t> hidden_size) {
+    check_hidden_size(hidden_size, r);
     RecurrentInputs inputs =
         in_usual_layout({x, w, r, b, lengths, initial_h, initial_c, p}, layout);
     const RecurrentAttributes attributes{activations, alphas, betas, clip, direction, layout};
@@ -115,7 +123,7 @@ struct Gru {
       "onnx.gru(Tensor X, Tensor W, Tensor R, Tensor? B=None, Tensor? sequence_lens=None, Tensor? "
       "initial_h=None, *, float[] activation_alpha=[], float[] activation_beta=[], str[] "
       "activations=[], float clip=0.0, str direction='forward', int layout=0, bool "
-      "linear_before_reset=False) -> (Tensor Y, Tensor Y_h)";
+      "linear_before_reset=False, int? hidden_size=None) -> (Tensor Y, Tensor Y_h)";
   static constexpr auto samples =
       R"([{"X": {"shape": [3, 2, 4]}, "W": {"shape": [1, 9, 4]}, "R": {"shape": [1, 9, 3]}},
           {"X": {"shape": [2, 2, 3]}, "W": {"shape": [1, 6, 3]}, "R": {"shape": [1, 6, 2]}, "linear_before_reset": true}])";
@@ -126,7 +134,9 @@ struct Gru {
                                             const Tensor& initial_h, FloatList alphas,
                                             FloatList betas, const Texts& activations, double clip,
                                             std::string_view direction, int64_t layout,
-                                            bool linear_before_reset) {
+                                            bool linear_before_reset,
+                                            std::optional<int64_t> hidden_size) {
+    check_hidden_size(hidden_size, r);
     RecurrentInputs inputs =
         in_usual_layout({x, w, r, b, lengths, initial_h, Tensor(), Tensor()}, layout);
     const RecurrentAttributes attributes{activations, alphas, betas, clip, direction, layout};
@@ -199,8 +209,9 @@ struct Rnn {
   static constexpr auto schema =
       "onnx.rnn(Tensor X, Tensor W, Tensor R, Tensor? B=None, Tensor? sequence_lens=None, Tensor? "
       "initial_h=None, *, float[] activation_alpha=[], float[] activation_beta=[], str[] "
-      "activations=[], float clip=0.0, str direction='forward', int layout=0) -> (Tensor Y, Tensor "
-      "Y_h)";
+      "activations=[], float clip=0.0, str direction='forward', int layout=0, int? "
+      "hidden_size=None) -> "
+      "(Tensor Y, Tensor Y_h)";
   static constexpr auto samples =
       R"([{"X": {"shape": [3, 2, 4]}, "W": {"shape": [1, 3, 4]}, "R": {"shape": [1, 3, 3]}}])";
   static constexpr auto doc = "A recurrent layer of one activation, tanh unless another is named.";
@@ -209,7 +220,9 @@ struct Rnn {
                                             const Tensor& b, const Tensor& lengths,
                                             const Tensor& initial_h, FloatList alphas,
                                             FloatList betas, const Texts& activations, double clip,
-                                            std::string_view direction, int64_t layout) {
+                                            std::string_view direction, int64_t layout,
+                                            std::optional<int64_t> hidden_size) {
+    check_hidden_size(hidden_size, r);
     const RecurrentInputs inputs =
         in_usual_layout({x, w, r, b, lengths, initial_h, Tensor(), Tensor()}, layout);
     const RecurrentAttributes attributes{activations, alphas, betas, clip, direction, layout};

@@ -159,7 +159,8 @@ Tensor make_input(const TrainingConfig& config, const Json& section, std::vector
   });
 }
 
-// Inputs of the model; empty when the config has none.
+}  // namespace
+
 std::vector<Tensor> model_inputs(const TrainingConfig& config, const DataOutline& outline) {
   std::vector<Tensor> inputs;
   for (const InputConfig& input : config.inputs)
@@ -171,8 +172,6 @@ std::vector<Tensor> model_inputs(const TrainingConfig& config, const DataOutline
   if (!known.faults.empty()) throw ConfigError(known.faults.front());
   return {make_input(config, data.section, known.shape)};
 }
-
-}  // namespace
 
 void summarize_call(const Module& model, const std::vector<Tensor>& inputs, ModelSummary& summary,
                     bool with_ops) {

@@ -1,4 +1,5 @@
 // f8, f6 and f4 in safetensors files: their bytes, packed where elements have fewer than 8 bits.
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -20,7 +21,7 @@ using Bytes = std::vector<uint8_t>;
 
 Tensor codes(DType dtype, const Bytes& bytes) {
   Tensor tensor = empty_tensor({static_cast<int64_t>(bytes.size())}, dtype);
-  std::memcpy(tensor.view_record().data, bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), static_cast<uint8_t*>(tensor.view_record().data));
   return tensor;
 }
 Bytes codes_of(const Tensor& tensor) {

@@ -10,6 +10,7 @@
 #include "tenon/json.hpp"
 #include "tenon/module.hpp"
 #include "tenon/training/dataset.hpp"
+#include "tenon/training/training_config.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -45,6 +46,10 @@ struct ModelSummary {
   std::vector<ProvidedOp> ops;      // in the order of their first calls; where these are asked for
 };
 
+// Inputs of zeros that the model of an applied config can be called with: a batch of "input", or of samples
+// as "data" has them, which is read where the outline does not know their shape. Empty where the config has
+// neither.
+std::vector<Tensor> model_inputs(const TrainingConfig& config, const DataOutline& data);
 // Summary of the "model" of an applied config, called with a batch of "input", or of samples as
 // "data" has them. Loads the plugins of the model and runs their code, and the reader's where the
 // outline does not know the shape. `with_ops` also lists the ops that it calls.

@@ -1,0 +1,81 @@
+// tenon convert: tensors of a file as a file of another format.
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include <tenon/state/numpy_file.hpp>
+#include <tenon/state/tensor_file.hpp>
+#include <tenon/tenon.hpp>
+
+#include "program.hpp"
+
+namespace {
+
+using tenon::Tensor, tenon::tensor;
+
+void write_tensors(const Workspace& folder) {
+  tenon::state::save_tensors(folder.path("a.safetensors").string(),
+                             {{"body.weight", tensor({0.5F, 300.25F, -1.F})},
+                              {"body.steps", tenon::full({2}, 7, tenon::i64)},
+                              {"head.weight", tensor({2.F})}},
+                             tenon::JsonObject().set("by", "a test").json());
+}
+
+}  // namespace
+
+TEST_SUITE("convert") {
+  TEST_CASE("tensors go from format to format and are the same") {
+    const Workspace folder;
+    write_tensors(folder);
+    const Outcome there = run_program_in(folder.path(), "convert a.safetensors b.npz");
+    CHECK(there.error == "");
+    CHECK(there.out == "wrote b.npz: 3 tensors\n");
+    CHECK(run_program_in(folder.path(), "convert b.npz c.safetensors").code == 0);
+    const auto first = tenon::state::load_tensors(folder.path("a.safetensors").string());
+    for (const auto& [name, expected] : first) {
+      CAPTURE(name);
+      const auto found = tenon::state::load_tensors(folder.path("c.safetensors").string(), {name});
+      CHECK(found[0].second.dtype() == expected.dtype());
+      CHECK(found[0].second.to_vector<double>() == expected.to_vector<double>());
+    }
+  }
+
+  TEST_CASE("a prefix chooses tensors, and a dtype is for floating ones") {
+    const Workspace folder;
+    write_tensors(folder);
+    CHECK(run_program_in(folder.path(),
+                         "convert a.safetensors b.safetensors --prefix body. --dtype float16")
+              .code == 0);
+    const auto made = tenon::state::load_tensors(folder.path("b.safetensors").string());
+    REQUIRE(made.size() == 2);
+    for (const auto& [name, one] : made) {
+      CAPTURE(name);
+      CHECK(one.dtype() == (name == "steps" ? tenon::i64 : tenon::f16));
+    }
+    CHECK(tenon::state::metadata(folder.path("b.safetensors").string())["by"].text() == "a test");
+  }
+
+  TEST_CASE("what cannot be read or written is refused by name, and nothing is lost") {
+    const Workspace folder;
+    write_tensors(folder);
+    const std::string before = folder.read("a.safetensors");
+    const auto fault = [&](const std::string& arguments, int code) {
+      const Outcome outcome = run_program_in(folder.path(), "convert " + arguments);
+      CAPTURE(arguments);
+      CHECK(outcome.code == code);
+      return outcome.error;
+    };
+    CHECK(contains(fault("a.safetensors a.gguf", 2),
+                   "cannot write 'a.gguf': the ending must be one"));
+    CHECK(contains(fault("a.safetensors a.pth", 2), "safetensors.torch.load_file"));
+    CHECK(contains(fault("a.safetensors a.onnx", 2), "tenon export CONFIG FILE"));
+    CHECK(contains(fault("a.txt b.npz", 2), "cannot read 'a.txt': the ending must be one of"));
+    CHECK(contains(fault("a.safetensors a.safetensors", 1), "it is the file that is read"));
+    CHECK(contains(fault("a.safetensors nowhere/b.npz", 1), "'nowhere' is not an existing folder"));
+    CHECK(contains(fault("a.safetensors b.npz --prefix tail.", 1), "begins with 'tail.'"));
+    CHECK(contains(fault("a.safetensors b.npz --dtype i8", 2), "--dtype must be a floating dtype"));
+    CHECK(fault("none.npz b.safetensors", 1) != "");
+    CHECK(folder.read("a.safetensors") == before);
+    CHECK(!std::filesystem::exists(folder.path("b.npz")));
+  }
+}

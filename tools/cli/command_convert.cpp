@@ -1,0 +1,210 @@
+// tenon convert: tensors of a file as a file of another format.
+#include <algorithm>
+#include <cctype>
+#include <optional>
+
+#include <tenon/op.hpp>
+#include <tenon/state/gguf_file.hpp>
+#include <tenon/state/numpy_file.hpp>
+#include <tenon/state/tensor_file.hpp>
+#include <tenon/state/torch_file.hpp>
+#include <tenon/training/files.hpp>
+
+#include "commands.hpp"
+#include "declared_files.hpp"
+#include "format.hpp"
+#include "terminal.hpp"
+#include "text.hpp"
+
+namespace cli {
+
+namespace state = tenon::state;
+namespace training = tenon::training;
+
+namespace {
+
+using state::NamedTensors;
+using tenon::DType, tenon::Tensor;
+
+struct ConvertOptions {
+  std::string input, output;
+  std::string dtype, prefix;
+};
+
+// Formats of tenon::state. A plugin adds others by facts: "weights.read", an op (str path) -> (str[] names,
+// Tensor[] tensors), and "weights.write", an op (str path, str[] names, Tensor[] tensors).
+struct Format {
+  const char* ending;
+  NamedTensors (*read)(const std::string& path);
+  void (*write)(const std::string& path, const NamedTensors& tensors, const tenon::Json& metadata);
+  const char* instead;  // how to get what it does not write
+};
+
+NamedTensors read_torch(const std::string& path) { return state::map_torch(path).tensors; }
+NamedTensors read_safetensors(const std::string& path) { return state::map_tensors(path); }
+NamedTensors read_npz(const std::string& path) { return state::map_npz(path); }
+NamedTensors read_gguf(const std::string& path) { return state::load_gguf(path); }
+void write_npz(const std::string& path, const NamedTensors& tensors, const tenon::Json&) {
+  state::save_npz(path, tensors);
+}
+
+constexpr const char* kTorchInstead = "read the .safetensors file with safetensors.torch.load_file";
+constexpr Format kFormats[] = {
+    {"safetensors", read_safetensors, state::save_tensors, nullptr},
+    {"json", read_safetensors, nullptr, "write a .safetensors file, which needs no index"},
+    {"npz", read_npz, write_npz, nullptr},
+    {"pt", read_torch, nullptr, kTorchInstead},
+    {"pth", read_torch, nullptr, kTorchInstead},
+    {"bin", read_torch, nullptr, kTorchInstead},
+    {"ckpt", read_torch, nullptr, kTorchInstead},
+    {"gguf", read_gguf, nullptr, "convert the .safetensors file with llama.cpp"},
+    {"onnx", nullptr, nullptr, "a model is written by tenon export CONFIG FILE"}};
+
+const Format* find_format(const std::string& ending) {
+  const auto* const found =
+      std::find_if(std::begin(kFormats), std::end(kFormats),
+                   [&](const Format& format) { return format.ending == ending; });
+  return found == std::end(kFormats) ? nullptr : found;
+}
+
+std::string known_endings(bool written, const std::vector<DeclaredFile>& declared) {
+  std::string text;
+  const auto add = [&](const std::string& ending) {
+    text += (text.empty() ? "." : ", .") + ending;
+  };
+  for (const Format& format : kFormats) {
+    if (written ? format.write != nullptr : format.read != nullptr) add(format.ending);
+  }
+  for (const DeclaredFile& one : declared) add(one.ending);
+  return text;
+}
+
+NamedTensors read_tensors(const std::string& path) {
+  const std::string ending = file_ending(path);
+  const std::vector<DeclaredFile> declared = declared_files("weights.read");
+  if (const DeclaredFile* found = find_declared(declared, ending)) {
+    tenon_value results[tenon::detail::max_results]{};
+    const tenon::Op op(found->name);
+    const tenon_value argument = tenon::Argument(path).value();
+    tenon::detail::check(tenon::service::ops().call, op.handle(), &argument, int64_t{1},
+                         static_cast<tenon_value*>(results));
+    const std::vector<std::string> names = tenon::Value(results[0]).strings();
+    std::vector<Tensor> tensors = tenon::Value(results[1]).tensors();
+    NamedTensors list;
+    for (size_t i = 0; i < names.size() && i < tensors.size(); ++i)
+      list.emplace_back(names[i], std::move(tensors[i]));
+    return list;
+  }
+  const Format* const format = find_format(ending);
+  if (format != nullptr && format->read != nullptr) return format->read(path);
+  throw UsageError(format_text("cannot read '{}': the ending must be one of {}", path,
+                               known_endings(false, declared)));
+}
+
+void write_tensors(const std::string& path, const NamedTensors& tensors,
+                   const tenon::Json& metadata) {
+  const std::string ending = file_ending(path);
+  const std::vector<DeclaredFile> declared = declared_files("weights.write");
+  if (const DeclaredFile* found = find_declared(declared, ending)) {
+    std::vector<tenon_string> names;
+    std::vector<Tensor> list;
+    for (const auto& [name, tensor] : tensors) {
+      names.push_back(tenon::detail::string_of(name));
+      list.push_back(tensor);
+    }
+    tenon_value texts{TENON_VALUE_STRING_LIST, static_cast<uint32_t>(names.size()), {0}};
+    texts.as.strings = names.data();
+    tenon::Op(found->name).call<void>(path, tenon::Argument(texts), list);
+    return;
+  }
+  find_format(ending)->write(path, tensors, metadata);
+}
+
+// Refused before anything is read.
+void check_output(const ConvertOptions& options) {
+  const std::string ending = file_ending(options.output);
+  const std::vector<DeclaredFile> declared = declared_files("weights.write");
+  const Format* const format = find_format(ending);
+  if (find_declared(declared, ending) == nullptr &&
+      (format == nullptr || format->write == nullptr)) {
+    const std::string what = format_text("cannot write '{}': the ending must be one of {}",
+                                         options.output, known_endings(true, declared));
+    throw UsageError(format == nullptr ? what : format_text("{}; {}", what, format->instead));
+  }
+  std::string fault = training::output_fault(options.output);
+  if (fault.empty() && training::same_file(options.output, options.input))
+    fault = format_text("cannot write '{}': it is the file that is read", options.output);
+  if (!fault.empty()) throw tenon::IOError(fault);
+}
+
+std::optional<DType> dtype_named(const std::string& name) {
+#define TENON_MATCH(constant, code, bytes, type, text, ...) \
+  if (name == text) return static_cast<DType>(code);
+  TENON_ALL_DTYPES(TENON_MATCH)
+#undef TENON_MATCH
+#define TENON_MATCH(constant, text) \
+  if (name == text) return static_cast<DType>(TENON_##constant);
+  TENON_DTYPE_LONG_NAMES(TENON_MATCH)
+#undef TENON_MATCH
+  return std::nullopt;
+}
+
+DType asked_dtype(const std::string& name) {
+  if (name.empty()) return DType::none;
+  const std::optional<DType> dtype = dtype_named(name);
+  if (dtype && tenon::is_floating(*dtype)) return *dtype;
+  throw UsageError(
+      format_text("--dtype must be a floating dtype such as float16 or bfloat16, got '{}'", name));
+}
+
+// Tensors whose names begin with the prefix, under the rest of their names.
+NamedTensors chosen(const NamedTensors& tensors, const ConvertOptions& options) {
+  NamedTensors list;
+  for (const auto& [name, tensor] : tensors) {
+    if (name.starts_with(options.prefix))
+      list.emplace_back(name.substr(options.prefix.size()), tensor);
+  }
+  if (list.empty())
+    throw tenon::ValueError(options.prefix.empty()
+                                ? format_text("'{}' has no tensors", options.input)
+                                : format_text("no tensor of '{}' has a name that begins with '{}'",
+                                              options.input, options.prefix));
+  return list;
+}
+
+int convert_file(const ConvertOptions& options) {
+  const DType dtype = asked_dtype(options.dtype);
+  check_output(options);
+  NamedTensors tensors = chosen(read_tensors(options.input), options);
+  for (auto& [name, tensor] : tensors) {
+    if (dtype != DType::none && tenon::is_floating(tensor.dtype()))
+      tensor = tenon::contiguous_as(tensor, dtype);
+  }
+  const bool has_metadata = file_ending(options.input) == "safetensors";
+  write_tensors(options.output, tensors,
+                has_metadata ? state::metadata(options.input) : tenon::Json());
+  print(format_text("wrote {}: {}\n", options.output,
+                    counted(static_cast<int64_t>(tensors.size()), "tensor")));
+  return kFine;
+}
+
+}  // namespace
+
+void define_convert(Commands& commands) {
+  auto [command, options] = commands.add(
+      convert_file, "convert", "Write the tensors of a file as a file of another format",
+      "  tenon convert checkpoint.pth model.safetensors\n"
+      "  tenon convert model.safetensors model.npz --dtype float16\n"
+      "  tenon convert model.gguf model.safetensors --prefix blk.0.\n"
+      "The endings choose the formats: safetensors (and the index of one in parts), npz, files of "
+      "torch.save and GGUF are read, safetensors and npz are written, and what plugins add. "
+      "Nothing "
+      "that a checkpoint names is run.");
+  command.argument(options.input, "FILE", "The file to read");
+  command.argument(options.output, "OUTPUT", "The file to write");
+  command.option("--dtype", options.dtype, "DTYPE", "Convert floating tensors to this dtype");
+  command.option("--prefix", options.prefix, "TEXT",
+                 "Take the tensors whose names begin with it, under the rest of their names");
+}
+
+}  // namespace cli
