@@ -14,10 +14,16 @@ constinit const tenon_calls_service calls_service{
       return prepare_call(op, span_of(arguments, count)).release();
     }),
     .release = [](tenon_prepared_call* call) -> void { delete call; },
-    .run = [](const tenon_prepared_call* call, const tenon_value* arguments, tenon_value* results,
-              tenon_error** error) { return run_prepared(*call, arguments, results, error); },
+    .run =
+        [](const tenon_prepared_call* call, const tenon_value* arguments, tenon_value* results,
+           tenon_error** error) { return run_prepared(*call, arguments, results, nullptr, error); },
     .provider = [](const tenon_prepared_call* call) { return call->provider.c_str(); },
-    .direct_out = [](const tenon_prepared_call* call) { return call->direct_out; },
+    .writes_into = [](const tenon_prepared_call* call) -> int32_t {
+      return call->writes_into ? 1 : 0;
+    },
+    .run_into =
+        [](const tenon_prepared_call* call, const tenon_value* arguments, tenon_tensor* result,
+           tenon_error** error) { return run_prepared(*call, arguments, nullptr, result, error); },
     .ops_generation = []() -> uint64_t { return ops_generation.load(std::memory_order_acquire); },
     .modules_generation = []() -> uint64_t {
       return modules_generation.load(std::memory_order_acquire);

@@ -29,8 +29,8 @@ namespace {
 bool stack_may_be_low() noexcept;
 tenon_status check_stack(const tenon_op* op, tenon_error** error) noexcept;
 tenon_status fail_inactive(const tenon_op* op, tenon_error** error) noexcept;
-tenon_status fail_stale(const tenon_prepared_call& prepared, tenon_error** error) noexcept;
-tenon_status fail_unbound(const tenon_prepared_call& prepared, tenon_error** error) noexcept;
+tenon_status refuse_prepared(const tenon_prepared_call& prepared, bool stale,
+                             tenon_error** error) noexcept;
 template <bool kFilled>
 tenon_status call_with_flags(const Implementation& implementation, const tenon_value* arguments,
                              tenon_value* results, tenon_error** error, uint32_t flags) noexcept;
@@ -92,22 +92,27 @@ tenon_status call_op_filled(const tenon_op* op, const tenon_value* arguments, in
 }
 
 tenon_status run_prepared(const tenon_prepared_call& prepared, const tenon_value* arguments,
-                          tenon_value* results, tenon_error** error) noexcept {
+                          tenon_value* results, Tensor* into, tenon_error** error) noexcept {
   if (stack_may_be_low()) [[unlikely]] {
     const tenon_status status = check_stack(prepared.op, error);
     if (status != TENON_OK) return status;
   }
   const RunningCall running;
   if (ops_generation.load(std::memory_order_acquire) != prepared.generation) [[unlikely]]
-    return fail_stale(prepared, error);
+    return refuse_prepared(prepared, true, error);
   const Implementation& implementation = *prepared.implementation;
-  uint32_t flags =
-      (implementation.call_flags.load(std::memory_order_relaxed) & ~kProviderFlag) |
-      thread_state.call_flags;
+  uint32_t flags = (implementation.call_flags.load(std::memory_order_relaxed) & ~kProviderFlag) |
+                   thread_state.call_flags;
   if (!gather_operand_flags(implementation, arguments, flags)) [[unlikely]]
-    return fail_unbound(prepared, error);
+    return refuse_prepared(prepared, false, error);
   if (changes_no_history(implementation)) flags &= ~kAutogradFlags;
-  if ((flags & (kSpecialFlags | kListsFlag)) != 0) [[unlikely]]
+  const bool plain = (flags & (kSpecialFlags | kListsFlag)) == 0;
+  if (into != nullptr) {
+    return plain && prepared.writes_into
+               ? higher_areas.run_elementwise_into(implementation, arguments, *into, error)
+               : refuse_prepared(prepared, false, error);
+  }
+  if (!plain) [[unlikely]]
     return call_with_flags<true>(implementation, arguments, results, error, flags);
   tenon_context context{&implementation, arguments, results, error};
   return run_and_finish(context);
@@ -184,23 +189,15 @@ namespace {
   return guarded(error, [&] { throw_inactive(op); });
 }
 
-[[gnu::noinline, gnu::cold]] tenon_status fail_stale(const tenon_prepared_call& prepared,
-                                                     tenon_error** error) noexcept {
+[[gnu::noinline, gnu::cold]] tenon_status refuse_prepared(const tenon_prepared_call& prepared,
+                                                          bool stale,
+                                                          tenon_error** error) noexcept {
   return guarded(error, [&] {
-    throw Error(TENON_ERROR_PLUGIN,
-                "{}: the call was prepared for plugin '{}' before providers of ops changed; "
-                "prepare it again",
-                prepared.op->name, prepared.provider);
-  });
-}
-
-[[gnu::noinline, gnu::cold]] tenon_status fail_unbound(const tenon_prepared_call& prepared,
-                                                       tenon_error** error) noexcept {
-  return guarded(error, [&] {
-    throw Error(TENON_ERROR_ARGUMENT,
-                "{}: an argument of a prepared call is of another kind than its parameter; pass "
-                "values of the kinds that it was prepared with",
-                prepared.op->name);
+    throw Error(stale ? TENON_ERROR_PLUGIN : TENON_ERROR_ARGUMENT,
+                "{}: the call was prepared for plugin '{}', and {}", prepared.op->name,
+                prepared.provider,
+                stale ? "providers of ops have changed since; prepare it again"
+                      : "these arguments are of another kind; pass what it was prepared for");
   });
 }
 

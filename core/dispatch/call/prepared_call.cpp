@@ -12,12 +12,10 @@ constinit std::atomic<uint64_t> ops_generation{0};
 namespace {
 
 // Dense loops write where the result belongs, but for those of conditions and comparisons.
-int32_t direct_out(const Implementation& implementation) {
+bool writes_into(const Implementation& implementation) {
   const tenon_elementwise* loops = implementation.descriptor.elementwise;
-  return loops == nullptr || loops->promotion == TENON_PROMOTE_CONDITION ||
-                 loops->promotion == TENON_PROMOTE_COMPARE
-             ? -1
-             : int32_t{implementation.out_parameter};
+  return loops != nullptr && !implementation.mutates &&
+         loops->promotion != TENON_PROMOTE_CONDITION && loops->promotion != TENON_PROMOTE_COMPARE;
 }
 
 }  // namespace
@@ -37,11 +35,11 @@ std::unique_ptr<tenon_prepared_call> prepare_call(const tenon_op* op,
                   first.schema.short_name(), first.parameter_count);
     }
     const Implementation& chosen =
-        may_pass_on(first) ? choose_provider(first, arguments.data()) : first;
+        may_pass_on(first) ? choose_provider(first, arguments.data(), nullptr) : first;
     // Loading a provider, like another thread's load, makes the choice one of before.
     if (ops_generation.load() != generation) continue;
     return std::make_unique<tenon_prepared_call>(
-        tenon_prepared_call{op, &chosen, generation, chosen.provider, direct_out(chosen)});
+        tenon_prepared_call{op, &chosen, generation, chosen.provider, writes_into(chosen)});
   }
 }
 

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "core/dispatch/table/op.hpp"
+#include "core/tensor/tensor.hpp"
 #include "tenon/abi/error.h"
 #include "tenon/abi/value.h"
 
@@ -17,7 +20,7 @@ struct tenon_prepared_call {
   const tenon::core::Implementation* implementation;
   uint64_t generation;
   std::string provider;
-  int32_t direct_out;
+  bool writes_into;  // by loops, which take memory for the result
 };
 
 namespace tenon::core {
@@ -30,11 +33,15 @@ extern constinit std::atomic<uint64_t> ops_generation;
 // for others, NotImplementedError when all providers decline, and what loading one throws.
 std::unique_ptr<tenon_prepared_call> prepare_call(const tenon_op* op,
                                                   std::span<const tenon_value> arguments);
-// call_op by the provider that was chosen, with all arguments.
+// call_op with all arguments by the provider that was chosen. `into`, of an op that
+// `writes_into`, or null, receives the one result.
 tenon_status run_prepared(const tenon_prepared_call& prepared, const tenon_value* arguments,
-                          tenon_value* results, tenon_error** error) noexcept;
+                          tenon_value* results, Tensor* into, tenon_error** error) noexcept;
 
+struct DeclinedCall;
 // The provider that takes a call which reaches `first`, loaded where need be (table/providers.cpp).
-const Implementation& choose_provider(const Implementation& first, const tenon_value* arguments);
+// `declined`, which may be null, gets those that are passed over.
+const Implementation& choose_provider(const Implementation& first, const tenon_value* arguments,
+                                      std::vector<DeclinedCall>* declined);
 
 }  // namespace tenon::core

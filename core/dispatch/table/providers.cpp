@@ -121,14 +121,6 @@ class Choice {
   const Implementation* refused_ = nullptr;  // by its own judgement, before its turn
 };
 
-const Implementation& choose(const Implementation& first, const tenon_value* arguments,
-                             std::vector<DeclinedCall>* listed) {
-  Choice choice(arguments, listed);
-  if (const ProviderPreferences* preferences = preferences_of(first))
-    return choice.by_preference(first, *preferences);
-  return choice.in_order(first, reason_to_decline(first, arguments));
-}
-
 [[gnu::noinline]] tenon_status run_other(Call& call, const ProviderPreferences* preferences,
                                          const char* reason) noexcept {
   const Implementation* chosen = nullptr;
@@ -148,8 +140,12 @@ const Implementation& choose(const Implementation& first, const tenon_value* arg
 
 }  // namespace
 
-const Implementation& choose_provider(const Implementation& first, const tenon_value* arguments) {
-  return choose(first, arguments, nullptr);
+const Implementation& choose_provider(const Implementation& first, const tenon_value* arguments,
+                                      std::vector<DeclinedCall>* listed) {
+  Choice choice(arguments, listed);
+  if (const ProviderPreferences* preferences = preferences_of(first))
+    return choice.by_preference(first, *preferences);
+  return choice.in_order(first, reason_to_decline(first, arguments));
 }
 
 tenon_status run_provider(Call& call) noexcept {
@@ -164,7 +160,7 @@ void explain_provider(Explanation& explanation) {
   std::vector<DeclinedCall>& declined = explanation.declined.emplace();
   if (explanation.by_types) return;
   explanation.implementation =
-      &choose(*explanation.implementation, explanation.arguments, &declined);
+      &choose_provider(*explanation.implementation, explanation.arguments, &declined);
   if (explanation.handling->what == "kernel")
     explanation.handling->provider = explanation.implementation->provider;
 }

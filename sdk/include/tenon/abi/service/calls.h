@@ -42,10 +42,13 @@ typedef struct tenon_calls_service {
                                 tenon_value* results, tenon_error** error);
   /* Id of the plugin that was chosen. Borrowed; valid as long as the call. Any thread. */
   const char*(TENON_CALL* provider)(const tenon_prepared_call* call);
-  /* Place of the parameter `out`, where a tensor of the result's dtype and layout is written as the
-   * result is computed, and may be an operand of that dtype and shape itself; -1 where the op has
-   * none, or would copy into it. Any thread. */
-  int32_t(TENON_CALL* direct_out)(const tenon_prepared_call* call);
+  /* 1 where run_into computes into the memory of the caller. Any thread. */
+  int32_t(TENON_CALL* writes_into)(const tenon_prepared_call* call);
+  /* run of an op with one result, which goes into `result`: a tensor of its dtype and shape, which
+   * shares memory with no operand but one of that dtype, shape and first element. ArgumentError where
+   * writes_into is 0. Does not count as a change in place. Any thread. */
+  tenon_status(TENON_CALL* run_into)(const tenon_prepared_call* call, const tenon_value* arguments,
+                                     tenon_tensor* result, tenon_error** error);
   /* Number of changes to the providers of ops: by plugins that are loaded, unloaded and reloaded,
    * and by policies. Any thread. */
   uint64_t(TENON_CALL* ops_generation)(void);
