@@ -70,9 +70,10 @@ struct Run {
   bool changes_argument = false;
 };
 
-Run run_once(const Module& module, const ModelState& state, const Arguments& arguments,
-             bool copies) {
-  Recorder recorder(state.members(), copies);
+// `first`: the list of an earlier run, or null.
+Run run_once(const Module& module, const ModelState& state, const Arguments& arguments, bool copies,
+             const CallList* first) {
+  Recorder recorder(state.members(), copies, first);
   Run run;
   {
     const StandIns stand_ins(arguments, recorder);
@@ -110,38 +111,17 @@ Run run_once(const Module& module, const ModelState& state, const Arguments& arg
   return run;
 }
 
-bool same_operands(const std::vector<ListOperand>& a, const std::vector<ListOperand>& b) {
-  static const Value none;
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
-    const auto literal = [](const ListOperand& operand) {
-      return (operand.literal == nullptr ? none : *operand.literal).get();
-    };
-    return one.kind == other.kind && one.values == other.values &&
-           same_literal(literal(one), literal(other));
-  });
-}
-
-// Empty where both runs made the same calls on the same constants; else the first difference.
+// Empty where the second run ended as the first did and computed with the same constants; its calls
+// were compared as they came.
 std::string difference(const CallList& a, const CallList& b) {
-  const auto made = [](const std::string& op) {
-    return "two runs on the same arguments differ at " + op;
-  };
-  for (size_t i = 0; i < std::min(a.calls.size(), b.calls.size()); ++i) {
-    if (a.calls[i].op != b.calls[i].op ||
-        !same_operands(a.calls[i].arguments, b.calls[i].arguments) ||
-        !same_operands(a.calls[i].results, b.calls[i].results))
-      return made(a.calls[i].op.name());
-  }
   if (a.calls.size() != b.calls.size() || a.values.size() != b.values.size() ||
       !same_operands(a.outputs, b.outputs))
     return "two runs on the same arguments make other calls";
   for (size_t i = 0; i < a.values.size(); ++i) {
     const ListValue &one = a.values[i], &other = b.values[i];
-    if (one.kind != other.kind || one.name != other.name || one.memory != other.memory ||
-        !same_layout(one.layout, other.layout))
-      return "two runs on the same arguments give tensors of other layouts";
-    if (one.kind == ListValue::Kind::constant && one.name.empty() &&
-        !same_elements(one.constant, other.constant))
+    if (one.kind != other.kind || one.name != other.name ||
+        (one.kind == ListValue::Kind::constant && one.name.empty() &&
+         !same_elements(one.constant, other.constant)))
       return "two runs on the same arguments compute with other constants";
   }
   return {};
@@ -151,17 +131,17 @@ std::string difference(const CallList& a, const CallList& b) {
 
 Recording record(const Module& module, const ModelState& state, const Arguments& arguments) {
   bool copies = false;
-  Run first = run_once(module, state, arguments, copies);
+  Run first = run_once(module, state, arguments, copies, nullptr);
   if (first.changes_argument) {
     copies = true;
-    first = run_once(module, state, arguments, copies);
+    first = run_once(module, state, arguments, copies, nullptr);
   }
   Recording recording;
   if (!first.reason.empty()) {
     recording.reason = std::move(first.reason);
     return recording;
   }
-  const Run second = run_once(module, state, arguments, copies);
+  const Run second = run_once(module, state, arguments, copies, &first.list);
   recording.reason = second.reason.empty() ? difference(first.list, second.list) : second.reason;
   if (!recording.reason.empty()) return recording;
   // The first run's are still held, so that those of the second which are the same are the model's own.

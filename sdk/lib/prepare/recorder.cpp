@@ -29,8 +29,8 @@ tenon_value value_of(const Tensor& tensor) { return Argument(tensor).value(); }
 
 }  // namespace
 
-Recorder::Recorder(const std::vector<ModelMember>& members, bool copies)
-    : Mode("prepare"), copies_(copies) {
+Recorder::Recorder(const std::vector<ModelMember>& members, bool copies, const CallList* first)
+    : Mode("prepare"), copies_(copies), first_(first) {
   for (const ModelMember& member : members) members_.emplace(member.tensor.handle(), &member);
 }
 
@@ -64,7 +64,10 @@ size_t Recorder::add_value(ListValue::Kind kind, const Tensor& real) {
   ListValue value;
   value.kind = kind;
   value.layout = stand_in(real);
-  value.memory = memory_of(real);
+  const bool known = first_ != nullptr && number < first_->values.size();
+  value.memory = known ? first_->values[number].memory : memory_of(real);
+  if (memory_.size() <= static_cast<size_t>(value.memory))
+    memory_.resize(static_cast<size_t>(value.memory) + 1);
   Memory& memory = memory_[static_cast<size_t>(value.memory)];
   memory.argument |= kind == ListValue::Kind::argument;
   memory.constant |= kind == ListValue::Kind::constant;
@@ -250,6 +253,43 @@ ListOperand Recorder::read_result(const std::string& op, tenon_value& result) {
   return operand;
 }
 
+// The results that the first run got, where it made the same call.
+Results Recorder::follow(const ListedCall& call) {
+  const size_t at = list_.calls.size();
+  const std::string op = call.op.name();
+  if (at == first_->calls.size() || first_->calls[at].op != call.op ||
+      !same_operands(first_->calls[at].arguments, call.arguments))
+    refuse(format_text("two runs on the same arguments differ at {}", op));
+  const ListedCall& before = first_->calls[at];
+  Results results = Results::of_count(static_cast<int64_t>(before.results.size()));
+  const auto give = [&](int64_t number) -> Tensor {
+    if (number == undefined_value) return {};
+    const auto place = static_cast<size_t>(number);
+    if (place == list_.values.size()) {
+      list_.values.push_back(first_->values[place]);
+      reals_.emplace_back();
+      const auto memory = static_cast<size_t>(first_->values[place].memory);
+      if (memory_.size() <= memory) memory_.resize(memory + 1);
+      by_shown_[first_->values[place].layout.handle()] = place;
+    }
+    if (place >= list_.values.size())
+      refuse(format_text("two runs on the same arguments differ at {}", op));
+    return shown(place);
+  };
+  for (size_t r = 0; r < before.results.size(); ++r) {
+    const ListOperand& operand = before.results[r];
+    if (operand.kind == ListOperand::Kind::tensor) {
+      detail::give_result(give(operand.values.front()), &results.slots()[r]);
+    } else if (operand.kind == ListOperand::Kind::tensors) {
+      std::vector<Tensor> tensors;
+      for (const int64_t number : operand.values) tensors.push_back(give(number));
+      detail::give_result(std::move(tensors), &results.slots()[r]);
+    }
+  }
+  list_.calls.push_back(before);
+  return results;
+}
+
 Results Recorder::tenon_function(const Call& call) {
   if (!reason_.empty()) refuse(reason_);
   const Op op = call.op();
@@ -271,6 +311,8 @@ Results Recorder::tenon_function(const Call& call) {
     if (operand.kind == ListOperand::Kind::tensor)
       arguments[place] = value_of(reals_[static_cast<size_t>(operand.values.front())]);
   }
+
+  if (first_ != nullptr) return follow(listed);
 
   const Position before;
   const int64_t count = service::ops().result_count(op.handle());

@@ -22,8 +22,9 @@ namespace prepared {
 
 class Recorder final : public Mode {
  public:
-  // `copies`: arguments are copied, so that ops may change them.
-  Recorder(const std::vector<ModelMember>& members, bool copies);
+  // `copies`: arguments are copied, so that ops may change them. `first`, which may be null: a list that
+  // this run has to make as well, call by call; ops are not run again, since they would give the same.
+  Recorder(const std::vector<ModelMember>& members, bool copies, const CallList* first);
 
   // An argument of the model; its stand-in.
   Tensor add_argument(const Tensor& given);
@@ -49,12 +50,14 @@ class Recorder final : public Mode {
   void write_constant(const std::string& op, size_t number);
   void check_written(const std::string& op, const ListOperand& operand);
   ListOperand read_result(const std::string& op, tenon_value& result);
+  Results follow(const ListedCall& call);
   const Tensor& shown(size_t number) const;
   const std::vector<size_t>& written_parameters(const Op& op);
   void forget_unused();
 
   const std::thread::id thread_ = std::this_thread::get_id();
   const bool copies_;
+  const CallList* const first_;
   CallList list_;
   std::string reason_;
   bool changes_argument_ = false;

@@ -110,6 +110,17 @@ bool same_literal(const tenon_value& a, const tenon_value& b) {
   }
 }
 
+bool same_operands(const std::vector<ListOperand>& a, const std::vector<ListOperand>& b) {
+  static const Value none;
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
+    const auto literal = [](const ListOperand& operand) {
+      return (operand.literal == nullptr ? none : *operand.literal).get();
+    };
+    return one.kind == other.kind && one.values == other.values &&
+           same_literal(literal(one), literal(other));
+  });
+}
+
 }  // namespace prepared
 
 TENON_NAMESPACE_END
