@@ -11,6 +11,7 @@
 #include "core/base/interrupt.hpp"
 #include "core/base/machine.hpp"
 #include "core/base/parallel.hpp"
+#include "core/dispatch/call/error_context.hpp"
 #include "core/kernel/elementwise_call.hpp"
 
 namespace tenon::core {
@@ -218,6 +219,21 @@ tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* argu
 }
 
 }  // namespace
+
+tenon_status run_elementwise_into(const Implementation& implementation,
+                                  const tenon_value* arguments, Tensor& result,
+                                  tenon_error** error) noexcept {
+  const tenon_status status = guarded(error, [&] {
+    ElementwiseCall call = make_call(implementation, arguments);
+    call.target = &result;
+    Tensor* output = run_dense(call);
+    if (output == nullptr) output = run_general(call);
+    output->release();
+  });
+  if (status != TENON_OK) [[unlikely]]
+    add_error_context(error, implementation, status);
+  return status;
+}
 
 KernelChoice choose_kernel(const Implementation& implementation, const tenon_value* arguments) {
   ElementwiseCall call = make_call(implementation, arguments);

@@ -10,6 +10,9 @@ namespace tenon::core {
 
 // Functions of the joint, see dispatch/call/higher_areas.hpp.
 void prepare_elementwise(Implementation& implementation);
+tenon_status run_elementwise_into(const Implementation& implementation,
+                                  const tenon_value* arguments, Tensor& result,
+                                  tenon_error** error) noexcept;
 KernelChoice choose_kernel(const Implementation& implementation, const tenon_value* arguments);
 
 // Returns the result of a run on these operands without its values: the tensor that it would write,

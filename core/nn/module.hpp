@@ -98,6 +98,13 @@ struct tenon_module {
 
 namespace tenon::core {
 
+// Number of changes to the members, hooks and training modes of all modules.
+inline constinit std::atomic<uint64_t> modules_generation{0};
+// Counts a change that has been made.
+inline void note_module_change() noexcept {
+  modules_generation.fetch_add(1, std::memory_order_release);
+}
+
 // Names must be non-empty, without dots, and new among parameters, buffers and children.
 // A tensor that does not require grad is left as it is: the parameter is another tensor on its
 // memory, as nn.Parameter makes one. One that requires grad is a parameter already, and shared.

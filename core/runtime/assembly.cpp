@@ -29,6 +29,7 @@ constinit const HigherAreas higher_areas{
     refuse_hidden_history,
     refuse_lost_gradient,
     [](tenon_module* module) noexcept { module->release(); },
+    run_elementwise_into,
 };
 
 // ---- the process's instances: they outlive every static destructor ----

@@ -47,7 +47,8 @@ const Services& host_services() noexcept {
                       .threads = threads_service,
                       .documents = documents_service,
                       .plugins = plugins_service,
-                      .dlpack = dlpack_service};
+                      .dlpack = dlpack_service,
+                      .calls = calls_service};
 #define TENON_SERVICE_HEAD(name, NAME) \
   services.name.head = {sizeof(services.name), TENON_##NAME##_VERSION};
     TENON_SERVICES(TENON_SERVICE_HEAD)

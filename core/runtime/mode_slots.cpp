@@ -22,8 +22,9 @@ constinit const tenon_modes_service modes_service{
     .enter = slot([](const char* name, tenon_handler_function handler, void* self, int32_t below) {
       if (handler == nullptr) throw Error(TENON_ERROR_ARGUMENT, "the handler of a mode is null");
       require_not_null(self, "the state of a mode");
-      return reinterpret_cast<tenon_mode*>(
-          enter_mode(name == nullptr ? "" : name, handler, self, below != 0));
+      ModeEntry* const mode = enter_mode(name == nullptr ? "" : name, handler, self, below == 1);
+      mode->counted = below != 2;
+      return reinterpret_cast<tenon_mode*>(mode);
     }),
     .enter_module = slot([](tenon_module* module, int32_t below) {
       require_not_null(module, "the module");
@@ -37,7 +38,7 @@ constinit const tenon_modes_service modes_service{
       int64_t count = 0;
       if (thread_state.modes_disabled) return count;
       for (const ModeEntry* mode = thread_state.mode; mode != nullptr; mode = mode->outer)
-        count += mode->left.load() ? 0 : 1;
+        count += mode->counted && !mode->left.load() ? 1 : 0;
       return count;
     },
     .disable = [](uint32_t what) -> uint32_t {

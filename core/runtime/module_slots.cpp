@@ -35,7 +35,9 @@ tenon_status add_module_hook(tenon_module* module, int32_t kind, uint32_t flags,
   return add_hook(
       function, state, destroy, hook, error, [&](std::shared_ptr<ModuleHooks::Body> body) {
         ModuleHooks& hooks = module == nullptr ? ModuleHooks::of_all() : module->hooks.make();
-        return hooks.add(kind, flags, std::move(body));
+        const HookHandle added = hooks.add(kind, flags, std::move(body));
+        note_module_change();
+        return added;
       });
 }
 
@@ -113,13 +115,16 @@ constinit const tenon_modules_service modules_service{
     }),
     .register_parameter = slot([](tenon_module* module, const char* name, tenon_tensor* tensor) {
       register_parameter(checked(module), name, tensor);
+      note_module_change();
     }),
     .register_buffer =
         slot([](tenon_module* module, const char* name, tenon_tensor* tensor, int32_t persistent) {
           register_buffer(checked(module), name, tensor, persistent != 0);
+          note_module_change();
         }),
     .register_child = slot([](tenon_module* module, const char* name, tenon_module* child) {
       register_child(checked(module), name, child);
+      note_module_change();
     }),
     .tensor = slot(
         [](tenon_module* module, const char* name) { return find_tensor(checked(module), name); }),
@@ -132,6 +137,7 @@ constinit const tenon_modules_service modules_service{
                       const tenon_value* value, uint32_t flags) {
       assign_member(checked(module), text_of(name, length), *value,
                     (flags & TENON_ASSIGN_MAKE_PARAMETER) != 0);
+      note_module_change();
     }),
     .bind = slot([](tenon_module* module, const char* name, int64_t length, void** location) {
       bind_member(checked(module), text_of(name, length), location);
@@ -157,6 +163,7 @@ constinit const tenon_modules_service modules_service{
     .training = [](const tenon_module* module) { return module->training ? 1 : 0; },
     .train = [](tenon_module* module, int32_t training) -> void {
       set_training(*module, training != 0);
+      note_module_change();
     },
     .to = slot([](tenon_module* module, tenon_dtype dtype) { convert(checked(module), dtype); }),
     .clone = slot([](tenon_module* module) { return clone_module(checked(module)).give(); }),

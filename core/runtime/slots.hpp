@@ -46,6 +46,7 @@ extern const tenon_threads_service threads_service;
 extern const tenon_documents_service documents_service;
 extern const tenon_plugins_service plugins_service;
 extern const tenon_dlpack_service dlpack_service;
+extern const tenon_calls_service calls_service;
 
 // Has calls of any thread join the trace of the process.
 void trace_calls(tenon_ops_service& ops);

@@ -22,7 +22,7 @@ struct PredictOptions {
   std::string config, data;
   std::string weights;  // empty: those of the config's output
   std::string output;   // .csv, .npy or .json
-  bool frozen = false;
+  bool frozen = false, as_is = false;
 };
 
 using tenon::Tensor;
@@ -107,7 +107,9 @@ int predict_outputs(const PredictOptions& options) {
   tenon::Module model = tenon::state::create_module(config.model);
   training::load_weights(model, weights);
   const Tensor inputs = training::load_inputs(config.data, options.data, note.fitted);
-  const Tensor outputs = training::predict(model, inputs, 256);
+  const Tensor outputs = training::predict(
+      model, inputs, 256,
+      options.as_is ? training::ModelCalls::as_is : training::ModelCalls::prepared);
   const std::string ending = ending_of(options.output);
   if (ending == ".npy")
     tenon::Op("data.write_npy").call<void>(options.output, outputs);
@@ -132,6 +134,8 @@ void define_predict(Commands& commands) {
                           "The file to write: .csv, .npy or .json");
   command.option("--weights", options.weights, "WEIGHTS",
                  "Weights, in place of those that the config's output names");
+  command.flag("--as-is", options.as_is,
+               "Call the model itself, where many samples would have it prepared first");
   command.frozen(options.frozen);
 }
 

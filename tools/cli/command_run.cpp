@@ -37,6 +37,7 @@ using training::TrainingConfig;
 struct RunOptions {
   std::string config;
   std::string evaluate;  // weights to evaluate instead of training
+  bool as_is = false;    // evaluates the model without preparing it
   std::string plot;
   std::string log;
   std::optional<int64_t> epochs;
@@ -267,7 +268,7 @@ bool train_and_save(const TrainingConfig& config, const RunOptions& options, Set
   return true;
 }
 
-void score_model(const TrainingConfig& config, Setup& setup, RunResult& result) {
+void score_model(const TrainingConfig& config, bool as_is, Setup& setup, RunResult& result) {
   const training::Dataset& dataset = setup.dataset;
   const training::Samples& samples = dataset.test.count() > 0         ? dataset.test
                                      : dataset.validation.count() > 0 ? dataset.validation
@@ -279,8 +280,9 @@ void score_model(const TrainingConfig& config, Setup& setup, RunResult& result) 
   }
   const std::vector<training::Metric> metrics = training::load_metrics(config, dataset);
   const Clock::time_point start = Clock::now();
-  result.score = training::evaluate(setup.model, loss ? &*loss : nullptr, metrics, samples,
-                                    evaluation_batch(config));
+  result.score = training::evaluate(
+      setup.model, loss ? &*loss : nullptr, metrics, samples, evaluation_batch(config), {},
+      as_is ? training::ModelCalls::as_is : training::ModelCalls::prepared);
   result.computing_seconds = seconds_since(start);
   result.computed = samples.count();
 }

@@ -9,6 +9,7 @@
 #include "core/base/stack.hpp"
 #include "core/dispatch/binding/bound_call.hpp"
 #include "core/dispatch/call/kernel.hpp"
+#include "core/dispatch/call/prepared_call.hpp"
 #include "core/dispatch/call/running_calls.hpp"
 
 #if defined(__has_feature)
@@ -28,6 +29,8 @@ namespace {
 bool stack_may_be_low() noexcept;
 tenon_status check_stack(const tenon_op* op, tenon_error** error) noexcept;
 tenon_status fail_inactive(const tenon_op* op, tenon_error** error) noexcept;
+tenon_status refuse_prepared(const tenon_prepared_call& prepared, bool stale,
+                             tenon_error** error) noexcept;
 template <bool kFilled>
 tenon_status call_with_flags(const Implementation& implementation, const tenon_value* arguments,
                              tenon_value* results, tenon_error** error, uint32_t flags) noexcept;
@@ -70,6 +73,13 @@ template <bool kFilled>
   });
 }
 
+// Whether the call leaves no node whatever its operands are: then it need not look at the bases of
+// views. A Function gives its input another handle.
+[[gnu::always_inline]] inline bool changes_no_history(const Implementation& implementation) {
+  return !records() && thread_state.dual_level == 0 && !implementation.mutates &&
+         (implementation.flags & TENON_OP_FUNCTION) == 0;
+}
+
 }  // namespace
 
 tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t count,
@@ -79,6 +89,33 @@ tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t c
 tenon_status call_op_filled(const tenon_op* op, const tenon_value* arguments, int64_t count,
                             tenon_value* results, tenon_error** error) noexcept {
   return call_in_order<true>(op, arguments, count, results, error);
+}
+
+tenon_status run_prepared(const tenon_prepared_call& prepared, const tenon_value* arguments,
+                          tenon_value* results, Tensor* into, tenon_error** error) noexcept {
+  if (stack_may_be_low()) [[unlikely]] {
+    const tenon_status status = check_stack(prepared.op, error);
+    if (status != TENON_OK) return status;
+  }
+  const RunningCall running;
+  if (ops_generation.load(std::memory_order_acquire) != prepared.generation) [[unlikely]]
+    return refuse_prepared(prepared, true, error);
+  const Implementation& implementation = *prepared.implementation;
+  uint32_t flags = (implementation.call_flags.load(std::memory_order_relaxed) & ~kProviderFlag) |
+                   thread_state.call_flags;
+  if (!gather_operand_flags(implementation, arguments, flags)) [[unlikely]]
+    return refuse_prepared(prepared, false, error);
+  if (changes_no_history(implementation)) flags &= ~kAutogradFlags;
+  const bool plain = (flags & (kSpecialFlags | kListsFlag)) == 0;
+  if (into != nullptr) {
+    return plain && prepared.writes_into
+               ? higher_areas.run_elementwise_into(implementation, arguments, *into, error)
+               : refuse_prepared(prepared, false, error);
+  }
+  if (!plain) [[unlikely]]
+    return call_with_flags<true>(implementation, arguments, results, error, flags);
+  tenon_context context{&implementation, arguments, results, error};
+  return run_and_finish(context);
 }
 
 // ---- off the plain path ----
@@ -150,6 +187,18 @@ namespace {
 [[gnu::noinline, gnu::cold]] tenon_status fail_inactive(const tenon_op* op,
                                                         tenon_error** error) noexcept {
   return guarded(error, [&] { throw_inactive(op); });
+}
+
+[[gnu::noinline, gnu::cold]] tenon_status refuse_prepared(const tenon_prepared_call& prepared,
+                                                          bool stale,
+                                                          tenon_error** error) noexcept {
+  return guarded(error, [&] {
+    throw Error(stale ? TENON_ERROR_PLUGIN : TENON_ERROR_ARGUMENT,
+                "{}: the call was prepared for plugin '{}', and {}", prepared.op->name,
+                prepared.provider,
+                stale ? "providers of ops have changed since; prepare it again"
+                      : "these arguments are of another kind; pass what it was prepared for");
+  });
 }
 
 // Runs a call whose arguments fit, lists perhaps aside, and whose flags are not those of a plain

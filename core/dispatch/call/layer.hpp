@@ -157,6 +157,12 @@ struct HigherAreas {
   // ---- nn ----
   // Releases a reference.
   void (*release_module)(tenon_module* module) noexcept;
+
+  // ---- kernel, for prepared calls ----
+  // Runs loops into a tensor of the result's dtype and shape.
+  tenon_status (*run_elementwise_into)(const Implementation& implementation,
+                                       const tenon_value* arguments, Tensor& result,
+                                       tenon_error** error) noexcept;
 };
 
 // Defined by runtime/assembly.cpp, like the layers.

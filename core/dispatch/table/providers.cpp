@@ -11,6 +11,7 @@
 #include "core/dispatch/call/error_context.hpp"
 #include "core/dispatch/call/explanation.hpp"
 #include "core/dispatch/call/layer.hpp"
+#include "core/dispatch/call/prepared_call.hpp"
 #include "core/dispatch/call/trace.hpp"
 #include "core/dispatch/table/registry.hpp"
 
@@ -139,6 +140,14 @@ class Choice {
 
 }  // namespace
 
+const Implementation& choose_provider(const Implementation& first, const tenon_value* arguments,
+                                      std::vector<DeclinedCall>* listed) {
+  Choice choice(arguments, listed);
+  if (const ProviderPreferences* preferences = preferences_of(first))
+    return choice.by_preference(first, *preferences);
+  return choice.in_order(first, reason_to_decline(first, arguments));
+}
+
 tenon_status run_provider(Call& call) noexcept {
   if (const ProviderPreferences* preferences = preferences_of(call.implementation))
     return run_other(call, preferences, nullptr);
@@ -150,13 +159,8 @@ void explain_provider(Explanation& explanation) {
   if (!explanation.runs_own() || !may_pass_on(*explanation.implementation)) return;
   std::vector<DeclinedCall>& declined = explanation.declined.emplace();
   if (explanation.by_types) return;
-  const Implementation& first = *explanation.implementation;
-  Choice choice(explanation.arguments, &declined);
-  if (const ProviderPreferences* preferences = preferences_of(first))
-    explanation.implementation = &choice.by_preference(first, *preferences);
-  else
-    explanation.implementation =
-        &choice.in_order(first, reason_to_decline(first, explanation.arguments));
+  explanation.implementation =
+      &choose_provider(*explanation.implementation, explanation.arguments, &declined);
   if (explanation.handling->what == "kernel")
     explanation.handling->provider = explanation.implementation->provider;
 }

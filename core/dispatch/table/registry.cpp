@@ -7,6 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/dispatch/call/layer.hpp"
+#include "core/dispatch/call/prepared_call.hpp"
 #include "core/dispatch/call/running_calls.hpp"
 
 namespace tenon::core {
@@ -93,6 +94,7 @@ void relink(tenon_op& op) {
     next = *place;
   }
   op.implementation.store(next, std::memory_order_release);
+  ops_generation.fetch_add(1);
 }
 
 const std::vector<std::string>& ranked_for(const Registry::Ranked& ranked, std::string_view name) {

@@ -23,6 +23,7 @@ struct ModeEntry {
   std::thread::id thread;
   ModeEntry* outer = nullptr;  // next mode of the same level
   std::atomic<bool> left{false};
+  bool counted = true;  // false: it only records, and modules need not call one by one for it
   void (*release_self)(void* self) = nullptr;  // when `self` is kept for it
   CodeLease code;                              // lease on the handler's code
 

@@ -33,14 +33,16 @@ class Mode {
   const std::string name;
 };
 
-enum class Level { above_autograd, below_autograd };
+// `recorder`: above autograd, for a mode that only lists calls: a module that computes in one step what
+// several ops would, unless a mode is there to see them, does so under it, too.
+enum class Level : int32_t { above_autograd = 0, below_autograd = 1, recorder = 2 };
 
 // Enters a mode on this thread as long as the scope lives; scopes nest.
 class ModeScope {
  public:
   explicit ModeScope(Mode& mode, Level level = Level::above_autograd) {
     detail::check(service::modes().enter, mode.name.c_str(), &ModeScope::ask,
-                  static_cast<void*>(&mode), level == Level::below_autograd ? 1 : 0, &mode_);
+                  static_cast<void*>(&mode), static_cast<int32_t>(level), &mode_);
   }
   // One that a plugin ships: a module whose type has a tenon_function.
   explicit ModeScope(const Module& module, Level level = Level::above_autograd) {

@@ -87,17 +87,13 @@ class Module : public Hookable<Module> {
   // With the result type named: Tensor, Value, std::tuple<Tensor, Tensor>, void.
   template <class Result, class... Arguments>
   Result call(const Arguments&... arguments) const {
-    constexpr size_t keywords = (size_t{0} + ... + (std::is_same_v<Arguments, Keyword> ? 1 : 0));
-    std::array<tenon_value, sizeof...(Arguments) + 1> values{};
-    std::array<tenon_string, keywords + 1> names{};
-    std::array<tenon_value, keywords + 1> named{};
-    size_t v = 0, k = 0;
-    (place(arguments, values.data(), v, names.data(), named.data(), k), ...);
-    tenon_value results[detail::max_results];
-    detail::check(service::modules().call, required(), values.data(), static_cast<int64_t>(v),
-                  names.data(), named.data(), static_cast<int64_t>(k), results,
-                  int64_t{detail::count_results<Result>()});
-    return take_results<Result>(results);
+    return call_by<Result>(
+        [this](const Given& given, tenon_value* results, int64_t result_count) {
+          detail::check(service::modules().call, required(), given.values, given.count,
+                        given.keywords, given.keyword_values, given.keyword_count, results,
+                        result_count);
+        },
+        arguments...);
   }
   bool training() const { return service::modules().training(required()) != 0; }
   void train(bool training = true) const { service::modules().train(required(), training ? 1 : 0); }
@@ -204,6 +200,29 @@ class Module : public Hookable<Module> {
   std::string text() const;
 
  protected:
+  // The arguments of a call, as the boundary has them: by position, then by keyword.
+  struct Given {
+    const tenon_value* values;
+    int64_t count;
+    const tenon_string* keywords;
+    const tenon_value* keyword_values;
+    int64_t keyword_count;
+  };
+  // A call by `run(given, results, result_count)`, which is modules.call or does the same.
+  template <class Result, class Run, class... Arguments>
+  Result call_by(Run&& run, const Arguments&... arguments) const {
+    constexpr size_t keywords = (size_t{0} + ... + (std::is_same_v<Arguments, Keyword> ? 1 : 0));
+    std::array<tenon_value, sizeof...(Arguments) + 1> values{};
+    std::array<tenon_string, keywords + 1> names{};
+    std::array<tenon_value, keywords + 1> named{};
+    size_t v = 0, k = 0;
+    (place(arguments, values.data(), v, names.data(), named.data(), k), ...);
+    tenon_value results[detail::max_results];
+    run(Given{values.data(), static_cast<int64_t>(v), names.data(), named.data(),
+              static_cast<int64_t>(k)},
+        results, int64_t{detail::count_results<Result>()});
+    return take_results<Result>(results);
+  }
   tenon_module* required() const {
     if (handle_ == nullptr) throw TypeError("the module is undefined: assign one before using it");
     return handle_;

@@ -9,6 +9,7 @@
 #include <tenon/listing/listing.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/parallel.hpp>
+#include <tenon/prepare/prepare.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 #include <tenon/training/trainer.hpp>
@@ -372,10 +373,27 @@ Tensor counted_rows(const Loss* loss, const Tensor& labels) {
   return rows.size() == values.size() ? Tensor() : from_range(rows.begin(), rows.end());
 }
 
+// A model for batches of one size: prepared where there are enough of them to make up for its list,
+// which takes about as long as one.
+class BatchModel {
+ public:
+  BatchModel(const Module& model, int64_t batches, ModelCalls calls) : model_(model) {
+    constexpr int64_t least = 8;
+    if (calls == ModelCalls::prepared && batches >= least) prepared_ = prepare(model);
+  }
+  Tensor operator()(const Tensor& inputs) const {
+    return prepared_.defined() ? prepared_(inputs) : model_(inputs);
+  }
+
+ private:
+  const Module model_;
+  Prepared prepared_;
+};
+
 }  // namespace
 
 Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
-               const Samples& samples, int64_t batch_size, const Ranks& ranks) {
+               const Samples& samples, int64_t batch_size, const Ranks& ranks, ModelCalls calls) {
   const NoGrad no_grad;
   const EvalScope eval(model);
   Score score;
@@ -386,10 +404,11 @@ Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metri
   const bool shared = !ranks.alone() && score.count >= ranks.size();
   const int64_t begin = shared ? ranks.rank() * score.count / ranks.size() : 0;
   const int64_t end = shared ? (ranks.rank() + 1) * score.count / ranks.size() : score.count;
+  const BatchModel applied(model, (end - begin) / batch_size, calls);
   for (int64_t start = begin; start < end; start += batch_size) {
     const int64_t length = std::min(batch_size, end - start);
     const Samples batch = samples.narrow(start, length);
-    const Tensor output = model(batch.inputs);
+    const Tensor output = applied(batch.inputs);
     if (loss != nullptr) {
       total +=
           (*loss)(output, batch.labels).item() * (loss->sums() ? 1 : static_cast<double>(length));
@@ -415,13 +434,14 @@ Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metri
   return score;
 }
 
-Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size) {
+Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size, ModelCalls calls) {
   const NoGrad no_grad;
   const EvalScope eval(model);
   std::vector<Tensor> outputs;
   const int64_t count = inputs.size(0);
+  const BatchModel applied(model, count / batch_size, calls);
   for (int64_t start = 0; start < count; start += batch_size)
-    outputs.push_back(model(narrow(inputs, 0, start, std::min(batch_size, count - start))));
+    outputs.push_back(applied(narrow(inputs, 0, start, std::min(batch_size, count - start))));
   return outputs.size() == 1 ? outputs.front() : cat(outputs);
 }
 

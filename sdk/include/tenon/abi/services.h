@@ -3,6 +3,7 @@
 #define TENON_ABI_SERVICES_H
 
 #include "tenon/abi/service/autograd.h"
+#include "tenon/abi/service/calls.h"
 #include "tenon/abi/service/contexts.h"
 #include "tenon/abi/service/dlpack.h"
 #include "tenon/abi/service/documents.h"
@@ -30,6 +31,7 @@
   X(threads, THREADS)     \
   X(documents, DOCUMENTS) \
   X(plugins, PLUGINS)     \
-  X(dlpack, DLPACK)
+  X(dlpack, DLPACK)       \
+  X(calls, CALLS)
 
 #endif

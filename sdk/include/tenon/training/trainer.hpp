@@ -47,14 +47,20 @@ struct Epoch {
   std::optional<Score> score;  // score on Dataset::watched
 };
 
+// Whether a model that is applied to many batches is prepared first (prepare/prepare.hpp): it gives the
+// same results.
+enum class ModelCalls { prepared, as_is };
+
 // The model's mean loss (when there is a loss) and metrics, in eval mode, without recording. Each of
 // several ranks computes a share of the outputs, and all have the score. Metrics leave out labels that
 // the loss ignores, "ignore_index".
 Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
-               const Samples& samples, int64_t batch_size, const Ranks& ranks = {});
+               const Samples& samples, int64_t batch_size, const Ranks& ranks = {},
+               ModelCalls calls = ModelCalls::prepared);
 
 // The outputs of a model for inputs, in eval mode, without recording.
-Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size);
+Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size,
+               ModelCalls calls = ModelCalls::prepared);
 
 // The metrics of a config: those of "metrics", without the key the accuracy where labels are
 // classes.

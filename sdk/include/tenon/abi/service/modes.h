@@ -25,7 +25,8 @@ typedef struct tenon_modes_service {
   /* Calls `handler` for every op that this thread calls, factories included, until the mode is
    * left: the innermost mode first, all modes before types. While the handler runs, its own mode
    * is off, and types.call_parent continues outside of it. `below` 1: for every op that runs below
-   * autograd instead. `name` is copied and may be null; `self` is borrowed until the mode is left.
+   * autograd instead. `below` 2: as 0, and not counted by `count`, for a recorder, under which
+   * modules should call what they call without it. `name` is copied and may be null; `self` is borrowed until the mode is left.
    * `mode` is valid until then. Calling thread only. */
   tenon_status(TENON_CALL* enter)(const char* name, tenon_handler_function handler, void* self,
                                   int32_t below, tenon_mode** mode, tenon_error** error);
@@ -36,7 +37,7 @@ typedef struct tenon_modes_service {
   /* Leaves the mode: it is inactive and must not be used any more, on failure too. RuntimeError
    * when it was not the innermost, or was entered on another thread. Calling thread only. */
   tenon_status(TENON_CALL* leave)(tenon_mode* mode, tenon_error** error);
-  /* Modes above autograd that are active on this thread. Calling thread only. */
+  /* Modes above autograd that are active on this thread, recorders aside. Calling thread only. */
   int64_t(TENON_CALL* count)(void);
   /* Sets what calls of this thread skip, as TENON_DISABLE_ bits; returns the previous bits.
    * Calling thread only. */

@@ -1,0 +1,70 @@
+// The calls of a model as plain data: what a prepared model runs, and what passes rewrite.
+//
+// A list is for arguments of one layout. Its values are numbered: arguments of the model, constants
+// and results of calls, each result once. A pass takes a list and leaves another that gives the same
+// outputs; values that no call uses any more may stay.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tenon/op.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace prepared {
+
+inline constexpr int64_t undefined_value = -1;
+
+// A tensor of the list.
+struct ListValue {
+  enum class Kind : uint8_t { argument, constant, result };
+  Kind kind = Kind::result;
+  Tensor layout;    // dtype, shape and strides, without data
+  Tensor constant;  // the tensor of a constant
+  // Name of a parameter or buffer, "0.weight"; empty of other constants, which no output shows.
+  std::string name;
+  int64_t argument = 0;  // the place of an argument among the model's, see Program::run
+  // Values of one number may share memory: views, and operands that come back as results.
+  int64_t memory = 0;
+};
+
+// An argument or result of a call, or an output of the model: a tensor, a list of tensors, or a value
+// that is the same in each run.
+struct ListOperand {
+  enum class Kind : uint8_t { literal, tensor, tensors };
+  Kind kind = Kind::literal;
+  std::vector<int64_t> values;           // numbers of tensors; undefined_value for none
+  std::shared_ptr<const Value> literal;  // null: none
+};
+
+struct ListedCall {
+  Op op;
+  std::vector<ListOperand> arguments;  // one for each parameter of the schema
+  std::vector<ListOperand> results;
+  std::vector<size_t> written;  // parameters whose tensors it changes in place
+};
+
+struct CallList {
+  std::vector<ListValue> values;
+  std::vector<ListedCall> calls;
+  std::vector<ListOperand> outputs;
+};
+
+// Calls visit(number) with every tensor of an operand that is defined.
+template <class Visit>
+void for_each_value(const ListOperand& operand, Visit&& visit) {
+  for (const int64_t value : operand.values) {
+    if (value != undefined_value) visit(static_cast<size_t>(value));
+  }
+}
+template <class Visit>
+void for_each_value(const std::vector<ListOperand>& operands, Visit&& visit) {
+  for (const ListOperand& operand : operands) for_each_value(operand, visit);
+}
+
+}  // namespace prepared
+
+TENON_NAMESPACE_END

@@ -1,0 +1,104 @@
+// Models prepared for inference: the calls of a module, listed once for each layout of its arguments.
+//
+//   model.eval();
+//   const Prepared prepared = prepare(model, {{example}});
+//   const NoGrad no_grad;
+//   const Tensor output = prepared(input);
+//   for (const std::string& reason : prepared.reasons()) ...   // why runs were the model's own
+//
+// sdk/lib/prepare/README.md says what a list holds, and when the model runs as it is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tenon/module.hpp"
+#include "tenon/prepare/call_list.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+// A step that rewrites the list of a model, before providers and memory are chosen.
+using PreparePass = std::function<void(prepared::CallList& list)>;
+
+struct PrepareOptions {
+  size_t lists = 8;                 // kept, for the layouts that were used last
+  std::vector<PreparePass> passes;  // run in order, after constants are folded
+};
+
+// A call of a list.
+struct PreparedCall {
+  std::string op, provider;
+  int64_t bytes = 0;      // size of its results
+  bool in_arena = false;  // its result is in the memory that the list shares
+  bool in_place = false;  // and in that of an operand that nothing else reads
+};
+
+// Account of a list, for one layout of the arguments.
+struct PreparedList {
+  std::string arguments;  // "f32[8, 3, 224, 224]"
+  std::string reason;     // why the model runs as it is; empty where there is a list
+  int64_t recorded = 0;   // calls of the model
+  std::vector<std::string> folded, dropped;  // ops of calls whose results are constants, or unused
+  std::vector<PreparedCall> calls;
+  // Bytes of intermediate results: of all, and of the memory that the list keeps for those which share
+  // it. The others are freed after their last use.
+  int64_t result_bytes = 0, shared_bytes = 0, arena_bytes = 0;
+};
+
+namespace prepared {
+class Session;
+}
+
+// The module itself, whose calls run by lists. Members, names and state are the module's; what is
+// changed there takes effect in the next run. Calls of one Prepared run one at a time: threads that
+// compute at the same time have a clone each. Any thread.
+class Prepared : public Module {
+ public:
+  Prepared() = default;
+
+  template <class... Arguments>
+  Tensor operator()(const Arguments&... arguments) const {
+    return call<Tensor>(arguments...);
+  }
+  template <class Result, class... Arguments>
+  Result call(const Arguments&... arguments) const {
+    return call_by<Result>([this](const Given& given, tenon_value* results,
+                                  int64_t result_count) { run(given, results, result_count); },
+                           arguments...);
+  }
+  // Calls the module without a list.
+  template <class Result, class... Arguments>
+  Result call_as_is(const Arguments&... arguments) const {
+    return Module::call<Result>(arguments...);
+  }
+
+  // Another one of the same module, with its own lists: both share weights.
+  Prepared clone() const;
+  // The layouts that are kept, the one that was used last first.
+  std::vector<PreparedList> lists() const;
+  // Why calls have run the module as it is: each reason once, in the order in which they came up.
+  std::vector<std::string> reasons() const;
+  // Calls that ran by a list, and by the module itself.
+  int64_t listed_runs() const;
+  int64_t runs_as_is() const;
+
+ private:
+  friend Prepared prepare(const Module& module, const std::vector<std::vector<Tensor>>& examples,
+                          const PrepareOptions& options);
+  Prepared(const Module& module, const PrepareOptions& options);
+  void run(const Given& given, tenon_value* results, int64_t result_count) const;
+  prepared::Session& session() const;
+
+  std::shared_ptr<prepared::Session> session_;
+};
+
+// Prepares a module, which should be in eval mode; `examples` are arguments by position, for which
+// lists are made now. Arguments that the module refuses throw nothing here: lists() has the reason. Arguments of
+// other layouts get a list at their first use.
+Prepared prepare(const Module& module, const std::vector<std::vector<Tensor>>& examples = {},
+                 const PrepareOptions& options = {});
+
+TENON_NAMESPACE_END

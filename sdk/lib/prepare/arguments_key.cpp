@@ -1,0 +1,112 @@
+#include <algorithm>
+
+#include <tenon/call.hpp>
+
+#include "session.hpp"
+#include "tensors.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace prepared {
+
+namespace {
+
+// The numbers of tensors by identity: each the place of the first that is the same.
+std::vector<size_t> identities(const Arguments& arguments) {
+  std::vector<const tenon_tensor*> seen;
+  std::vector<size_t> numbers;
+  for_each_tensor(arguments, [&](const tenon_tensor* tensor) {
+    const auto found = std::find(seen.begin(), seen.end(), tensor);
+    numbers.push_back(static_cast<size_t>(found - seen.begin()));
+    seen.push_back(tensor);
+  });
+  return numbers;
+}
+
+bool has_layout_of(const tenon_tensor* tensor, const Tensor& layout) {
+  if (tensor == nullptr || !layout.defined()) return tensor == layout.handle();
+  const tenon_tensor_view &given = *tenon_tensor_get_view(tensor), &own = layout.view_record();
+  return given.dtype == own.dtype && given.rank == own.rank &&
+         std::equal(given.shape, given.shape + given.rank, own.shape) &&
+         std::equal(given.strides, given.strides + given.rank, own.strides);
+}
+
+}  // namespace
+
+ArgumentsKey::ArgumentsKey(const Arguments& arguments) : same_(identities(arguments)) {
+  const auto add = [](std::vector<One>& list, const tenon_value& value, std::string keyword) {
+    One one;
+    one.keyword = std::move(keyword);
+    one.tag = value.tag;
+    const auto layout = [](tenon_tensor* tensor) {
+      return tensor == nullptr ? Tensor() : stand_in(Tensor::borrow(tensor));
+    };
+    if (value.tag == TENON_VALUE_TENSOR) {
+      one.layouts.push_back(layout(value.as.tensor));
+    } else if (value.tag == TENON_VALUE_TENSOR_LIST) {
+      for (uint32_t k = 0; k < value.length; ++k)
+        one.layouts.push_back(layout(value.as.tensors[k]));
+    } else {
+      one.literal = std::make_shared<const Value>(copy_literal(value));
+    }
+    list.push_back(std::move(one));
+  };
+  for (int64_t i = 0; i < arguments.count; ++i) add(by_position_, arguments.values[i], "");
+  for (int64_t i = 0; i < arguments.keyword_count; ++i) {
+    const tenon_string& keyword = arguments.keywords[i];
+    add(by_keyword_, arguments.keyword_values[i],
+        std::string(keyword.data, static_cast<size_t>(keyword.length)));
+  }
+}
+
+bool ArgumentsKey::matches(const One& one, const tenon_value& value) {
+  if (value.tag != one.tag) return false;
+  if (value.tag == TENON_VALUE_TENSOR) return has_layout_of(value.as.tensor, one.layouts.front());
+  if (value.tag == TENON_VALUE_TENSOR_LIST) {
+    if (value.length != one.layouts.size()) return false;
+    for (uint32_t k = 0; k < value.length; ++k) {
+      if (!has_layout_of(value.as.tensors[k], one.layouts[k])) return false;
+    }
+    return true;
+  }
+  return same_literal(one.literal->get(), value);
+}
+
+bool ArgumentsKey::matches(const Arguments& arguments) const {
+  if (static_cast<size_t>(arguments.count) != by_position_.size() ||
+      static_cast<size_t>(arguments.keyword_count) != by_keyword_.size())
+    return false;
+  for (size_t i = 0; i < by_position_.size(); ++i) {
+    if (!matches(by_position_[i], arguments.values[i])) return false;
+  }
+  for (size_t i = 0; i < by_keyword_.size(); ++i) {
+    const tenon_string& keyword = arguments.keywords[i];
+    if (by_keyword_[i].keyword !=
+            std::string_view(keyword.data, static_cast<size_t>(keyword.length)) ||
+        !matches(by_keyword_[i], arguments.keyword_values[i]))
+      return false;
+  }
+  return same_.size() < 2 || same_ == identities(arguments);
+}
+
+std::string ArgumentsKey::text() const {
+  std::string text;
+  for (const std::vector<One>* list : {&by_position_, &by_keyword_}) {
+    for (const One& one : *list) {
+      text += text.empty() ? "" : ", ";
+      if (!one.keyword.empty()) text += one.keyword + "=";
+      if (one.tag == TENON_VALUE_TENSOR_LIST) text += "[";
+      for (size_t k = 0; k < one.layouts.size(); ++k) {
+        text += k == 0 ? "" : ", ";
+        text += one.layouts[k].defined() ? layout_text(one.layouts[k]) : "None";
+      }
+      if (one.tag == TENON_VALUE_TENSOR_LIST) text += "]";
+      if (one.literal != nullptr) text += text_of(*one.literal);
+    }
+  }
+  return text;
+}
+
+}  // namespace prepared
+
+TENON_NAMESPACE_END

@@ -1,0 +1,41 @@
+#include <tenon/prepare/prepare.hpp>
+
+#include "session.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+Prepared::Prepared(const Module& module, const PrepareOptions& options)
+    : Module(module), session_(std::make_shared<prepared::Session>(module, options)) {
+  required();  // throws where the module is undefined
+}
+
+prepared::Session& Prepared::session() const {
+  required();
+  return *session_;
+}
+
+void Prepared::run(const Given& given, tenon_value* results, int64_t result_count) const {
+  session().run(
+      {given.values, given.count, given.keywords, given.keyword_values, given.keyword_count},
+      results, result_count);
+}
+
+Prepared Prepared::clone() const { return {*this, session().options()}; }
+std::vector<PreparedList> Prepared::lists() const { return session().lists(); }
+std::vector<std::string> Prepared::reasons() const { return session().reasons(); }
+int64_t Prepared::listed_runs() const { return session().listed_runs(); }
+int64_t Prepared::runs_as_is() const { return session().runs_as_is(); }
+
+Prepared prepare(const Module& module, const std::vector<std::vector<Tensor>>& examples,
+                 const PrepareOptions& options) {
+  Prepared prepared(module, options);
+  for (const std::vector<Tensor>& example : examples) {
+    std::vector<tenon_value> values;
+    for (const Tensor& tensor : example) values.push_back(Argument(tensor).value());
+    prepared.session().prepare(
+        {values.data(), static_cast<int64_t>(values.size()), nullptr, nullptr, 0});
+  }
+  return prepared;
+}
+
+TENON_NAMESPACE_END

@@ -1,0 +1,435 @@
+#include "program.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <tenon/grad_mode.hpp>
+
+#include "arena.hpp"
+#include "tensors.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace prepared {
+
+namespace {
+
+using Kind = ListValue::Kind;
+
+bool has_layout(const tenon_tensor* tensor, const tenon_tensor_view& expected) {
+  const tenon_tensor_view& view = *tenon_tensor_get_view(tensor);
+  return view.dtype == expected.dtype && view.rank == expected.rank &&
+         std::memcmp(view.shape, expected.shape, expected.rank * sizeof(int64_t)) == 0;
+}
+
+// A tensor on memory of the arena, which it keeps: no number of its storage, so that no kernel keeps
+// what it makes of the elements.
+Tensor arena_tensor(const Tensor& arena, int64_t offset, const Tensor& layout) {
+  auto* const owner = new Tensor(arena);
+  char* const data = static_cast<char*>(arena.view_record().data) + offset;
+  try {
+    return wrap_buffer(data, layout.shape(), layout.strides(), layout.dtype(), owner,
+                       [](void* kept) { delete static_cast<Tensor*>(kept); });
+  } catch (...) {
+    delete owner;
+    throw;
+  }
+}
+
+// A tensor on the same memory that no call is recorded for, nor looked at for its history.
+Tensor without_history(const Tensor& tensor) {
+  constexpr uint32_t history = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_VIEW;
+  if ((tensor.view_record().flags & history) == 0) return tensor;
+  return alias_tensor(tensor, tensor.shape(), tensor.strides(), 0);
+}
+
+// Blocks of the arena for results that are written where they are needed, and by which call each value
+// is read last.
+class MemoryPlan {
+ public:
+  explicit MemoryPlan(const CallList& list) : list_(list) {
+    size_t memories = 0;
+    for (const ListValue& value : list.values)
+      memories = std::max(memories, static_cast<size_t>(value.memory) + 1);
+    last_.resize(memories, 0);
+    shown_.resize(memories, false);
+    block_.resize(memories, none);
+    for (size_t i = 0; i < list.calls.size(); ++i)
+      for_each_value(list.calls[i].arguments, [&](size_t number) { last_[memory_of(number)] = i; });
+    for_each_value(list.outputs, [&](size_t number) { shown_[memory_of(number)] = true; });
+  }
+
+  // Whether the call's one result can be in the arena.
+  bool fits(const ListedCall& call) const {
+    if (!call.written.empty() || call.results.size() != 1 ||
+        call.results[0].kind != ListOperand::Kind::tensor)
+      return false;
+    const ListOperand& result = call.results[0];
+    const ListValue& value = list_.values[static_cast<size_t>(result.values[0])];
+    return value.kind == Kind::result && !shown_[static_cast<size_t>(value.memory)] &&
+           (value.layout.dtype() == f32 || value.layout.dtype() == f64) &&
+           value.layout.is_contiguous() && value.layout.numel() > 0;
+  }
+  // Gives the result of call `at` a block; true where it is that of an operand.
+  bool place(size_t at) {
+    const ListedCall& call = list_.calls[at];
+    const auto number = static_cast<size_t>(call.results[0].values[0]);
+    const size_t memory = memory_of(number);
+    const size_t last = std::max(last_[memory], at);
+    const size_t reused = operand_block(call, at, list_.values[number].layout);
+    if (reused != none) {
+      block_[memory] = reused;
+      lifetimes_[reused].last = last;
+      return true;
+    }
+    block_[memory] = lifetimes_.size();
+    lifetimes_.push_back({at, last, bytes_of(list_.values[number].layout), 0});
+    return false;
+  }
+  int64_t finish() { return place_lifetimes(lifetimes_); }
+  int64_t offset_of(size_t number) const { return lifetimes_[block_[memory_of(number)]].offset; }
+
+ private:
+  static constexpr size_t none = SIZE_MAX;
+  size_t memory_of(size_t number) const { return static_cast<size_t>(list_.values[number].memory); }
+  // The block of an operand of the result's layout that nothing reads after the call, and of which the
+  // call has no other view.
+  size_t operand_block(const ListedCall& call, size_t at, const Tensor& layout) const {
+    size_t found = none;
+    for_each_value(call.arguments, [&](size_t number) {
+      const size_t memory = memory_of(number);
+      if (found != none || block_[memory] == none || last_[memory] != at ||
+          !same_layout(list_.values[number].layout, layout))
+        return;
+      bool alone = true;
+      for_each_value(call.arguments,
+                     [&](size_t other) { alone &= other == number || memory_of(other) != memory; });
+      // Views of the same layout may begin elsewhere.
+      if (alone && writes_whole(number)) found = block_[memory];
+    });
+    return found;
+  }
+  // Whether the value is the result that got the block, and not a view of it.
+  bool writes_whole(size_t number) const {
+    const size_t memory = memory_of(number);
+    for (size_t other = 0; other < number; ++other) {
+      if (memory_of(other) == memory) return false;
+    }
+    return true;
+  }
+
+  const CallList& list_;
+  std::vector<size_t> last_;   // by memory
+  std::vector<bool> shown_;    // by memory: an output is in it
+  std::vector<size_t> block_;  // by memory
+  std::vector<Lifetime> lifetimes_;
+};
+
+}  // namespace
+
+Program::Program(CallList list, PreparedList& report) : list_(std::move(list)) {
+  bind_arguments();
+  choose_providers(report);
+  plan_memory(report);
+  make_steps();
+}
+
+void Program::bind_arguments() {
+  const size_t calls = list_.calls.size();
+  arguments_.resize(calls);
+  entries_.resize(calls);
+  places_.resize(list_.values.size());
+  current_.resize(list_.values.size(), nullptr);
+  constants_.resize(list_.values.size());
+  std::vector<bool> written(list_.values.size(), false);
+  for (const ListedCall& call : list_.calls) {
+    for (const size_t place : call.written)
+      for_each_value(call.arguments[place], [&](size_t number) { written[number] = true; });
+  }
+  for (size_t v = 0; v < list_.values.size(); ++v) {
+    const ListValue& value = list_.values[v];
+    if (value.kind != Kind::constant) continue;
+    constants_[v] = written[v] ? copy_of(value.constant) : without_history(value.constant);
+    current_[v] = constants_[v].handle();
+  }
+  const auto handle = [&](int64_t number) -> tenon_tensor* {
+    if (number == undefined_value) return nullptr;
+    const auto at = static_cast<size_t>(number);
+    return current_[at] != nullptr ? current_[at] : list_.values[at].layout.handle();
+  };
+  for (size_t i = 0; i < calls; ++i) {
+    const std::vector<ListOperand>& operands = list_.calls[i].arguments;
+    arguments_[i].resize(operands.size());
+    entries_[i].resize(operands.size());
+    for (size_t a = 0; a < operands.size(); ++a) {
+      const ListOperand& operand = operands[a];
+      tenon_value& value = arguments_[i][a];
+      value = tenon_value{};
+      if (operand.kind == ListOperand::Kind::literal) {
+        if (operand.literal != nullptr) value = operand.literal->get();
+        continue;
+      }
+      std::vector<tenon_tensor*>& entries = entries_[i][a];
+      for (const int64_t number : operand.values) entries.push_back(handle(number));
+      if (operand.kind == ListOperand::Kind::tensor) {
+        value.tag = TENON_VALUE_TENSOR;
+        value.as.tensor = entries.front();
+        places_[static_cast<size_t>(operand.values.front())].push_back(&value.as.tensor);
+        continue;
+      }
+      value.tag = TENON_VALUE_TENSOR_LIST;
+      value.length = static_cast<uint32_t>(entries.size());
+      value.as.tensors = entries.data();
+      for (size_t k = 0; k < entries.size(); ++k) {
+        if (operand.values[k] != undefined_value)
+          places_[static_cast<size_t>(operand.values[k])].push_back(&entries[k]);
+      }
+    }
+  }
+}
+
+void Program::choose_providers(PreparedList& report) {
+  for (size_t i = 0; i < list_.calls.size(); ++i) {
+    tenon_prepared_call* call = nullptr;
+    detail::check(service::calls().prepare, list_.calls[i].op.handle(),
+                  static_cast<const tenon_value*>(arguments_[i].data()),
+                  static_cast<int64_t>(arguments_[i].size()), &call);
+    prepared_.emplace_back(call);
+    PreparedCall listed;
+    listed.op = list_.calls[i].op.name();
+    listed.provider = service::calls().provider(call);
+    report.calls.push_back(std::move(listed));
+  }
+}
+
+void Program::plan_memory(PreparedList& report) {
+  MemoryPlan plan(list_);
+  std::vector<bool> known(list_.values.size(), false);
+  for (size_t i = 0; i < list_.calls.size(); ++i) {
+    PreparedCall& listed = report.calls[i];
+    for_each_value(list_.calls[i].results, [&](size_t number) {
+      const ListValue& value = list_.values[number];
+      const auto memory = static_cast<size_t>(value.memory);
+      if (value.kind != Kind::result || (memory < known.size() && known[memory])) return;
+      if (memory < known.size()) known[memory] = true;
+      listed.bytes += bytes_of(value.layout);
+    });
+    report.result_bytes += listed.bytes;
+    if (service::calls().writes_into(prepared_[i].get()) == 0 || !plan.fits(list_.calls[i]))
+      continue;
+    listed.in_place = plan.place(i);
+    listed.in_arena = true;
+    report.shared_bytes += listed.bytes;
+  }
+  report.arena_bytes = plan.finish();
+  arena_tensors_.resize(list_.calls.size());
+  if (report.arena_bytes == 0) return;
+  const InferenceMode ordinary(false);  // tensors that every run may write
+  arena_ = empty_tensor({report.arena_bytes / 8}, f64);
+  for (size_t i = 0; i < list_.calls.size(); ++i) {
+    if (!report.calls[i].in_arena) continue;
+    const auto number = static_cast<size_t>(list_.calls[i].results[0].values[0]);
+    arena_tensors_[i] = arena_tensor(arena_, plan.offset_of(number), list_.values[number].layout);
+  }
+}
+
+Program::Given Program::given_of(size_t number) const {
+  return {number, false, &list_.values[number].layout.view_record(), places_[number]};
+}
+
+void Program::make_steps() {
+  const size_t values = list_.values.size(), calls = list_.calls.size();
+  owned_.resize(values, 0);
+  std::vector<size_t> last(values, 0);
+  std::vector<bool> made(values, false), shown(values, false);
+  for (size_t i = 0; i < calls; ++i) {
+    for_each_value(list_.calls[i].arguments, [&](size_t number) { last[number] = i; });
+    for_each_value(list_.calls[i].results, [&](size_t number) { last[number] = i; });
+  }
+  for_each_value(list_.outputs, [&](size_t number) { shown[number] = true; });
+  int64_t arguments = 0;
+  for (size_t v = 0; v < values; ++v) {
+    const ListValue& value = list_.values[v];
+    if (value.kind == Kind::argument) arguments = std::max(arguments, value.argument + 1);
+  }
+  argument_places_.resize(static_cast<size_t>(arguments));
+  std::vector<bool> argument_memory(values, false);
+  for (size_t v = 0; v < values; ++v) {
+    if (list_.values[v].kind != Kind::argument) continue;
+    argument_places_[static_cast<size_t>(list_.values[v].argument)] = given_of(v);
+    argument_memory[static_cast<size_t>(list_.values[v].memory)] = true;
+    made[v] = true;
+  }
+  steps_.resize(calls);
+  for (size_t i = 0; i < calls; ++i) {
+    const ListedCall& call = list_.calls[i];
+    Step& step = steps_[i];
+    step.call = prepared_[i].get();
+    step.arguments = arguments_[i].data();
+    for (const size_t place : call.written) {
+      for_each_value(call.arguments[place], [&](size_t number) {
+        const ListValue& value = list_.values[number];
+        step.changes_argument |= argument_memory[static_cast<size_t>(value.memory)];
+        if (value.kind == Kind::constant) step.members.push_back(number);
+      });
+    }
+    changes_arguments_ |= step.changes_argument;
+    writes_members_ |= !step.members.empty();
+    if (arena_tensors_[i].defined()) {
+      const auto number = static_cast<size_t>(call.results[0].values[0]);
+      step.memory = arena_tensors_[i].handle();
+      current_[number] = arena_tensors_[i].handle();
+      for (tenon_tensor** place : places_[number]) *place = current_[number];
+      made[number] = true;
+      continue;
+    }
+    for (const ListOperand& result : call.results) {
+      std::vector<Given>& list = step.results.emplace_back();
+      for_each_value(result, [&](size_t number) {
+        list.push_back(given_of(number));
+        list.back().again = made[number] || list_.values[number].kind == Kind::constant;
+        made[number] = true;
+      });
+    }
+    if (call.results.size() == 1 && call.results[0].kind == ListOperand::Kind::tensor &&
+        step.results[0].size() == 1)
+      step.single = step.results[0].data();
+  }
+  for (size_t v = 0; v < values; ++v) {
+    const bool result = list_.values[v].kind == Kind::result && made[v] && !shown[v];
+    if (result && current_[v] == nullptr) steps_[last[v]].last_uses.push_back(v);
+  }
+}
+
+// ---- a run ----
+
+bool Program::accept(const Given& given, tenon_tensor* tensor) {
+  if (given.again) {
+    const bool same = tensor == current_[given.value];
+    service::tensors().release(tensor);
+    return same;
+  }
+  current_[given.value] = tensor;
+  owned_[given.value] = 1;
+  if (!has_layout(tensor, *given.layout)) return false;
+  for (tenon_tensor** place : given.places) *place = tensor;
+  return true;
+}
+
+// Any number of results, and lists of them.
+bool Program::accept_all(const Step& step, tenon_value* results) {
+  bool same = true;
+  for (size_t r = 0; r < step.results.size(); ++r) {
+    tenon_value& result = results[r];
+    const std::vector<Given>& given = step.results[r];
+    if (result.tag == TENON_VALUE_TENSOR) {
+      tenon_tensor* const tensor = std::exchange(result, tenon_value{}).as.tensor;
+      if (given.size() == 1) {
+        same &= accept(given.front(), tensor);
+      } else {
+        service::tensors().release(tensor);
+        same = false;
+      }
+      continue;
+    }
+    if (result.tag == TENON_VALUE_TENSOR_LIST) {
+      auto** const tensors = const_cast<tenon_tensor**>(result.as.tensors);
+      size_t next = 0;
+      for (uint32_t k = 0; k < result.length; ++k) {
+        if (tensors[k] == nullptr) continue;
+        if (next < given.size()) same &= accept(given[next], std::exchange(tensors[k], nullptr));
+        ++next;
+      }
+      same &= next == given.size();
+    } else {
+      same &= result.tag == TENON_VALUE_NONE && given.empty();
+    }
+    service::values().release(&result);
+  }
+  return same;
+}
+
+// An op that declares to change a member may leave it as it is, as batch norm in eval mode does: then
+// its version stays, too.
+void Program::write_back(const Step& step) {
+  for (const size_t value : step.members) {
+    const Tensor& member = list_.values[value].constant;
+    if (same_elements(member, constants_[value])) continue;
+    changed_operands_ = true;
+    detail::check(service::tensors().set_data, member.handle(),
+                  static_cast<const tenon_tensor*>(constants_[value].handle()), int32_t{0});
+  }
+}
+
+void Program::release_frame() noexcept {
+  for (size_t v = 0; v < owned_.size(); ++v) {
+    if (owned_[v] == 0) continue;
+    owned_[v] = 0;
+    service::tensors().release(std::exchange(current_[v], nullptr));
+  }
+}
+
+void Program::give_outputs(tenon_tensor* const* arguments, tenon_value* results) const {
+  const auto tensor_of = [&](int64_t number) {
+    if (number == undefined_value) return Tensor();
+    const ListValue& value = list_.values[static_cast<size_t>(number)];
+    if (value.kind == Kind::constant) return value.constant;
+    return Tensor::borrow(value.kind == Kind::argument ? arguments[value.argument]
+                                                       : current_[static_cast<size_t>(number)]);
+  };
+  for (size_t r = 0; r < list_.outputs.size(); ++r) {
+    const ListOperand& output = list_.outputs[r];
+    if (output.kind == ListOperand::Kind::tensor) {
+      detail::give_result(tensor_of(output.values.front()), &results[r]);
+    } else if (output.kind == ListOperand::Kind::tensors) {
+      std::vector<Tensor> tensors;
+      for (const int64_t number : output.values) tensors.push_back(tensor_of(number));
+      detail::give_result(std::move(tensors), &results[r]);
+    } else if (output.literal != nullptr) {
+      results[r] = copy_literal(output.literal->get()).give();
+    }
+  }
+}
+
+bool Program::run(tenon_tensor* const* arguments, tenon_value* results) {
+  struct Cleanup {
+    Program* program;
+    ~Cleanup() { program->release_frame(); }
+  } const cleanup{this};
+  changed_operands_ = false;
+  for (size_t a = 0; a < argument_places_.size(); ++a) {
+    current_[argument_places_[a].value] = arguments[a];
+    for (tenon_tensor** place : argument_places_[a].places) *place = arguments[a];
+  }
+  const auto run_call = service::calls().run;
+  const auto run_into = service::calls().run_into;
+  const auto release = service::tensors().release;
+  tenon_value given[detail::max_results];
+  for (const Step& step : steps_) {
+    changed_operands_ |= step.changes_argument;
+    tenon_error* error = nullptr;
+    const tenon_status status = step.memory != nullptr
+                                    ? run_into(step.call, step.arguments, step.memory, &error)
+                                    : run_call(step.call, step.arguments, given, &error);
+    if (__builtin_expect(status != TENON_OK, 0)) detail::throw_error(status, error);
+    if (step.memory != nullptr) {
+      // the result is where later calls read it
+    } else if (step.single != nullptr && given[0].tag == TENON_VALUE_TENSOR) {
+      if (!accept(*step.single, given[0].as.tensor)) return false;
+    } else if (!accept_all(step, given)) {
+      return false;
+    }
+    if (!step.members.empty()) write_back(step);
+    for (const size_t value : step.last_uses) {
+      owned_[value] = 0;
+      release(std::exchange(current_[value], nullptr));
+    }
+  }
+  give_outputs(arguments, results);
+  return true;
+}
+
+}  // namespace prepared
+
+TENON_NAMESPACE_END

@@ -1,0 +1,32 @@
+// Copies, stand-ins and comparisons of tensors.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tenon/prepare/call_list.hpp>
+#include <tenon/tensor.hpp>
+
+TENON_NAMESPACE_BEGIN
+
+namespace prepared {
+
+// Dtype, shape and strides without data.
+Tensor stand_in(const Tensor& tensor);
+// A copy of the memory that the tensor reaches, in the same layout.
+Tensor copy_of(const Tensor& tensor);
+bool same_layout(const Tensor& a, const Tensor& b);
+// Equal layouts, and equal bits of all elements.
+bool same_elements(const Tensor& a, const Tensor& b);
+int64_t bytes_of(const Tensor& tensor);
+// "f32[8, 3]"
+std::string layout_text(const Tensor& tensor);
+// A number, a text or a list of them that owns what it refers to.
+Value copy_literal(const tenon_value& value);
+bool same_literal(const tenon_value& a, const tenon_value& b);
+// The same values and literals.
+bool same_operands(const std::vector<ListOperand>& a, const std::vector<ListOperand>& b);
+
+}  // namespace prepared
+
+TENON_NAMESPACE_END

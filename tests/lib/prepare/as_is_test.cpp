@@ -1,0 +1,293 @@
+// Prepared models that run as they are, and what makes a list stale.
+#include <tenon/trace.hpp>
+
+#include "tests/lib/prepare/support.hpp"
+#include "tests/reload/generation.hpp"
+
+using namespace preparing;
+
+namespace {
+
+Module fixture_model(const std::string& type) {
+  static const bool found = (add_plugin_path(TENON_FIXTURES "/prepared"), true);
+  (void)found;
+  Module module = Module::create("prepared." + type);
+  module.eval();
+  return module;
+}
+
+Module linear() {
+  return model_of(R"({"type": "Sequential", "layers": [
+      {"type": "Linear", "in_features": 3, "out_features": 3}, "ReLU"]})");
+}
+
+// A call without a list, for the reason.
+void check_as_is(const Prepared& prepared, const std::string& reason, const Tensor& input) {
+  const int64_t before = prepared.runs_as_is();
+  prepared(input);
+  CHECK(prepared.runs_as_is() == before + 1);
+  CHECK(has(prepared.reasons(), reason));
+}
+void check_listed(const Prepared& prepared, const Module& model, const Tensor& input) {
+  const int64_t before = prepared.listed_runs();
+  CHECK(agrees(prepared, model, {input}));
+  CHECK(prepared.listed_runs() == before + 1);
+}
+
+}  // namespace
+
+TEST_SUITE("lib/prepare/as_is") {
+  TEST_CASE("gradients, training mode, modes, traces and hooks see the model itself") {
+    const Module model = linear();
+    const Prepared prepared = prepare(model);
+    const Tensor input = randn({2, 3});
+    check_as_is(prepared, "grad mode is on: call it under NoGrad", input);
+    prepared(input).sum().backward();
+    CHECK(model.tensor("0.weight").grad().defined());
+    const NoGrad no_grad;
+    check_listed(prepared, model, input);
+    model.child("0").train();
+    check_as_is(prepared, "Linear is in training mode: call eval() of the model", input);
+    model.eval();
+    check_listed(prepared, model, input);
+    {
+      CountMode count;
+      const ModeScope scope(count);
+      check_as_is(prepared, "see the calls of this thread", input);
+      CHECK(count.calls()["relu"] == 1);
+    }
+    {
+      const TraceScope trace;
+      check_as_is(prepared, "see the calls of this thread", input);
+      CHECK_FALSE(trace.lines().empty());
+    }
+    check_listed(prepared, model, input);
+    int calls = 0;
+    Hook hook = model.child("1").register_forward_hook(
+        [&](const Module&, const auto&, const auto&) { ++calls; });
+    check_as_is(prepared, "hooks see the calls of ReLU", input);
+    CHECK(calls == 1);
+    hook.remove();
+    check_listed(prepared, model, input);
+    CHECK(calls == 1);
+  }
+
+  TEST_CASE("a run in inference mode gives inference tensors") {
+    const Module model = model_of(R"({"type": "Sequential", "layers": ["Tanh", "ReLU", "Tanh"]})");
+    const Prepared prepared = prepare(model);
+    const Tensor input = randn({4});
+    const auto run = [&] {
+      const Tensor output = prepared(input);
+      CHECK(same_bits(output, model(input)));
+      return output.is_inference();
+    };
+    for (int i = 0; i < 2; ++i) {
+      {
+        const InferenceMode inference;
+        CHECK(run());
+      }
+      const NoGrad no_grad;
+      CHECK_FALSE(run());
+    }
+    CHECK(prepared.runs_as_is() == 0);
+  }
+
+  TEST_CASE("parameters that are changed, replaced, frozen or converted take effect") {
+    const Module model = linear();
+    const Prepared prepared = prepare(model);
+    const NoGrad no_grad;
+    const Tensor input = randn({2, 3});
+    check_listed(prepared, model, input);
+    Tensor(model.tensor("0.weight")).mul_(2);
+    CHECK(agrees(prepared, model, {input}));
+    CHECK(has(prepared.reasons(), "'0.weight' has changed; the next run makes a new list"));
+    check_listed(prepared, model, input);
+    Module(model.child("0")).assign("weight", randn({3, 3}).requires_grad_());
+    check_listed(prepared, model, input);
+    model.requires_grad_(false);
+    check_listed(prepared, model, input);
+    model.to(f64);
+    CHECK(agrees(prepared, model, {input.to(f64)}));
+    check_listed(prepared, model, input.to(f64));
+    Module(model).assign("1", model_of(R"({"type": "Tanh"})"));
+    check_listed(prepared, model, input.to(f64));
+  }
+
+  TEST_CASE("one parameter in two places may become two") {
+    const Module model = linear();
+    Module twice = Module::create("Sequential");
+    twice.register_child("0", model.child("0"));
+    twice.register_child("1",
+                         model_of(R"({"type": "Linear", "in_features": 3, "out_features": 3})"));
+    Module(twice.child("1")).assign("weight", model.tensor("0.weight"));
+    twice.eval();
+    const Prepared prepared = prepare(twice);
+    const NoGrad no_grad;
+    check_listed(prepared, twice, randn({2, 3}));
+    Module(twice.child("1"))
+        .assign("weight", twice.child("1")
+                              .tensor("bias")
+                              .reshape({3, 1})
+                              .expand({3, 3})
+                              .clone()
+                              .requires_grad_());
+    check_listed(prepared, twice, randn({2, 3}));
+  }
+
+  TEST_CASE("arguments of tensor types and without a list go to the model") {
+    const Module model = linear();
+    const Prepared prepared = prepare(model);
+    const NoGrad no_grad;
+    CHECK_THROWS_AS(prepared(Tensor()), TypeError);
+    CHECK_THROWS_AS(prepared(3), TypeError);
+    ShapesOnly shapes;
+    CHECK(prepared(randn({2, 3})).sizes() == std::vector<int64_t>{2, 3});
+    CHECK(prepared.listed_runs() == 0);
+  }
+
+  TEST_CASE("models that read elements, draw, or change run as they are") {
+    const std::vector<std::pair<std::string, std::string>> models{
+        {"Branches", "on tensors without data it raises"},
+        {"Counts", "two runs on the same arguments"},
+        {"Makes", "a tensor that it keeps or makes without an op"}};
+    for (const auto& [type, reason] : models) {
+      CAPTURE(type);
+      const Module model = fixture_model(type);
+      const Prepared prepared = prepare(model);
+      const NoGrad no_grad;
+      for (const double sign : {1.0, -1.0}) {
+        prepared(full({2}, sign));
+        if (type != "Counts") CHECK(agrees(prepared, model, {full({2}, sign)}));
+      }
+      CHECK(prepared.listed_runs() == 0);
+      CHECK(has(prepared.reasons(), reason));
+    }
+  }
+
+  TEST_CASE("a buffer that the model changes is changed once in each run") {
+    const NoGrad no_grad;
+    const Module model = fixture_model("Accumulates");
+    const Prepared prepared = prepare(model, {{zeros({1})}});
+    for (int i = 1; i <= 4; ++i) {
+      CHECK(prepared(zeros({1})).item() == i);
+      CHECK(model.tensor("total").item() == i);
+    }
+    CHECK(prepared.listed_runs() == 1);
+    CHECK(has(prepared.reasons(), "'total' has changed; the next run makes a new list"));
+  }
+
+  TEST_CASE("batch norm in eval mode leaves its statistics and their versions") {
+    const Module model = model_of(R"({"type": "BatchNorm1d", "num_features": 3})");
+    const Prepared prepared = prepare(model);
+    const NoGrad no_grad;
+    const Tensor input = randn({2, 3}), expected = model(input);
+    const int64_t version = model.tensor("running_mean").version();
+    for (int i = 0; i < 3; ++i) CHECK(same_bits(prepared(input), expected));
+    CHECK(prepared.listed_runs() == 3);
+    CHECK(model.tensor("running_mean").version() == version);
+  }
+
+  TEST_CASE("a model that draws random numbers draws what it would have drawn") {
+    const Module model = fixture_model("Draws");
+    const NoGrad no_grad;
+    seed_generator(7);
+    const Tensor first = model(zeros({1})), second = model(zeros({1}));
+    seed_generator(7);
+    const Prepared prepared = prepare(model, {{zeros({1})}});
+    CHECK(same_bits(prepared(zeros({1})), first));
+    CHECK(same_bits(prepared(zeros({1})), second));
+    CHECK(has(prepared.reasons(), "rand draws random numbers"));
+  }
+
+  TEST_CASE("arguments that are returned, or changed in place, are those of the caller") {
+    const NoGrad no_grad;
+    const Prepared returns = prepare(fixture_model("Returns"));
+    const Prepared writes = prepare(fixture_model("Writes"));
+    for (int i = 0; i < 2; ++i) {
+      const Tensor input = randn({2, 3});
+      const auto [same, view] = returns.call<std::tuple<Tensor, Tensor>>(input);
+      CHECK(same.is_same(input));
+      CHECK(view.data<float>() == input.data<float>());
+      const Tensor changed = ones({4});
+      CHECK(writes(changed).to_vector<float>() == std::vector<float>(4, 4));
+      CHECK(changed.to_vector<float>() == std::vector<float>(4, 2));
+    }
+    CHECK(returns.listed_runs() == 2);
+    CHECK(writes.listed_runs() == 2);
+    Tensor leaf = ones({4});
+    leaf.requires_grad_();
+    CHECK(agrees(writes, fixture_model("Writes"), {leaf}));
+  }
+
+  TEST_CASE("tensors that a model keeps or refills are what they are at each use") {
+    const NoGrad no_grad;
+    const Module refills = fixture_model("Refills");
+    const Prepared filled = prepare(refills);
+    CHECK(filled(ones({1})).item() == 15);
+    check_listed(filled, refills, ones({1}));
+
+    const Module keeps = fixture_model("Keeps");
+    const Prepared prepared = prepare(keeps);
+    for (int i = 0; i < 2; ++i) CHECK(prepared(zeros({1})).item() == 1);
+    keeps(zeros({1}), 5.0);
+    CHECK(prepared(zeros({1})).item() == 5);
+    CHECK(prepared(zeros({1})).item() == 5);
+    CHECK(prepared.runs_as_is() == 0);
+  }
+
+  TEST_CASE("a parameter that a model reads outside of ops is watched, too") {
+    const NoGrad no_grad;
+    const Module model = fixture_model("Reads");
+    const Prepared prepared = prepare(model);
+    CHECK(prepared(ones({1})).item() == 2);
+    Tensor(model.tensor("weight")).add_(1);
+    for (int i = 0; i < 3; ++i) CHECK(prepared(ones({1})).item() == 3);
+    CHECK(prepared.listed_runs() == 3);
+  }
+
+  TEST_CASE("shapes that depend on elements end the list") {
+    const NoGrad no_grad;
+    const Module model = fixture_model("Selects");
+    const Prepared prepared = prepare(model);
+    const std::vector<float> two{1, 0, 2, 0}, other{0, 3, 0, 4}, three{1, 1, 1, 0};
+    const auto tensor_of = [](const std::vector<float>& list) {
+      return from_range(list.begin(), list.end());
+    };
+    check_listed(prepared, model, tensor_of(two));
+    check_listed(prepared, model, tensor_of(other));
+    CHECK(agrees(prepared, model, {tensor_of(three)}));
+    CHECK(has(prepared.reasons(), "shapes of results depend on elements"));
+    CHECK(agrees(prepared, model, {tensor_of(two)}));
+  }
+
+  TEST_CASE("an error of a call is the model's own") {
+    const NoGrad no_grad;
+    const Module model = fixture_model("Raises");
+    const Prepared prepared = prepare(model);
+    const Tensor input = randn({3, 2}), good = full({2}, 1, i64), bad = full({2}, 9, i64);
+    CHECK(agrees(prepared, model, {input, good}));
+    CHECK(agrees(prepared, model, {input, bad}));
+    CHECK(agrees(prepared, model, {input, good}));
+    CHECK(prepared.listed_runs() == 2);
+    CHECK(has(prepared.reasons(), "a call raised"));
+  }
+
+  TEST_CASE("a plugin that is reloaded or unloaded between two runs is not called any more") {
+    generation::start("1");
+    const Module model = model_of(R"({"type": "Graph", "nodes": {
+        "scaled": {"op": "generation.scale"}, "shown": {"op": "neg"}}})");
+    const Prepared prepared = prepare(model);
+    const NoGrad no_grad;
+    const Tensor input = ones({1});
+    CHECK(prepared(input).item() == -1);
+    generation::start("2");
+    CHECK(prepared(input).item() == -2);
+    check_listed(prepared, model, input);
+    CHECK(unload("generation", Unload::wait)["state"].text() == "unmapped");
+    CHECK(agrees(prepared, model, {input}));
+    CHECK_THROWS_AS(prepared(input), PluginError);
+    generation::start("1");
+    CHECK(prepared(input).item() == -1);
+    check_listed(prepared, model, input);
+  }
+}
