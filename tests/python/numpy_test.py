@@ -85,7 +85,7 @@ def of_lists(new_axis):
         count, dtype = choose.randrange(1, 4), (choose.choice(NUMBERS),)
         axis = choose.randrange(-len(shape), len(shape))
         if not new_axis and choose.random() < 0.3:
-            axis = None  # of the operands, flattened
+            axis = None  # joins the flattened operands
         return ([operand(choose, shape, dtype) for _ in range(count)],), {"axis": axis}
     return make
 
