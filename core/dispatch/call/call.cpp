@@ -28,7 +28,7 @@ namespace {
 bool stack_may_be_low() noexcept;
 tenon_status check_stack(const tenon_op* op, tenon_error** error) noexcept;
 tenon_status fail_inactive(const tenon_op* op, tenon_error** error) noexcept;
-template <bool kFilled>
+template <uint32_t kSpelling>
 tenon_status call_with_flags(const Implementation& implementation, const tenon_value* arguments,
                              tenon_value* results, tenon_error** error, uint32_t flags) noexcept;
 
@@ -50,7 +50,7 @@ template <class Run>
   return run(*implementation);
 }
 
-template <bool kFilled>
+template <uint32_t kSpelling>
 [[gnu::always_inline]] inline tenon_status call_in_order(const tenon_op* op,
                                                          const tenon_value* arguments,
                                                          int64_t count, tenon_value* results,
@@ -62,9 +62,10 @@ template <bool kFilled>
         implementation.call_flags.load(std::memory_order_relaxed) | thread_state.call_flags;
     if (given != implementation.parameter_count ||
         !gather_operand_flags(implementation, arguments, flags)) [[unlikely]]
-      return call_completed(implementation, {{arguments, given}, {}, {}, kFilled}, results, error);
+      return call_completed(implementation, {{arguments, given}, {}, {}, kSpelling}, results,
+                            error);
     if ((flags & (kSpecialFlags | kListsFlag)) != 0) [[unlikely]]
-      return call_with_flags<kFilled>(implementation, arguments, results, error, flags);
+      return call_with_flags<kSpelling>(implementation, arguments, results, error, flags);
     tenon_context context{&implementation, arguments, results, error};
     return run_and_finish(context);
   });
@@ -74,11 +75,19 @@ template <bool kFilled>
 
 tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t count,
                      tenon_value* results, tenon_error** error) noexcept {
-  return call_in_order<false>(op, arguments, count, results, error);
+  return call_in_order<TENON_SPELLING_HANDLE>(op, arguments, count, results, error);
 }
 tenon_status call_op_filled(const tenon_op* op, const tenon_value* arguments, int64_t count,
                             tenon_value* results, tenon_error** error) noexcept {
-  return call_in_order<true>(op, arguments, count, results, error);
+  return call_in_order<TENON_SPELLING_FUNCTION>(op, arguments, count, results, error);
+}
+tenon_status call_op_method(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                            tenon_value* results, tenon_error** error) noexcept {
+  return call_in_order<TENON_SPELLING_METHOD>(op, arguments, count, results, error);
+}
+tenon_status call_op_operator(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                              tenon_value* results, tenon_error** error) noexcept {
+  return call_in_order<TENON_SPELLING_OPERATOR>(op, arguments, count, results, error);
 }
 
 // ---- off the plain path ----
@@ -154,11 +163,11 @@ namespace {
 
 // Runs a call whose arguments fit, lists perhaps aside, and whose flags are not those of a plain
 // call.
-template <bool kFilled>
+template <uint32_t kSpelling>
 [[gnu::noinline]] tenon_status call_with_flags(const Implementation& implementation,
                                                const tenon_value* arguments, tenon_value* results,
                                                tenon_error** error, uint32_t flags) noexcept {
-  const AsWritten written{{arguments, implementation.parameter_count}, {}, {}, kFilled};
+  const AsWritten written{{arguments, implementation.parameter_count}, {}, {}, kSpelling};
   if ((flags & kListsFlag) != 0) {
     flags &= ~kListsFlag;
     if (!gather_list_flags(implementation, arguments, flags)) [[unlikely]]
@@ -168,8 +177,9 @@ template <bool kFilled>
       return run_and_finish(context);
     }
   }
-  return enter_layers(
-      {implementation, arguments, results, error, flags, kFilled ? nullptr : &written});
+  const Writing writing =
+      kSpelling == TENON_SPELLING_HANDLE ? Writing(written) : Writing(kSpelling);
+  return enter_layers({implementation, arguments, results, error, flags, writing});
 }
 
 }  // namespace
