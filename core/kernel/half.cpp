@@ -56,7 +56,7 @@ class HalfCall {
   tenon_status run() noexcept {
     Call inner = call_;
     inner.arguments = replaced_.values();
-    inner.written = nullptr;
+    inner.written = Writing();
     inner.flags &= kThreadFlags | kKernelFlag;
     for_each_operand(call_.implementation, replaced_.values(),
                      [&](const Tensor* tensor) { inner.flags |= tensor->flags(); });

@@ -95,7 +95,7 @@ class StandIns {
   tenon_status run() noexcept {
     Call inner = call_;
     inner.arguments = replaced_.values();
-    inner.written = nullptr;
+    inner.written = Writing();
     return next<LayerId::shapes>(inner);
   }
 

@@ -143,19 +143,22 @@ constinit const tenon_ops_service ops_service{
           const OuterCall running;
           return explain_call(op, span_of(arguments, count));
         }),
+    .call_method = call_op_method,
+    .call_operator = call_op_operator,
 };
 
+template <auto kCall>
+static tenon_status call_traced(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                                tenon_value* results, tenon_error** error) {
+  join_process_trace();
+  return kCall(op, arguments, count, results, error);
+}
+
 void trace_calls(tenon_ops_service& ops) {
-  ops.call = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
-                tenon_value* results, tenon_error** error) {
-    join_process_trace();
-    return call_op(op, arguments, count, results, error);
-  };
-  ops.call_filled = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
-                       tenon_value* results, tenon_error** error) {
-    join_process_trace();
-    return call_op_filled(op, arguments, count, results, error);
-  };
+  ops.call = call_traced<call_op>;
+  ops.call_filled = call_traced<call_op_filled>;
+  ops.call_method = call_traced<call_op_method>;
+  ops.call_operator = call_traced<call_op_operator>;
   ops.call_keywords = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
                          const tenon_string* keywords, const tenon_value* keyword_values,
                          int64_t keyword_count, tenon_value* results, tenon_error** error) {

@@ -1,5 +1,7 @@
 // linalg.matrix_exp: the exponential of square matrices.
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "linalg.hpp"
 
@@ -37,6 +39,61 @@ Tensor approximant(const Tensor& a) {
   return tenon::linalg::solve(even - u, even + u);
 }
 
+using Numbers = std::vector<double>;
+
+Numbers numbers(const Tensor& x) { return x.to(tenon::f64).reshape({-1}).to_vector<double>(); }
+// The largest sum of a column of each matrix.
+Numbers norms_of(const Tensor& matrices) { return numbers(matrices.abs().sum(-2).amax(-1)); }
+
+// A number for each matrix, to multiply its elements by.
+Tensor for_each_matrix(const Numbers& values, const Tensor& matrices, tenon::DType dtype) {
+  std::vector<int64_t> shape = matrices.sizes();
+  shape[shape.size() - 2] = shape.back() = 1;
+  return tenon::from_range(values.begin(), values.end()).to(dtype).reshape(shape);
+}
+Numbers powers_of_half(const std::vector<int>& exponents) {
+  Numbers values;
+  for (const int exponent : exponents) values.push_back(std::ldexp(1.0, -exponent));
+  return values;
+}
+
+int halvings(double norm) {
+  int exponent = 0;
+  std::frexp(norm / kLargestNorm, &exponent);
+  return std::max(exponent, 0);
+}
+
+// Fewer halvings, where the powers of a matrix are smaller than those of its norm, as of triangular
+// ones: each squaring doubles the error (doi:10.1137/09074721X).
+void reduce_halvings(const Tensor& a, const Numbers& norms, std::vector<int>& times) {
+  const Tensor wide = a.to(tenon::is_complex(a.dtype()) ? tenon::c128 : tenon::f64);
+  std::vector<int> exponents;
+  for (const double norm : norms) std::frexp(norm, &exponents.emplace_back());
+  const Tensor scaled = wide * for_each_matrix(powers_of_half(exponents), a, tenon::f64);
+  const Tensor p2 = product(scaled, scaled), p4 = product(p2, p2), p6 = product(p4, p2);
+  const Numbers n6 = norms_of(p6), n8 = norms_of(product(p4, p4)), n10 = norms_of(product(p6, p4));
+  std::vector<int> fewer;
+  for (size_t i = 0; i < times.size(); ++i) {
+    const auto root = [&](double norm, double degree) {
+      return std::ldexp(std::pow(norm, 1 / degree), exponents[i]);
+    };
+    const double d6 = root(n6[i], 6), d8 = root(n8[i], 8), d10 = root(n10[i], 10);
+    fewer.push_back(std::min(halvings(std::min(std::max(d6, d8), std::max(d8, d10))), times[i]));
+  }
+  // Again where the approximant would round large elements: its first term that is left out.
+  constexpr double kLeftOut = 8.829954e-36;
+  const Tensor magnitude = wide.abs() * for_each_matrix(powers_of_half(fewer), a, tenon::f64);
+  Tensor row = magnitude.sum(-2, true);
+  for (int i = 1; i < 27; ++i) row = product(row, magnitude);
+  const Numbers left = norms_of(row), sizes = norms_of(magnitude);
+  for (size_t i = 0; i < times.size(); ++i) {
+    const double error = kLeftOut * left[i] / sizes[i] * 0x1p53;
+    if (!std::isfinite(error)) continue;
+    const int more = error > 1 ? static_cast<int>(std::ceil(std::log2(error) / 26)) : 0;
+    times[i] = std::min(times[i], fewer[i] + more);
+  }
+}
+
 struct MatrixExp {
   static constexpr auto schema = "linalg.matrix_exp(Tensor A) -> Tensor";
   static constexpr auto samples =
@@ -53,28 +110,17 @@ struct MatrixExp {
     if (matrices.numel() == 0) return matrices.clone();
     // The coefficients are too large for halves.
     const Tensor a = matrices.to(tenon::compute_dtype(matrices.dtype()));
-    const Tensor norms = a.detach().abs().sum(-2).amax({-1}).to(tenon::f64);
     blas::check_finite("matrix_exp", "A", tenon::contiguous_as(a.detach(), a.dtype()));
-    // How often each matrix is halved.
-    std::vector<double> factors;
-    std::vector<int64_t> halvings;
-    int64_t most = 0;
-    for (const double norm : norms.reshape({-1}).to_vector<double>()) {
-      int exponent = 0;
-      std::frexp(norm / kLargestNorm, &exponent);
-      halvings.push_back(std::max(exponent, 0));
-      factors.push_back(std::ldexp(1.0, -std::max(exponent, 0)));
-      most = std::max(most, halvings.back());
-    }
-    std::vector<int64_t> shape = norms.sizes();
-    shape.insert(shape.end(), {1, 1});
-    const Tensor scale = tenon::from_range(factors.begin(), factors.end())
-                             .to(tenon::real_dtype(a.dtype()))
-                             .reshape(shape);
-    const Tensor times = tenon::from_range(halvings.begin(), halvings.end()).reshape(shape);
-    Tensor result = approximant(a * scale);
-    for (int64_t i = 0; i < most; ++i)
-      result = tenon::where(times.gt(i), product(result, result), result);
+    const Numbers norms = norms_of(a.detach());
+    std::vector<int> times;  // how often each matrix is halved
+    for (const double norm : norms) times.push_back(halvings(norm));
+    if (*std::max_element(times.begin(), times.end()) > 0)
+      reduce_halvings(a.detach(), norms, times);
+    Tensor result =
+        approximant(a * for_each_matrix(powers_of_half(times), a, tenon::real_dtype(a.dtype())));
+    const Tensor squarings = for_each_matrix(Numbers(times.begin(), times.end()), a, tenon::f64);
+    for (int i = 0; i < *std::max_element(times.begin(), times.end()); ++i)
+      result = tenon::where(squarings.gt(i), product(result, result), result);
     return result.to(matrices.dtype());
   }
 };

@@ -51,7 +51,9 @@ std::string chosen_plugin() {
 }  // namespace
 
 TEST_SUITE("check") {
-  TEST_CASE("every planted fault is found under its name, and right ops have no finding") {
+  TEST_CASE(
+      "F-006 F-039 F-049 every planted fault is found under its name, and right ops have no "
+      "finding") {
     // Sanitizers replace malloc, signals and exit codes, which many of these are about.
     if (TENON_TEST_SANITIZED) return;
     const Json rows = planted();

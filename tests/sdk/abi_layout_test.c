@@ -185,7 +185,7 @@ AT(tenon_plugin, types, 80);
 AT(tenon_plugin, overrides, 96);
 AT(tenon_plugin, override_count, 104);
 
-SIZE(tenon_call, 88);
+SIZE(tenon_call, 96);
 AT(tenon_call, type, 4);
 AT(tenon_call, op, 8);
 AT(tenon_call, types, 16);
@@ -194,6 +194,7 @@ AT(tenon_call, positional_count, 48);
 AT(tenon_call, keywords, 56);
 AT(tenon_call, keyword_count, 72);
 AT(tenon_call, positional, 80);
+AT(tenon_call, spelling, 88);
 
 SIZE(tenon_type_descriptor, 176);
 AT(tenon_type_descriptor, name, 8);
@@ -281,7 +282,9 @@ SLOT(ops, parameter, 9);
 SLOT(ops, schema, 10);
 SLOT(ops, explain, 11);
 SLOT(ops, explain_types, 12);
-SLOTS(ops, 13);
+SLOT(ops, call_method, 13);
+SLOT(ops, call_operator, 14);
+SLOTS(ops, 15);
 
 SLOT(contexts, arguments, 0);
 SLOT(contexts, argument, 1);

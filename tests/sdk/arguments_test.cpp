@@ -186,7 +186,7 @@ void check_round(uint32_t seed) {
 }  // namespace
 
 TEST_SUITE("sdk/arguments") {
-  TEST_CASE("generated: what rules read by name is what was passed, of every schema type") {
+  TEST_CASE("F-017 generated: what rules read by name is what was passed, of every schema type") {
     for (uint32_t seed = 0; seed < 300; ++seed) check_round(seed);
   }
 

@@ -140,7 +140,7 @@ TEST_SUITE("sdk/context") {
     CHECK(numbers(x.grad()) == Numbers{1});
   }
 
-  TEST_CASE("F-311 an intermediate that forward kept refuses a second derivative") {
+  TEST_CASE("F-311 F-056 an intermediate that forward kept refuses a second derivative") {
     const Tensor x = leaf({2});
     for (const char* how : {"save", "stash", "list", "input", "output"}) {
       CAPTURE(how);

@@ -161,7 +161,7 @@ TEST_SUITE("sdk/dual") {
     CHECK(numbers(x) == Numbers{2});
   }
 
-  TEST_CASE("Functions: in place, views and identity are mirrored, whatever their jvp does") {
+  TEST_CASE("F-079 Functions: in place, views and identity are mirrored, whatever their jvp does") {
     for (const bool again : {false, true}) {
       const Tensor t = row({1, 2});
       const DualLevel level;
@@ -202,7 +202,7 @@ TEST_SUITE("sdk/dual") {
     CHECK(tangent_of(p.grad()).item() == doctest::Approx(12 + 9 * std::exp(6.0)));
   }
 
-  TEST_CASE("a jvp declared as not differentiable is not differentiated") {
+  TEST_CASE("F-078 a jvp declared as not differentiable is not differentiated") {
     const Tensor p = leaf({3});
     const DualLevel level;
     const Tensor t = tangent_of(apply("jvp_once", make_dual(p, row({1}))));
@@ -216,13 +216,13 @@ TEST_SUITE("sdk/dual") {
     CHECK(numbers(tangent_of(apply("jvp_once", d))) == Numbers{6});
   }
 
-  TEST_CASE("tangents of none arrive where a Function declines zeros") {
+  TEST_CASE("F-081 tangents of none arrive where a Function declines zeros") {
     const DualLevel level;
     apply("none_tangents", make_dual(row({1}), row({2})), row({1}));
     CHECK(seen() == "[2 ]none");
   }
 
-  TEST_CASE("a jvp returns one tangent for each result") {
+  TEST_CASE("F-080 a jvp returns one tangent for each result") {
     const DualLevel level;
     const Refusal refused = refusal([&] {
       fx("few_tangents").call<std::tuple<Tensor, Tensor>>(make_dual(row({1}), row({2})));
@@ -290,7 +290,7 @@ TEST_SUITE("sdk/dual") {
     CHECK(seen() == "[10 ][0 ]");
   }
 
-  TEST_CASE("FW-10 a missing jvp") {
+  TEST_CASE("FW-10 F-075 a missing jvp") {
     const Tensor p = row({1});
     const DualLevel level;
     const Refusal refused = refusal([&] { apply("identity", make_dual(p, p)); });

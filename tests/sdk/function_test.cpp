@@ -38,7 +38,7 @@ TEST_SUITE("sdk/function") {
     }
   }
 
-  TEST_CASE("AG-30 backward may return no gradient") {
+  TEST_CASE("AG-30 F-047 backward may return no gradient") {
     const Tensor x = leaf({3});
     apply("no_gradient", x).backward();
     apply("no_gradient", x * x).backward();
@@ -49,7 +49,7 @@ TEST_SUITE("sdk/function") {
     CHECK_FALSE(gradients({apply("no_gradient", x)}, {x}, allow)[0].defined());
   }
 
-  TEST_CASE("AG-31 undefined gradients are zeros, unless the Function wants to know") {
+  TEST_CASE("AG-31 F-036 undefined gradients are zeros, unless the Function wants to know") {
     for (const bool materialize : {true, false}) {
       const Tensor x = leaf({1, 1});
       const auto [first, second] =
@@ -68,7 +68,7 @@ TEST_SUITE("sdk/function") {
     }
   }
 
-  TEST_CASE("AG-32 results marked as not differentiable") {
+  TEST_CASE("AG-32 F-034 results marked as not differentiable") {
     const Tensor x = leaf({-1, 2});
     const Tensor mask = apply("mask", x);
     CHECK_FALSE(mask.requires_grad());
@@ -96,7 +96,7 @@ TEST_SUITE("sdk/function") {
     CHECK_FALSE(x.grad().defined());
   }
 
-  TEST_CASE("AG-38 the number of returned gradients") {
+  TEST_CASE("AG-38 F-046 F-048 F-053 the number of returned gradients") {
     const Tensor x = leaf({1}), y = leaf({2});
     apply("two_spare", x, y).backward();
     CHECK(numbers(x.grad()) == Numbers{1});
@@ -151,13 +151,15 @@ TEST_SUITE("sdk/function") {
     CHECK(numbers(x.grad()) == Numbers{6});
   }
 
-  TEST_CASE("AG-42 vjp is another name for backward") {
+  TEST_CASE("AG-42 F-054 vjp is another name for backward") {
     const Tensor x = leaf({2});
     apply("cube_vjp", x).backward();
     CHECK(numbers(x.grad()) == Numbers{12});
   }
 
-  TEST_CASE("AG-44 the note's Linear function with and without bias") {
+  TEST_CASE(
+      "AG-44 F-015 F-022 F-023 F-032 F-052 F-059 the note's Linear function with and without "
+      "bias") {
     const Tensor x = tensor({{1, 2}, {3, 4}}, f64).requires_grad_();
     const Tensor w = tensor({{1, 0}, {0, 1}, {1, 1}}, f64).requires_grad_();
     const Tensor b = leaf({1, 2, 3});
@@ -188,7 +190,7 @@ TEST_SUITE("sdk/function") {
     CHECK_FALSE(x.grad().defined());
   }
 
-  TEST_CASE("backward can ask which gradients are needed") {
+  TEST_CASE("F-051 backward can ask which gradients are needed") {
     const Tensor x = leaf({1, 2, 3}), y = leaf({4, 5, 6});
     const auto asked = [&](const Tensor& result, const std::vector<Tensor>& inputs) {
       gradients({sum(result)}, inputs);
@@ -212,7 +214,7 @@ TEST_SUITE("sdk/function") {
     }
   }
 
-  TEST_CASE("AG-54 a dirty input is the result itself") {
+  TEST_CASE("AG-54 F-033 a dirty input is the result itself") {
     const Tensor x = leaf({1, 2}), h = x * 1;
     const int64_t version = h.version();
     const Tensor y = apply("double_in_place", h);
@@ -259,7 +261,7 @@ TEST_SUITE("sdk/function") {
     CHECK(refusal([&] { apply("double_in_place", x.slice(0, 0, 1)); }).kind == TENON_ERROR_INPLACE);
   }
 
-  TEST_CASE("AG-70 grad mode inside and outside of Functions") {
+  TEST_CASE("AG-70 F-018 grad mode inside and outside of Functions") {
     const Tensor x = leaf({1});
     {
       const NoGrad off;
@@ -279,7 +281,7 @@ TEST_SUITE("sdk/function") {
     CHECK(seen() == "on");
   }
 
-  TEST_CASE("AG-73 a rule that is differentiable once says so") {
+  TEST_CASE("AG-73 F-058 a rule that is differentiable once says so") {
     const Tensor x = leaf({2});
     apply("cube_once", x).backward();
     CHECK(numbers(x.grad()) == Numbers{12});
@@ -305,7 +307,8 @@ TEST_SUITE("sdk/function") {
     CHECK(has(refusal([&] { gradients({plain}, {x}); }).text, "does not require grad"));
   }
 
-  TEST_CASE("a rule made of ops is differentiable again, also through its own saved result") {
+  TEST_CASE(
+      "F-055 F-060 a rule made of ops is differentiable again, also through its own saved result") {
     for (const char* name : {"cube", "cube_by_result", "cube_vjp"}) {
       CAPTURE(name);
       const Tensor x = leaf({2});
@@ -319,7 +322,7 @@ TEST_SUITE("sdk/function") {
     }
   }
 
-  TEST_CASE("saving a result makes no cycle") {
+  TEST_CASE("F-030 saving a result makes no cycle") {
     const auto live = [] { return fx("live_stashes").call<int64_t>(); };
     const int64_t before = live();
     {
@@ -375,7 +378,7 @@ TEST_SUITE("sdk/function") {
     CHECK(numbers(h) == Numbers{1});  // raised before anything changed
   }
 
-  TEST_CASE("lists of operands and of results carry gradients by position") {
+  TEST_CASE("F-019 lists of operands and of results carry gradients by position") {
     const Tensor a = leaf({1}), b = row({1}), c = leaf({1});
     apply("weighed_sum", std::vector<Tensor>{a, b, c}, 2.0).backward();
     CHECK(numbers(a.grad()) == Numbers{2});
@@ -396,7 +399,7 @@ TEST_SUITE("sdk/function") {
     CHECK(numbers(x.grad()) == Numbers{3, 3, 3, 3});
   }
 
-  TEST_CASE("a composite is differentiated through its ops") {
+  TEST_CASE("F-003 a composite is differentiated through its ops") {
     const Tensor x = leaf({3});
     GradientOptions create;
     create.create_graph = true;

@@ -46,7 +46,7 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_SUITE("gradcheck") {
-  TEST_CASE("GC-01 a right gradient passes, a wrong one is shown with both Jacobians") {
+  TEST_CASE("GC-01 F-065 a right gradient passes, a wrong one is shown with both Jacobians") {
     const Tensor x = tensor({1.0, 2.0}, f64).requires_grad_();
     const auto cube = [](const Tensor& t) { return t * t * t; };
     CHECK(gradcheck(cube, {x}));
@@ -203,7 +203,7 @@ TEST_SUITE("gradcheck") {
     CHECK(gradcheck([](const Tensor& t) { return t * t; }, {x}, {.check_grad_dtypes = true}));
   }
 
-  TEST_CASE("second order faults are found by gradgradcheck alone") {
+  TEST_CASE("F-067 second order faults are found by gradgradcheck alone") {
     const Tensor x = tensor({1.0, 2.0}, f64).requires_grad_();
     // The first order is right, its graph is not: 2x enters as a constant.
     const auto half_wrong = [](const Tensor& t) {

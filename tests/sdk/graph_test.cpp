@@ -58,7 +58,7 @@ TEST_SUITE("sdk/graph") {
     CHECK(fused < composed);
   }
 
-  TEST_CASE("F-007 a graph lists op and plugin of every node, and what Functions stash") {
+  TEST_CASE("F-007 F-031 a graph lists op and plugin of every node, and what Functions stash") {
     const Tensor a = leaf({1, 2}), b = leaf({3, 4}), shared = a * b;
     const Tensor r = sum(apply("mix", shared, 2, shared));
     const Json document = graph_document({r, shared}), nodes = document["nodes"];

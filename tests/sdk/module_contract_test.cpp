@@ -19,7 +19,8 @@ Module cell() { return create(R"({"type": "modules.Cell", "size": 2, "scale": 3}
 }  // namespace
 
 TEST_SUITE("sdk/module_contract") {
-  TEST_CASE("forward takes optional inputs and keywords, and gives several results") {
+  TEST_CASE(
+      "F-085 F-087 F-088 forward takes optional inputs and keywords, and gives several results") {
     const Module module = cell();
     CHECK(module.forward_schema() ==
           "forward(Tensor input, Tensor? hidden=None, *, int repeat=1) -> (Tensor output, Tensor "
@@ -37,6 +38,24 @@ TEST_SUITE("sdk/module_contract") {
     CHECK(one == 1);
     sum(again + named).backward();
     CHECK(numbers(module.tensor("weight").grad()) == Numbers{10, 20});
+  }
+
+  TEST_CASE("F-099 an op and a module of one name are found each in its own place") {
+    const Module module = cell();
+    CHECK(module.type() == "modules.Cell");
+    CHECK(numbers(Op("modules.Cell").call<Tensor>(row({1}))) == Numbers{2});
+  }
+
+  TEST_CASE("F-092 a tensor that is not registered is not a parameter, and is not converted") {
+    Module module = create(R"({"type": "modules.Stash"})");
+    const Tensor plain = module.call<Tensor>();
+    CHECK(module.named_parameters().size() == 1);
+    CHECK(module.named_buffers().size() == 1);
+    module.to(f64);
+    CHECK(module.tensor("weight").dtype() == f64);
+    CHECK(module.tensor("running").dtype() == f64);
+    CHECK(module.call<Tensor>().is_same(plain));
+    CHECK(plain.dtype() == f32);
   }
 
   TEST_CASE("calls are refused in the words of an op's") {

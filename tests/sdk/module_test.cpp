@@ -149,7 +149,7 @@ TEST_SUITE("sdk/module") {
     CHECK(refusal([&] { module.tensor("nothing"); }).kind == TENON_ERROR_VALUE);
   }
 
-  TEST_CASE("MOD-07 parameters require grad, buffers do not, both are converted") {
+  TEST_CASE("MOD-07 F-089 F-091 parameters require grad, buffers do not, both are converted") {
     Module module = module_of("fx.Bare");
     CHECK(module.tensor("weight").requires_grad());
     CHECK(module.tensor("weight").is_leaf());
@@ -195,7 +195,7 @@ TEST_SUITE("sdk/module") {
     CHECK(family.named_parameters().size() == 10);
   }
 
-  TEST_CASE("MOD-17 printing") {
+  TEST_CASE("MOD-17 F-100 printing") {
     CHECK(linear_of(1, 1).text() == "Linear(in_features=1, out_features=1, bias=True)");
     CHECK(sequential("").text() == "Sequential()");
     CHECK(sequential(R"({"type": "Linear", "in_features": 1, "out_features": 2}, {"type": "ReLU"})")
@@ -214,7 +214,7 @@ TEST_SUITE("sdk/module") {
     CHECK(layers(zeros({1000, 10})).sizes() == std::vector<int64_t>{1000, 100});
   }
 
-  TEST_CASE("MOD-36 the note's Linear module") {
+  TEST_CASE("MOD-36 F-094 F-096 F-098 the note's Linear module") {
     Module linear = linear_of(2, 3);
     CHECK(linear.tensor("weight").sizes() == std::vector<int64_t>{3, 2});
     CHECK(linear.tensor("bias").sizes() == std::vector<int64_t>{3});

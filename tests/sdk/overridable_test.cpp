@@ -63,7 +63,8 @@ const char* const shipped[] = {"math", "blas", "nn", "optim", "metric", "data"};
 }  // namespace
 
 TEST_SUITE("sdk/overridable") {
-  TEST_CASE("OV-38 F-166 F-170 F-306 every op is in exactly one list, and has a testing override") {
+  TEST_CASE(
+      "OV-38 F-165 F-166 F-170 F-306 every op is in exactly one list, and has a testing override") {
     const auto overridable = get_overridable_functions();
     const auto ignored = get_ignored_functions();
     const auto overrides = get_testing_overrides();

@@ -149,7 +149,7 @@ TEST_SUITE("sdk/override") {
   }
 
   TEST_CASE(
-      "OV-20 F-113 F-139 F-145 F-146 F-148 a logging subclass sees each call once and never "
+      "OV-20 F-113 F-139 F-145 F-146 F-147 F-148 a logging subclass sees each call once and never "
       "itself") {
     const Tensor x = make_one("Logging", tensor({1.0, 2.0}));
     tx("log")();
@@ -229,7 +229,7 @@ TEST_SUITE("sdk/override") {
     CHECK(has(trace.text(), "call add(input=Tensor i64[2, 2], other=1, alpha=1)\n"));
   }
 
-  TEST_CASE("OV-26 F-114 F-119 F-120 F-121 F-133 F-137 ScalarTensor adds by its table") {
+  TEST_CASE("OV-26 F-114 F-119 F-120 F-121 F-133 F-137 F-147 ScalarTensor adds by its table") {
     CHECK(answer("add", scalar_tensor(2, 2), scalar_tensor(2, 2)) == "ScalarTensor(N=2, value=4)");
     const std::string dense = "tensor([[3., 1.],\n        [1., 3.]])";
     CHECK(answer("add", scalar_tensor(2, 2), plain) == dense);
@@ -246,8 +246,8 @@ TEST_SUITE("sdk/override") {
   }
 
   TEST_CASE(
-      "OV-27 F-150 F-152 F-153 F-154 F-156 F-157 F-158 a wrapper carries what it knows through "
-      "every op") {
+      "OV-27 F-150 F-151 F-152 F-153 F-154 F-155 F-156 F-157 F-158 a wrapper carries what it knows "
+      "through every op") {
     const Tensor m = make_one("Meta", tensor({{1, 2}, {3, 4}}), "first");
     const Tensor t = tensor({{1, 2}, {1, 2}});
     CHECK(answer("add", t, m) == "Meta:\nfirst\n\ndata:\ntensor([[2, 4],\n        [4, 6]])");

@@ -28,7 +28,7 @@ void churn() {
 }  // namespace
 
 TEST_SUITE("sdk/results") {
-  TEST_CASE("a result of every kind") {
+  TEST_CASE("F-017 a result of every kind") {
     CHECK(get<int64_t>("int", 9) == 9);
     CHECK(get<int32_t>("short_int", -4) == -4);
     CHECK(get<double>("float", 3) == 1.5);
@@ -108,7 +108,7 @@ TEST_SUITE("sdk/results") {
     CHECK(refusal([] { get<std::vector<int64_t>>("floats", 1); }).kind == TENON_ERROR_TYPE);
   }
 
-  TEST_CASE("results in plain C") {
+  TEST_CASE("F-173 results in plain C") {
     using First = std::tuple<int64_t, double, bool, std::string, DType, Scalar,
                              std::vector<int64_t>, std::vector<double>>;
     const auto [a, b, c, d, e, f, g, h] = fixture("results_plain.first").call<First>(12);
@@ -141,7 +141,7 @@ TEST_SUITE("sdk/results") {
           "results.single(int n, Tensor x) -> (Tensor y)");
   }
 
-  TEST_CASE("gradients and tangents go by the position of the result") {
+  TEST_CASE("F-045 gradients and tangents go by the position of the result") {
     const Tensor x = leaf({1, -2, 3});
     using Scaled = std::tuple<double, Tensor, std::vector<int64_t>>;
     const auto [by, y, list] = results("scaled").call<Scaled>(x, 2.5);

@@ -1,5 +1,6 @@
 // Rows of the notes on extending that no other file has: forms of gradcheck, the place of a jvp in a
 // call, parameters that come later, and the kinds of arguments.
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -8,6 +9,7 @@
 #include <tenon/autograd.hpp>
 #include <tenon/configure.hpp>
 #include <tenon/gradcheck.hpp>
+#include <tenon/init.hpp>
 #include <tenon/trace.hpp>
 
 #include "functions.hpp"
@@ -28,6 +30,48 @@ TEST_SUITE("sdk/seeds") {
       ++count;
     }
     CHECK(count > 100);
+  }
+
+  TEST_CASE(
+      "F-001 an op of another library is one node, and the chain around it passes gradcheck") {
+    const Tensor a = randn({9, 12}, f64).requires_grad_(), b = randn({12, 10}, f64);
+    const Tensor product = mm(sin(a), b);  // plugin blas calls CBLAS
+    CHECK(product.grad_fn().name() == "MmBackward0");
+    CHECK(product.grad_fn().provider() == "blas");
+    CHECK(exp(product).grad_fn().next_edges()[0].node.name() == "MmBackward0");
+    CHECK(product.grad_fn().next_edges()[0].node.name() == "SinBackward0");
+    const auto chain = [](const Tensor& x, const Tensor& y) { return tanh(mm(sin(x), y)); };
+    GradcheckOptions options;
+    options.fast_mode = true;
+    CHECK(gradcheck(chain, {a, b.clone().requires_grad_()}, options));
+  }
+
+  TEST_CASE("F-014 a handle is found once, and calls by it search nothing") {
+    CHECK(fx("count_searches").call<int64_t>(row({1}), 1) == 2);  // by the handle, and by floor()
+    CHECK(fx("count_searches").call<int64_t>(row({1}), 1000) == 1);  // by a new handle
+  }
+
+  TEST_CASE("F-035 results of integers require no grad, without being marked") {
+    const Tensor x = leaf({1.5, 2});
+    CHECK_FALSE(x.to(i64).requires_grad());
+    CHECK(x.to(f32).requires_grad());
+  }
+
+  TEST_CASE("F-050 a gradient that was not asked for is dropped") {
+    const Tensor x = leaf({3}), y = row({4});
+    apply("mix", x, 2, y).backward();  // its rule gives both
+    CHECK(numbers(x.grad()) == Numbers{5});
+    CHECK_FALSE(y.grad().defined());
+  }
+
+  TEST_CASE("F-095 first values are set without recording: the weight stays a leaf") {
+    const Module linear = Module::create("Linear", arg("in_features") = 5, arg("out_features") = 9);
+    const Tensor weight = linear.tensor("weight");
+    init::uniform_(weight, -0.1, 0.1);
+    CHECK(weight.is_leaf());
+    CHECK(weight.requires_grad());
+    for (const float element : weight.detach().to_vector<float>())
+      CHECK(std::fabs(element) <= 0.1F);
   }
 
   TEST_CASE("F-066 F-069 the note's gradcheck of a linear layer, with and without bias") {

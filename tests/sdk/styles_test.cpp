@@ -13,7 +13,7 @@ std::string member(const std::string& op, const char* key) { return listing::op(
 }  // namespace
 
 TEST_SUITE("sdk/styles") {
-  TEST_CASE("an instance has its attributes in forward and again in backward") {
+  TEST_CASE("F-010 an instance has its attributes in forward and again in backward") {
     const Tensor x = leaf({1, 2}), y = leaf({1, 2});
     styles("add_constant");
     const ConfiguredOp three = configure("styles.add_constant", arg("constant") = 3.0);
@@ -67,7 +67,7 @@ TEST_SUITE("sdk/styles") {
     CHECK(gradcheck([&](const std::vector<Tensor>& in) { return swap.call<Tensor>(in[0]); }, {x}));
   }
 
-  TEST_CASE("configured ops are strict about their attributes") {
+  TEST_CASE("F-011 configured ops are strict about their attributes") {
     const auto refused = [](const char* json) {
       return refusal([&] { configure(Json::parse(json)); });
     };

@@ -1,4 +1,5 @@
 // Typed wrappers that are generated from a plugin's facts.
+#include <array>
 #include <fixture_second_ops.hpp>
 #include <fixture_signatures_ops.hpp>
 #include <thread>
@@ -17,6 +18,18 @@ void load_signatures() {
   static const bool loaded = (load_plugin(TENON_FIXTURES "/signatures.so"), true);
   (void)loaded;
 }
+
+// Writes down op and spelling of each call, then continues it.
+class Spellings : public Mode {
+ public:
+  Spellings() : Mode("spellings") {}
+  Results tenon_function(const Call& call) override {
+    constexpr std::array names = {"function", "method", "operator", "handle"};
+    seen.push_back(call.name() + " " + names[static_cast<size_t>(call.spelling())]);
+    return call.call_parent();
+  }
+  std::vector<std::string> seen;
+};
 
 }  // namespace
 
@@ -113,5 +126,41 @@ TEST_SUITE("sdk/wrappers") {
     CHECK(numbers(x.add(2)) == Numbers{3, 4});
     CHECK(numbers(x + 2) == Numbers{3, 4});
     CHECK(numbers(tenon::nn::functional::softmax(row({0, 0}), 0)) == Numbers{0.5, 0.5});
+  }
+
+  TEST_CASE("F-137 a type's handler sees how its op was called: each spelling is the one op") {
+    load_plugin(TENON_FIXTURES "/handlers.so");
+    const Tensor x = Op("handlers.spelled").call<Tensor>(row({1}));
+    const Op add_op("add");
+    const auto seen = [](const Tensor& answer) { return static_cast<Spelling>(answer.item()); };
+    CHECK(seen(tenon::add(x, 2)) == Spelling::function);
+    CHECK(seen(tenon::add(x, x, 3)) == Spelling::function);
+    CHECK(seen(x.add(2)) == Spelling::method);
+    CHECK(seen(row({1}).add(x, 3)) == Spelling::method);
+    CHECK(seen(x.sum()) == Spelling::method);
+    CHECK(seen(x + x) == Spelling::operator_);
+    CHECK(seen(2 - x) == Spelling::operator_);
+    CHECK(seen(-x) == Spelling::operator_);
+    CHECK(seen(row({1}) < x) == Spelling::operator_);
+    CHECK(seen(add_op.call<Tensor>(x, 2)) == Spelling::handle);
+    CHECK(seen(add_op.call<Tensor>(x, x, arg("alpha") = 2)) == Spelling::handle);
+  }
+
+  TEST_CASE("F-137 modes see spellings, through each other and of recorded calls") {
+    Spellings inner, outer;
+    Tensor x = leaf({1, 2}), changed = row({3, 4});
+    {
+      const ModeScope a(outer), b(inner);
+      tenon::add(x, x);
+      x.mul(2);
+      x / 2;
+      changed += 1;
+      Op("neg").call<Tensor>(x);
+      ones({1});
+    }
+    const std::vector<std::string> expected = {"add function",  "mul method", "div operator",
+                                               "add_ operator", "neg handle", "ones function"};
+    CHECK(inner.seen == expected);
+    CHECK(outer.seen == expected);
   }
 }

@@ -344,37 +344,42 @@ Words declarations(const Function& function, size_t first, bool defaults) {
   return list;
 }
 
-std::string definition(const Function& function) {
+// The calling half of a function or method: `self` is its name for the first argument.
+std::string body(const Function& function, const std::string& self, const std::string& call) {
   Words values;
   for (const Parameter& parameter : function.parameters) {
     const auto function_of = kValueFunctions.find(parameter.type);
-    const std::string& name = parameter.name;
+    const std::string& name = values.empty() ? self : parameter.name;
     if (function_of != kValueFunctions.end())
       values.push_back("::tenon::v1::detail::" + function_of->second + "(" + name + ")");
-    else if (parameter.type == "const Argument&" || parameter.type == "const Scalar&")
+    else if (name == parameter.name &&
+             (parameter.type == "const Argument&" || parameter.type == "const Scalar&"))
       values.push_back(name + ".value()");
     else
       values.push_back("Argument(" + name + ").value()");
   }
-  const std::string& result = function.result;
-  return wrapped("inline " + result + " " + function.name + "(", declarations(function, 0, true),
-                 ") {") +
-         "  static ::tenon::v1::detail::WrappedOp op(\"" + function.full_name + "\");\n" +
+  return "  static ::tenon::v1::detail::WrappedOp op(\"" + function.full_name + "\");\n" +
          (values.empty() ? "" : wrapped("  const tenon_value given[] = {", values, "};")) +
-         "  return op.call<" + result + ">(" + (values.empty() ? "" : "given") + ");\n}\n";
+         "  return op." + call + "<" + function.result + ">(" + (values.empty() ? "" : "given") +
+         ");\n}\n";
+}
+
+std::string definition(const Function& function) {
+  const std::string self = function.parameters.empty() ? "" : function.parameters.front().name;
+  return wrapped("inline " + function.result + " " + function.name + "(",
+                 declarations(function, 0, true), ") {") +
+         body(function, self, "call");
 }
 
 std::string method_declaration(const Function& function) {
   return wrapped("inline " + function.result + " " + function.name + "(",
                  declarations(function, 1, true), ") const;");
 }
+// It calls the op itself, so that handlers see that a method was called.
 std::string method_definition(const Function& function) {
-  Words arguments = {"*this"};
-  for (size_t i = 1; i < function.parameters.size(); ++i)
-    arguments.push_back(function.parameters[i].name);
   return wrapped("inline " + function.result + " Tensor::" + function.name + "(",
                  declarations(function, 1, false), ") const {") +
-         wrapped("  return v1::" + function.name + "(", arguments, ");") + "}\n";
+         body(function, "*this", "call_method");
 }
 
 std::vector<Function> read_ops(const Json& declared) {

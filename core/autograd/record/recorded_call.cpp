@@ -130,7 +130,7 @@ class RecordedCall {
                           .arguments = detached_->values(),
                           .function = context_.get()};
     inner.arguments = detached_->values();
-    inner.written = nullptr;
+    inner.written = Writing();
     inner.context = &context;
     return next<LayerId::autograd>(inner);
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/dispatch/schema/schema.hpp"
+#include "tenon/abi/type.h"
 #include "tenon/abi/value.h"
 
 namespace tenon::core {
@@ -63,9 +64,29 @@ struct AsWritten {
   std::span<const tenon_value> positional{};  // past '*' they are keywords, in schema order
   std::span<const tenon_string> keywords{};
   std::span<const tenon_value> keyword_values{};
-  // By a typed wrapper, which passes its C++ default arguments as well: what equals the default, at
-  // the end or past '*', counts as not given.
-  bool filled = false;
+  uint64_t spelling = TENON_SPELLING_HANDLE;  // of this width, so that one store fills it
+  // Typed wrappers pass their C++ default arguments as well: what equals the default, at the end or
+  // past '*', counts as not given.
+  bool filled() const { return spelling != TENON_SPELLING_HANDLE; }
+};
+
+// How a call on its way is written: as an AsWritten says, or in order by a typed wrapper. Its
+// spelling then takes the place of the pointer: a recorded call stores one constant.
+class Writing {
+ public:
+  constexpr Writing() = default;
+  explicit constexpr Writing(uint32_t wrapper) : bits_(wrapper) {}
+  explicit Writing(const AsWritten& written) : bits_(reinterpret_cast<uintptr_t>(&written)) {}
+  bool in_order() const { return bits_ < TENON_SPELLING_HANDLE; }
+  uint32_t spelling() const { return static_cast<uint32_t>(of({}).spelling); }
+  // `bound`: the arguments of the call.
+  AsWritten of(std::span<const tenon_value> bound) const {
+    if (in_order()) return {bound, {}, {}, bits_};
+    return *reinterpret_cast<const AsWritten*>(bits_);
+  }
+
+ private:
+  uintptr_t bits_ = TENON_SPELLING_FUNCTION;
 };
 
 // The slow path of a call: fills `bound.values` with one value for each parameter. Converts int to

@@ -21,10 +21,10 @@ tenon_status call_completed(const Implementation& implementation, const AsWritte
   uint32_t flags = thread_state.call_flags;
   if (bind_plain(implementation.schema, written.positional, filled) &&
       gather_flags(implementation, filled, flags))
-    return enter_layers({implementation, filled, results, error, flags, &written});
+    return enter_layers({implementation, filled, results, error, flags, Writing(written)});
   const OrderedArguments ordered(implementation, written.positional);
   AsWritten by_name = ordered.written();
-  by_name.filled = written.filled;
+  by_name.spelling = written.spelling;
   return call_converted(implementation, by_name, results, error);
 }
 
@@ -39,7 +39,7 @@ tenon_status call_converted(const Implementation& implementation, const AsWritte
     if (tracing()) trace_error(implementation, status, error == nullptr ? nullptr : *error);
     return status;
   }
-  return enter_layers({implementation, bound.values, results, error, flags, &written});
+  return enter_layers({implementation, bound.values, results, error, flags, Writing(written)});
 }
 
 namespace {

@@ -26,11 +26,10 @@ bool same_content(const tenon_value& a, const tenon_value& b) {
 void fill_view(tenon_call& view, const Call& call, WrittenCall& room) {
   const Implementation& implementation = call.implementation;
   const Schema& schema = implementation.schema;
-  const AsWritten all{{call.arguments, implementation.parameter_count}, {}, {}, true};
-  const AsWritten& written = call.written == nullptr ? all : *call.written;
+  const AsWritten written = call.written.of({call.arguments, implementation.parameter_count});
   const auto most = static_cast<size_t>(schema.positional_count);
   const auto given = [&](size_t i) {
-    return !written.filled || !is_default(schema.parameters[i], call.arguments[i]);
+    return !written.filled() || !is_default(schema.parameters[i], call.arguments[i]);
   };
   view.size = sizeof(tenon_call);
   view.op = implementation.op;
@@ -43,7 +42,8 @@ void fill_view(tenon_call& view, const Call& call, WrittenCall& room) {
   view.keywords = written.keywords.data();
   view.keyword_values = written.keyword_values.data();
   view.keyword_count = static_cast<int64_t>(written.keywords.size());
-  if (!written.filled && written.positional.size() <= most) return;
+  view.spelling = static_cast<uint32_t>(written.spelling);
+  if (!written.filled() && written.positional.size() <= most) return;
   view.keywords = room.names;
   view.keyword_values = room.values;
   size_t count = 0;
@@ -66,12 +66,8 @@ void fill_view(tenon_call& view, const Call& call, WrittenCall& room) {
 Rewritten::Rewritten(const Call& call, const tenon_value* arguments) {
   const Implementation& implementation = call.implementation;
   const Schema& schema = implementation.schema;
-  if (call.written == nullptr) {
-    written_ = {{arguments, implementation.parameter_count}, {}, {}, true};
-    return;
-  }
-  written_ = *call.written;
-  if (arguments == call.arguments) return;
+  written_ = call.written.of({arguments, implementation.parameter_count});
+  if (call.written.in_order() || arguments == call.arguments) return;
   const auto kept = [&](size_t i) {
     const tenon_value &now = arguments[i], &before = call.arguments[i];
     return now.tag == before.tag && now.length == before.length &&

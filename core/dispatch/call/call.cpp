@@ -31,7 +31,7 @@ tenon_status check_stack(const tenon_op* op, tenon_error** error) noexcept;
 tenon_status fail_inactive(const tenon_op* op, tenon_error** error) noexcept;
 tenon_status refuse_prepared(const tenon_prepared_call& prepared, bool stale,
                              tenon_error** error) noexcept;
-template <bool kFilled>
+template <uint32_t kSpelling>
 tenon_status call_with_flags(const Implementation& implementation, const tenon_value* arguments,
                              tenon_value* results, tenon_error** error, uint32_t flags) noexcept;
 
@@ -53,7 +53,7 @@ template <class Run>
   return run(*implementation);
 }
 
-template <bool kFilled>
+template <uint32_t kSpelling>
 [[gnu::always_inline]] inline tenon_status call_in_order(const tenon_op* op,
                                                          const tenon_value* arguments,
                                                          int64_t count, tenon_value* results,
@@ -65,9 +65,10 @@ template <bool kFilled>
         implementation.call_flags.load(std::memory_order_relaxed) | thread_state.call_flags;
     if (given != implementation.parameter_count ||
         !gather_operand_flags(implementation, arguments, flags)) [[unlikely]]
-      return call_completed(implementation, {{arguments, given}, {}, {}, kFilled}, results, error);
+      return call_completed(implementation, {{arguments, given}, {}, {}, kSpelling}, results,
+                            error);
     if ((flags & (kSpecialFlags | kListsFlag)) != 0) [[unlikely]]
-      return call_with_flags<kFilled>(implementation, arguments, results, error, flags);
+      return call_with_flags<kSpelling>(implementation, arguments, results, error, flags);
     tenon_context context{&implementation, arguments, results, error};
     return run_and_finish(context);
   });
@@ -84,11 +85,19 @@ template <bool kFilled>
 
 tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t count,
                      tenon_value* results, tenon_error** error) noexcept {
-  return call_in_order<false>(op, arguments, count, results, error);
+  return call_in_order<TENON_SPELLING_HANDLE>(op, arguments, count, results, error);
 }
 tenon_status call_op_filled(const tenon_op* op, const tenon_value* arguments, int64_t count,
                             tenon_value* results, tenon_error** error) noexcept {
-  return call_in_order<true>(op, arguments, count, results, error);
+  return call_in_order<TENON_SPELLING_FUNCTION>(op, arguments, count, results, error);
+}
+tenon_status call_op_method(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                            tenon_value* results, tenon_error** error) noexcept {
+  return call_in_order<TENON_SPELLING_METHOD>(op, arguments, count, results, error);
+}
+tenon_status call_op_operator(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                              tenon_value* results, tenon_error** error) noexcept {
+  return call_in_order<TENON_SPELLING_OPERATOR>(op, arguments, count, results, error);
 }
 
 tenon_status run_prepared(const tenon_prepared_call& prepared, const tenon_value* arguments,
@@ -113,7 +122,7 @@ tenon_status run_prepared(const tenon_prepared_call& prepared, const tenon_value
                : refuse_prepared(prepared, false, error);
   }
   if (!plain) [[unlikely]]
-    return call_with_flags<true>(implementation, arguments, results, error, flags);
+    return call_with_flags<TENON_SPELLING_FUNCTION>(implementation, arguments, results, error, flags);
   tenon_context context{&implementation, arguments, results, error};
   return run_and_finish(context);
 }
@@ -203,11 +212,11 @@ namespace {
 
 // Runs a call whose arguments fit, lists perhaps aside, and whose flags are not those of a plain
 // call.
-template <bool kFilled>
+template <uint32_t kSpelling>
 [[gnu::noinline]] tenon_status call_with_flags(const Implementation& implementation,
                                                const tenon_value* arguments, tenon_value* results,
                                                tenon_error** error, uint32_t flags) noexcept {
-  const AsWritten written{{arguments, implementation.parameter_count}, {}, {}, kFilled};
+  const AsWritten written{{arguments, implementation.parameter_count}, {}, {}, kSpelling};
   if ((flags & kListsFlag) != 0) {
     flags &= ~kListsFlag;
     if (!gather_list_flags(implementation, arguments, flags)) [[unlikely]]
@@ -217,8 +226,9 @@ template <bool kFilled>
       return run_and_finish(context);
     }
   }
-  return enter_layers(
-      {implementation, arguments, results, error, flags, kFilled ? nullptr : &written});
+  const Writing writing =
+      kSpelling == TENON_SPELLING_HANDLE ? Writing(written) : Writing(kSpelling);
+  return enter_layers({implementation, arguments, results, error, flags, writing});
 }
 
 }  // namespace

@@ -19,9 +19,13 @@ namespace tenon::core {
 // `results` has result_count slots. On failure nothing is given.
 tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t count,
                      tenon_value* results, tenon_error** error) noexcept;
-// A call by a typed wrapper, see AsWritten::filled.
+// Calls by typed wrappers, see AsWritten::filled: by a function, a method, an operator.
 tenon_status call_op_filled(const tenon_op* op, const tenon_value* arguments, int64_t count,
                             tenon_value* results, tenon_error** error) noexcept;
+tenon_status call_op_method(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                            tenon_value* results, tenon_error** error) noexcept;
+tenon_status call_op_operator(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                              tenon_value* results, tenon_error** error) noexcept;
 tenon_status call_op_keywords(const tenon_op* op, const AsWritten& written, tenon_value* results,
                               tenon_error** error) noexcept;
 // A call that a mode or a fallback passes on, through all layers that its operands lead to now;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/dispatch/binding/arguments.hpp"
 #include "core/dispatch/table/op.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/op.h"
@@ -104,5 +105,5 @@ struct tenon_context {
   tenon_error** error = nullptr;                     // error of a run; null: not read
   tenon::core::FunctionContext* function = nullptr;  // null: what run saves is not read
   tenon::core::RuleState* rule = nullptr;            // set in backward and jvp
-  const tenon::core::AsWritten* written = nullptr;   // null: not known
+  tenon::core::Writing written{};
 };

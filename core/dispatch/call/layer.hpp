@@ -46,12 +46,12 @@ namespace tenon::core {
 // A call on its way down.
 struct Call {
   const Implementation& implementation;
-  const tenon_value* arguments;        // bound: one for each parameter
-  tenon_value* results;                // result_count slots
-  tenon_error** error;                 // null: not read
-  uint32_t flags = 0;                  // of thread and operands, see call_flags.hpp
-  const AsWritten* written = nullptr;  // null: in order, defaults filled in
-  tenon_context* context = nullptr;    // prepared for the kernel; null: it makes its own
+  const tenon_value* arguments;  // bound: one for each parameter
+  tenon_value* results;          // result_count slots
+  tenon_error** error;           // null: not read
+  uint32_t flags = 0;            // of thread and operands, see call_flags.hpp
+  Writing written{};
+  tenon_context* context = nullptr;  // prepared for the kernel; null: it makes its own
 };
 
 struct CallFrame;

@@ -192,6 +192,8 @@ class Parser : SchemaCursor {
   }
 
   static std::string type_hint(std::string_view word) {
+    if (word == "Parameter" || word == "Buffer")
+      return "; an op keeps no state: a Module registers it, and passes it to the op as a Tensor";
     for (const auto& [foreign, ours] : kForeignNames) {
       if (foreign == word) return format_text(" (did you mean {}?)", quote(ours));
     }

@@ -167,6 +167,7 @@ tenon_status run_override(CallFrame& frame) noexcept {
   frame.view.keywords = nullptr;
   frame.view.keyword_values = nullptr;
   frame.view.keyword_count = 0;
+  frame.view.spelling = call.written.spelling();
   return entry.descriptor.run(entry.descriptor.self, &frame.view, call.results, call.error);
 }
 
@@ -449,7 +450,7 @@ void call_override(const Override& entry, const AsWritten& written, tenon_value*
   tenon_error* error = nullptr;
   Call call{implementation, bound.values, results, &error,
             call_flags(implementation, carried.flags)};
-  call.written = &written;
+  call.written = Writing(written);
   CallFrame frame(call);
   frame.plan = &plan;
   frame.chain = &plan.chains.front();
@@ -498,7 +499,7 @@ tenon_status call_parent(const tenon_call* view, const tenon_value* arguments, t
   const Rewritten written(running.call, arguments);
   call.flags = call_flags(implementation, carried.flags);
   call.arguments = arguments;
-  call.written = &written.get();
+  call.written = Writing(written.get());
   return run_candidate(running, index, call, carried.hidden);
 }
 

@@ -238,7 +238,7 @@ void run_fallback(const TensorType& type, const Call& call, tenon_value* results
   const Rewritten written(call, converted.values());
   tenon_error* error = nullptr;
   Call again{implementation, converted.values(), results, &error};
-  again.written = &written.get();
+  again.written = Writing(written.get());
   const tenon_status status = redispatch(again);
   if (status != TENON_OK) throw_status(status, error);
   if (type.fallback() != TENON_FALLBACK_UNWRAP_REWRAP) return;

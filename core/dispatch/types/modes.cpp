@@ -237,7 +237,7 @@ tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
   call.results = results;
   call.error = error;
   const Rewritten written(frame.call, call.arguments);
-  call.written = &written.get();
+  call.written = Writing(written.get());
   if (call.context == nullptr) return redispatch(call);
   tenon_context context = *call.context;
   context.arguments = call.arguments;

@@ -89,6 +89,13 @@ inline std::string text_of(const Argument& value) {
 }
 inline std::string text_of(const Value& value) { return text_of(Argument(value.get())); }
 
+enum class Spelling : uint32_t {
+  function = TENON_SPELLING_FUNCTION,   // add(a, b)
+  method = TENON_SPELLING_METHOD,       // a.add(b)
+  operator_ = TENON_SPELLING_OPERATOR,  // a + b, -a, a += b
+  handle = TENON_SPELLING_HANDLE        // Op("add")(a, b), and calls with keywords
+};
+
 // One call, as handlers, overrides and modes see it. Valid during the callback, on its thread.
 class Call {
  public:
@@ -103,6 +110,9 @@ class Call {
     const size_t dot = full.rfind('.');
     return dot == std::string::npos ? full : full.substr(dot + 1);
   }
+  // How the program spelled the call: all spellings are one op, and are handled as one. Below
+  // autograd, Functions and ops on half floats are spelled as functions.
+  Spelling spelling() const { return static_cast<Spelling>(call_->spelling); }
   // The distinct types of the operands that have a handler, an override or a fallback, in the order
   // of asking. Empty in a mode where types are disabled.
   Span<const uint32_t> types() const { return {call_->types, call_->type_count}; }

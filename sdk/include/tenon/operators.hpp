@@ -12,7 +12,7 @@ namespace detail {
   inline Tensor name##_of(const Argument& a, const Argument& b) {    \
     static WrappedOp op(#name);                                      \
     const tenon_value given[] = {a.value(), b.value(), __VA_ARGS__}; \
-    return op.call<Tensor>(given);                                   \
+    return op.call_operator<Tensor>(given);                          \
   }
 TENON_BINARY_CALL(add, int_value(1), tenon_value{})
 TENON_BINARY_CALL(sub, int_value(1), tenon_value{})
@@ -47,14 +47,14 @@ TENON_BINARY_OPERATOR(, >=, ge)
 inline Tensor operator-(const Tensor& a) {
   static detail::WrappedOp op("neg");
   const tenon_value given[] = {detail::tensor_value(a), {}};
-  return op.call<Tensor>(given);
+  return op.call_operator<Tensor>(given);
 }
 
 #define TENON_ASSIGNMENT_OPERATOR(symbol, name, ...)             \
   inline Tensor& operator symbol(Tensor& a, const Argument& b) { \
     static detail::WrappedOp op(#name);                          \
     const tenon_value given[] = {__VA_ARGS__};                   \
-    op.call<Tensor>(given);                                      \
+    op.call_operator<Tensor>(given);                             \
     return a;                                                    \
   }
 TENON_ASSIGNMENT_OPERATOR(+=, add_, detail::tensor_value(a), b.value(), detail::int_value(1))

@@ -10,6 +10,7 @@
 #include "input_file.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
+#include "stored_file.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -36,10 +37,15 @@ void unpack_block(const uint8_t* block, uint32_t code, float* to) {
   }
 }
 
+// Empty: it can be read.
+std::string fault_of(const GgufEntry& entry) {
+  if (entry.type != nullptr) return "";
+  return format_text("tensor {} is in blocks of kind {}; numbers, q8_0 and q4_0 are read",
+                     quoted_text(entry.name), entry.code);
+}
+
 Tensor read_entry(const InputFile& file, const GgufEntry& entry) {
-  if (entry.type == nullptr)
-    throw Fault("tensor " + quoted_text(entry.name) + " is in blocks of kind " +
-                std::to_string(entry.code) + "; numbers, q8_0 and q4_0 are read");
+  if (const std::string fault = fault_of(entry); !fault.empty()) throw Fault(fault);
   const IntList shape(entry.shape.data(), static_cast<int64_t>(entry.shape.size()));
   Tensor tensor = empty_tensor(shape, static_cast<DType>(entry.type->dtype));
   void* const data = tensor.view_record().data;
@@ -70,24 +76,47 @@ const GgufEntry& find(const std::string& path, const std::vector<GgufEntry>& ent
       format_text("{} holds no tensor {}{}", quote(path), quote(name), suggestion(name, present)));
 }
 
+std::string text_of(const std::string& path, std::string_view fault) {
+  return format_text("{} is not a GGUF file that can be read: {}", quote(path), fault);
+}
+
+// Returns what `read` makes of the file and its entries; errors name the file.
+template <class Read>
+auto read_file(const std::string& path, const Read& read) {
+  try {
+    const InputFile file(path);
+    return read(file, read_gguf_header(file));
+  } catch (const Fault& fault) {
+    if (fault.truncated()) throw IOError(text_of(path, fault.what()));
+    throw ValueError(text_of(path, fault.what()));
+  }
+}
+
 }  // namespace
 
 NamedTensors load_gguf(const std::string& path, const std::vector<std::string>& names) {
-  try {
-    const InputFile file(path);
-    const std::vector<GgufEntry> entries = read_gguf_header(file);
+  return read_file(path, [&](const InputFile& file, const std::vector<GgufEntry>& entries) {
     NamedTensors tensors;
     for (const std::string& name : names)
       tensors.emplace_back(name, read_entry(file, find(path, entries, name)));
     for (size_t i = 0; names.empty() && i < entries.size(); ++i)
       tensors.emplace_back(entries[i].name, read_entry(file, entries[i]));
     return tensors;
-  } catch (const Fault& fault) {
-    const std::string text =
-        format_text("{} is not a GGUF file that can be read: {}", quote(path), fault.what());
-    if (fault.truncated()) throw IOError(text);
-    throw ValueError(text);
-  }
+  });
+}
+
+StoredFile read_stored_gguf(const std::string& path, const ChosenTensor& chosen) {
+  return read_file(path, [&](const InputFile& file, const std::vector<GgufEntry>& entries) {
+    StoredFile stored;
+    for (const GgufEntry& entry : entries) {
+      if (!chosen(stored.metadata, entry.name)) continue;
+      if (const std::string fault = fault_of(entry); !fault.empty())
+        stored.unreadable.emplace_back(entry.name, text_of(path, fault));
+      else
+        stored.tensors.emplace_back(entry.name, read_entry(file, entry));
+    }
+    return stored;
+  });
 }
 
 }  // namespace state

@@ -12,7 +12,6 @@
 #include <tenon/abi/module.h>
 #include <tenon/autograd.hpp>
 #include <tenon/op.hpp>
-#include <tenon/state/gguf_file.hpp>
 #include <tenon/state/module_file.hpp>
 #include <tenon/state/numpy_file.hpp>
 #include <tenon/text.hpp>
@@ -75,18 +74,16 @@ void erase_others(NamedTensors& tensors, const std::string& prefix) {
 StoredFile read_any(const std::string& path, Access access, const std::string& prefix) {
   const std::string first = first_bytes(path);
   const bool is_zip = first == "PK\3\4";
+  const auto chosen = [&](const Metadata&, const std::string& name) {
+    return name.compare(0, prefix.size(), prefix) == 0;
+  };
+  if (first == "GGUF") return read_stored_gguf(path, chosen);
+  if (!is_zip) return read_stored(path, access, chosen);
   StoredFile file;
-  if (first == "GGUF") {
-    file.tensors = load_gguf(path);
-  } else if (is_zip && is_torch(path)) {
+  if (is_torch(path))
     file.tensors = read_torch(path, access).tensors;
-  } else if (is_zip) {
+  else
     file.tensors = access == Access::Map ? map_npz(path) : load_npz(path);
-  } else {
-    return read_stored(path, access, [&](const Metadata&, const std::string& name) {
-      return name.compare(0, prefix.size(), prefix) == 0;
-    });
-  }
   erase_others(file.tensors, prefix);
   return file;
 }

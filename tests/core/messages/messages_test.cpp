@@ -49,6 +49,13 @@ TEST_SUITE("messages") {
                 [](const std::string& text) { return message_from([&] { parse_schema(text); }); });
   }
 
+  TEST_CASE("F-004 an op that declares a parameter is refused, and the message names Module") {
+    for (const char* type : {"Parameter", "Buffer", "Parameter?"}) {
+      const std::string schema = std::string("f(Tensor input, ") + type + " weight) -> Tensor";
+      CHECK(contains(message_from([&] { parse_schema(schema); }), "a Module registers it"));
+    }
+  }
+
   TEST_CASE("each faulty JSON text gives its message") {
     check_table("json.json", 30,
                 [](const std::string& text) { return message_from([&] { parse_json(text); }); });

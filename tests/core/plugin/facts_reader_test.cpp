@@ -102,6 +102,19 @@ TEST_SUITE("facts reader") {
                    "op 'f' twice"));
   }
 
+  TEST_CASE(
+      "F-099 an op and a module may share a name, two of a kind may not") {
+    const std::string op = R"j({"op":{"schema":"linear(Tensor x) -> Tensor"}})j",
+                      module = R"j({"module":{"schema":"linear(int n)"}})j";
+    const PluginFacts facts = facts_in(make_elf({plugin_payload(), op, module}));
+    CHECK(facts.ops.size() == 1);
+    CHECK(facts.modules.size() == 1);
+    CHECK(contains(refusal(make_elf({plugin_payload(), op, module, op})).problem,
+                   "op 'linear' twice"));
+    CHECK(contains(refusal(make_elf({plugin_payload(), op, module, module})).problem,
+                   "module 'linear' twice"));
+  }
+
   TEST_CASE("the fixtures with bad facts are refused from their files") {
     CHECK(
         contains(failure_of([] { read_facts_file(fixture("bad_checksum")); }).problem, "checksum"));

@@ -1,5 +1,7 @@
 // GGUF files: what comes back of numbers and blocks, and hostile headers.
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -123,6 +125,45 @@ TEST_SUITE("state/gguf_file") {
     CHECK(file.fault() == "tensor 'a' is in blocks of kind 14; numbers, q8_0 and q4_0 are read");
     CHECK(state::load_gguf(file.path(), {"b"})[0].second.to_vector<float>() ==
           std::vector<float>{3});
+  }
+
+  TEST_CASE("a module loads what is not in other blocks, and names its tensor that is") {
+    const std::string stored = std::string(256, 'x') + padded(floats({1, 2})) + floats({3, 4});
+    const auto file_with = [&](const char* first) {
+      return file_of(
+          {{first, {256}, kQ6, 0}, {"weight", {1, 2}, kF32, 256}, {"bias", {2}, kF32, 288}},
+          stored);
+    };
+    const File other(file_with("head.weight")), own(file_with("l.weight"));
+    const Module linear = Module::create("Linear", arg("in_features") = 1, arg("out_features") = 2);
+    const state::LoadReport report = state::load(linear, other.path(), false);
+    CHECK(report.unexpected == std::vector<std::string>{"head.weight"});
+    CHECK(linear.tensor("bias").detach().to_vector<float>() == std::vector<float>{3, 4});
+    const auto refused = [&](const File& file, const char* prefix) -> std::string {
+      try {
+        state::load(linear, file.path(), true, false, prefix);
+      } catch (const ValueError& error) {
+        return error.what();
+      }
+      return "";
+    };
+    CHECK(refused(other, "").find("tensor 'head.weight' is in blocks of kind 14") !=
+          std::string::npos);
+    CHECK(refused(own, "l.").find("tensor 'l.weight' is in blocks of kind 14") !=
+          std::string::npos);
+  }
+
+  TEST_CASE("a tensor behind 5 GiB is read from its place, one without elements is empty") {
+    constexpr int64_t far = int64_t{5} << 30;
+    const std::string header =
+        file_of({{"none", {0, 4}, kF32, 0}, {"far", {1}, kF32, far}}, std::string());
+    const File file(header);
+    std::filesystem::resize_file(
+        file.path(), header.size() + static_cast<size_t>(far));  // takes no room on the disk
+    std::ofstream(file.path(), std::ios::binary | std::ios::app) << floats({7});
+    const state::NamedTensors tensors = state::load_gguf(file.path());
+    CHECK(tensors[0].second.sizes() == Sizes{4, 0});
+    CHECK(tensors[1].second.to_vector<float>() == std::vector<float>{7});
   }
 
   TEST_CASE("headers that cannot be right are refused") {

@@ -74,6 +74,11 @@ TEST_SUITE("blas") {
                  half.matmul(half) / half.abs().amax().square(), 1e-10);
     }
     check_values(linalg::matrix_exp(tenon::zeros({2, 2})), {2, 2}, {1, 0, 0, 1});
+    // Large elements beside the diagonal need no halving: nothing is squared.
+    const double e = 2.71828182845904523536;
+    const auto large = tenon::tensor({0.0, 1e10, 0.0, 0.0, 1.0, 1e10, 0.0, 2.0}, tenon::f64);
+    check_values(linalg::matrix_exp(large.reshape({2, 2, 2})), {2, 2, 2},
+                 {1, 1e10, 0, 1, e, 1e10 * (e * e - e), 0, e * e}, 2e-15);
     CHECK(linalg::matrix_exp(tenon::zeros({0, 0})).numel() == 0);
     CHECK_THROWS_AS(linalg::matrix_exp(tenon::ones({2, 3})), tenon::ValueError);
   }

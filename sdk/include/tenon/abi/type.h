@@ -10,6 +10,14 @@
 #include "tensor.h"
 #include "value.h"
 
+/* How a program spelled a call, see tenon_call. */
+enum {
+  TENON_SPELLING_FUNCTION = 0, /* add(a, b): a typed function */
+  TENON_SPELLING_METHOD = 1,   /* a.add(b) */
+  TENON_SPELLING_OPERATOR = 2, /* a + b, -a, a += b */
+  TENON_SPELLING_HANDLE = 3    /* through a handle of the op, or with keywords */
+};
+
 /* One call as handlers, overrides and modes see it. Growable: begins with its size. Owned by the
  * host; it and everything it points to is borrowed, valid during the callback, on its thread. */
 typedef struct tenon_call {
@@ -29,6 +37,8 @@ typedef struct tenon_call {
   const tenon_value* keyword_values;
   int64_t keyword_count;
   const tenon_value* positional; /* may be null: in an override */
+  uint32_t spelling;             /* TENON_SPELLING_ */
+  uint32_t reserved;
 } tenon_call;
 
 /* Bits for the types and modes that calls of a thread skip, see modes.disable of the host. */

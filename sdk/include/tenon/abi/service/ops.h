@@ -93,6 +93,12 @@ typedef struct tenon_ops_service {
   tenon_status(TENON_CALL* explain_types)(const tenon_op* op,
                                           const tenon_written_argument* arguments, int64_t count,
                                           tenon_json** document, tenon_error** error);
+  /* call_filled for a method, a.add(b): handlers and modes see this spelling. Any thread. */
+  tenon_status(TENON_CALL* call_method)(const tenon_op* op, const tenon_value* arguments,
+                                        int64_t count, tenon_value* results, tenon_error** error);
+  /* call_filled for an operator, a + b: handlers and modes see this spelling. Any thread. */
+  tenon_status(TENON_CALL* call_operator)(const tenon_op* op, const tenon_value* arguments,
+                                          int64_t count, tenon_value* results, tenon_error** error);
 } tenon_ops_service;
 
 #endif
