@@ -83,8 +83,8 @@ bool is_elementwise(const std::string& name, size_t count) {
 void check(const std::string& op, const char* what, const accuracy::Error& error, double bound) {
   std::string operands;
   for (const double operand : error.operands) operands += " " + tenon::Scalar(operand).text();
-  CHECK_MESSAGE(error.units <= bound, op, ", ", std::string(what), ": ", error.units, " ulp at", operands,
-                ": found ", error.found, ", exact ", error.exact, ", stated ", bound);
+  CHECK_MESSAGE(error.units <= bound, op, ", ", std::string(what), ": ", error.units, " ulp at",
+                operands, ": found ", error.found, ", exact ", error.exact, ", stated ", bound);
 }
 
 }  // namespace
