@@ -248,7 +248,7 @@ struct Mish {
   static constexpr auto schema = "nn.functional.mish(Tensor input) -> Tensor";
   static constexpr auto doc = "input * tanh(log(1 + exp(input))) (arXiv:1908.08681).";
   static constexpr auto accuracy =
-      "f32 4.5, f64 4.9; gradient f32 8.5, f64 3.7; slopes between -2 and -0.5 of 0.5";
+      "f32 4.5, f64 4.9; gradient f32 8.5, f64 6; slopes between -2 and -0.5 of 0.5";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "input";

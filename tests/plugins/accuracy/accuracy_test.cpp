@@ -83,8 +83,8 @@ bool is_elementwise(const std::string& name, size_t count) {
 void check(const std::string& op, const char* what, const accuracy::Error& error, double bound) {
   std::string operands;
   for (const double operand : error.operands) operands += " " + tenon::Scalar(operand).text();
-  CHECK_MESSAGE(error.units <= bound, op, ", ", what, ": ", error.units, " ulp at", operands,
-                ": found ", error.found, ", exact ", error.exact, ", stated ", bound);
+  CHECK_MESSAGE(error.units <= bound, op, ", ", std::string(what), ": ", error.units, " ulp at",
+                operands, ": found ", error.found, ", exact ", error.exact, ", stated ", bound);
 }
 
 }  // namespace
@@ -123,8 +123,10 @@ TEST_SUITE("plugins/accuracy") {
         CHECK_MESSAGE(measured.count(name) == 1, name, " has no exact function");
       }
     }
-    for (const auto& [name, accuracy] : accuracies)
+    for (const auto& entry : accuracies) {
+      const std::string& name = entry.first;
       if (name.back() != '_') CHECK_MESSAGE(measured.count(name) == 1, name, " is not measured");
+    }
   }
 
   TEST_CASE("gradients are right where a factor of them leaves the range or cancels") {

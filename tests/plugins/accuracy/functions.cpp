@@ -53,7 +53,8 @@ Dual normal_distribution(const Dual& x) {
 Dual erf(const Dual& x) {
   return chain(x, apply<mpfr_erf>(x.value), apply<mpfr_exp>(-squared(x.value)) * 2 / root(pi()));
 }
-Dual reciprocal_gamma_sign_free(const Dual& x, Real slope) {
+// The logarithm of the magnitude of the gamma function.
+Dual log_gamma(const Dual& x, const Real& slope) {
   Real value;
   int sign = 0;
   mpfr_lgamma(value.get(), &sign, x.value.get(), MPFR_RNDN);
@@ -437,8 +438,7 @@ std::vector<Function> make() {
       {"erfinv", 1, [](const Operands& x) { return erfinv(x[0]); }, nullptr, nullptr, slow},
       {"i0", 1, [](const Operands& x) { return i0(x[0]); }, nullptr, nullptr, slowest},
       {"i1", 1, [](const Operands& x) { return i1(x[0]); }, nullptr, nullptr, slowest},
-      {"lgamma", 1,
-       [](const Operands& x) { return reciprocal_gamma_sign_free(x[0], digamma(x[0].value)); },
+      {"lgamma", 1, [](const Operands& x) { return log_gamma(x[0], digamma(x[0].value)); },
        one_below_0, of_digamma, slowest},
       {"digamma", 1,
        [](const Operands& x) { return chain(x[0], digamma(x[0].value), trigamma(x[0].value)); },

@@ -74,7 +74,9 @@ template <class T>
 void measure_block(const Function& function, int64_t start, int64_t count, Errors& errors) {
   std::vector<std::vector<T>> columns(function.operands);
   std::vector<tenon::Tensor> leaves;
+  leaves.reserve(function.operands);
   for (size_t k = 0; k < function.operands; ++k) {
+    columns[k].reserve(static_cast<size_t>(count));
     for (int64_t i = start; i < start + count; ++i) {
       const auto number = static_cast<uint64_t>(i);
       columns[k].push_back(draw<T>(number * 3 + k, number >> (2 * k)));
@@ -93,6 +95,7 @@ void measure_block(const Function& function, int64_t start, int64_t count, Error
 
   const std::vector<T> found = result.to_vector<T>();
   std::vector<std::vector<T>> slopes;
+  slopes.reserve(gradients.size());
   for (const tenon::Tensor& gradient : gradients) {
     slopes.push_back(gradient.defined() ? gradient.to_vector<T>()
                                         : std::vector<T>(found.size(), T{0}));
