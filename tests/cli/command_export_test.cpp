@@ -95,7 +95,7 @@ TEST_SUITE("export") {
     CHECK(!contains(folder.read("b.onnx"), "batch"));
   }
 
-  TEST_CASE("a plugin writes files of its own ending") {
+  TEST_CASE("a plugin writes files of another ending") {
     const Workspace folder;
     folder.write("c.json", R"({"schema_version": 1, "input": {"shape": [3]},
 "model": {"type": "Linear", "in_features": 3, "out_features": 2}})");
