@@ -94,4 +94,16 @@ TEST_SUITE("export") {
     CHECK(run_program_in(folder.path(), "export c.json b.onnx --batch 4 --opset 20").code == 0);
     CHECK(!contains(folder.read("b.onnx"), "batch"));
   }
+
+  TEST_CASE("a plugin writes files of another ending") {
+    const Workspace folder;
+    folder.write("c.json", R"({"schema_version": 1, "input": {"shape": [3]},
+"model": {"type": "Linear", "in_features": 3, "out_features": 2}})");
+    const std::string path = std::string("--plugin-path ") + TENON_FIXTURES + "/conversions ";
+    const Outcome made = run_program_in(folder.path(), path + "export c.json model.count");
+    CHECK(made.error == "");
+    CHECK(made.out == "wrote model.count: 8 parameters, weights as the config has them\n");
+    CHECK(folder.read("model.count") == "8\n");
+    CHECK(run_program_in(folder.path(), path + "export c.json m.count --opset 9").code == 1);
+  }
 }

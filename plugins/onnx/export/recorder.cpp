@@ -231,7 +231,9 @@ bool Recorder::convert(const RecordedCall& call, std::string& reason) {
   for (const Inverse& inverse : rules_.inverses(call.op)) {
     if (invert(*this, inverse, call, reason)) return true;
   }
-  for (const ExportRule& rule : rules_.rules(call.op)) {
+  const std::vector<ExportRule>& rules = rules_.rules(call.op);
+  if (!rules.empty()) reason = "no rule of export is for these arguments";
+  for (const ExportRule& rule : rules) {
     if (!admits(rule, call)) continue;
     const size_t nodes = recording_.nodes.size();
     if (depth_ >= kMostDepth) {
