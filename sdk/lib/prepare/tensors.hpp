@@ -24,7 +24,7 @@ std::string layout_text(const Tensor& tensor);
 // A number, a text or a list of them that owns what it refers to.
 Value copy_literal(const tenon_value& value);
 bool same_literal(const tenon_value& a, const tenon_value& b);
-// The same values and literals.
+// Whether both have the same values and literals.
 bool same_operands(const std::vector<ListOperand>& a, const std::vector<ListOperand>& b);
 
 }  // namespace prepared
