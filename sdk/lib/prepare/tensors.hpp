@@ -24,11 +24,7 @@ std::string layout_text(const Tensor& tensor);
 // A number, a text or a list of them that owns what it refers to.
 Value copy_literal(const tenon_value& value);
 bool same_literal(const tenon_value& a, const tenon_value& b);
-<<<<<<< HEAD
-// True where values and literals are the same.
-=======
 // Whether both have the same values and literals.
->>>>>>> e1016ad01240beccbaa0484e88471a8eb78dfe1b
 bool same_operands(const std::vector<ListOperand>& a, const std::vector<ListOperand>& b);
 
 }  // namespace prepared

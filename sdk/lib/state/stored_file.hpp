@@ -32,7 +32,7 @@ using ChosenTensor = std::function<bool(const Metadata& metadata, const std::str
 // of its index, has none. A tensor that cannot be read is left out, as `unreadable`.
 StoredFile read_stored(const std::string& path, Access access, const ChosenTensor& chosen);
 
-// The same of a GGUF file, which has no metadata.
+// Reads a GGUF file likewise; it has no metadata.
 StoredFile read_stored_gguf(const std::string& path, const ChosenTensor& chosen);
 
 // Tensors of any type. `metadata` is an object of strings, or undefined.
