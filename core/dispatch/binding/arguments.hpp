@@ -64,7 +64,7 @@ struct AsWritten {
   std::span<const tenon_value> positional{};  // past '*' they are keywords, in schema order
   std::span<const tenon_string> keywords{};
   std::span<const tenon_value> keyword_values{};
-  uint64_t spelling = TENON_SPELLING_HANDLE;  // of this width, so that one store fills it
+  uint64_t spelling = TENON_SPELLING_HANDLE;  // so wide that one store fills it
   // Typed wrappers pass their C++ default arguments as well: what equals the default, at the end or
   // past '*', counts as not given.
   bool filled() const { return spelling != TENON_SPELLING_HANDLE; }

@@ -251,7 +251,7 @@ class WrappedOp {
     return call_in_order<Result>(service::ops().call_filled, handle<Result>(), values,
                                  static_cast<int64_t>(Count));
   }
-  // The same of a method and of an operator, for handlers that look at the spelling.
+  // Calls of a method and of an operator, for handlers that look at the spelling.
   template <class Result, size_t Count>
   Result call_method(const tenon_value (&values)[Count]) {
     return call_in_order<Result>(service::ops().call_method, handle<Result>(), values,
