@@ -14,6 +14,7 @@
 #include "export/graph.hpp"
 #include "export/versions.hpp"
 #include "message_reader.hpp"
+#include "weight.hpp"
 
 namespace onnx {
 
