@@ -277,13 +277,17 @@ void read_shape(Reader reader, ValueInfo& info, const Limits& limits) {
     }
     Reader dimension = message_of(reader, "a dimension");
     int64_t size = -1;
+    std::string_view symbol;
     while (dimension.next()) {
       if (dimension.tag() == 1)
         size = integer_of(dimension, "a dimension");
+      else if (dimension.tag() == 2)
+        symbol = text_of(dimension, "the symbol of a dimension");
       else
         dimension.skip();
     }
     limits.add(info.shape, size);
+    info.symbols.push_back(symbol);
   }
 }
 

@@ -86,6 +86,7 @@ struct ValueInfo {
   int64_t element = 0;       // TensorProto.DataType of a tensor
   bool has_shape = false;
   std::vector<int64_t> shape;
+  std::vector<std::string_view> symbols;  // names of the open dimensions of `shape`
 };
 
 struct Graph {

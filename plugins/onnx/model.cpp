@@ -5,11 +5,14 @@
 
 #include <tenon/plugin.hpp>
 #include <tenon/module_definition.hpp>
+#include <tenon/shapes_only.hpp>
 
 #include "builder.hpp"
+#include "weight.hpp"
 
 namespace {
 
+using onnx::Weight;
 using tenon::ModuleOf, tenon::Tensor, tenon::Value;
 
 // A name that a schema takes: letters, digits and '_', each once.
@@ -43,6 +46,7 @@ struct Model final : ModuleOf<Model>, onnx::Members {
 
   Model(std::string_view path, const std::vector<std::string_view>& outputs,
         const std::vector<std::string_view>& prefer) {
+    const tenon::ComputeElements constants;  // shapes of calls depend on them
     onnx::ModelFile file{std::string(path)};
     onnx::Operators operators(prefer);
     onnx::BuiltModel built;
@@ -52,13 +56,23 @@ struct Model final : ModuleOf<Model>, onnx::Members {
       throw tenon::Error(cause.kind(), file.path() + ": " + cause.what());
     }
     set_schema(built);
+    onnx::WeightPaths paths;
     for (const onnx::NamedTensor& one : built.parameters)
-      parameters_.emplace_back(*this, one.name) = one.tensor;
+      parameters_.emplace_back(module(), paths, one.name, Weight::Kind::parameter, one.tensor);
     for (const onnx::NamedTensor& one : built.buffers)
-      buffers_.emplace_back(*this, one.name) = one.tensor;
+      buffers_.emplace_back(module(), paths, one.name, Weight::Kind::buffer, one.tensor);
     for (const onnx::ValueInfo& one : built.inputs)
       inputs_.push_back({std::string(one.name), one.has_shape, one.shape});
     program_ = std::make_shared<onnx::Program>(std::move(built.program));
+  }
+
+  Model(const Model& other)
+      : ModuleOf<Model>(other),
+        onnx::Members(other),
+        inputs_(other.inputs_),
+        program_(other.program_) {
+    for (const Weight& one : other.parameters_) parameters_.emplace_back(module(), one);
+    for (const Weight& one : other.buffers_) buffers_.emplace_back(module(), one);
   }
 
   std::vector<Value> forward(const tenon_value* arguments) const {
@@ -118,8 +132,7 @@ struct Model final : ModuleOf<Model>, onnx::Members {
                             ", the model takes " + text(info.shape));
   }
 
-  std::deque<Parameter> parameters_;
-  std::deque<Buffer> buffers_;
+  std::deque<Weight> parameters_, buffers_;
   std::vector<Input> inputs_;
   std::shared_ptr<const onnx::Program> program_;
 };

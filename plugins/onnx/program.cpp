@@ -1,9 +1,11 @@
 #include "program.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <tenon/detail/parameters.hpp>
 #include <tenon/ops.hpp>
+#include <tenon/shapes_only.hpp>
 
 #include "arguments.hpp"
 
@@ -22,15 +24,35 @@ Value value_of_tensor(Tensor tensor) {
   return Value(value);
 }
 
+// Whether a value is small enough that what is computed of it takes no time.
+bool is_small(const Value& value) {
+  constexpr int64_t most = 1 << 16;
+  return !value.is_tensor() || !value.tensor().defined() || value.tensor().numel() <= most;
+}
+
 // A step's inputs and results in a frame.
+//
+// Where ops compute shapes alone, some shapes still depend on elements: of the target of a Reshape, which
+// the model computes from the Shape of something. So what is computed of shapes, of constants and of
+// integers that the caller gave is known, and computed; the rest is not.
 class Run {
  public:
   Run(const Program& program, const Members& members)
-      : program_(program), members_(members), frame_(program.frame_size) {}
+      : program_(program),
+        members_(members),
+        frame_(program.frame_size),
+        shapes_only_(tenon::ComputeElements().inside_shapes_only()),
+        known_(shapes_only_ ? program.frame_size : 0) {}
 
   std::vector<Value> run(std::vector<Value> inputs) {
-    for (size_t i = 0; i < inputs.size(); ++i)
-      frame_[program_.body.inputs[i]] = std::move(inputs[i]);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const uint32_t slot = program_.body.inputs[i];
+      if (shapes_only_) {
+        known_[slot] = inputs[i].is_tensor() && is_small(inputs[i]) &&
+                       !tenon::is_differentiable(inputs[i].tensor().dtype());
+      }
+      frame_[slot] = std::move(inputs[i]);
+    }
     return run(program_.body);
   }
 
@@ -73,12 +95,10 @@ class Run {
   void run(const Step& step) {
     switch (step.kind) {
       case Step::Kind::call:
-        give(step, CallArguments(step, [this](const Source& source) {
-                     return value_of(source);
-                   }).call(*step.op, step.results.size(), step.spread));
+        give(step, shapes_only_ ? call_for_shapes(step) : call(step));
         break;
       case Step::Kind::branch:
-        give(step, run(*step.bodies[truth_of(value_of(step.inputs[0])) ? 0 : 1]));
+        run_branch(step);
         break;
       case Step::Kind::loop:
         run_loop(step);
@@ -91,6 +111,10 @@ class Run {
         break;
     }
   }
+  std::vector<Value> call(const Step& step) const {
+    return CallArguments(step, [this](const Source& source) { return value_of(source); })
+        .call(*step.op, step.results.size(), step.spread);
+  }
   void give(const Step& step, std::vector<Value> results) {
     for (size_t i = 0; i < step.results.size(); ++i) {
       if (step.results[i] >= 0)
@@ -98,11 +122,68 @@ class Run {
     }
   }
 
+  // ---- elements where shapes alone are computed ----
+
+  bool is_known(const Source& source) const {
+    if (source.kind == Source::Kind::frame) return known_[source.index];
+    return source.kind == Source::Kind::constant || source.kind == Source::Kind::none;
+  }
+  bool is_known(const StepArgument& argument) const {
+    return std::all_of(argument.sources.begin(), argument.sources.end(),
+                       [this](const Source& source) { return is_known(source); });
+  }
+  void set_known(const Step& step, size_t result, bool known) {
+    if (shapes_only_ && step.results[result] >= 0)
+      known_[static_cast<size_t>(step.results[result])] = known;
+  }
+  void require_known(bool known, const std::string& what) const {
+    if (shapes_only_ && !known)
+      throw tenon::NotImplementedError(
+          what + " depends on elements, which are not computed where shapes alone are");
+  }
+
+  std::vector<Value> call_for_shapes(const Step& step) {
+    bool known = step.operation == "Shape" || step.operation == "Size";
+    if (!known) {
+      known = std::all_of(step.arguments.begin(), step.arguments.end(),
+                          [this](const StepArgument& argument) { return is_known(argument); });
+    }
+    for (size_t i = 0; i < step.arguments.size() && !known; ++i) {
+      using As = StepArgument::As;
+      const StepArgument& argument = step.arguments[i];
+      if (argument.as == As::value || argument.as == As::tensors) continue;
+      require_known(is_known(argument), argument.keyword.empty()
+                                            ? "argument " + std::to_string(i)
+                                            : "the argument '" + argument.keyword + "'");
+    }
+    std::optional<tenon::ComputeElements> elements;
+    if (known) elements.emplace();
+    std::vector<Value> results = call(step);
+    for (size_t i = 0; i < results.size(); ++i) set_known(step, i, known && is_small(results[i]));
+    return results;
+  }
+
+  // ---- control flow ----
+
+  void run_branch(const Step& step) {
+    require_known(is_known_input(step, 0), "the condition");
+    const Body& body = *step.bodies[truth_of(value_of(step.inputs[0])) ? 0 : 1];
+    std::vector<Value> results = run(body);
+    for (size_t i = 0; i < results.size() && shapes_only_; ++i)
+      set_known(step, i, is_known(body.outputs[i]));
+    give(step, std::move(results));
+  }
+  bool is_known_input(const Step& step, size_t input) const {
+    return !shapes_only_ || is_known(step.inputs[input]);
+  }
+
   // Inputs: trip count, condition, states. The body takes the iteration, the condition and the states,
   // and gives the condition, the states and an element of each scan output.
   void run_loop(const Step& step) {
     const Body& body = *step.bodies[0];
     const size_t states = step.inputs.size() - 2;
+    require_known(is_known_input(step, 0), "the trip count");
+    require_known(is_known_input(step, 1), "the condition");
     const tenon_value trips = value_of(step.inputs[0]), first = value_of(step.inputs[1]);
     const bool counted = trips.tag != TENON_VALUE_NONE;
     const int64_t most = counted ? integer_of(trips) : INT64_MAX;
@@ -113,15 +194,29 @@ class Run {
           "one");
     }
     std::vector<Value> state;
-    for (size_t i = 0; i < states; ++i) state.push_back(share(value_of(step.inputs[i + 2])));
+    std::vector<bool> known(states);
+    for (size_t i = 0; i < states; ++i) {
+      state.push_back(share(value_of(step.inputs[i + 2])));
+      known[i] = is_known_input(step, i + 2);
+    }
     std::vector<std::vector<Tensor>> scanned(body.outputs.size() - 1 - states);
     for (int64_t i = 0; i < most && continues; ++i) {
-      frame_[body.inputs[0]] = value_of_tensor(tenon::full(tenon::IntList(), i, tenon::i64));
-      frame_[body.inputs[1]] = value_of_tensor(tenon::full(tenon::IntList(), true, tenon::boolean));
+      {
+        const tenon::ComputeElements elements;
+        frame_[body.inputs[0]] = value_of_tensor(tenon::full(tenon::IntList(), i, tenon::i64));
+        frame_[body.inputs[1]] =
+            value_of_tensor(tenon::full(tenon::IntList(), true, tenon::boolean));
+      }
       for (size_t s = 0; s < states; ++s) frame_[body.inputs[s + 2]] = std::move(state[s]);
+      for (size_t s = 0; s < states + 2 && shapes_only_; ++s)
+        known_[body.inputs[s]] = s < 2 || known[s - 2];
       std::vector<Value> given = run(body);
+      require_known(!shapes_only_ || is_known(body.outputs[0]), "the condition of the loop");
       continues = truth_of(given[0].get());
-      for (size_t s = 0; s < states; ++s) state[s] = std::move(given[s + 1]);
+      for (size_t s = 0; s < states; ++s) {
+        state[s] = std::move(given[s + 1]);
+        known[s] = !shapes_only_ || is_known(body.outputs[s + 1]);
+      }
       for (size_t s = 0; s < scanned.size(); ++s)
         scanned[s].push_back(given[s + 1 + states].tensor());
     }
@@ -129,6 +224,7 @@ class Run {
       state.push_back(
           value_of_tensor(scanned[s].empty() ? body.empty_outputs[s] : tenon::stack(scanned[s])));
     }
+    for (size_t i = 0; i < state.size(); ++i) set_known(step, i, i < states && known[i]);
     give(step, std::move(state));
   }
 
@@ -209,6 +305,8 @@ class Run {
   const Program& program_;
   const Members& members_;
   std::vector<Value> frame_;
+  bool shapes_only_;
+  std::vector<bool> known_;  // by slot, where shapes alone are computed
 };
 
 }  // namespace

@@ -73,6 +73,7 @@ WorkerOptions worker_options(const CheckOptions& options, int64_t first,
   worker.memory = options.memory;
   worker.seed = options.seed;
   worker.options = options.options;
+  worker.samples = options.samples;
   worker.folder = folder;
   for (const std::string& provider : options.against)
     worker.against.push_back(absolute_plugin(provider));

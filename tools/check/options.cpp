@@ -28,6 +28,7 @@ void visit_members(Options& options, Visitor& visit) {
   visit("memory", options.memory);
   visit("seed", options.seed);
   visit("check", options.options);
+  visit("samples", options.samples);
   visit("against", options.against);
   if constexpr (std::is_same_v<std::remove_const_t<Options>, CheckOptions>) {
     visit("timeout", options.timeout);

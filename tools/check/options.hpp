@@ -18,6 +18,7 @@ struct CheckOptions {
   int64_t memory = 4096;  // MiB
   uint64_t seed = 0;
   std::string options;               // JSON as in a sample's "check"
+  std::string samples;               // JSON, in place of those that a module declares
   std::string page;                  // HTML file to write
   std::vector<std::string> against;  // providers to compare with, by id or path
   bool in_process = false;
@@ -32,6 +33,7 @@ struct WorkerOptions {
   int64_t memory = 0;  // MiB of address space; 0: no limit
   uint64_t seed = 0;
   std::string options;  // JSON, see CheckSettings
+  std::string samples;  // JSON, in place of those that a module declares
   std::string folder;   // for files of samples and modules; the starter removes it
   // Providers to compare with. Either the plugin's calls are recorded, or theirs compared with it.
   std::vector<std::string> against;

@@ -237,6 +237,13 @@ void unload_plugin(const WorkerOptions& options, Speaker& speaker) {
 
 namespace {
 
+void check_declared_module(const Json& declaration, const std::string& samples,
+                           const CheckSettings& settings, CheckListener& listener) {
+  CheckedModule module = checked_module(declaration);
+  if (!samples.empty()) module.samples = samples;
+  check_module(module, settings, listener);
+}
+
 void compare_here(const WorkerOptions& options, Speaker& speaker) {
   const Json declarations = tenon::listing::declarations(options.plugin);
   const std::vector<SharedOp> shared = shared_ops(declarations, options.item, options.against);
@@ -280,7 +287,7 @@ void check_targets_here(const WorkerOptions& options,
     if (target.kind == "op")
       check_op(checked_op(target.declaration), settings, speaker);
     else if (target.kind == "module")
-      check_module(checked_module(target.declaration), settings, speaker);
+      check_declared_module(target.declaration, options.samples, settings, speaker);
     else if (target.kind == "type")
       check_type(target.name, settings, speaker);
     else

@@ -67,6 +67,11 @@ void Command::arguments(std::vector<std::string>& values, const char* placeholde
   describe(app_->add_option(lower(placeholder), values)->required(), placeholder, meaning);
 }
 
+void Command::optional_arguments(std::vector<std::string>& values, const char* placeholder,
+                                 const char* meaning) {
+  describe(app_->add_option(lower(placeholder), values), placeholder, meaning);
+}
+
 void Command::flag(const char* names, bool& value, const char* meaning) {
   CLI::Option* const option = app_->add_flag(names, value, meaning);
   if (*meaning == '\0') option->group("");

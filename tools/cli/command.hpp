@@ -45,6 +45,8 @@ class Command {
   void optional_argument(std::string& value, const char* placeholder, const char* meaning);
   // One or more, the only ones that may be empty texts.
   void arguments(std::vector<std::string>& values, const char* placeholder, const char* meaning);
+  void optional_arguments(std::vector<std::string>& values, const char* placeholder,
+                          const char* meaning);
 
   // `names` is "--output", or with a letter "-o,--output"; "!--no-shapes" sets false.
   void flag(const char* names, bool& value, const char* meaning);
@@ -68,6 +70,12 @@ class Command {
   void frozen(bool& frozen) {
     flag("--frozen", frozen,
          "Refuse what differs from the lock file beside the config: see tenon lock");
+  }
+  void inputs(std::vector<std::string>& inputs) {
+    list(
+        "--input", inputs, "NAME=VALUE",
+        "An input of a model's file, where the file leaves sizes open: NAME=1x3x320x320, NAME=FILE "
+        "(.npy, .npz, .safetensors), or NAME=16000 for one without dimensions");
   }
   void with_config(std::string& config) {
     existing_file("--config", config, "CONFIG",

@@ -6,10 +6,15 @@
 #include <unistd.h>
 
 #include <tenon/error.hpp>
+#include <tenon/shapes_only.hpp>
+#include <tenon/state/model_format.hpp>
+#include <tenon/state/module_file.hpp>
+#include <tenon/training/config.hpp>
 
 #include "check/options.hpp"
 #include "commands.hpp"
 #include "format.hpp"
+#include "given_inputs.hpp"
 
 namespace cli {
 
@@ -17,9 +22,37 @@ namespace fs = std::filesystem;
 
 namespace {
 
-int check_plugin(const CheckOptions& given, const SessionOptions& session) {
+struct CheckCommandOptions : CheckOptions {
+  std::vector<std::string> inputs;  // values of --input
+};
+
+// The check of the module that opens a model's file, with the inputs given.
+void check_model_file(CheckOptions& options, const std::vector<std::string>& inputs) {
+  if (!options.item.empty() || !options.against.empty())
+    throw UsageError("--op and --against are about plugins; the file of a model is checked whole");
+  const std::string path = options.plugin;
+  const tenon::state::ModelFormat format = tenon::state::require_model_format(path);
+  tenon::Module model;
+  {
+    const tenon::ShapesOnly shapes;
+    model = tenon::state::create_module(tenon::training::read_config(path)["model"]);
+  }
+  GivenInputs given(path, model);
+  for (const std::string& input : inputs) given.give(input);
+  options.samples = given.sample().dump();
+  options.plugin = format.plugin;
+  options.item = format.module;
+}
+
+int check_plugin(const CheckCommandOptions& given, const SessionOptions& session) {
   CheckOptions options = given;
   options.session = session;
+  const bool is_plugin_file = fs::path(options.plugin).extension() == ".so";
+  if (!is_plugin_file && tenon::training::is_model_file(options.plugin))
+    check_model_file(options, given.inputs);
+  else if (!given.inputs.empty())
+    throw UsageError(
+        format_text("--input is for the file of a model, and '{}' is a plugin", options.plugin));
   const fs::path checker = fs::read_symlink("/proc/self/exe").parent_path() / "tenon-check";
   std::vector<std::string> words = words_of(options);
   words.insert(words.begin(), {"tenon-check", "check"});
@@ -53,9 +86,14 @@ void define_check(Commands& commands) {
       "  tenon check ./hello.so --op hello.squash --in-process\n"
       "  tenon check math --check '{\"fast_mode\": true, \"atol\": 1e-4}'\n"
       "  tenon check dnnl --against nn,blas\n"
+      "  tenon check detector.onnx --input x=1x3x32x32\n"
       "Ends with 1 when anything is wrong. A crash, a hang or an exit of the plugin is a finding, "
-      "and the next op is checked in a new process.");
-  command.argument(options.plugin, "PLUGIN", "The plugin, by id or by its file");
+      "and the next op is checked in a new process. The file of a model is checked as the module "
+      "that opens it, with random inputs: each weight gets a gradient that agrees with "
+      "differences.");
+  command.argument(options.plugin, "PLUGIN",
+                   "The plugin, by id or by its file; or the file of a model");
+  command.inputs(options.inputs);
   command.option("--op", options.item, "NAME", "Only this op, module, type or override");
   command.number("--timeout", options.timeout, 0.01, 86400, "S",
                  "Seconds that one op may take; 30 if not given");

@@ -1,4 +1,6 @@
-// tenon coverage: which ops a type that stands in for Tensor handles, and how.
+// tenon coverage: which ops a type that stands in for Tensor handles, and how; and which operators of another
+// format plugins convert.
+#include <charconv>
 #include <map>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "commands.hpp"
 #include "format.hpp"
 #include "json.hpp"
+#include "table.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
 
@@ -20,19 +23,25 @@ using tenon::Json;
 namespace {
 
 struct CoverageOptions {
-  std::string type;
+  std::string type;      // or FORMAT:VERSION
   std::string config;    // its settings of the type narrow the list
   std::string baseline;  // JSON of an earlier coverage: what it lost since is a fault
   bool json = false;
 };
 
+// The type, or the format, that a coverage is of.
+std::string subject_of(const Json& coverage) {
+  return coverage["type"].defined() ? coverage["type"].text() : coverage["format"].text();
+}
+
 // Ops that were covered when the baseline was written and are missing now.
 std::vector<std::string> lost_since(const std::string& file, const Json& coverage) {
   const Json before = Json::parse(tenon::training::read_file(file));
-  if (before["type"].text() != coverage["type"].text()) {
+  const std::string subject = subject_of(coverage);
+  if (subject_of(before) != subject) {
     throw tenon::ValueError(format_text(
         "the baseline '{}' is not one of '{}': write it with `tenon coverage {} --json`", file,
-        coverage["type"].text(), coverage["type"].text()));
+        subject, subject));
   }
   std::map<std::string, std::string> now;
   for (int64_t i = 0; i < coverage["ops"].size(); ++i)
@@ -47,38 +56,98 @@ std::vector<std::string> lost_since(const std::string& file, const Json& coverag
   return lost;
 }
 
+std::string names_of(const Json& ops, const std::string& how) {
+  std::string names;
+  for (int64_t i = 0; i < ops.size(); ++i) {
+    if (ops[i]["how"].text() == how)
+      names += format_text("{}{}", names.empty() ? "" : ", ", ops[i]["name"].text());
+  }
+  return names;
+}
+
+void print_way(const Json& coverage, const char* how, const char* meaning) {
+  const int64_t count = coverage["counts"][how].integer();
+  print(format_text("\n{} {}{}\n", paint(stdout, Style::bold, how), count,
+                    count == 0 ? "" : paint(stdout, Style::dim, format_text("  {}", meaning))));
+}
+
+void print_type_coverage(const Json& coverage) {
+  const Json ops = coverage["ops"];
+  print(format_text(
+      "{} (plugin {}), {} overridable ops{}", coverage["type"].text(), coverage["provider"].text(),
+      ops.size(),
+      coverage["covers"].defined() ? ", those that the config says it covers\n" : "\n"));
+  const std::pair<const char*, const char*> ways[] = {
+      {"handled", "by its own overrides"},
+      {"handler", "asked of its handler, which may decline"},
+      {"inherited", "by an ancestor, or the default handler"},
+      {"fallback", "converted to Tensor"},
+      {"missing", "TypeError"}};
+  for (const auto& [how, meaning] : ways) {
+    print_way(coverage, how, meaning);
+    if (const std::string names = names_of(ops, how); !names.empty()) print(wrapped(names, 2, 98));
+  }
+}
+
+void print_format_coverage(const Json& coverage) {
+  const Json ops = coverage["ops"];
+  print(format_text("{} {}, {} operators\n", coverage["format"].text(),
+                    coverage["version"].integer(), ops.size()));
+  print_way(coverage, "converted", "to calls of ops");
+  Table table({{"OPERATOR"},
+               {"VERSION", Align::right},
+               {"CALLS", Align::left, true},
+               {"PLUGIN"},
+               {"SINCE", Align::right}},
+              2);
+  for (int64_t i = 0; i < ops.size(); ++i) {
+    const Json conversions = ops[i]["conversions"];
+    for (int64_t k = 0; k < conversions.size(); ++k) {
+      table.add({k == 0 ? ops[i]["name"].text() : "",
+                 k == 0 ? std::to_string(ops[i]["version"].integer()) : "",
+                 conversions[k]["calls"].text(), conversions[k]["plugin"].text(),
+                 std::to_string(conversions[k]["since"].integer())});
+    }
+  }
+  if (!table.empty()) print(table.text());
+  print_way(coverage, "missing", "no plugin has a conversion");
+  if (const std::string names = names_of(ops, "missing"); !names.empty())
+    print(wrapped(names, 2, 98));
+}
+
+// "onnx:17", or "onnx" where no type has that name.
+Json coverage_of(const std::string& text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) {
+    const Json types = tenon::listing::types();
+    for (int64_t i = 0; i < types.size(); ++i) {
+      if (types[i]["name"].text() == text) return tenon::listing::coverage(text);
+    }
+    try {
+      return tenon::listing::format_coverage(text);
+    } catch (const tenon::ValueError&) {
+      return tenon::listing::coverage(text);  // whose error names types
+    }
+  }
+  int64_t version = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, fault] = std::from_chars(text.data() + colon + 1, end, version);
+  if (fault != std::errc() || stop != end || version < 1)
+    throw UsageError(format_text(
+        "found '{}', expected a type, or a format with a version such as onnx:17", text));
+  return tenon::listing::format_coverage(text.substr(0, colon), version);
+}
+
 int print_coverage(const CoverageOptions& options) {
   if (!options.config.empty()) tenon::config::apply(tenon::config::read(options.config));
-  const Json coverage = tenon::listing::coverage(options.type);
+  const Json coverage = coverage_of(options.type);
   const std::vector<std::string> lost = options.baseline.empty()
                                             ? std::vector<std::string>()
                                             : lost_since(options.baseline, coverage);
-  if (options.json) {
+  if (options.json)
     print_json(coverage);
-  } else {
-    const Json ops = coverage["ops"];
-    print(format_text(
-        "{} (plugin {}), {} overridable ops{}", coverage["type"].text(),
-        coverage["provider"].text(), ops.size(),
-        coverage["covers"].defined() ? ", those that the config says it covers\n" : "\n"));
-    const std::pair<const char*, const char*> ways[] = {
-        {"handled", "by its own overrides"},
-        {"handler", "asked of its handler, which may decline"},
-        {"inherited", "by an ancestor, or the default handler"},
-        {"fallback", "converted to Tensor"},
-        {"missing", "TypeError"}};
-    for (const auto& [how, meaning] : ways) {
-      std::string names;
-      for (int64_t i = 0; i < ops.size(); ++i) {
-        if (ops[i]["how"].text() == how)
-          names += format_text("{}{}", names.empty() ? "" : ", ", ops[i]["name"].text());
-      }
-      const int64_t count = coverage["counts"][how].integer();
-      print(format_text("\n{} {}{}\n", paint(stdout, Style::bold, how), count,
-                        count == 0 ? "" : paint(stdout, Style::dim, format_text("  {}", meaning))));
-      if (count > 0) print(wrapped(names, 2, 98));
-    }
-  }
+  else
+    (coverage["type"].defined() ? print_type_coverage : print_format_coverage)(coverage);
   if (lost.empty()) return kFine;
   if (!options.json)
     print(format_text(
@@ -92,13 +161,16 @@ int print_coverage(const CoverageOptions& options) {
 void define_coverage(Commands& commands) {
   auto [command, options] = commands.add(
       print_coverage, "coverage",
-      "List which overridable ops a type handles, is asked for, inherits, converts for, misses",
+      "List which overridable ops a type handles, is asked for, inherits, converts for, misses; or "
+      "which operators of a format plugins convert",
       "  tenon coverage ScalarTensor\n"
       "  tenon coverage ScalarTensor --json > baseline.json\n"
       "  tenon coverage ScalarTensor --baseline baseline.json\n"
       "  tenon coverage ScalarTensor --config digits.json\n"
+      "  tenon coverage onnx:17\n"
       "Ends with 1 when something that the baseline covers is missing now.");
-  command.argument(options.type, "TYPE", "The type");
+  command.argument(options.type, "TYPE",
+                   "The type; or FORMAT:VERSION, the newest version where it is omitted");
   command.existing_file("--baseline", options.baseline, "FILE", "JSON of an earlier coverage");
   command.with_config(options.config);
   command.json(options.json);

@@ -1,6 +1,7 @@
 // tenon plan: prints what a run of a config would do.
 #include "commands.hpp"
 #include "format.hpp"
+#include "given_inputs.hpp"
 #include "json.hpp"
 #include "plan.hpp"
 #include "terminal.hpp"
@@ -18,11 +19,11 @@ int plan_config(const PlanOptions& options) {
   }
   print_plan(plan);
   if (plan.faults.empty()) {
-    const std::string missing = plan.missing();
+    const std::string missing = plan.of_model ? "" : plan.missing();
     print(format_text(
         "\n{}{}\n", paint(stdout, Style::green, "no faults found"),
         missing.empty() ? "" : format_text(", and nothing to run: the config has no {}", missing)));
-    if (!plan.checked_by_run().empty())
+    if (!plan.of_model && !plan.checked_by_run().empty())
       print(
           wrapped("what only plugin code knows, such as ranges and choices, is checked when a "
                   "run constructs the modules and calls the loss",
@@ -43,9 +44,11 @@ void define_plan(Commands& commands) {
       "  tenon plan digits.json\n"
       "  tenon plan digits.json --json\n"
       "  tenon plan digits.json --providers\n"
+      "  tenon plan detector.onnx --input x=1x3x320x320\n"
       "The model is called with shapes alone: it computes nothing. Ends with 1 when the run would "
       "fail for a reason that can be seen now.");
-  command.argument(options.config, "CONFIG", "The config file");
+  command.argument(options.config, "CONFIG", "The config file, or the file of a model");
+  command.inputs(options.inputs);
   command.frozen(options.frozen);
   command.flag("!--no-shapes", options.shapes,
                "Run no plugin code: layers as the config names them, without shapes");

@@ -9,7 +9,9 @@
 
 #include "commands.hpp"
 #include "format.hpp"
+#include "given_inputs.hpp"
 #include "lock_file.hpp"
+#include "model_call.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -19,7 +21,9 @@ namespace training = tenon::training;
 namespace {
 
 struct PredictOptions {
-  std::string config, data;
+  std::string config;             // or the file of a model
+  std::vector<std::string> data;  // the file of samples; of a model's file one for each input
+  std::vector<std::string> inputs;
   std::string weights;  // empty: those of the config's output
   std::string output;   // .csv, .npy or .json
   bool frozen = false, as_is = false;
@@ -86,12 +90,42 @@ void check_output(const training::TrainingConfig& config, const PredictOptions& 
         format_text("--output must end in .csv, .npy or .json, got '{}'", options.output));
   std::string fault = training::output_fault(options.output);
   if (fault.empty()) fault = training::overwrite_fault(config, options.output);
-  if (fault.empty() && training::same_file(options.output, options.data))
+  if (fault.empty() && training::same_file(options.output, options.data.front()))
     fault = format_text("cannot write '{}': it is the file of the samples", options.output);
   if (!fault.empty()) throw tenon::IOError(fault);
 }
 
+// Outputs of a model's file, printed where no file is named.
+int predict_model_file(const PredictOptions& options) {
+  if (!options.weights.empty() || options.frozen)
+    throw UsageError("--weights and --frozen are for configs; the file of a model has its weights");
+  if (!options.output.empty()) {
+    std::string fault = training::output_fault(options.output);
+    if (fault.empty() && training::same_file(options.output, options.config))
+      fault = format_text("cannot write '{}': it is the model", options.output);
+    for (const std::string& file : options.data) {
+      if (fault.empty() && training::same_file(options.output, file))
+        fault = format_text("cannot write '{}': it is the file of an input", options.output);
+    }
+    if (!fault.empty()) throw tenon::IOError(fault);
+  }
+  const ModelCallResult result = call_model_file({options.config, options.inputs, options.data, 0});
+  if (options.output.empty())
+    print_outputs(result, false);
+  else
+    write_outputs(result, options.output);
+  return kFine;
+}
+
 int predict_outputs(const PredictOptions& options) {
+  if (training::is_model_file(options.config)) return predict_model_file(options);
+  refuse_inputs(options.inputs, options.config);
+  if (options.data.size() != 1)
+    throw UsageError(options.data.empty()
+                         ? "data is required; see `tenon predict --help`"
+                         : format_text("a config's model is applied to one file of samples, not {}",
+                                       options.data.size()));
+  if (options.output.empty()) throw UsageError("--output is required; see `tenon predict --help`");
   const training::TrainingConfig config(training::read_config(options.config));
   if (const std::string missing = training::missing_keys(config, false); !missing.empty())
     throw tenon::ConfigError(
@@ -106,7 +140,7 @@ int predict_outputs(const PredictOptions& options) {
       training::weights_note(weights).value_or(training::WeightsNote());
   tenon::Module model = tenon::state::create_module(config.model);
   training::load_weights(model, weights);
-  const Tensor inputs = training::load_inputs(config.data, options.data, note.fitted);
+  const Tensor inputs = training::load_inputs(config.data, options.data.front(), note.fitted);
   const Tensor outputs = training::predict(
       model, inputs, 256,
       options.as_is ? training::ModelCalls::as_is : training::ModelCalls::prepared);
@@ -123,15 +157,22 @@ int predict_outputs(const PredictOptions& options) {
 
 void define_predict(Commands& commands) {
   auto [command, options] = commands.add(
-      predict_outputs, "predict", "Apply the model of a config to samples, and write its outputs",
+      predict_outputs, "predict",
+      "Apply the model of a config, or of a file, to samples, and write its outputs",
       "  tenon predict digits.json new.csv --output predictions.csv\n"
       "  tenon predict digits.json new.npy --weights best.safetensors --output scores.npy\n"
+      "  tenon predict detector.onnx image=page.npy --output boxes.npz\n"
       "Samples are read like the config's data; target columns may be missing. For a classifier, "
-      "the predicted class precedes the scores.");
-  command.argument(options.config, "CONFIG", "The config file");
-  command.argument(options.data, "DATA", "The file of samples");
-  command.required_option("-o,--output", options.output, "FILE",
-                          "The file to write: .csv, .npy or .json");
+      "the predicted class precedes the scores. A model's file takes FILE or NAME=FILE for its "
+      "inputs (.npy, .npz, .safetensors); without --output its outputs are printed.");
+  command.argument(options.config, "CONFIG", "The config file, or the file of a model");
+  command.optional_arguments(options.data, "DATA",
+                             "The file of samples; for a model's file, files of its inputs");
+  command.inputs(options.inputs);
+  command.option(
+      "-o,--output", options.output, "FILE",
+      "The file to write: .csv, .npy or .json; of a model's file .npz, .npy, .safetensors "
+      "or .json");
   command.option("--weights", options.weights, "WEIGHTS",
                  "Weights, in place of those that the config's output names");
   command.flag("--as-is", options.as_is,

@@ -13,10 +13,12 @@
 
 #include "commands.hpp"
 #include "format.hpp"
+#include "given_inputs.hpp"
 #include "interrupt_scope.hpp"
 #include "json.hpp"
 #include "learning_curve.hpp"
 #include "lock_file.hpp"
+#include "model_call.hpp"
 #include "plugin_watch.hpp"
 #include "progress.hpp"
 #include "run_log.hpp"
@@ -35,9 +37,10 @@ using Clock = std::chrono::steady_clock;
 using training::TrainingConfig;
 
 struct RunOptions {
-  std::string config;
-  std::string evaluate;  // weights to evaluate instead of training
-  bool as_is = false;    // evaluates the model without preparing it
+  std::string config;               // or the file of a model
+  std::vector<std::string> inputs;  // values of --input
+  std::string evaluate;             // weights to evaluate instead of training
+  bool as_is = false;               // evaluates the model without preparing it
   std::string plot;
   std::string log;
   std::optional<int64_t> epochs;
@@ -287,7 +290,24 @@ void score_model(const TrainingConfig& config, bool as_is, Setup& setup, RunResu
   result.computed = samples.count();
 }
 
+// One call of a model's file.
+int run_model_file(const RunOptions& options) {
+  const bool trains = options.epochs || options.resume || options.detect_anomaly || options.watch ||
+                      options.frozen || !options.evaluate.empty() || !options.plot.empty() ||
+                      !options.log.empty();
+  if (trains)
+    throw UsageError(
+        format_text("'{}' is the file of a model, which is called once: --input, --seed and "
+                    "--json are its options; to train it, name it in a config",
+                    options.config));
+  print_outputs(call_model_file({options.config, options.inputs, {}, options.seed.value_or(0)}),
+                options.json);
+  return kFine;
+}
+
 int run_config(const RunOptions& options, const SessionOptions& session) {
+  if (training::is_model_file(options.config)) return run_model_file(options);
+  refuse_inputs(options.inputs, options.config);
   const Clock::time_point start = Clock::now();
   const bool trains = options.evaluate.empty();
   if (!trains &&
@@ -338,10 +358,13 @@ void define_run(Commands& commands) {
       "  tenon run digits.json --epochs 5 --seed 7 --plot curve.svg\n"
       "  tenon run digits.json --evaluate digits.safetensors --json\n"
       "  tenon run digits.json --resume\n"
+      "  tenon run detector.onnx --input x=1x3x320x320\n"
       "The same seed gives the same numbers for any --threads. Ctrl-C stops at once, inside the "
       "batch. If \"output\" names a checkpoint, it is written as of the last complete step; "
-      "otherwise nothing is written.");
-  command.argument(options.config, "CONFIG", "The config file");
+      "otherwise nothing is written. The file of a model is called once, with random numbers "
+      "where --input gives no file.");
+  command.argument(options.config, "CONFIG", "The config file, or the file of a model");
+  command.inputs(options.inputs);
   command.option("--evaluate", options.evaluate, "WEIGHTS",
                  "Evaluate these weights instead of training");
   command.flag("--as-is", options.as_is,

@@ -6,9 +6,12 @@
 
 #include <tenon/config/config.hpp>
 #include <tenon/listing/listing.hpp>
+#include <tenon/shapes_only.hpp>
+#include <tenon/state/module_file.hpp>
 #include <tenon/training/batch_check.hpp>
 
 #include "format.hpp"
+#include "given_inputs.hpp"
 #include "lock_file.hpp"
 #include "views.hpp"
 
@@ -20,6 +23,26 @@ using tenon::Json;
 
 namespace {
 
+// Summary of the model of a file, called with the given inputs.
+training::ModelSummary summarize_file(const Json& document, const PlanOptions& options) {
+  training::ModelSummary summary;
+  try {
+    tenon::Module model;
+    {
+      const tenon::ShapesOnly shapes;
+      model = tenon::state::create_module(document);
+    }
+    model.eval();
+    GivenInputs inputs(options.config, model);
+    for (const std::string& input : options.inputs) inputs.give(input);
+    training::summarize_call(model, inputs.tensors(GivenInputs::Elements::zero), summary,
+                             options.providers);
+  } catch (const tenon::Error& error) {
+    summary.faults.emplace_back(error.what());
+  }
+  return summary;
+}
+
 class Planner {
  public:
   explicit Planner(const PlanOptions& options)
@@ -29,8 +52,11 @@ class Planner {
               {},
               {},
               {},
-              {}} {
+              {},
+              false} {
     const Json& document = plan_.config.document;
+    plan_.of_model = training::is_model_file(options.config);
+    if (!plan_.of_model) refuse_inputs(options.inputs, options.config);
     if (options.frozen)
       freeze(document, lock_file_of(plan_.path));
     else
@@ -44,7 +70,9 @@ class Planner {
     plan_.faults.insert(plan_.faults.end(), plan_.outline.faults.begin(),
                         plan_.outline.faults.end());
     if (!options.shapes || !plan_.config.model.defined() || !plan_.faults.empty()) return;
-    plan_.summary = training::summarize_model(plan_.config, plan_.outline.data, options.providers);
+    plan_.summary = plan_.of_model ? summarize_file(plan_.config.model, options)
+                                   : training::summarize_model(plan_.config, plan_.outline.data,
+                                                               options.providers);
     plan_.faults = plan_.summary.faults;
     if (plan_.faults.empty()) plan_.faults = training::batch_faults(plan_.config, contents());
     if (options.prepared && plan_.faults.empty())

@@ -13,10 +13,11 @@
 namespace cli {
 
 struct PlanOptions {
-  std::string config;
-  bool shapes = true;      // calls the model with shapes, which runs plugin code
-  bool providers = false;  // lists the plugin that each op of these calls would get
-  bool prepared = false;   // lists the calls of the prepared model, which runs it once
+  std::string config;               // or the file of a model
+  std::vector<std::string> inputs;  // of a model's file, see GivenInputs
+  bool shapes = true;               // calls the model with shapes, which runs plugin code
+  bool providers = false;           // lists the plugin that each op of these calls would get
+  bool prepared = false;            // lists the calls of the prepared model, which runs it once
   bool frozen = false;
   bool json = false;
 };
@@ -34,6 +35,7 @@ struct Plan {
   tenon::training::ModelSummary summary;        // without layers: there is none
   std::optional<tenon::PreparedList> prepared;  // where it is asked for
   std::vector<std::string> faults;
+  bool of_model = false;  // there is no config, but the file of a model
 
   // Sections that a run needs and the config lacks, "\"data\", no \"model\""; empty: nothing.
   std::string missing() const { return tenon::training::missing_keys(config, true); }

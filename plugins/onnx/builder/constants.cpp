@@ -47,7 +47,6 @@ Source Constants::attribute(const Attribute& attribute, const Parameter& paramet
 
 std::string Constants::unique_name(std::string_view name) {
   std::string unique(name.empty() ? "value" : name);
-  std::replace(unique.begin(), unique.end(), '.', '_');
   const std::string base = unique;
   int& last = names_[base];
   while (++last > 1) {

@@ -14,6 +14,7 @@
 #include "export/graph.hpp"
 #include "export/versions.hpp"
 #include "message_reader.hpp"
+#include "weight.hpp"
 
 namespace onnx {
 
@@ -147,9 +148,10 @@ SourceGraph::SourceGraph(const tenon::Module& model)
   const auto prefer = model.attribute<std::vector<std::string_view>>("prefer");
   Operators operators(prefer);
   const BuiltModel built = build_model(*file_, operators, chosen);
+  WeightPaths paths;
   for (const std::vector<NamedTensor>* list : {&built.parameters, &built.buffers}) {
     for (const NamedTensor& one : *list) {
-      const Tensor now = model.tensor(one.name.c_str());
+      const Tensor now = model.tensor(paths.add(one.name).c_str());
       if (now.sizes() != one.tensor.sizes())
         throw tenon::ValueError(path_ + " is not the file that the model was made of: '" +
                                 one.name + "' has another shape there");

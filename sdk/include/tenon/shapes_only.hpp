@@ -33,6 +33,22 @@ class ShapesOnly {
   int64_t* outer_;
 };
 
+// In its scope the ops of this thread compute, also inside a ShapesOnly: for a module that needs the
+// elements of small tensors, such as a shape to reshape to, before it knows the shapes of others.
+class ComputeElements {
+ public:
+  ComputeElements() : outer_(service::modes().shapes_only_set(nullptr)) {}
+  ~ComputeElements() { service::modes().shapes_only_set(outer_); }
+  ComputeElements(const ComputeElements&) = delete;
+  ComputeElements& operator=(const ComputeElements&) = delete;
+
+  // Whether the ops of this thread compute shapes alone around this scope.
+  bool inside_shapes_only() const { return outer_ != nullptr; }
+
+ private:
+  int64_t* outer_;
+};
+
 // Module::create without the initialization: no element is computed, nothing is drawn at random, and
 // what parameters and buffers hold does not matter until a state is loaded. Buffers that are not part
 // of the state keep what they hold.

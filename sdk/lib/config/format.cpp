@@ -67,6 +67,11 @@ bool is_name(std::string_view text) {
   return !start;
 }
 
+// The name of a type, or a path: it has an ending, or a folder.
+bool is_module(std::string_view text) {
+  return is_name(text) || (is_path(text) && text.find_first_of("./") != text.npos);
+}
+
 // "nn.*", or for overrides "add[TypeA, TypeB]".
 bool is_pattern(std::string_view text) {
   const size_t bracket = std::min(text.find('['), text.size());
@@ -175,6 +180,7 @@ constexpr Format kFormats[] = {
      "a plugin id like 'math'"},
     {"name", is_name, "^[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)*$",
      "a name like 'relu' or 'nn.functional.relu'"},
+    {"module", is_module, "", "a name like 'Linear', or the path of a model's file"},
     {"pattern", is_pattern, "^[A-Za-z0-9_.*]+(\\[[A-Za-z0-9_.*, ]+\\])?$",
      "a name or pattern like 'nn.functional.*'"},
     {"version-range", is_version_range, "", "a version range like '>=1.2, <2'"},

@@ -5,6 +5,7 @@
 #include <tenon/listing/listing.hpp>
 #include <tenon/text.hpp>
 
+#include "conversions.hpp"
 #include "inventory.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
@@ -51,37 +52,20 @@ void put_op(Writer& document, const Declared& op) {
   put_rules(document, facts);
 }
 
-// Whether a conversion's rule, OPERATOR = OP(ARGUMENTS), calls the op.
-bool calls(std::string_view rule, const std::string& op) {
-  const size_t sign = rule.find_first_of("=~", rule.find(')'));
-  if (sign == std::string_view::npos) return false;
-  const std::string_view call = tenon::detail::trim(rule.substr(sign + 1));
-  return call.substr(0, call.find('(')) == op;
-}
-
 // The operators of other formats that plugins convert to calls of the op.
 void put_conversions(Writer& document, const Json& plugins, const std::string& op) {
   bool any = false;
-  for (int64_t i = 0; i < plugins.size(); ++i) {
-    const Json conversions = plugins[i]["facts"]["conversions"];
-    for (int64_t j = 0; j < conversions.size(); ++j) {
-      const std::string rules = conversions[j]["rules"].text();
-      for (size_t start = 0; start < rules.size();) {
-        const size_t end = std::min(rules.find('\n', start), rules.size());
-        const std::string_view rule =
-            tenon::detail::trim(std::string_view(rules).substr(start, end - start));
-        start = end + 1;
-        if (!calls(rule, op)) continue;
-        if (!any) document.begin_array("conversions");
-        any = true;
-        document.begin_object()
-            .set("format", conversions[j]["format"].text())
-            .set("plugin", plugins[i]["id"].text())
-            .set("rule", std::string(rule))
-            .end();
-      }
-    }
-  }
+  each_rule(plugins,
+            [&](const std::string& format, const std::string& plugin, std::string_view rule) {
+              if (called_op(rule) != op) return;
+              if (!any) document.begin_array("conversions");
+              any = true;
+              document.begin_object()
+                  .set("format", format)
+                  .set("plugin", plugin)
+                  .set("rule", std::string(rule))
+                  .end();
+            });
   if (any) document.end();
 }
 

@@ -12,10 +12,13 @@
 #include <tenon/abi/module.h>
 #include <tenon/autograd.hpp>
 #include <tenon/op.hpp>
+#include <tenon/shapes_only.hpp>
+#include <tenon/state/model_format.hpp>
 #include <tenon/state/module_file.hpp>
 #include <tenon/state/numpy_file.hpp>
 #include <tenon/text.hpp>
 
+#include "dtype_name.hpp"
 #include "input_file.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
@@ -182,6 +185,14 @@ std::string short_name(const Module& module) {
   return type.substr(type.rfind('.') + 1);
 }
 
+[[noreturn]] void throw_unmatched(const Module& module, const std::string& pattern,
+                                  const NamedTensors& parameters) {
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : parameters) names.push_back(name);
+  throw ValueError(format_text("no parameter of {} fits {}; it has {}", short_name(module),
+                               quote(pattern), names.empty() ? "none" : join(names, ", ")));
+}
+
 void initialize(const Module& module, const Json& setting) {
   if (!setting.is_object())
     throw ValueError(
@@ -193,26 +204,17 @@ void initialize(const Module& module, const Json& setting) {
   for (int64_t i = 0; i < setting.size(); ++i) {
     const InitOp op(setting[i]);
     const std::string pattern = setting.key(i);
-    std::vector<std::string> others;
+    bool any = false;
     for (const auto& [name, parameter] : parameters) {
-      if (matches(pattern, name))
-        op.run(parameter);
-      else
-        others.push_back(name);
+      if (!matches(pattern, name)) continue;
+      op.run(parameter);
+      any = true;
     }
-    if (others.size() == parameters.size())
-      throw ValueError(format_text("no parameter of {} fits {}; it has {}", short_name(module),
-                                   quote(pattern), others.empty() ? "none" : join(others, ", ")));
+    if (!any) throw_unmatched(module, pattern, parameters);
   }
 }
 
 // ---- "load" ----
-
-bool computes_shapes_only() {
-  int64_t* const active = service::modes().shapes_only_set(nullptr);
-  service::modes().shapes_only_set(active);
-  return active != nullptr;
-}
 
 void load_setting(const Module& module, const Json& setting) {
   static const std::vector<std::string> keys{"file", "prefix", "strict"};
@@ -240,22 +242,10 @@ void load_setting(const Module& module, const Json& setting) {
                     setting.dump()));
   std::filesystem::path path(file);
   if (path.is_relative()) path = std::filesystem::path(setting.source()).parent_path() / path;
-  load(module, path.string(), strict, computes_shapes_only(), prefix);
+  load(module, path.string(), strict, ComputeElements().inside_shapes_only(), prefix);
 }
 
 // ---- "dtype", "frozen" ----
-
-std::optional<DType> dtype_named(const std::string& name) {
-#define TENON_MATCH(constant, code, bytes, type, text, ...) \
-  if (name == text) return static_cast<DType>(code);
-  TENON_ALL_DTYPES(TENON_MATCH)
-#undef TENON_MATCH
-#define TENON_MATCH(constant, text) \
-  if (name == text) return static_cast<DType>(TENON_##constant);
-  TENON_DTYPE_LONG_NAMES(TENON_MATCH)
-#undef TENON_MATCH
-  return std::nullopt;
-}
 
 void set_dtype(const Module& module, const Json& setting) {
   if (const auto dtype = dtype_named(setting.text())) return module.to(*dtype);
@@ -264,9 +254,31 @@ void set_dtype(const Module& module, const Json& setting) {
 }
 
 void freeze(const Module& module, const Json& setting) {
-  if (!setting.is_bool())
-    throw TypeError(format_text("found {}, expected true or false", setting.dump()));
-  if (setting.as_bool()) module.requires_grad_(false);
+  if (setting.is_bool()) {
+    if (setting.as_bool()) module.requires_grad_(false);
+    return;
+  }
+  std::vector<std::string> patterns = lib::texts_of(setting);
+  if (setting.is_text()) patterns.push_back(setting.text());
+  const bool texts = setting.is_text() || (setting.is_array() && !patterns.empty());
+  for (int64_t i = 0; i < setting.size(); ++i) {
+    if (!texts || !setting[i].is_text()) patterns.clear();
+  }
+  if (patterns.empty())
+    throw TypeError(
+        format_text("found {}, expected true, false or names of parameters, in which '*' "
+                    "stands for any text",
+                    setting.dump()));
+  const auto parameters = module.named_parameters(true, false);
+  for (const std::string& pattern : patterns) {
+    bool any = false;
+    for (const auto& [name, parameter] : parameters) {
+      if (!matches(pattern, name)) continue;
+      Tensor(parameter).requires_grad_(false);
+      any = true;
+    }
+    if (!any) throw_unmatched(module, pattern, parameters);
+  }
 }
 
 // In the order in which they are applied.
@@ -282,7 +294,8 @@ tenon_status apply(void*, tenon_module* module, uint32_t index, const tenon_json
 
 }  // namespace
 
-Module create_module(const Json& document) {
+Module create_module(const Json& given) {
+  const Json document = with_model_files(given);
   tenon_module_settings settings{};
   settings.size = sizeof settings;
   settings.count = kKeys.size();

@@ -1,5 +1,9 @@
 // Configs of trainings: reading them, and every key of their sections, once.
+#include <filesystem>
+#include <fstream>
+
 #include <tenon/config/config.hpp>
+#include <tenon/state/model_format.hpp>
 #include <tenon/text.hpp>
 #include <tenon/training/config.hpp>
 #include <tenon/training/training_config.hpp>
@@ -36,9 +40,24 @@ std::optional<Config> optional_section(const Json& section) {
 
 }  // namespace
 
+bool is_model_file(const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension();
+  if (ending.empty() || ending == ".json" || ending == ".jsonc") return false;
+  trust::install();
+  if (state::find_model_format(path)) return true;
+  // A config is a text, and so is what is nearly one.
+  std::ifstream file(path, std::ios::binary);
+  std::string start(4096, ' ');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  if (start.find('\0') != std::string::npos) state::require_model_format(path);
+  return false;
+}
+
 Json read_config(const std::string& path) {
   trust::install();
-  return config::read(path, Json::parse(kSections));
+  if (!is_model_file(path)) return config::read(path, Json::parse(kSections));
+  const std::string whole = std::filesystem::absolute(path).lexically_normal();
+  return JsonObject().set("model", JsonObject().set("type", whole).json()).json();
 }
 
 std::string missing_keys(const TrainingConfig& config, bool training) {

@@ -91,7 +91,9 @@ inline constexpr std::string_view kSections = R"({
       "type": "object",
       "description": "a module: its type, and its attributes by name",
       "properties": {
-        "type": {"type": "string", "format": "name", "description": "name of the module type"},
+        "type": {"type": "string", "format": "module", "description": "name of the module type"},
+        "path": {"type": "string", "format": "input-path",
+                 "description": "the file that the module is made of, for types that take one"},
         "layers": {"type": "array", "items": {"$ref": "#/definitions/module"},
                    "description": "modules inside it, in order"},
         "init": {"description": "init ops by the names of parameters, in which '*' stands for any text: {\"*.weight\": \"nn.init.xavier_uniform_\", \"bias\": {\"type\": \"nn.init.constant_\", \"val\": 0}}"},
@@ -99,11 +101,12 @@ inline constexpr std::string_view kSections = R"({
                  "description": "a stored state for this module and those in it"},
         "dtype": {"type": "string",
                   "description": "dtype of its floating point parameters and buffers"},
-        "frozen": {"type": "boolean",
-                   "description": "whether training leaves its parameters as they are"}
+        "frozen": {"anyOf": [{"type": "boolean"}, {"type": "string"},
+                             {"type": "array", "minItems": 1, "items": {"type": "string"}}],
+                   "description": "whether training leaves its parameters as they are, or the names of those that it does, in which '*' stands for any text"}
       },
       "required": ["type"],
-      "examples": [{"type": "Sequential", "layers": [{"type": "Linear", "in_features": 64, "out_features": 10}],
+      "examples": [{"type": "onnx.Model", "path": "encoder.onnx"}, {"type": "Sequential", "layers": [{"type": "Linear", "in_features": 64, "out_features": 10}],
                     "init": {"*.weight": "nn.init.xavier_uniform_"}, "load": "encoder.safetensors",
                     "dtype": "float32", "frozen": true}],
       "shorthand": "type"

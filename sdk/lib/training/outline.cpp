@@ -7,6 +7,7 @@
 
 #include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
+#include <tenon/state/model_format.hpp>
 #include <tenon/text.hpp>
 #include <tenon/training/config.hpp>
 #include <tenon/training/files.hpp>
@@ -28,7 +29,7 @@ class Outliner {
  public:
   Outliner(const TrainingConfig& config, DataFiles files) : config_(config) {
     if (config.data.section.defined()) outline_data_of(config.data, files);
-    if (config.model.defined()) outline_module(config.model, "model", 0);
+    if (config.model.defined()) outline_model();
     if (config.loss.defined()) use_choice(loss_role(), config.loss);
     if (config.metrics) {
       for (const Json& metric : *config.metrics) use_choice(metric_role(), metric);
@@ -148,7 +149,7 @@ class Outliner {
       const std::string key = keys.key(i);
       const bool attribute = std::any_of(attributes.begin(), attributes.end(),
                                          [&](const DeclaredType& one) { return one.name == key; });
-      if (key != "layers" && !attribute) settings.push_back(key);
+      if (key != "layers" && key != "path" && !attribute) settings.push_back(key);
     }
     return settings;
   }
@@ -161,6 +162,13 @@ class Outliner {
     }
   }
 
+  void outline_model() {
+    try {
+      outline_module(state::with_model_files(config_.model), "model", 0);
+    } catch (const Error& error) {
+      outline_.faults.emplace_back(error.what());
+    }
+  }
   void outline_module(const Json& node, const std::string& name, int depth) {
     const Json type = node.is_text() ? node : node["type"];
     std::vector<DeclaredType> attributes;

@@ -1,4 +1,5 @@
 // onnx.Model: weights, control flow, functions, and what is refused.
+#include <algorithm>
 #include <unistd.h>
 
 #include <doctest/doctest.h>
@@ -49,8 +50,8 @@ TEST_CASE("weights of a model are parameters that are trained") {
   const Module loaded = load(folder, model(linear()));
   const auto parameters = loaded.named_parameters();
   REQUIRE(parameters.size() == 2);
-  CHECK(parameters[0].first == "layer_weight");
-  CHECK(parameters[1].first == "layer_bias");
+  CHECK(parameters[0].first == "layer.weight");
+  CHECK(parameters[1].first == "layer.bias");
   const Tensor x = tensor({{1.f, 0.f, 0.f}});
   const Tensor y = loaded(x);
   CHECK(y.to_vector<float>() == std::vector<float>{11, 24});
@@ -187,6 +188,34 @@ TEST_CASE("a constant of a function is made once for all of its calls") {
   const Module loaded = load(folder, model(graph, 17, {shifted}));
   CHECK(loaded.named_parameters().size() == 1);
   CHECK(loaded(tensor({0.f, 0.f})).to_vector<float>() == std::vector<float>{2, 4});
+}
+
+TEST_CASE("weights keep the names of the file, where one is not the module of another") {
+  const auto add = [](const std::string& a, const std::string& b, const std::string& y) {
+    return node("Add", {a, b}, {y});
+  };
+  const auto weight = [](const std::string& name, float value) {
+    return model_writer::tensor(name, {2}, {value, value});
+  };
+  const Folder folder;
+  const Module loaded =
+      load(folder, model(Graph{{add("x", "a.b.w", "1"), add("1", "a.b", "2"), add("2", "c", "3"),
+                                add("3", "c.w", "4"), add("4", ".d", "5"), add("5", "e..f", "y")},
+                               {"x"},
+                               {"y"},
+                               {weight("a.b.w", 1), weight("a.b", 2), weight("c", 4),
+                                weight("c.w", 8), weight(".d", 16), weight("e..f", 32)}}));
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : loaded.named_parameters()) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  CHECK(names == std::vector<std::string>{"_d", "a.b.w", "a_b", "c", "c_w", "e__f"});
+  const Module copy = loaded.clone();
+  const tenon::NoGrad no_grad;
+  tenon::fill_elements(loaded.tensor("a.b.w").detach(), 0);
+  CHECK(loaded(tensor({0.f, 0.f})).to_vector<float>() == std::vector<float>{62, 62});
+  CHECK(copy(tensor({0.f, 0.f})).to_vector<float>() == std::vector<float>{63, 63});
+  loaded.to(tenon::f64);
+  CHECK(loaded(tensor({0.f, 0.f}).to(tenon::f64)).dtype() == tenon::f64);
 }
 
 TEST_CASE("what a file computes of constants takes no memory before the model is run") {

@@ -83,6 +83,13 @@ inline Message tensor(const std::string& name, const std::vector<int64_t>& dims,
   const std::string raw(reinterpret_cast<const char*>(values.data()), values.size() * 4);
   return fields.number(2, 1).text(8, name).text(9, raw);
 }
+inline Message integer_tensor(const std::string& name, const std::vector<int64_t>& dims,
+                              const std::vector<int64_t>& values) {
+  Fields fields;
+  for (const int64_t size : dims) fields.number(1, size);
+  const std::string raw(reinterpret_cast<const char*>(values.data()), values.size() * 8);
+  return fields.number(2, 7).text(8, name).text(9, raw);
+}
 inline Message external_tensor(const std::string& name, const std::vector<int64_t>& dims,
                                const std::string& location) {
   Fields fields;

@@ -193,7 +193,7 @@ TEST_CASE("trained weights are written under the names of the file") {
   const std::string path = folder.write("read.onnx", own_words());
   const std::string written = folder.write("written.onnx", "");
   const Module model = load(path);
-  Op("fill_").call<Tensor>(model.tensor("layer_weight"), 0.5);
+  Op("fill_").call<Tensor>(model.tensor("layer.weight"), 0.5);
   export_to(written, model, {});
   const Tensor input = Op("ones").call<Tensor>(std::vector<int64_t>{2, 3});
   CHECK(outputs::difference(load(written)(input), model(input)) == 0);

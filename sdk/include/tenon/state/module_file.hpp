@@ -27,9 +27,9 @@ LoadReport load(const Module& module, const std::string& path, bool strict = tru
 //   "init": {"*.weight": "nn.init.xavier_uniform_", "bias": {"type": "nn.init.constant_", "val": 0}}
 //   "load": {"file": "encoder.safetensors", "prefix": "encoder.", "strict": true}
 //   "dtype": "bfloat16"
-//   "frozen": true
+//   "frozen": true, or names of parameters: ["conv1.*", "fc.bias"]
 //
-// They hold for the module and all below it, and are applied in this order; settings of an inner module
+// A type may be the path of a model's file (model_format.hpp). Settings hold for the module and all below it, and are applied in this order; settings of an inner module
 // before those of the outer. An attribute of the same name takes precedence. A relative file is
 // beside the document's own. ConfigError names every fault with its place.
 Module create_module(const Json& document);

@@ -14,8 +14,11 @@ namespace training {
 
 // Reads and checks a config with these sections; every fault is in the one error, with its place.
 // Runs no plugin code. Installs the load guard of tenon::trust, unless the process has one: configs may
-// pin and restrict plugins.
+// pin and restrict plugins. For the file of a model, the config that has this model alone.
 Json read_config(const std::string& path);
+// Whether a path is that of a model, whose format a plugin declares (state/model_format.hpp), and not of a
+// config. ValueError for a binary file that no plugin opens.
+bool is_model_file(const std::string& path);
 
 // JSON Schema of such configs, for editors. `installed`: with the ops and modules of all plugins
 // that are found, and their arguments.

@@ -1,0 +1,29 @@
+// Dtypes by the names that documents give them, short or long.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <tenon/abi/dtype.h>
+#include <tenon/value.hpp>
+
+TENON_NAMESPACE_BEGIN
+
+namespace state {
+
+// Nothing for a text that is not the name of a dtype.
+inline std::optional<DType> dtype_named(const std::string& name) {
+#define TENON_MATCH(constant, code, bytes, type, text, ...) \
+  if (name == text) return static_cast<DType>(code);
+  TENON_ALL_DTYPES(TENON_MATCH)
+#undef TENON_MATCH
+#define TENON_MATCH(constant, text) \
+  if (name == text) return static_cast<DType>(TENON_##constant);
+  TENON_DTYPE_LONG_NAMES(TENON_MATCH)
+#undef TENON_MATCH
+  return std::nullopt;
+}
+
+}  // namespace state
+
+TENON_NAMESPACE_END
