@@ -85,6 +85,7 @@ TEST_SUITE("batches") {
     const Trained all = prepared(config);
     training::Trainer trainer(config, all.model, all.dataset);
     const std::string message = refusal([&] { trainer.run(); });
+    CHECK_THROWS_AS(trainer.run(), ValueError);  // the kind that batch_norm throws
     CHECK(contains(message, "more than 1 element for each channel"));
     CHECK(
         contains(message,
