@@ -75,7 +75,7 @@ class Bins {
         8 * std::numeric_limits<T>::epsilon() * std::max(std::fabs(min_), std::fabs(max_)) * scale_;
     if (std::fabs(place - std::round(place)) > tolerance) return static_cast<int64_t>(bin);
     while (bin > 0 && x < edge<T>(bin)) --bin;
-    // Bins that are narrower than T can tell have one edge: the first of them has what is there.
+    // Bins narrower than the distance of two numbers share an edge: the first has what is there.
     while (bin + 1 < count_ && x >= edge<T>(bin + 1) && edge<T>(bin) < edge<T>(bin + 1)) ++bin;
     return static_cast<int64_t>(bin);
   }
