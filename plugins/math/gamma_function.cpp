@@ -149,6 +149,8 @@ struct PolygammaOp {
   static Tensor slope(ContextOf<PolygammaOp>& c) {
     static const Op polygamma("polygamma");
     const int64_t n = c["n"_arg];
+    if (n == 30)
+      throw ValueError("polygamma(): n 30 has no gradient, which is that of n 31: n is 30 at most");
     return polygamma.call<Tensor>(n + 1, c["input"_arg]);
   }
   static std::array<Tensor, 2> backward(ContextOf<PolygammaOp>& c, const Tensor& g) {

@@ -56,6 +56,48 @@ struct Bincount {
   }
 };
 
+// The bins of a histogram. All numbers are scaled by a power of two, so that nothing overflows.
+class Bins {
+ public:
+  Bins(double min, double max, int64_t count)
+      : count_(static_cast<double>(count)),
+        exponent_(std::clamp(std::ilogb(std::max(std::fabs(min), std::fabs(max))), -1000, 1000)),
+        unit_(std::ldexp(1.0, -exponent_)),
+        min_(min * unit_),
+        max_(max * unit_),
+        scale_(count_ / (max_ - min_)) {}
+  // The bin of a number of the range, by edges that are rounded to T.
+  template <class T>
+  int64_t bin_of(T x) const {
+    const double place = (static_cast<double>(x) * unit_ - min_) * scale_;
+    double bin = std::min(std::floor(place), count_ - 1);
+    const double tolerance =
+        8 * std::numeric_limits<T>::epsilon() * std::max(std::fabs(min_), std::fabs(max_)) * scale_;
+    if (std::fabs(place - std::round(place)) > tolerance) return static_cast<int64_t>(bin);
+    while (bin > 0 && x < edge<T>(bin)) --bin;
+    // Bins narrower than the distance of two numbers share an edge: the first has what is there.
+    while (bin + 1 < count_ && x >= edge<T>(bin + 1) && edge<T>(bin) < edge<T>(bin + 1)) ++bin;
+    return static_cast<int64_t>(bin);
+  }
+
+ private:
+  // min + (max - min) bin / count, with one rounding: products and sum are kept in two parts.
+  template <class T>
+  T edge(double bin) const {
+    const double from_max = bin - count_, low = min_ * from_max, high = max_ * bin;
+    const double sum = high - low, lost = high - sum;
+    const double rest = (high - (sum + lost)) + (lost - low) + std::fma(max_, bin, -high) -
+                        std::fma(min_, from_max, -low);
+    const double quotient = sum / count_;
+    const double exact = quotient + (std::fma(-quotient, count_, sum) + rest) / count_;
+    return static_cast<T>(std::ldexp(exact, exponent_));
+  }
+
+  double count_;
+  int exponent_;
+  double unit_, min_, max_, scale_;
+};
+
 struct Histc {
   static constexpr auto schema =
       "histc(Tensor input, int bins=100, float min=0.0, float max=0.0, *, Tensor(a!)? out=None) -> "
@@ -64,8 +106,9 @@ struct Histc {
       R"([{"input": {"shape": [20]}, "bins": 4}, {"input": {"shape": [20]}, "bins": 5, "min": -0.5,
           "max": 0.5}])";
   static constexpr auto doc =
-      "How many elements are in each of `bins` intervals of one width from min to max, the upper "
-      "bound in the last one; others, and NaN, are not counted. Where min equals max, the smallest "
+      "How many elements are in each of `bins` intervals of one width from min to max, with edges "
+      "in the dtype of input: an element at an edge is in the bin above, one at max in the last. "
+      "Others, and NaN, are not counted. Where min equals max, the smallest "
       "and largest element take their place, and one more on both sides where these are equal. In "
       "the dtype of input; integers give f32.";
   static constexpr bool zero_gradient = true;
@@ -92,16 +135,10 @@ struct Histc {
     kernel::visit<floating_dtypes>(source.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const T* from = kernel::elements<const T>(source);
-      // Powers of two leave every quotient as it is, and keep a huge range and the quotient of a
-      // tiny one finite.
-      const double half = std::isfinite(max - min) ? 1 : 0.5, lowest = min * half;
-      const double range = max * half - lowest, power = range < 1 ? 0x1p600 : 1;
-      const double scale = static_cast<double>(bins) / (range * power);
+      const Bins places(min, max, bins);
       for (int64_t i = 0; i < source.numel(); ++i) {
         const auto x = static_cast<double>(from[i]);
-        if (!(x >= min && x <= max)) continue;
-        const auto bin = static_cast<int64_t>((x * half - lowest) * power * scale);
-        ++counts[static_cast<size_t>(std::min(bin, bins - 1))];
+        if (x >= min && x <= max) ++counts[static_cast<size_t>(places.bin_of(from[i]))];
       }
     });
     return contiguous_as(from_range(counts.begin(), counts.end()), source.dtype());

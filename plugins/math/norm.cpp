@@ -54,11 +54,11 @@ Tensor root_of_squares(const Tensor& x, const Reduction& plan, bool& safe) {
   return result;
 }
 
-// The largest element of each line that is reduced, 1 where it is 0 or not finite: what elements
+// The element of each line that has the largest power, 1 where it is 0 or not finite: what elements
 // are divided by so that their powers are of a size.
-Tensor scale_of(const Tensor& magnitude, std::optional<IntList> dim) {
-  const Tensor largest = amax(magnitude, dim, true);
-  return masked_fill(largest, logical_or(eq(largest, 0), logical_not(isfinite(largest))), 1);
+Tensor scale_of(const Tensor& magnitude, double ord, std::optional<IntList> dim) {
+  const Tensor scale = ord < 0 ? amin(magnitude, dim, true) : amax(magnitude, dim, true);
+  return masked_fill(scale, logical_or(eq(scale, 0), logical_not(isfinite(scale))), 1);
 }
 
 Tensor power_norm(const Tensor& x, double ord, std::optional<IntList> dim, bool keepdim) {
@@ -67,7 +67,7 @@ Tensor power_norm(const Tensor& x, double ord, std::optional<IntList> dim, bool 
     return pow(sum(pow(scaled, ord), dim, keepdim), 1 / ord);
   };
   if (x.numel() == 0) return norm_of(magnitude);
-  const Tensor scale = scale_of(magnitude, dim);
+  const Tensor scale = scale_of(magnitude, ord, dim);
   const Tensor norm = norm_of(magnitude / scale);
   return norm * scale.reshape(norm.shape());
 }
@@ -93,13 +93,19 @@ Tensor vector_norm_of(const char* op, const Tensor& input, double ord, std::opti
 }
 
 // The derivative of the norm by each element: 0 where the norm is 0; ties of the largest share.
-Tensor slope(const Tensor& input, double ord, std::optional<IntList> dim, const Tensor& norm) {
-  const Tensor x = input.to(norm.dtype());
+Tensor slope(const Tensor& input, double ord, std::optional<IntList> dim, const Tensor& given) {
+  Tensor x = input.to(given.dtype()), norm = given;
   if (ord == 0) return zeros_like(x);
   if (ord == 1) return sign(x);
   if (std::fabs(ord) == infinity) {
     const Tensor chosen = eq(abs(x), norm);
     return sign(x) * chosen / chosen.sum(dim, true).clamp(1);
+  }
+  // Infinite elements are ties of one size, beside which finite ones are nothing.
+  if (const Tensor endless = eq(norm, infinity); any(endless).item<bool>()) {
+    const Tensor infinite = eq(abs(x), infinity);
+    x = where(endless, sign(x) * infinite, x);
+    norm = where(endless, pow(infinite.sum(dim, true).to(norm.dtype()), 1 / ord), norm);
   }
   const Tensor divisor = norm.masked_fill(eq(norm, 0), infinity);
   if (ord == 2) return x / divisor;

@@ -84,7 +84,12 @@ TEST_SUITE("batches") {
     const training::TrainingConfig config = config_of(folder, line_of_33(""));
     const Trained all = prepared(config);
     training::Trainer trainer(config, all.model, all.dataset);
-    const std::string message = refusal([&] { trainer.run(); });
+    std::string message;
+    try {
+      trainer.run();
+    } catch (const tenon::ValueError& error) {  // the class that batch_norm throws
+      message = error.what();
+    }
     CHECK(contains(message, "more than 1 element for each channel"));
     CHECK(
         contains(message,

@@ -1,4 +1,6 @@
 // Tensors that a config gives to ops: numbers and lists of them, and names of ops that compute them.
+#include <cmath>
+
 #include "support.hpp"
 
 namespace {
@@ -105,6 +107,13 @@ TEST_SUITE("tensor arguments") {
     // Each row has the same scores, so that one class is right.
     const double accuracy = *score.find("accuracy");
     CHECK((accuracy == doctest::Approx(0.4) || accuracy == doctest::Approx(0.2)));
+    // Without a label that counts a metric is NaN, whatever it says of no samples.
+    samples.labels = tenon::full({8}, -1, tenon::i64);
+    const std::vector<training::Metric> refusing = {
+        training::Metric(Json::parse(R"({"type": "mean_absolute_error"})"))};
+    const training::Score none = training::evaluate(model, &loss, refusing, samples, 4);
+    CHECK(none.labels == 0);
+    CHECK(std::isnan(*none.find("mean_absolute_error")));
   }
 
   TEST_CASE("a loss that compares elements refuses shapes that only broadcast, and names both") {

@@ -40,9 +40,19 @@ std::vector<Declared> Inventory::provided_ops() const {
 
 const Declared& find_one(const std::vector<Declared>& list, const std::string& name,
                          const std::string& what) {
-  std::vector<std::string> names;
-  names.reserve(list.size());
-  for (const Declared& item : list) names.push_back(item.name);
+  std::vector<std::string> names, shared;
+  std::vector<size_t> places;
+  bool full = false, ends = false;
+  for (const Declared& item : list) {
+    full = full || item.name == name;
+    names.push_back(item.name);
+    if (namespace_of(item.name) == item.plugin) continue;
+    const size_t dot = item.name.size() - std::min(item.name.size(), name.size() + 1);
+    ends = ends || item.name.substr(dot) == "." + name;
+    shared.push_back(item.name);
+    places.push_back(names.size() - 1);
+  }
+  if (ends && !full) return list[places[detail::find_name(shared, name, what)]];
   return list[detail::find_name(names, name, what)];
 }
 

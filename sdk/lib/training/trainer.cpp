@@ -248,8 +248,8 @@ Tensor Trainer::batch_loss(const Samples& batch) {
   try {
     return loss_(model_(batch.inputs), batch.labels);
   } catch (const Error& error) {
-    throw Error(error.kind(), lib::format_text("{}, in epoch {}, batch {}", error.what(),
-                                               epoch_ + 1, batch_ + 1));
+    detail::throw_message(error.kind(),
+                          {error.what(), ", in epoch ", epoch_ + 1, ", batch ", batch_ + 1});
   }
 }
 
@@ -259,10 +259,10 @@ BatchGradients::Result Trainer::gradients_of(const Samples& batch) {
     return gradients_(batch, epoch_ * batches_.per_epoch() + batch_);
   } catch (const Error& error) {
     if (batch.count() == batches_.batch_size() || error.kind() == TENON_ERROR_INTERRUPTED) throw;
-    throw Error(error.kind(),
-                lib::format_text("{}\n  in epoch {}, whose last batch has {} of {} samples; "
-                                 "/training/drop_last leaves it out",
-                                 error.what(), epoch_ + 1, batch.count(), batches_.batch_size()));
+    detail::throw_message(
+        error.kind(),
+        {error.what(), "\n  in epoch ", epoch_ + 1, ", whose last batch has ", batch.count(),
+         " of ", batches_.batch_size(), " samples; /training/drop_last leaves it out"});
   }
 }
 
@@ -429,7 +429,11 @@ Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metri
     const Tensor scored = rows.defined() ? index_select(all, 0, rows) : all;
     const Tensor labels = rows.defined() ? index_select(samples.labels, 0, rows) : samples.labels;
     score.labels = labels.numel();
-    for (const Metric& metric : metrics) score.metrics.push_back(metric(scored, labels));
+    // Metrics may refuse what has no samples.
+    for (const Metric& metric : metrics)
+      score.metrics.push_back(score.labels == 0 && rows.defined()
+                                  ? MetricResult{metric.name(), std::nan(""), {}}
+                                  : metric(scored, labels));
   }
   return score;
 }

@@ -118,6 +118,26 @@ TEST_SUITE("math cumulative") {
           doctest::Approx(5e-200));
     CHECK(vector_norm(tenon::tensor({3e30, 4e30}, f32)).item<float>() == doctest::Approx(5e30));
     CHECK(vector_norm(tenon::tensor({3e-30, 4e-30}, f32)).item<float>() == doctest::Approx(5e-30));
+    for (const double ord : {0.5, 1.5, 2.0, 3.0, -1.0, -2.5}) {
+      CAPTURE(ord);
+      const auto norm_of = [&](const std::vector<double>& values) {
+        return vector_norm(tenon::from_range(values.begin(), values.end()), ord).item<double>();
+      };
+      CHECK(norm_of({-inf, inf}) == inf);
+      check_close({norm_of({inf, 1e200}) / 1e200}, {ord > 0 ? inf : 1}, 1e-14);
+      check_close({norm_of({1e200, 1e-200}) / (ord > 0 ? 1e200 : 1e-200)}, {1}, 1e-14);
+      CHECK(std::isnan(norm_of({inf, nan_number})));
+      const auto gradient_of = [&](const std::vector<double>& values) {
+        const Tensor x = tenon::from_range(values.begin(), values.end()).requires_grad_();
+        vector_norm(x, ord).backward();
+        return x.grad().to_vector<double>();
+      };
+      // Infinite elements share the gradient; beside them a finite one has none, or the whole.
+      const double share = std::pow(2, 1 / ord - 1);
+      check_close(gradient_of({-inf, inf}), {-share, share}, 1e-14);
+      CHECK(gradient_of({-inf, 2}) ==
+            (ord > 0 ? std::vector<double>{-1, 0} : std::vector<double>{0, 1}));
+    }
     CHECK(vector_norm(tenon::tensor({3, 4})).dtype() == f32);
     CHECK(vector_norm(tenon::ones({2, 3}), 2, Sizes{1}, true, f64).dtype() == f64);
     CHECK(vector_norm(tenon::zeros({2, 0}), 2, Sizes{1}).to_vector<double>() ==

@@ -305,6 +305,36 @@ TEST_SUITE("math sort") {
           "the range from 3 to 1 must be finite and ascending: give min and max");
   }
 
+  TEST_CASE("generated: histc has an element at an edge in the bin above, its neighbour below it") {
+    Draw draw(43);
+    for (int round = 0; round < 300; ++round) {
+      const auto bins = draw.of(std::vector<int64_t>{1, 2, 3, 7, 10, 49, 100, 1000});
+      const double min =
+          round % 3 == 0 ? 0 : static_cast<double>(draw.of(std::vector<int>{-50, -7, 3, 1000}));
+      const double max = min + draw.of(std::vector<double>{1, 2, 7, 33});
+      const auto count = static_cast<double>(bins);
+      std::vector<double> at, below, expected(static_cast<size_t>(bins), 1);
+      for (double i = 0; i < count; ++i) {
+        // The sum is exact: it is rounded once.
+        const double edge = (min * (count - i) + max * i) / count;
+        at.push_back(edge);
+        if (i > 0) below.push_back(std::nextafter(edge, min));
+      }
+      below.push_back(max);
+      CAPTURE(bins);
+      CAPTURE(min);
+      CAPTURE(max);
+      const auto numbers = [&](const std::vector<double>& values, tenon::DType dtype) {
+        return tenon::from_range(values.begin(), values.end()).to(dtype);
+      };
+      CHECK(histc(numbers(at, f64), bins, min, max).to_vector<double>() == expected);
+      CHECK(histc(numbers(at, f32), bins, min, max).to_vector<double>() == expected);
+      CHECK(histc(numbers(below, f64), bins, min, max).to_vector<double>() == expected);
+    }
+    check_values(histc(tenon::tensor({-1e308, -5e307, 0.0, 5e307, 1e308}, f64), 4), {4},
+                 {1, 1, 1, 2});
+  }
+
   TEST_CASE("topk, median and sort refuse what has no answer") {
     CHECK(refusal_of("topk",
                      [] {

@@ -52,6 +52,9 @@ TEST_SUITE("math") {
     CHECK(lgamma(tenon::tensor({3})).dtype() == tenon::f32);
     CHECK(polygamma(1, tenon::tensor({3})).dtype() == tenon::f32);
     CHECK(refusal_of("polygamma", [&] { polygamma(-1, x); }) == "n must be from 0 to 30, got -1");
+    const auto recorded = tenon::tensor({2.0}, tenon::f64).requires_grad_();
+    CHECK(refusal_of("polygamma", [&] { polygamma(30, recorded).backward(); }) ==
+          "n 30 has no gradient, which is that of n 31: n is 30 at most");
   }
 
   TEST_CASE("i0 and i1 have the values of their integrals") {

@@ -127,7 +127,7 @@ auto at_place(const Json& node, Action&& action) {
   } catch (const Error& error) {
     const std::string place = node.place();
     if (place.empty()) throw;
-    throw Error(error.kind(), place + ": " + error.what());
+    detail::throw_message(error.kind(), {place, ": ", error.what()});
   }
 }
 
