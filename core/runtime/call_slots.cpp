@@ -35,7 +35,9 @@ constinit const tenon_calls_service calls_service{
     },
     .stand_in = slot([](const tenon_tensor* tensor) {
       require_not_null(tensor, "the tensor");
-      return make_alias(*make_shape_only(*tensor), tensor->shape(), tensor->strides(), 0);
+      TensorRef made = make_alias(*make_shape_only(*tensor), tensor->shape(), tensor->strides(), 0);
+      made->view.flags |= TENON_TENSOR_READ_ONLY;
+      return made;
     }),
 };
 

@@ -453,6 +453,18 @@ SLOT(plugins, reload, 3);
 SLOT(plugins, policy_apply, 4);
 SLOTS(plugins, 5);
 
+SLOT(calls, prepare, 0);
+SLOT(calls, release, 1);
+SLOT(calls, run, 2);
+SLOT(calls, provider, 3);
+SLOT(calls, writes_into, 4);
+SLOT(calls, run_into, 5);
+SLOT(calls, ops_generation, 6);
+SLOT(calls, modules_generation, 7);
+SLOT(calls, watched, 8);
+SLOT(calls, stand_in, 9);
+SLOTS(calls, 10);
+
 /* ---- the load guard, which applications set ---- */
 
 SIZE(tenon_refusal, 128);

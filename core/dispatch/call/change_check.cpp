@@ -1,4 +1,4 @@
-// The layer that refuses to change what must stay as it is.
+// The layer that refuses to change what must stay as it is, and to read stand-ins.
 #include "core/base/error.hpp"
 #include "core/dispatch/call/aliasing.hpp"
 #include "core/dispatch/call/explanation.hpp"
@@ -18,6 +18,17 @@ bool changes_flagged(const Call& call, uint32_t flag) {
   return found;
 }
 
+// Stand-ins, which are read-only and have no data, are for modes that handle every call.
+void refuse_stand_ins(const Call& call) {
+  constexpr uint32_t both = TENON_TENSOR_READ_ONLY | TENON_TENSOR_SHAPE_ONLY;
+  if ((call.flags & both) != both) return;
+  for_each_operand(call.implementation, call.arguments, [&](const Tensor* tensor) {
+    if ((tensor->view.flags & both) == both)
+      throw Error(TENON_ERROR_TYPE, "{}(): an operand stands in for a tensor, and has no data",
+                  call.implementation.schema.short_name());
+  });
+}
+
 // Throws RuntimeError or InplaceError when the call may not change what it changes.
 void check_changes(const Call& call) {
   const bool read_only = changes_flagged(call, TENON_TENSOR_READ_ONLY);
@@ -31,7 +42,10 @@ void check_changes(const Call& call) {
 }  // namespace
 
 tenon_status run_checks(Call& call) noexcept {
-  const tenon_status status = guarded(call.error, [&] { check_changes(call); });
+  const tenon_status status = guarded(call.error, [&] {
+    refuse_stand_ins(call);
+    check_changes(call);
+  });
   return status == TENON_OK ? next<LayerId::checks>(call) : status;
 }
 

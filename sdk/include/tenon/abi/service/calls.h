@@ -58,8 +58,9 @@ typedef struct tenon_calls_service {
   /* 1 where calls of this thread do more than run: modes of either level and traces see them, they
    * compute shapes alone, or a forward-mode level is open. Calling thread only. */
   int32_t(TENON_CALL* watched)(void);
-  /* A tensor of the dtype, shape and strides of another, without data: to read its elements is
-   * a TypeError. New reference. Any thread. */
+  /* A tensor of the dtype, shape and strides of another, without data, for the calls that a mode
+   * handles: to read its elements, and an op that gets it, is a TypeError. New reference. Any
+   * thread. */
   tenon_status(TENON_CALL* stand_in)(const tenon_tensor* tensor, tenon_tensor** result,
                                      tenon_error** error);
 } tenon_calls_service;
