@@ -102,6 +102,33 @@ TEST_SUITE("plan") {
     CHECK(plan(5, " --providers --no-shapes").code == 2);
   }
 
+  TEST_CASE("--prepared lists the calls of the prepared model, with their memory") {
+    const Workspace folder;
+    folder.write("c.json", R"({"schema_version": 1, "input": {"shape": [4]}, "model":
+        {"type": "Graph", "nodes": {"ones": {"op": "ones", "inputs": [4]},
+         "unused": {"op": "exp", "inputs": ["input"]},
+         "first": {"op": "add", "inputs": ["input", "ones"]}, "second": {"op": "tanh"},
+         "third": {"op": "neg"}}}})");
+    const Outcome text = run_program_in(folder.path(), "plan c.json --prepared");
+    CHECK(text.code == 0);
+    CHECK(contains(text.out,
+                   "\nprepared for f32[1, 4]\n"
+                   "  OP    PLUGIN  BYTES  MEMORY\n"
+                   "  add   math       16  shared\n"
+                   "  tanh  math       16  in place\n"
+                   "  neg   math       16  its own\n"
+                   "  computed once, from constants: ones\n"
+                   "  not computed, since nothing reads it: exp\n"
+                   "  bytes of results: 48, with shared memory 80\n"));
+    const tenon::Json json =
+        run_program_in(folder.path(), "plan c.json --prepared --json").json()["prepared"];
+    CHECK(json["calls"].size() == 3);
+    CHECK(json["calls"][1]["memory"].text() == "in_place");
+    CHECK(json["folded"].dump() == R"(["ones"])");
+    CHECK(json["reason"].text() == "");
+    CHECK(run_program_in(folder.path(), "plan c.json --prepared --no-shapes").code == 2);
+  }
+
   TEST_CASE("all faults are reported at once, each with its place") {
     const Workspace folder(true);
     const Outcome outcome = run_program_in(folder.path(), "plan faults.json");

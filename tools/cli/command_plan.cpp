@@ -52,6 +52,11 @@ void define_plan(Commands& commands) {
   command.flag("--providers", options.providers,
                "List the plugin that each op of the model would get, and who declines it");
   command.exclude("--providers", "--no-shapes");
+  command.flag(
+      "--prepared", options.prepared,
+      "List the calls of the model as it is prepared for inference, with their memory; runs "
+      "it once, on zeros");
+  command.exclude("--prepared", "--no-shapes");
   command.json(options.json);
 }
 

@@ -296,6 +296,8 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
         "--plot, --epochs, --resume and --detect-anomaly are about training; --evaluate does not "
         "train");
   }
+  if (trains && options.as_is)
+    throw UsageError("--as-is is about --evaluate: training calls the model itself");
   if (options.watch && options.frozen)
     throw UsageError("--watch runs plugins that change, --frozen those that do not: choose one");
   const TrainingConfig config(training::read_config(options.config));
@@ -310,7 +312,7 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
     const PluginWatch watch(options.watch);
     if (!trains) {
       log.add(format_text("evaluate {}, seed {}", options.config, result.seed));
-      score_model(config, setup, result);
+      score_model(config, options.as_is, setup, result);
     } else if (!train_and_save(config, options, setup, result, log)) {
       return kInterrupted;
     }
@@ -342,6 +344,8 @@ void define_run(Commands& commands) {
   command.argument(options.config, "CONFIG", "The config file");
   command.option("--evaluate", options.evaluate, "WEIGHTS",
                  "Evaluate these weights instead of training");
+  command.flag("--as-is", options.as_is,
+               "With --evaluate: call the model itself, where many samples would have it prepared");
   command.option("--plot", options.plot, "FILE",
                  "Draw the learning curves into this file, .svg or .png");
   command.option("--log", options.log, "FILE",

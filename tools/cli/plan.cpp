@@ -28,6 +28,7 @@ class Planner {
               {},
               {},
               {},
+              {},
               {}} {
     const Json& document = plan_.config.document;
     if (options.frozen)
@@ -46,6 +47,8 @@ class Planner {
     plan_.summary = training::summarize_model(plan_.config, plan_.outline.data, options.providers);
     plan_.faults = plan_.summary.faults;
     if (plan_.faults.empty()) plan_.faults = training::batch_faults(plan_.config, contents());
+    if (options.prepared && plan_.faults.empty())
+      plan_.prepared = training::prepare_model(plan_.config, plan_.outline.data);
   }
   Plan take() { return std::move(plan_); }
 

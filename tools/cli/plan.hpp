@@ -2,6 +2,7 @@
 // and plan_json.cpp.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct PlanOptions {
   std::string config;
   bool shapes = true;      // calls the model with shapes, which runs plugin code
   bool providers = false;  // lists the plugin that each op of these calls would get
+  bool prepared = false;   // lists the calls of the prepared model, which runs it once
   bool frozen = false;
   bool json = false;
 };
@@ -29,7 +31,8 @@ struct Plan {
   tenon::training::TrainingConfig config;
   std::vector<PlannedPlugin> plugins;
   tenon::training::Outline outline;
-  tenon::training::ModelSummary summary;  // without layers: there is none
+  tenon::training::ModelSummary summary;        // without layers: there is none
+  std::optional<tenon::PreparedList> prepared;  // where it is asked for
   std::vector<std::string> faults;
 
   // Sections that a run needs and the config lacks, "\"data\", no \"model\""; empty: nothing.

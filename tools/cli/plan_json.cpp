@@ -39,6 +39,30 @@ Json ops_json(const std::vector<training::ProvidedOp>& ops) {
   return list.json();
 }
 
+Json prepared_json(const tenon::PreparedList& list) {
+  tenon::JsonArray calls;
+  for (const tenon::PreparedCall& call : list.calls) {
+    calls.add(tenon::JsonObject()
+                  .set("op", call.op)
+                  .set("provider", call.provider)
+                  .set("bytes", call.bytes)
+                  .set("memory", call.in_place   ? "in_place"
+                                 : call.in_arena ? "shared"
+                                                 : "own")
+                  .json());
+  }
+  return tenon::JsonObject()
+      .set("arguments", list.arguments)
+      .set("reason", list.reason)
+      .set("recorded", list.recorded)
+      .set("folded", text_array(list.folded))
+      .set("dropped", text_array(list.dropped))
+      .set("calls", calls.json())
+      .set("bytes_before", list.result_bytes)
+      .set("bytes_after", list.result_bytes - list.shared_bytes + list.arena_bytes)
+      .json();
+}
+
 Json summary_json(const Plan& plan) {
   tenon::JsonArray layers;
   for (const training::LayerSummary& layer : plan.summary.layers) {
@@ -87,6 +111,7 @@ Json plan_json(const Plan& plan) {
   tenon::JsonObject object;
   object.set("config", plan.path).set("plugins", plugins.json()).set("model", layers.json());
   if (!plan.summary.layers.empty()) object.set("summary", summary_json(plan));
+  if (plan.prepared) object.set("prepared", prepared_json(*plan.prepared));
   if (plan.config.data.section.defined()) {
     training::PartCounts counts{plan.outline.data.samples, 0, 0};
     if (plan.outline.data.samples > 0)

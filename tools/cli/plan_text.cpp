@@ -205,6 +205,38 @@ Table providers_table(const Plan& plan) {
                       2);
 }
 
+Table prepared_table(const tenon::PreparedList& list) {
+  using Call = tenon::PreparedCall;
+  const auto memory = [](const Call& call) {
+    return call.bytes == 0 ? "-"
+           : call.in_place ? "in place"
+           : call.in_arena ? "shared"
+                           : "its own";
+  };
+  return table_of<Call>(
+      list.calls,
+      {{"OP", &Call::op},
+       {"PLUGIN", &Call::provider},
+       {"BYTES", [](const Call& call) { return grouped(call.bytes); }, Align::right},
+       {"MEMORY", memory}},
+      2);
+}
+
+void print_prepared(const tenon::PreparedList& list) {
+  if (!list.reason.empty()) {
+    print(wrapped(format_text("the model runs as it is: {}", list.reason), 2, 92));
+    return;
+  }
+  print(prepared_table(list).text());
+  const auto ops = [](const char* what, const std::vector<std::string>& names) {
+    if (!names.empty()) print(wrapped(format_text("{}: {}", what, join(names, ", ")), 2, 92));
+  };
+  ops("computed once, from constants", list.folded);
+  ops("not computed, since nothing reads it", list.dropped);
+  print(format_text("  bytes of results: {}, with shared memory {}\n", grouped(list.result_bytes),
+                    grouped(list.result_bytes - list.shared_bytes + list.arena_bytes)));
+}
+
 }  // namespace
 
 void print_plan(const Plan& plan) {
@@ -231,6 +263,10 @@ void print_plan(const Plan& plan) {
   if (!plan.summary.ops.empty()) {
     title("providers");
     print(providers_table(plan).text());
+  }
+  if (plan.prepared) {
+    title(format_text("prepared for {}", plan.prepared->arguments).c_str());
+    print_prepared(*plan.prepared);
   }
   title("settings");
   print(settings_table(plan).text());

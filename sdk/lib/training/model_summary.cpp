@@ -201,6 +201,18 @@ void summarize_call(const Module& model, const std::vector<Tensor>& inputs, Mode
   }
 }
 
+namespace {
+constexpr const char* no_input = R"(neither "data" nor "input" says what the model is called with)";
+}  // namespace
+
+PreparedList prepare_model(const TrainingConfig& config, const DataOutline& data) {
+  const Module model = state::create_module(config.model);
+  const std::vector<Tensor> inputs = model_inputs(config, data);
+  if (inputs.empty()) throw ConfigError(no_input);
+  model.eval();
+  return prepare(model, {inputs}).lists().front();
+}
+
 ModelSummary summarize_model(const TrainingConfig& config, const DataOutline& data, bool with_ops) {
   ModelSummary summary;
   try {
@@ -211,8 +223,7 @@ ModelSummary summarize_model(const TrainingConfig& config, const DataOutline& da
     }
     const std::vector<Tensor> inputs = model_inputs(config, data);
     model.eval();
-    if (inputs.empty())
-      summary.unknown = R"(neither "data" nor "input" says what the model is called with)";
+    if (inputs.empty()) summary.unknown = no_input;
     summarize_call(model, inputs, summary, with_ops);
   } catch (const Error& error) {
     summary.faults.emplace_back(error.what());

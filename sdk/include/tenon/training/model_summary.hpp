@@ -9,6 +9,7 @@
 
 #include "tenon/json.hpp"
 #include "tenon/module.hpp"
+#include "tenon/prepare/prepare.hpp"
 #include "tenon/training/dataset.hpp"
 #include "tenon/training/training_config.hpp"
 
@@ -55,6 +56,10 @@ std::vector<Tensor> model_inputs(const TrainingConfig& config, const DataOutline
 // outline does not know the shape. `with_ops` also lists the ops that it calls.
 ModelSummary summarize_model(const TrainingConfig& config, const DataOutline& data,
                              bool with_ops = false);
+// Account of the model of an applied config as it is prepared for such a batch. Runs the model, on
+// zeros. Throws what making it throws, and ConfigError when the config does not say what the model is
+// called with.
+PreparedList prepare_model(const TrainingConfig& config, const DataOutline& data);
 // Summary of a module, called with tensors of these shapes and dtypes, in the mode that it is in,
 // training or evaluation. Nothing of it is computed.
 void summarize_call(const Module& model, const std::vector<Tensor>& inputs, ModelSummary& summary,
