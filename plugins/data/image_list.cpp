@@ -17,6 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool is_text(std::string_view bytes) {
+  const std::string_view begin = bytes.substr(0, 512);
+  return std::all_of(begin.begin(), begin.end(), [](unsigned char byte) {
+    return byte >= ' ' || (byte >= '\t' && byte <= '\r');
+  });
+}
+
 bool is_png(const std::string& name) { return lower_case(fs::path(name).extension()) == ".png"; }
 
 // Entries of a folder without hidden files, in sorted order.
@@ -170,6 +177,8 @@ ImageList list_table(const std::string& path, bool with_targets,
   const File file(path);
   try {
     const Bytes bytes = file.text();
+    if (!is_text(bytes))
+      throw Fault("it is neither a PNG image nor a CSV file of images; convert it to PNG");
     const std::vector<Row> rows = rows_of(file, std::string(std::string_view(bytes)), with_targets);
     ImageList list;
     for (const Row& row : rows) list.files.push_back(row.file);

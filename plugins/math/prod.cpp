@@ -63,8 +63,16 @@ Tensor product_of_others(const Tensor& given, std::optional<int64_t> dim, bool k
     return (dropped ? result.unsqueeze(along) : result) / input;
   }
   // Division would lose what a zero hides.
-  const Tensor after = product_before(source.flip({along}), along).flip({along});
-  return (product_before(source, along) * after).reshape(input.shape());
+  const auto of_others = [&](const Tensor& factors) {
+    const Tensor after = product_before(factors.flip({along}), along).flip({along});
+    return product_before(factors, along) * after;
+  };
+  const Tensor others = of_others(source), lost = ne(others, others);
+  if (!lost.any().item<bool>() || !isfinite(source).all().item<bool>())
+    return others.reshape(input.shape());
+  // One side has overflown beside a zero on the other.
+  const Tensor hidden = eq(of_others(ne(source, 0).to(source.dtype())), 0);
+  return masked_fill(others, logical_and(lost, hidden), 0).reshape(input.shape());
 }
 
 Tensor complex_product(const Tensor& input, const Reduction& plan) {

@@ -159,6 +159,10 @@ TEST_SUITE("data.images") {
     CHECK(
         contains(refused(folder.path()), "notes.txt: it is not a .png file; convert or remove it"));
     CHECK(contains(refused(folder.path("gone")), "cannot read '"));
+    folder.write("photo.jpg", std::string("\xff\xd8\xff\xe0\0\x10JFIF\0\r", 12));
+    CHECK(contains(refused(folder.path("photo.jpg")),
+                   "photo.jpg: it is neither a PNG image nor a CSV file of images; convert it to "
+                   "PNG"));
   }
 
   TEST_CASE("the shapes are known from the first image alone") {

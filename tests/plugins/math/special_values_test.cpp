@@ -327,6 +327,18 @@ TEST_SUITE("plugins/math/special_values") {
     }
   }
 
+  TEST_CASE("the derivative of a product with two zeros is 0, also where other factors overflow") {
+    const auto gradient = [](const std::vector<double>& factors) {
+      const Tensor x =
+          tenon::from_range(factors.begin(), factors.end()).to(tenon::f32).requires_grad_();
+      x.prod().backward();
+      return x.grad().to_vector<double>();
+    };
+    CHECK(gradient({1e13, 0, 0, 1e13, 1e13, 0, 1e13, 1e13, 1e13}) == std::vector<double>(9, 0));
+    CHECK(gradient({0, 2, 3}) == std::vector<double>{6, 0, 0});
+    CHECK(std::isnan(gradient({0, 0, std::numeric_limits<double>::infinity()})[0]));
+  }
+
   TEST_CASE("the derivative of a scattered product is that of prod, with zeros counted") {
     const Tensor index = tenon::tensor({0, 2, 0, 0, 2, 1}, tenon::i64);
     for (const bool include_self : {true, false}) {
