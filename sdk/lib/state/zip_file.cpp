@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <new>
 #include <string_view>
 
@@ -29,6 +30,7 @@ constexpr int64_t kEnd64Bytes = 56, kEnd64LocatorBytes = 20;
 constexpr int64_t kMostComment = 0xffff;
 constexpr uint32_t kIn64 = 0xffffffffu;  // the number is in the record of 64 bits
 constexpr uint16_t kIn64Short = 0xffffu;
+constexpr uint16_t kSizes64 = 1;  // id of the extra field with them
 constexpr uint16_t kStored = 0, kDeflated = 8;
 // The largest ratio to which deflate unpacks, and zlib's smallest buffer.
 constexpr int64_t kMostRatio = 1032;
@@ -141,7 +143,7 @@ class Directory {
     rest.remove_prefix(whole);
     return member;
   }
-  // The extra field 1 has those of the three numbers that do not fit into 32 bits.
+  // The extra field has those of the three numbers that do not fit into 32 bits.
   static void take_sizes64(ZipMember& member, std::string_view extra) {
     while (extra.size() >= 4) {
       const uint16_t id = short_at(extra, 0);
@@ -150,7 +152,7 @@ class Directory {
         throw Fault(quoted_text(member.name) + " has a broken extra field");
       std::string_view field = extra.substr(4, length);
       extra.remove_prefix(4 + length);
-      if (id != 1) continue;
+      if (id != kSizes64) continue;
       for (int64_t* size : {&member.size, &member.compressed, &member.header}) {
         if (*size != kIn64) continue;
         if (field.size() < 8) throw Fault(quoted_text(member.name) + " has a broken extra field");
@@ -294,86 +296,139 @@ std::string zip_contents(const ByteSource& source, const ZipMember& member) {
   return text;
 }
 
-void ZipWriter::put(uint64_t value, int bytes, std::string& to) const {
+namespace {
+
+std::string deflated(const std::string& contents) {
+  z_stream stream{};
+  constexpr int raw_window = -15, memory = 8;
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, raw_window, memory,
+                   Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::bad_alloc();
+  const auto end = [](z_stream* ended) { deflateEnd(ended); };
+  const std::unique_ptr<z_stream, decltype(end)> ending(&stream, end);
+  std::string compressed(deflateBound(&stream, contents.size()), '\0');
+  stream.next_in = reinterpret_cast<const Bytef*>(contents.data());
+  stream.next_out = reinterpret_cast<Bytef*>(compressed.data());
+  // zlib counts what is available in 32 bits, and what is done in 64.
+  constexpr size_t most = std::numeric_limits<uInt>::max();
+  int status = Z_OK;
+  while (status == Z_OK) {
+    const size_t left = contents.size() - stream.total_in;
+    stream.avail_in = static_cast<uInt>(std::min(left, most));
+    stream.avail_out = static_cast<uInt>(std::min(compressed.size() - stream.total_out, most));
+    status = deflate(&stream, left <= most ? Z_FINISH : Z_NO_FLUSH);
+  }
+  compressed.resize(stream.total_out);
+  return compressed;
+}
+
+}  // namespace
+
+void ZipWriter::put(uint64_t value, int bytes, std::string& to) {
   for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i) & 0xff);
+}
+void ZipWriter::put_word(int64_t value, std::string& to) const {
+  put(is_long(value) ? kIn64 : static_cast<uint64_t>(value), 4, to);
 }
 
 // The fields that headers and directory share, from the needed version to the length of the name.
 void ZipWriter::put_facts(const ZipMember& member, std::string& to) const {
-  constexpr uint16_t version = 20, first_date = 0x21;  // 1980-01-01: files of equal data are equal
-  constexpr uint16_t utf8_name = 1 << 11;              // else readers take names for code page 437
-  put(version, 2, to);
+  constexpr uint16_t first_date = 0x21;        // 1980-01-01: files of equal data are equal
+  constexpr uint16_t utf8_name = 1 << 11;      // else readers take names for code page 437
+  constexpr uint16_t version = 20, with_64_bits = 45;
+  const bool large = has_long_size(member) || is_long(member.header);
+  put(large ? with_64_bits : version, 2, to);
   put(utf8_name, 2, to);
   put(member.deflated ? kDeflated : kStored, 2, to);
   put(0, 2, to);
   put(first_date, 2, to);
   put(member.checksum, 4, to);
-  put(static_cast<uint64_t>(member.compressed), 4, to);
-  put(static_cast<uint64_t>(member.size), 4, to);
+  // A local header has both sizes in 64 bits or none.
+  for (const int64_t size : {member.compressed, member.size})
+    put(has_long_size(member) ? kIn64 : static_cast<uint64_t>(size), 4, to);
   put(member.name.size(), 2, to);
+}
+// The extra field of the numbers that do not fit: sizes, and in the directory the header's place.
+std::string ZipWriter::numbers_of_64_bits(const ZipMember& member, bool in_directory) const {
+  std::string numbers;
+  if (has_long_size(member)) {
+    put(static_cast<uint64_t>(member.size), 8, numbers);
+    put(static_cast<uint64_t>(member.compressed), 8, numbers);
+  }
+  if (in_directory && is_long(member.header)) put(static_cast<uint64_t>(member.header), 8, numbers);
+  std::string field;
+  if (numbers.empty()) return field;
+  put(kSizes64, 2, field);
+  put(numbers.size(), 2, field);
+  return field + numbers;
 }
 
 void ZipWriter::add(const std::string& name, const std::string& contents) {
-  constexpr auto most = static_cast<size_t>(kIn64) - 1;
-  if (name.size() > kIn64Short || contents.size() > most)
-    throw Fault(quoted_text(name) + " is larger than the format holds: write a safetensors file");
+  if (name.size() > kIn64Short)
+    throw Fault("the name " + quoted_text(name) + " is longer than 65535 bytes");
   ZipMember member;
   member.name = name;
   member.deflated = deflate_;
   member.size = static_cast<int64_t>(contents.size());
   member.header = static_cast<int64_t>(file_.size());
   const auto* bytes = reinterpret_cast<const Bytef*>(contents.data());
-  member.checksum = static_cast<uint32_t>(crc32(0, bytes, static_cast<uInt>(contents.size())));
-  std::string compressed;
-  if (deflate_) {
-    z_stream stream{};
-    constexpr int raw_window = -15, memory = 8;
-    if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, raw_window, memory,
-                     Z_DEFAULT_STRATEGY) != Z_OK)
-      throw std::bad_alloc();
-    compressed.resize(deflateBound(&stream, static_cast<uLong>(contents.size())));
-    stream.next_in = bytes;
-    stream.avail_in = static_cast<uInt>(contents.size());
-    stream.next_out = reinterpret_cast<Bytef*>(compressed.data());
-    stream.avail_out = static_cast<uInt>(std::min(compressed.size(), most));
-    deflate(&stream, Z_FINISH);
-    compressed.resize(stream.total_out);
-    deflateEnd(&stream);
-  }
+  member.checksum = static_cast<uint32_t>(crc32_z(0, bytes, contents.size()));
+  const std::string compressed = deflate_ ? deflated(contents) : std::string();
   const std::string& stored = deflate_ ? compressed : contents;
   member.compressed = static_cast<int64_t>(stored.size());
+  const std::string extra = numbers_of_64_bits(member, false);
   file_ += kLocal;
   put_facts(member, file_);
-  put(0, 2, file_);
+  put(extra.size(), 2, file_);
   file_ += name;
+  file_ += extra;
   file_ += stored;
   members_.push_back(std::move(member));
 }
 
 std::string ZipWriter::finish() {
-  const size_t directory = file_.size();
+  const auto directory = static_cast<int64_t>(file_.size());
   for (const ZipMember& member : members_) {
     constexpr uint16_t made_by = 20;
     constexpr uint32_t owner_reads_and_writes = 0600u << 16;
+    const std::string extra = numbers_of_64_bits(member, true);
     file_ += kCentral;
     put(made_by, 2, file_);
     put_facts(member, file_);
-    put(0, 2 + 2 + 2 + 2, file_);  // extra field, comment, disk, internal attributes
+    put(extra.size(), 2, file_);
+    put(0, 2 + 2 + 2, file_);  // comment, disk, internal attributes
     put(owner_reads_and_writes, 4, file_);
-    put(static_cast<uint64_t>(member.header), 4, file_);
+    put_word(member.header, file_);
     file_ += member.name;
+    file_ += extra;
   }
-  const size_t bytes = file_.size() - directory;
-  if (members_.size() >= kIn64Short || file_.size() >= kIn64)
-    throw Fault("the file is larger than 4 GiB: write a safetensors file");
+  const auto end = static_cast<int64_t>(file_.size());
+  const uint64_t count = members_.size();
+  const bool large = count >= kIn64Short || is_long(end);
+  if (large) put_end64(directory, end);
   file_ += kEnd;
   put(0, 4, file_);
-  put(members_.size(), 2, file_);
-  put(members_.size(), 2, file_);
-  put(bytes, 4, file_);
-  put(directory, 4, file_);
+  for (int of = 0; of < 2; ++of) put(count >= kIn64Short ? kIn64Short : count, 2, file_);
+  put_word(end - directory, file_);
+  put_word(directory, file_);
   put(0, 2, file_);
   return std::move(file_);
+}
+void ZipWriter::put_end64(int64_t directory, int64_t end) {
+  constexpr uint16_t version = 45;
+  constexpr uint64_t bytes_behind_size = kEnd64Bytes - 12;
+  file_ += kEnd64;
+  put(bytes_behind_size, 8, file_);
+  put(version, 2, file_);
+  put(version, 2, file_);
+  put(0, 4 + 4, file_);  // disks
+  for (int of = 0; of < 2; ++of) put(members_.size(), 8, file_);
+  put(static_cast<uint64_t>(end - directory), 8, file_);
+  put(static_cast<uint64_t>(directory), 8, file_);
+  file_ += kEnd64Locator;
+  put(0, 4, file_);
+  put(static_cast<uint64_t>(end), 8, file_);
+  put(1, 4, file_);
 }
 
 }  // namespace state

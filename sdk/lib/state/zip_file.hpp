@@ -57,19 +57,29 @@ class ZipContents {
 // The whole contents of a member. Throws Fault.
 std::string zip_contents(const ByteSource& source, const ZipMember& member);
 
-// A zip file with stored or deflated members. Throws Fault for what is beyond 4 GiB.
+// A zip file with stored or deflated members. Throws Fault for names that the format does not hold.
 class ZipWriter {
  public:
-  explicit ZipWriter(bool deflate) : deflate_(deflate) {}
+  // Sizes and places beyond `most_in_32` are written in 64 bits: a test does that to small files.
+  explicit ZipWriter(bool deflate, int64_t most_in_32 = 0xfffffffe)
+      : deflate_(deflate), most_in_32_(most_in_32) {}
   void add(const std::string& name, const std::string& contents);
   // The whole file. Ends the writing.
   std::string finish();
 
  private:
-  void put(uint64_t value, int bytes, std::string& to) const;
+  static void put(uint64_t value, int bytes, std::string& to);
+  void put_word(int64_t value, std::string& to) const;
   void put_facts(const ZipMember& member, std::string& to) const;
+  std::string numbers_of_64_bits(const ZipMember& member, bool in_directory) const;
+  void put_end64(int64_t directory, int64_t end);
+  bool is_long(int64_t number) const { return number > most_in_32_; }
+  bool has_long_size(const ZipMember& member) const {
+    return is_long(member.size) || is_long(member.compressed);
+  }
 
   bool deflate_;
+  int64_t most_in_32_;
   std::string file_;
   std::vector<ZipMember> members_;
 };
