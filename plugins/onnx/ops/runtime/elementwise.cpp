@@ -22,8 +22,7 @@ struct RuntimeGelu {
   static constexpr auto doc = "nn.functional.gelu, which is NaN at -inf.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& x, std::string_view approximate) {
-    return undefined_where(tenon::eq(x, -kInfinity),
-                           functional::gelu(x, approximate));
+    return undefined_where(tenon::eq(x, -kInfinity), functional::gelu(x, approximate));
   }
 };
 
@@ -142,7 +141,8 @@ struct RuntimeCastLike {
   static constexpr auto schema =
       "onnx.runtime.cast_like(Tensor(a) input, Tensor target_type) -> Tensor(a)";
   static constexpr auto samples =
-      R"([{"input": {"shape": [2, 3]}, "target_type": {"shape": [1], "dtype": "i64"}}])";
+      R"([{"input": {"shape": [2, 3]}, "target_type": {"shape": [1]}},
+          {"input": {"shape": [2, 3]}, "target_type": {"shape": [1], "dtype": "i64"}}])";
   static constexpr auto doc =
       "The tensor in the dtype of another one, converted as onnx.runtime.cast does.";
   static constexpr bool composite = true;
@@ -155,7 +155,8 @@ struct RuntimeCastLike {
 
 struct RuntimePower {
   static constexpr auto schema = "onnx.runtime.pow(Tensor X, Tensor Y) -> Tensor";
-  static constexpr auto samples = R"([{"X": {"shape": [3]}, "Y": {"shape": [3]}}])";
+  static constexpr auto samples =
+      R"([{"X": {"values": [1.5, 0.5, 2.0]}, "Y": {"values": [2.0, -1.0, 0.5]}}])";
   static constexpr auto doc =
       "onnx.pow, in which integers are powers of f64, cut off as by onnx.runtime.cast.";
   static constexpr bool composite = true;
