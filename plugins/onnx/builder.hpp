@@ -16,6 +16,13 @@ struct NamedTensor {
   std::string_view source;  // its name in the file
 };
 
+// A node that a rule of the engine converts, which the model is to be like.
+struct ChangedNode {
+  std::string name;
+  std::string type;
+  std::string op;
+};
+
 struct BuiltModel {
   Program program;
   std::vector<NamedTensor> parameters;
@@ -23,6 +30,7 @@ struct BuiltModel {
   std::vector<ValueInfo> inputs;  // arguments of calls, in order
   std::vector<bool> input_has_default;
   std::vector<ValueInfo> outputs;
+  std::vector<ChangedNode> changes;
 };
 
 // Makes the steps of the model's nodes. NotImplementedError names all nodes that have no conversion, ValueError

@@ -37,18 +37,20 @@ const char* type_of(const onnx::ValueInfo& info, bool result) {
 }
 
 struct Model final : ModuleOf<Model>, onnx::Members {
-  static constexpr auto schema = "onnx.Model(str path, *, str[] outputs=[], str[] prefer=[])";
+  static constexpr auto schema =
+      "onnx.Model(str path, *, str[] outputs=[], str[] prefer=[], str? like=None)";
   static constexpr bool own_forward_schema = true;
   static constexpr auto doc =
       "The model of an ONNX file, whose nodes call ops that plugins declare for its operators. Its "
       "weights are parameters. `outputs` names those to compute, `prefer` the plugins whose "
-      "conversions come first.";
+      "conversions come first, `like` an engine whose answers it gives where they differ from the "
+      "standard's (onnxruntime); onnx.changes lists the nodes where they may.";
 
   Model(std::string_view path, const std::vector<std::string_view>& outputs,
-        const std::vector<std::string_view>& prefer) {
+        const std::vector<std::string_view>& prefer, std::optional<std::string_view> like) {
     const tenon::ComputeElements constants;  // shapes of calls depend on them
     onnx::ModelFile file{std::string(path)};
-    onnx::Operators operators(prefer);
+    onnx::Operators operators(prefer, like.value_or(""));
     onnx::BuiltModel built;
     try {
       built = onnx::build_model(file, operators, outputs);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include <tenon/overridable.hpp>
 #include <tenon/runtime.hpp>
@@ -17,11 +18,11 @@ void add_rule(OperatorTable& table, const std::string& plugin, std::string_view 
   const RuleHead head = read_rule_head(line);
   auto& versions = table[{std::string(head.domain), std::string(head.type)}];
   for (const std::unique_ptr<OperatorRules>& one : versions) {
-    if (one->since() != head.since || one->plugin() != plugin) continue;
+    if (one->since() != head.since || one->plugin() != plugin || one->like() != head.like) continue;
     one->add(line);
     return;
   }
-  versions.push_back(std::make_unique<OperatorRules>(head.since, plugin));
+  versions.push_back(std::make_unique<OperatorRules>(head.since, plugin, std::string(head.like)));
   versions.back()->add(line);
 }
 
@@ -89,22 +90,34 @@ const std::vector<Rule>& OperatorRules::rules() const {
   return rules_;
 }
 
-Operators::Operators(const std::vector<std::string_view>& prefer)
-    : prefer_(prefer.begin(), prefer.end()), table_(current_table()) {}
+Operators::Operators(const std::vector<std::string_view>& prefer, std::string_view like)
+    : prefer_(prefer.begin(), prefer.end()), like_(like), table_(current_table()) {
+  if (like_.empty()) return;
+  std::set<std::string> engines;
+  for (const auto& [key, versions] : *table_) {
+    for (const auto& one : versions) {
+      if (!one->like().empty()) engines.insert(one->like());
+    }
+  }
+  if (engines.count(like_) != 0) return;
+  std::string text;
+  for (const std::string& one : engines) text += (text.empty() ? "" : ", ") + one;
+  throw tenon::ValueError("no plugin has conversions like '" + tenon::printable(like_) +
+                          "'; there are conversions like: " + text);
+}
 
 size_t Operators::rank(const std::string& plugin) const {
   return static_cast<size_t>(std::find(prefer_.begin(), prefer_.end(), plugin) - prefer_.begin());
 }
 
-const std::vector<Rule>& Operators::find(std::string_view domain, std::string_view type,
-                                         int64_t version) const {
-  static const std::vector<Rule> none;
+const OperatorRules* Operators::best(std::string_view domain, std::string_view type,
+                                     int64_t version, std::string_view like) const {
   const auto found = table_->find({std::string(domain), std::string(type)});
-  if (found == table_->end()) return none;
+  if (found == table_->end()) return nullptr;
   const OperatorRules* best = nullptr;
   const OperatorRules* other = nullptr;  // for the same version, of another plugin
   for (const std::unique_ptr<OperatorRules>& one : found->second) {
-    if (one->since() > version) continue;
+    if (one->since() > version || one->like() != like) continue;
     const auto order = [&](const OperatorRules& rules) {
       return std::pair(rules.since(), -static_cast<int64_t>(rank(rules.plugin())));
     };
@@ -115,14 +128,39 @@ const std::vector<Rule>& Operators::find(std::string_view domain, std::string_vi
       other = one.get();
     }
   }
-  if (best == nullptr) return none;
-  if (other != nullptr) {
-    throw tenon::ValueError("the plugins '" + best->plugin() + "' and '" + other->plugin() +
-                            "' both convert " + std::string(type) + " of version " +
-                            std::to_string(best->since()) +
-                            "; name the one to use in the attribute `prefer` of the model");
+  if (other == nullptr) return best;
+  throw tenon::ValueError("the plugins '" + best->plugin() + "' and '" + other->plugin() +
+                          "' both convert " + std::string(type) + " of version " +
+                          std::to_string(best->since()) +
+                          "; name the one to use in the attribute `prefer` of the model");
+}
+
+const std::vector<Rule>& Operators::find(std::string_view domain, std::string_view type,
+                                         int64_t version) const {
+  static const std::vector<Rule> none;
+  const OperatorRules* rules = best(domain, type, version, {});
+  return rules == nullptr ? none : rules->rules();
+}
+
+const std::vector<Rule>& Operators::find_like(std::string_view domain, std::string_view type,
+                                              int64_t version) const {
+  static const std::vector<Rule> none;
+  if (like_.empty()) return none;
+  const OperatorRules* rules = best(domain, type, version, like_);
+  const OperatorRules* standard = best(domain, type, version, {});
+  if (rules == nullptr || (standard != nullptr && standard->since() > rules->since())) return none;
+  return rules->rules();
+}
+
+std::vector<std::string> Operators::lines_of_engine() const {
+  std::vector<std::string> lines;
+  for (const auto& [key, versions] : *table_) {
+    for (const auto& one : versions) {
+      if (!like_.empty() && one->like() == like_)
+        lines.insert(lines.end(), one->lines().begin(), one->lines().end());
+    }
   }
-  return best->rules();
+  return lines;
 }
 
 int64_t Operators::first_version(std::string_view domain, std::string_view type) const {

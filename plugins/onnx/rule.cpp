@@ -29,6 +29,7 @@ class RuleReader {
            at_ - start < 9)
       head.since = head.since * 10 + (line_[at_++] - '0');
     if (at_ == start) refuse("the version, a number");
+    head.like = engine();
     return head;
   }
 
@@ -38,6 +39,7 @@ class RuleReader {
     rule.domain = found.domain;
     rule.type = found.type;
     rule.since = found.since;
+    rule.like = found.like;
     expect("(", "'('");
     bool attributes = false;
     if (!take(")")) {
@@ -66,6 +68,22 @@ class RuleReader {
   }
 
  private:
+  static constexpr std::string_view kEngine = "like==";
+
+  // The text of like=='text' among the inputs and attributes; empty where there is none.
+  std::string_view engine() const {
+    bool quoted = false;
+    for (size_t i = at_; i < line_.size() && (quoted || line_[i] != ')'); ++i) {
+      if (line_[i] == '\'') quoted = !quoted;
+      if (quoted || line_.substr(i, kEngine.size()) != kEngine) continue;
+      const size_t start = line_.find('\'', i);
+      const size_t end = start == std::string_view::npos ? start : line_.find('\'', start + 1);
+      if (end == std::string_view::npos) return {};
+      return line_.substr(start + 1, end - start - 1);
+    }
+    return {};
+  }
+
   [[noreturn]] void refuse(const std::string& expected) const {
     throw tenon::ValueError("the conversion '" + std::string(line_) + "' has at column " +
                             std::to_string(at_ + 1) + " not " + expected);
@@ -108,9 +126,15 @@ class RuleReader {
     input.optional = !input.variadic && take("?");
     rule.inputs.push_back(std::move(input));
   }
+  // `like` is not the node's: the engine, which the head has already.
+  void read_engine() {
+    if (!take("==")) refuse("==, behind 'like'");
+    if (!literal().is_text()) refuse("the name of an engine in quotes");
+  }
   void read_attribute(Rule& rule) {
     RuleAttribute attribute;
     attribute.name = word("the name of an attribute");
+    if (attribute.name == "like") return read_engine();
     if (take("==")) {
       attribute.only = literal();
       if (take("=")) attribute.fallback = literal();

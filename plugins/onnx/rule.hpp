@@ -41,6 +41,7 @@ struct Rule {
   int64_t since = 0;
   bool random = false;  // results differ from call to call
   bool spread = false;  // the elements of the op's list are the outputs
+  std::string like;     // the engine whose answers it gives; empty: the standard's
   std::vector<RuleInput> inputs;
   std::vector<RuleAttribute> attributes;
   std::string op;
@@ -49,11 +50,12 @@ struct Rule {
   const RuleAttribute* attribute(std::string_view name) const;
 };
 
-// The text before '(': "com.acme.Swish:1".
+// The text before '(', "com.acme.Swish:1", and the engine that the rule is for.
 struct RuleHead {
   std::string_view domain;
   std::string_view type;
   int64_t since = 0;
+  std::string_view like;
 };
 
 // Both throw ValueError, which has the line and the column of the fault.

@@ -22,7 +22,8 @@ onnx::MappedFile copy_of(const uint8_t* bytes, size_t size) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-  static onnx::Operators operators({});
+  static onnx::Operators standard({}), engine({}, "onnxruntime");
+  onnx::Operators& operators = size % 2 == 0 ? standard : engine;
   try {
     // A folder that is not there: no other file is read.
     onnx::ModelFile file("/nonexistent/model.onnx", copy_of(bytes, size));

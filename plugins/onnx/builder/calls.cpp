@@ -62,11 +62,13 @@ void add_sources(const Node& node, const RuleInput& input, size_t index, const P
 }  // namespace
 
 const Rule& GraphBuilder::rule_for(const Node& node, int64_t version, const FunctionCall* call) {
-  const std::vector<Rule>& rules = operators_.find(node.domain, node.type, version);
-  for (const Rule& rule : rules) {
-    if (std::all_of(rule.attributes.begin(), rule.attributes.end(),
-                    [&](const RuleAttribute& one) { return admits(one, node, call); }))
-      return rule;
+  for (const std::vector<Rule>* rules : {&operators_.find_like(node.domain, node.type, version),
+                                         &operators_.find(node.domain, node.type, version)}) {
+    for (const Rule& rule : *rules) {
+      if (std::all_of(rule.attributes.begin(), rule.attributes.end(),
+                      [&](const RuleAttribute& one) { return admits(one, node, call); }))
+        return rule;
+    }
   }
   std::string text = "no conversion is for these attributes:";
   for (const Attribute& one : node.attributes) {
@@ -82,6 +84,7 @@ const Rule& GraphBuilder::rule_for(const Node& node, int64_t version, const Func
 void GraphBuilder::build_call(const Node& node, const std::string& name, const Place& place) {
   const Rule& rule = rule_for(node, version_of(place.sets, node.domain), place.call);
   check_node(node, rule);
+  if (!rule.like.empty()) built_.changes.push_back({name, std::string(node.type), rule.op});
   const KnownOp& known = ops_.find(rule.op);
   const size_t results = rule.spread ? node.outputs.size() : known.signature.results;
   if (node.outputs.size() > results)

@@ -46,7 +46,8 @@ class Missing {
 
  private:
   bool has_rule(const Node& node, int64_t version) const {
-    return !operators_.find(node.domain, node.type, version).empty();
+    return !operators_.find(node.domain, node.type, version).empty() ||
+           !operators_.find_like(node.domain, node.type, version).empty();
   }
   std::string describe(const Node& node, int64_t version) const {
     std::string text = tenon::printable(node.type) + " of ";

@@ -44,6 +44,16 @@ struct PRelu {
   }
 };
 
+struct Sign {
+  static constexpr auto schema = "onnx.sign(Tensor X) -> Tensor";
+  static constexpr auto doc = "1 above 0, -1 below, else X: 0, or NaN.";
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(const Tensor& x) {
+    const Tensor sign = tenon::sign(x);
+    return tenon::is_floating(x.dtype()) ? tenon::where(tenon::isnan(x), x, sign) : sign;
+  }
+};
+
 struct Swish {
   static constexpr auto schema = "onnx.swish(Tensor X, *, float alpha=1.0) -> Tensor";
   static constexpr auto doc = "X * sigmoid(alpha * X).";
@@ -99,6 +109,7 @@ struct Hardmax {
 TENON_OP(HardSigmoid)
 TENON_OP(Shrink)
 TENON_OP(PRelu)
+TENON_OP(Sign)
 TENON_OP(Swish)
 TENON_OP(RowSoftmax)
 TENON_OP(RowLogSoftmax)

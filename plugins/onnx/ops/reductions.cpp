@@ -1,9 +1,42 @@
 // Reductions.
+#include <limits>
+
 #include "common.hpp"
 
 namespace {
 
 using namespace onnx;
+
+// The smallest number of a dtype, or the largest.
+Scalar end_of(DType dtype, bool smallest) {
+  const auto of = [smallest](auto zero) {
+    using Limits = std::numeric_limits<decltype(zero)>;
+    return static_cast<int64_t>(smallest ? Limits::min() : Limits::max());
+  };
+  if (tenon::is_differentiable(dtype)) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return smallest ? -infinity : infinity;
+  }
+  if (dtype == tenon::boolean) return !smallest;
+  if (dtype == tenon::u8) return of(uint8_t{});
+  if (dtype == tenon::i8) return of(int8_t{});
+  if (dtype == tenon::i16) return of(int16_t{});
+  if (dtype == tenon::i32) return of(int32_t{});
+  return of(int64_t{});
+}
+bool counts_nothing(const Tensor& data, IntList axes) {
+  return std::any_of(axes.begin(), axes.end(), [&](int64_t axis) { return data.size(axis) == 0; });
+}
+// The standard: the max of nothing is minus infinity, or the smallest number of the dtype, the min the other end.
+Tensor extremum_of_nothing(const Tensor& data, IntList axes, bool keepdims, bool largest) {
+  std::vector<int64_t> shape;
+  for (int64_t i = 0; i < data.dim(); ++i) {
+    const bool reduced = std::find(axes.begin(), axes.end(), i) != axes.end();
+    if (!reduced || keepdims) shape.push_back(reduced ? 1 : data.size(i));
+  }
+  const Scalar end = end_of(data.dtype(), largest);
+  return tenon::full(list_of(shape), end, data.dtype());
+}
 
 // The reduction of a kind along the axes.
 Tensor reduced(std::string_view kind, const Tensor& data, IntList axes, bool keepdims) {
@@ -17,8 +50,10 @@ Tensor reduced(std::string_view kind, const Tensor& data, IntList axes, bool kee
     const Tensor sum = tenon::sum(data, axes, keepdims).to(tenon::i64);
     return tenon::floor_divide(sum - tenon::fmod(sum, count), count).to(data.dtype());
   }
-  if (kind == "max") return tenon::amax(data, axes, keepdims);
-  if (kind == "min") return tenon::amin(data, axes, keepdims);
+  if (kind == "max" || kind == "min") {
+    if (counts_nothing(data, axes)) return extremum_of_nothing(data, axes, keepdims, kind == "max");
+    return kind == "max" ? tenon::amax(data, axes, keepdims) : tenon::amin(data, axes, keepdims);
+  }
   if (kind == "l1") return tenon::sum(tenon::abs(data), axes, keepdims, data.dtype());
   if (kind == "l2") {
     if (tenon::is_differentiable(data.dtype())) return tenon::vector_norm(data, 2, axes, keepdims);

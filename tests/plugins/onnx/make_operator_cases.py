@@ -203,8 +203,54 @@ def recurrences():
              hidden_size=hidden, direction="bidirectional")
 
 
+def like_onnxruntime():
+    """Inputs with NaN and infinities, where the models are read with like="onnxruntime"."""
+    i64 = TensorProto.INT64
+
+    def rows(*shape):
+        values = rng.integers(-4, 5, shape).astype(F)
+        values[rng.random(shape) < 0.2] = np.nan
+        return values
+
+    for size, k in ((3, 3), (8, 4), (17, 5), (40, 3), (40, 16), (40, 30)):
+        for largest in (0, 1):
+            case(f"like_topk_{size}_{k}_{largest}", 11, "TopK", [rows(30, size), [integers(k)]], 2,
+                 results=[TensorProto.FLOAT, i64], largest=largest)
+    case("like_topk_columns", 11, "TopK", [rows(9, 30), [integers(4)]], 2,
+         results=[TensorProto.FLOAT, i64], axis=0, sorted=0)
+    for operator in ("ArgMax", "ArgMin"):
+        for axis in (0, 1):
+            for last in (0, 1):
+                case(f"like_{operator.lower()}_{axis}_{last}", 13, operator, [rows(7, 8)], results=[i64],
+                     axis=axis, select_last_index=last)
+        case(f"like_{operator.lower()}_line", 13, operator, [rows(20)], results=[i64])
+        case(f"like_reduce{operator[3:].lower()}", 18, "Reduce" + operator[3:], [rows(9, 12), [integers(0)]])
+    case("like_maxpool", 12, "MaxPool", [rows(1, 4, 20)], kernel_shape=[3], pads=[1, 1])
+    case("like_maxpool_dilated", 12, "MaxPool", [rows(1, 4, 20)], kernel_shape=[3], pads=[1, 1],
+         dilations=[2])
+    for order in (0, 1):
+        case(f"like_maxpool_indices_{order}", 12, "MaxPool", [rows(2, 3, 6, 7)], 2,
+             results=[TensorProto.FLOAT, i64], kernel_shape=[3, 2], pads=[1, 0, 1, 1], strides=[2, 1],
+             storage_order=order)
+    for order in (0, 1):
+        case(f"like_unique_{order}", 11, "Unique", [rows(30)], 4, results=[TensorProto.FLOAT, i64, i64, i64],
+             sorted=order)
+    for reduction in ("max", "min"):
+        places = rng.integers(0, 6, (9, 4))
+        case(f"like_scatter_{reduction}", 18, "ScatterElements", [rows(9, 6), places, rows(9, 4)], axis=1,
+             reduction=reduction)
+        case(f"like_scatternd_{reduction}", 18, "ScatterND",
+             [rows(6, 3), rng.integers(0, 6, (20, 1)), rows(20, 3)], reduction=reduction)
+    numbers = np.concatenate([normal(40) * F(10.0) ** rng.integers(-2, 12, 40), rows(20),
+                              np.array([np.inf, -np.inf, 2**31, -2**31, 2**63], F)]).astype(F)
+    for name in ("UINT8", "INT8", "INT32", "INT64"):
+        case(f"like_cast_{name.lower()}", 13, "Cast", [numbers], results=[getattr(TensorProto, name)],
+             to=getattr(TensorProto, name))
+
+
 os.makedirs(sys.argv[1], exist_ok=True)
-for group in (attention, normalizations, pictures, indices, signals, quantization, recurrences):
+for group in (attention, normalizations, pictures, indices, signals, quantization, recurrences,
+              like_onnxruntime):
     group()
 with open(os.path.join(sys.argv[1], "operators.txt"), "w", encoding="utf-8") as file:
     file.write("\n".join(lines) + "\n")

@@ -41,13 +41,13 @@ inline std::vector<Tensor> call(const Module& model, const std::vector<Tensor>& 
 }
 
 // The largest difference, as a part of the largest number; infinity for tensors of another shape or dtype, and
-// where one is NaN.
+// where one is NaN and the other is not.
 inline double difference(const Tensor& found, const Tensor& expected) {
   if (found.dtype() != expected.dtype() || found.sizes() != expected.sizes()) return INFINITY;
   const auto a = found.to_vector<double>(), b = expected.to_vector<double>();
   double most = 0, largest = 0;
   for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i] == b[i]) continue;
+    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
     if (!std::isfinite(a[i]) || !std::isfinite(b[i])) return INFINITY;
     most = std::max(most, std::abs(a[i] - b[i]));
   }
