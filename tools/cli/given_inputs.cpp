@@ -52,7 +52,7 @@ tenon::DType dtype_of(const state::ModelInput& declared) {
   return declared.dtype == tenon::DType::none ? tenon::f32 : declared.dtype;
 }
 
-state::NamedTensors read_tensors(const std::string& path) {
+state::NamedTensors read_inputs(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension();
   if (ending == ".npy") return {{"", state::load_npy(path)}};
   if (ending == ".npz") return state::load_npz(path);
@@ -108,7 +108,7 @@ void GivenInputs::give_file(const std::string& text) {
   std::error_code fault;
   const size_t sign = std::filesystem::exists(text, fault) ? std::string::npos : text.find('=');
   if (sign == std::string::npos) {
-    for (const auto& [name, tensor] : read_tensors(text)) {
+    for (const auto& [name, tensor] : read_inputs(text)) {
       if (!name.empty()) {
         give_tensor(find(name), tensor);
         continue;
@@ -126,7 +126,7 @@ void GivenInputs::give_file(const std::string& text) {
   }
   const std::string name = text.substr(0, sign), file = text.substr(sign + 1);
   Input& input = find(name);
-  const state::NamedTensors tensors = read_tensors(file);
+  const state::NamedTensors tensors = read_inputs(file);
   const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const auto& one) {
     return one.first == name || tensors.size() == 1;
   });

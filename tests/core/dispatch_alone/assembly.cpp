@@ -38,6 +38,8 @@ constinit const HigherAreas higher_areas{
     .refuse_hidden_history = [](const CallFrame&, const Override&) {},
     .refuse_lost_gradient = [](const CallFrame&, tenon_value*) {},
     .release_module = [](tenon_module*) noexcept {},
+    .run_elementwise_into = [](const Implementation&, const tenon_value*, Tensor&,
+                               tenon_error**) noexcept { return TENON_OK; },
 };
 
 Registry& Registry::process() {
