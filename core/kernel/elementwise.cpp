@@ -152,7 +152,7 @@ inline void place_operands(const ElementwiseCall& call, tenon_dtype dtype, Dense
 
 // Dense operands of one dtype and shape (or numbers): no strides to think of. Null where the call
 // is not of that kind.
-inline Tensor* run_dense(const ElementwiseCall& call) {
+[[gnu::always_inline]] inline Tensor* run_dense(const ElementwiseCall& call) {
   const Tensor* const model = dense_model(call);
   if (model == nullptr) return nullptr;
   const tenon_dtype dtype = model->view.dtype;

@@ -39,7 +39,7 @@ constinit const HigherAreas higher_areas{
     .refuse_lost_gradient = [](const CallFrame&, tenon_value*) {},
     .release_module = [](tenon_module*) noexcept {},
     .run_elementwise_into = [](const Implementation&, const tenon_value*, Tensor&,
-                               tenon_error**) noexcept { return TENON_OK; },
+                               tenon_error**) noexcept -> tenon_status { return TENON_OK; },
 };
 
 Registry& Registry::process() {
