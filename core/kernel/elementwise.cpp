@@ -203,7 +203,8 @@ inline void find_target(ElementwiseCall& call) {
 tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* arguments,
                              tenon_value* results, tenon_error** error) {
   const auto& implementation = *static_cast<const Implementation*>(self);
-  return guarded(error, [&] {
+  // As guarded, whose body GCC would make a function of its own, for 17 instructions in each call.
+  try {
     ElementwiseCall call = make_call(implementation, arguments);
     find_target(call);
     if (call.target != nullptr && call.target->has_flag(TENON_TENSOR_SHAPE_ONLY)) [[unlikely]] {
@@ -215,7 +216,10 @@ tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* argu
     results[0] = tenon_value{};
     results[0].tag = TENON_VALUE_TENSOR;
     results[0].as.tensor = output;
-  });
+    return TENON_OK;
+  } catch (...) {
+    return report_current_exception(error);
+  }
 }
 
 }  // namespace
