@@ -55,45 +55,54 @@ std::function<std::string(std::string)> whole_number(int64_t low, int64_t high) 
 }  // namespace
 
 void Command::argument(std::string& value, const char* placeholder, const char* meaning) {
+  if (app_ == nullptr) return;
   add_text(*app_, lower(placeholder), value, placeholder, meaning)->required();
 }
 
 void Command::optional_argument(std::string& value, const char* placeholder, const char* meaning) {
+  if (app_ == nullptr) return;
   add_text(*app_, lower(placeholder), value, placeholder, meaning);
 }
 
 void Command::arguments(std::vector<std::string>& values, const char* placeholder,
                         const char* meaning) {
+  if (app_ == nullptr) return;
   describe(app_->add_option(lower(placeholder), values)->required(), placeholder, meaning);
 }
 
 void Command::optional_arguments(std::vector<std::string>& values, const char* placeholder,
                                  const char* meaning) {
+  if (app_ == nullptr) return;
   describe(app_->add_option(lower(placeholder), values), placeholder, meaning);
 }
 
 void Command::flag(const char* names, bool& value, const char* meaning) {
+  if (app_ == nullptr) return;
   CLI::Option* const option = app_->add_flag(names, value, meaning);
   if (*meaning == '\0') option->group("");
 }
 
 void Command::option(const char* names, std::string& value, const char* placeholder,
                      const char* meaning) {
+  if (app_ == nullptr) return;
   add_text(*app_, names, value, placeholder, meaning);
 }
 
 void Command::required_option(const char* names, std::string& value, const char* placeholder,
                               const char* meaning) {
+  if (app_ == nullptr) return;
   add_text(*app_, names, value, placeholder, meaning)->required();
 }
 
 void Command::existing_file(const char* names, std::string& value, const char* placeholder,
                             const char* meaning) {
+  if (app_ == nullptr) return;
   add_text(*app_, names, value, placeholder, meaning)->check(check_file);
 }
 
 void Command::list(const char* names, std::vector<std::string>& values, const char* placeholder,
                    const char* meaning) {
+  if (app_ == nullptr) return;
   CLI::Option* const option = app_->add_option(names, values)->check(check_not_empty);
   describe(option->delimiter(',')->allow_extra_args(false), placeholder, meaning);
 }
@@ -101,6 +110,7 @@ void Command::list(const char* names, std::vector<std::string>& values, const ch
 template <class Number>
 void Command::number(const char* names, Number& value, double low, double high,
                      const char* placeholder, const char* meaning) {
+  if (app_ == nullptr) return;
   CLI::Option* const option = app_->add_option(names, value)->check(check_not_empty);
   if constexpr (std::is_floating_point_v<typename ValueOf<Number>::type>)
     option->check(CLI::Range(low, high).description(""));
@@ -118,6 +128,7 @@ template void Command::number(const char*, std::optional<uint64_t>&, double, dou
                               const char*);
 
 void Command::exclude(const char* one, const char* other) {
+  if (app_ == nullptr) return;
   app_->get_option(one)->excludes(app_->get_option(other));
 }
 
@@ -125,9 +136,10 @@ Command Commands::add_command(const char* name, const char* summary, const char*
                               Function function) {
   CLI::App* const app = program_->add_subcommand(name, summary);
   app->group(*summary == '\0' ? "" : "Commands");
+  if (!with_all_ && word_ != name) return Command(nullptr);
   app->footer(format_text("Examples:\n{}", examples));
   app->callback([this, kept = std::move(function)] { chosen_ = kept; });
-  return Command(*app);
+  return Command(app);
 }
 
 }  // namespace cli

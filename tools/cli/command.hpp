@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "program.hpp"
@@ -38,7 +39,8 @@ inline constexpr int64_t kLargestSeed = int64_t{1} << 53;
 // decides by what shells complete it: command_completion.cpp. What has no meaning is not listed.
 class Command {
  public:
-  explicit Command(CLI::App& app) : app_(&app) {}
+  // Null: of a command that the arguments do not name, whose options nobody will see.
+  explicit Command(CLI::App* app) : app_(app) {}
 
   // Values by their places; in messages they have their placeholder in small letters.
   void argument(std::string& value, const char* placeholder, const char* meaning);
@@ -89,7 +91,10 @@ class Command {
 // The commands of the program.
 class Commands {
  public:
-  explicit Commands(CLI::App& program) : program_(&program) {}
+  // `word` names the one that gets its options: to define those of all would be a quarter of a start.
+  // `with_all`: all get them.
+  Commands(CLI::App& program, std::string word, bool with_all)
+      : program_(&program), word_(std::move(word)), with_all_(with_all) {}
 
   template <class Options>
   struct Added {
@@ -124,6 +129,8 @@ class Commands {
                       Function function);
 
   CLI::App* program_;
+  std::string word_;
+  bool with_all_;
   Function chosen_;
 };
 

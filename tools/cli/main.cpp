@@ -60,7 +60,7 @@ void define_session(CLI::App& program, SessionOptions& session) {
       ->type_name("PATH")
       ->take_all()
       ->allow_extra_args(false);
-  Command options(program);
+  Command options(&program);
   options.flag("--no-autoload", session.no_autoload,
                "Of plugins in folders use only those that are named, by a config or a command");
   options.number("--threads", session.threads, 1, 1024, "N", "Threads to compute with");
@@ -103,8 +103,7 @@ std::string surplus_text(CLI::App& program) {
 }
 
 // False: help or the version was asked for, and is printed.
-bool parse(CLI::App& program, int count, const char* const* arguments) {
-  const std::string word = command_word(program, {arguments + 1, arguments + count});
+bool parse(CLI::App& program, const std::string& word, int count, const char* const* arguments) {
   if (!word.empty()) require_known(program, word);
   const std::string help = word.empty() ? "tenon --help" : format_text("tenon {} --help", word);
   try {
@@ -133,13 +132,14 @@ int run(int count, const char* const* arguments) {
   program.formatter(std::make_shared<HelpFormatter>());
   SessionOptions session;
   define_session(program, session);
-  Commands commands(program);
+  const std::string word = command_word(program, {arguments + 1, arguments + count});
+  Commands commands(program, word, word == "completion");
   for (const auto define : kDefinitions) define(commands);
   program.footer(
       format_text("`tenon COMMAND --help` prints more, with examples. The options above apply to "
                   "every command.\n{}",
                   kExitCodes));
-  if (!parse(program, count, arguments)) return kFine;
+  if (!parse(program, word, count, arguments)) return kFine;
   apply_session(session);
   return commands.chosen()(session);
 }
