@@ -122,7 +122,8 @@ tenon_status run_prepared(const tenon_prepared_call& prepared, const tenon_value
                : refuse_prepared(prepared, false, error);
   }
   if (!plain) [[unlikely]]
-    return call_with_flags<TENON_SPELLING_FUNCTION>(implementation, arguments, results, error, flags);
+    return call_with_flags<TENON_SPELLING_FUNCTION>(implementation, arguments, results, error,
+                                                    flags);
   tenon_context context{&implementation, arguments, results, error};
   return run_and_finish(context);
 }

@@ -333,8 +333,8 @@ void ZipWriter::put_word(int64_t value, std::string& to) const {
 
 // The fields that headers and directory share, from the needed version to the length of the name.
 void ZipWriter::put_facts(const ZipMember& member, std::string& to) const {
-  constexpr uint16_t first_date = 0x21;        // 1980-01-01: files of equal data are equal
-  constexpr uint16_t utf8_name = 1 << 11;      // else readers take names for code page 437
+  constexpr uint16_t first_date = 0x21;    // 1980-01-01: files of equal data are equal
+  constexpr uint16_t utf8_name = 1 << 11;  // else readers take names for code page 437
   constexpr uint16_t version = 20, with_64_bits = 45;
   const bool large = has_long_size(member) || is_long(member.header);
   put(large ? with_64_bits : version, 2, to);

@@ -102,8 +102,7 @@ TEST_SUITE("facts reader") {
                    "op 'f' twice"));
   }
 
-  TEST_CASE(
-      "F-099 an op and a module may share a name, two of a kind may not") {
+  TEST_CASE("F-099 an op and a module may share a name, two of a kind may not") {
     const std::string op = R"j({"op":{"schema":"linear(Tensor x) -> Tensor"}})j",
                       module = R"j({"module":{"schema":"linear(int n)"}})j";
     const PluginFacts facts = facts_in(make_elf({plugin_payload(), op, module}));
