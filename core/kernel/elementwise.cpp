@@ -203,7 +203,7 @@ inline void find_target(ElementwiseCall& call) {
 tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* arguments,
                              tenon_value* results, tenon_error** error) {
   const auto& implementation = *static_cast<const Implementation*>(self);
-  // As guarded, whose body GCC would make a function of its own, for 17 instructions in each call.
+  // As guarded, whose body GCC makes another function, for 17 instructions in each call.
   try {
     ElementwiseCall call = make_call(implementation, arguments);
     find_target(call);

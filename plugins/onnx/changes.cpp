@@ -11,6 +11,7 @@ struct Changes {
   static constexpr auto doc =
       "The conversions that give the answers of an engine, a line for each; of the model at path "
       "the nodes that they convert, and their ops.";
+  static constexpr auto samples = R"([{"like": "onnxruntime"}])";
   static std::vector<std::string> forward(std::optional<std::string_view> path,
                                           std::string_view like,
                                           const std::vector<std::string_view>& prefer) {

@@ -39,7 +39,7 @@ inline constexpr int64_t kLargestSeed = int64_t{1} << 53;
 // decides by what shells complete it: command_completion.cpp. What has no meaning is not listed.
 class Command {
  public:
-  // Null: of a command that the arguments do not name, whose options nobody will see.
+  // Null: of a command that the arguments do not name, whose options no caller will see.
   explicit Command(CLI::App* app) : app_(app) {}
 
   // Values by their places; in messages they have their placeholder in small letters.
