@@ -44,7 +44,7 @@ Tensor uniform_element(const Tensor& tensor) {
 bool same_attribute(const WrittenAttribute& a, const WrittenAttribute& b) {
   if (a.name != b.name || a.value.index() != b.value.index()) return false;
   if (const auto* tensor = std::get_if<Tensor>(&a.value)) {
-    const Tensor& other = std::get<Tensor>(b.value);
+    const auto& other = std::get<Tensor>(b.value);
     return tensor->sizes() == other.sizes() && same_elements(*tensor, other);
   }
   return std::visit(
@@ -385,7 +385,7 @@ class Assembly {
     for (const std::string& node : nodes_) graph.text(1, node);
     graph.text(2, "main");
     for (const std::string& one : initializers_) graph.text(5, one);
-    for (size_t i = 0; i < first_.inputs.size(); ++i) add_value(graph, 11, first_.inputs[i], "");
+    for (const auto& input : first_.inputs) add_value(graph, 11, input, "");
     for (size_t i = 0; i < first_.outputs.size(); ++i)
       add_value(graph, 12, first_.outputs[i], output_names_[i]);
     if (graph.bytes().size() > kMostBytes)

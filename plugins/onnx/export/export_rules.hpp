@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <tenon/op.hpp>
+
 #include "export/export_rule.hpp"
 #include "operators.hpp"
 
