@@ -132,6 +132,7 @@ class Evaluator {
           dtype = Tensor::borrow(one.as.tensor).dtype();
       }
       std::vector<Tensor> list;
+      list.reserve(found.size());
       for (const tenon_value& one : found) {
         list.push_back(is_number(one) ? number(Scalar(one), dtype) : Tensor::borrow(one.as.tensor));
       }
@@ -139,10 +140,12 @@ class Evaluator {
     }
     if (floating) {
       std::vector<double> numbers;
+      numbers.reserve(found.size());
       for (const tenon_value& one : found) numbers.push_back(Scalar(one).to<double>());
       return keep(std::move(numbers));
     }
     std::vector<int64_t> integers;
+    integers.reserve(found.size());
     for (const tenon_value& one : found) integers.push_back(integer(one));
     return keep(std::move(integers));
   }
