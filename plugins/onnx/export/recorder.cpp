@@ -150,6 +150,7 @@ void Recorder::leave(const Module& module, const std::vector<Tensor>& inputs,
     RecordedCall call;
     call.op = module.type();
     std::vector<int64_t> from;
+    from.reserve(inputs.size());
     for (const Tensor& input : inputs) from.push_back(input.defined() ? value_of(input) : -1);
     add_node(call, "", "", std::move(from), {}, outputs);
     recording_.nodes.back().model = module;
