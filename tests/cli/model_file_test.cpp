@@ -32,6 +32,13 @@ TEST_SUITE("model files") {
     CHECK(folder.run("plan net.toy --input x=5x3 --json").json()["model"].defined());
   }
 
+  TEST_CASE("--prepared lists the calls of a model's file for the given inputs") {
+    const ToyFolder folder;
+    const Outcome plan = folder.run("plan net.toy --prepared --input x=5x3");
+    CHECK(plan.error == "");
+    CHECK(contains(plan.out, "\nprepared for f32[5, 3]\n"));
+  }
+
   TEST_CASE("predict computes files of inputs, and writes or prints outputs by name") {
     const ToyFolder folder;
     tenon::state::save_npy(folder.path("x.npy"), tenon::tensor({{1.f, 0.f, 0.f}, {0.f, 1.f, 1.f}}));

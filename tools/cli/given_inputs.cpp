@@ -26,6 +26,7 @@ std::string shape_text(const std::vector<std::string>& sizes) {
 }
 std::string shape_text(const std::vector<int64_t>& sizes) {
   std::vector<std::string> texts;
+  texts.reserve(sizes.size());
   for (const int64_t size : sizes) texts.push_back(std::to_string(size));
   return shape_text(texts);
 }

@@ -6,6 +6,7 @@
 
 #include <tenon/config/config.hpp>
 #include <tenon/listing/listing.hpp>
+#include <tenon/prepare/prepare.hpp>
 #include <tenon/shapes_only.hpp>
 #include <tenon/state/module_file.hpp>
 #include <tenon/training/batch_check.hpp>
@@ -24,6 +25,12 @@ using tenon::Json;
 namespace {
 
 // Summary of the model of a file, called with the given inputs.
+std::vector<tenon::Tensor> given_inputs(const tenon::Module& model, const PlanOptions& options) {
+  GivenInputs inputs(options.config, model);
+  for (const std::string& input : options.inputs) inputs.give(input);
+  return inputs.tensors(GivenInputs::Elements::zero);
+}
+
 training::ModelSummary summarize_file(const Json& document, const PlanOptions& options) {
   training::ModelSummary summary;
   try {
@@ -33,14 +40,17 @@ training::ModelSummary summarize_file(const Json& document, const PlanOptions& o
       model = tenon::state::create_module(document);
     }
     model.eval();
-    GivenInputs inputs(options.config, model);
-    for (const std::string& input : options.inputs) inputs.give(input);
-    training::summarize_call(model, inputs.tensors(GivenInputs::Elements::zero), summary,
-                             options.providers);
+    training::summarize_call(model, given_inputs(model, options), summary, options.providers);
   } catch (const tenon::Error& error) {
     summary.faults.emplace_back(error.what());
   }
   return summary;
+}
+
+tenon::PreparedList prepare_file(const Json& document, const PlanOptions& options) {
+  const tenon::Module model = tenon::state::create_module(document);
+  model.eval();
+  return tenon::prepare(model, {given_inputs(model, options)}).lists().front();
 }
 
 class Planner {
@@ -76,7 +86,9 @@ class Planner {
     plan_.faults = plan_.summary.faults;
     if (plan_.faults.empty()) plan_.faults = training::batch_faults(plan_.config, contents());
     if (options.prepared && plan_.faults.empty())
-      plan_.prepared = training::prepare_model(plan_.config, plan_.outline.data);
+      plan_.prepared = plan_.of_model
+                           ? prepare_file(plan_.config.model, options)
+                           : training::prepare_model(plan_.config, plan_.outline.data);
   }
   Plan take() { return std::move(plan_); }
 
