@@ -86,9 +86,8 @@ class Planner {
     plan_.faults = plan_.summary.faults;
     if (plan_.faults.empty()) plan_.faults = training::batch_faults(plan_.config, contents());
     if (options.prepared && plan_.faults.empty())
-      plan_.prepared = plan_.of_model
-                           ? prepare_file(plan_.config.model, options)
-                           : training::prepare_model(plan_.config, plan_.outline.data);
+      plan_.prepared = plan_.of_model ? prepare_file(plan_.config.model, options)
+                                      : training::prepare_model(plan_.config, plan_.outline.data);
   }
   Plan take() { return std::move(plan_); }
 

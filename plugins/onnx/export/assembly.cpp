@@ -262,6 +262,7 @@ class Assembly {
     std::vector<Linear> numbers;
     for (size_t k = 0; k < lists[0].size(); ++k) {
       std::vector<int64_t> values;
+      values.reserve(lists.size());
       for (const std::vector<int64_t>& list : lists) values.push_back(list[k]);
       numbers.push_back(linear(values));
     }
@@ -285,6 +286,7 @@ class Assembly {
     std::vector<Linear> numbers;
     for (size_t k = 0; k < sizes[0].size(); ++k) {
       std::vector<int64_t> values;
+      values.reserve(sizes.size());
       for (const std::vector<int64_t>& list : sizes) values.push_back(list[k]);
       numbers.push_back(linear(values));
     }
@@ -385,7 +387,7 @@ class Assembly {
     for (const std::string& node : nodes_) graph.text(1, node);
     graph.text(2, "main");
     for (const std::string& one : initializers_) graph.text(5, one);
-    for (const auto& input : first_.inputs) add_value(graph, 11, input, "");
+    for (const int64_t input : first_.inputs) add_value(graph, 11, input, "");
     for (size_t i = 0; i < first_.outputs.size(); ++i)
       add_value(graph, 12, first_.outputs[i], output_names_[i]);
     if (graph.bytes().size() > kMostBytes)

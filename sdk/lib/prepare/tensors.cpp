@@ -93,7 +93,7 @@ bool same_literal(const tenon_value& a, const tenon_value& b) {
       return std::memcmp(a.as.string, b.as.string, a.length) == 0;
     case TENON_VALUE_INT_LIST:
     case TENON_VALUE_FLOAT_LIST:
-      return a.length == 0 || std::memcmp(a.as.pointer, b.as.pointer, a.length * 8u) == 0;
+      return a.length == 0 || std::memcmp(a.as.pointer, b.as.pointer, a.length * size_t{8}) == 0;
     case TENON_VALUE_BOOL_LIST:
       return a.length == 0 || std::memcmp(a.as.pointer, b.as.pointer, a.length) == 0;
     case TENON_VALUE_STRING_LIST: {

@@ -79,7 +79,7 @@ struct RuntimeShrink {
 // Conversions as those of x86-64, whose instructions give the smallest integer for what does not fit.
 template <class Integer>
 Integer truncated(double number) {
-  constexpr double end = static_cast<double>(uint64_t{1} << (8 * sizeof(Integer) - 1));
+  constexpr auto end = static_cast<double>(uint64_t{1} << (8 * sizeof(Integer) - 1));
   return number > -end - 1 && number < end ? static_cast<Integer>(number)
                                            : std::numeric_limits<Integer>::min();
 }

@@ -34,7 +34,7 @@ struct RuntimeArgExtremum {
     const Tensor clean = without_nan(data, largest);
     const Tensor most = largest ? tenon::amax(clean, {dim}, true) : tenon::amin(clean, {dim}, true);
     const Tensor hits = tenon::eq(data, most).to(tenon::i64);
-    const Tensor found = op.call<Tensor>(hits, dim, true, last, true);
+    const auto found = op.call<Tensor>(hits, dim, true, last, true);
     const Tensor first = tenon::isnan(tenon::narrow(data, dim, 0, 1));
     const Tensor place = tenon::where(first, number_like(found, 0), found);
     return keepdims ? place : place.squeeze(dim);
