@@ -1,8 +1,8 @@
 #include "program.hpp"
 
 #include <algorithm>
-#include <optional>
 
+#include <tenon/call.hpp>
 #include <tenon/detail/parameters.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/shapes_only.hpp>
@@ -30,25 +30,35 @@ bool is_small(const Value& value) {
   return !value.is_tensor() || !value.tensor().defined() || value.tensor().numel() <= most;
 }
 
+bool has_no_data(const Tensor& tensor) {
+  return tensor.defined() && (tensor.view_record().flags & TENON_TENSOR_SHAPE_ONLY) != 0;
+}
+bool has_no_data(const Value& value) { return value.is_tensor() && has_no_data(value.tensor()); }
+// A tensor of the same dtype and shape that has data: one element.
+Tensor with_data(const Tensor& tensor) {
+  return tenon::zeros(tenon::IntList(), tensor.dtype()).expand(tensor.shape());
+}
+
 // A step's inputs and results in a frame.
 //
-// Where ops compute shapes alone, some shapes still depend on elements: of the target of a Reshape, which
-// the model computes from the Shape of something. So what is computed of shapes, of constants and of
-// integers that the caller gave is known, and computed; the rest is not.
+// Where ops compute shapes alone, or the caller passes tensors without data to have the calls listed, some
+// shapes still depend on elements: of the target of a Reshape, which the model computes from the Shape of
+// something. So what is computed of shapes, of constants and of integers that the caller gave is known, and
+// computed, which no mode sees; the rest is not.
 class Run {
  public:
   Run(const Program& program, const Members& members)
-      : program_(program),
-        members_(members),
-        frame_(program.frame_size),
-        shapes_only_(tenon::ComputeElements().inside_shapes_only()),
-        known_(shapes_only_ ? program.frame_size : 0) {}
+      : program_(program), members_(members), frame_(program.frame_size) {}
 
   std::vector<Value> run(std::vector<Value> inputs) {
+    shapes_only_ = tenon::ComputeElements().inside_shapes_only() ||
+                   std::any_of(inputs.begin(), inputs.end(),
+                               [](const Value& input) { return has_no_data(input); });
+    if (shapes_only_) known_.resize(program_.frame_size);
     for (size_t i = 0; i < inputs.size(); ++i) {
       const uint32_t slot = program_.body.inputs[i];
       if (shapes_only_) {
-        known_[slot] = inputs[i].is_tensor() && is_small(inputs[i]) &&
+        known_[slot] = inputs[i].is_tensor() && !has_no_data(inputs[i]) && is_small(inputs[i]) &&
                        !tenon::is_differentiable(inputs[i].tensor().dtype());
       }
       frame_[slot] = std::move(inputs[i]);
@@ -156,11 +166,25 @@ class Run {
                                             ? "argument " + std::to_string(i)
                                             : "the argument '" + argument.keyword + "'");
     }
-    std::optional<tenon::ComputeElements> elements;
-    if (known) elements.emplace();
-    std::vector<Value> results = call(step);
+    std::vector<Value> results = known ? call_known(step) : call(step);
     for (size_t i = 0; i < results.size(); ++i) set_known(step, i, known && is_small(results[i]));
     return results;
+  }
+
+  std::vector<Value> call_known(const Step& step) const {
+    const tenon::ComputeElements elements;
+    const tenon::DisableTenonFunction no_modes;
+    std::vector<Value> stand_ins;  // operands of Shape and Size
+    return CallArguments(step,
+                         [&](const Source& source) {
+                           const tenon_value value = value_of(source);
+                           if (value.tag != TENON_VALUE_TENSOR) return value;
+                           const Tensor& tensor = Tensor::borrow(value.as.tensor);
+                           if (!has_no_data(tensor)) return value;
+                           stand_ins.push_back(value_of_tensor(with_data(tensor)));
+                           return stand_ins.back().get();
+                         })
+        .call(*step.op, step.results.size(), step.spread);
   }
 
   // ---- control flow ----
@@ -305,7 +329,7 @@ class Run {
   const Program& program_;
   const Members& members_;
   std::vector<Value> frame_;
-  bool shapes_only_;
+  bool shapes_only_ = false;
   std::vector<bool> known_;  // by slot, where shapes alone are computed
 };
 

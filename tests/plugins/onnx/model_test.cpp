@@ -4,7 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <tenon/grad_mode.hpp>
 #include <tenon/module.hpp>
+#include <tenon/prepare/prepare.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/tenon.hpp>
 
@@ -330,6 +332,28 @@ TEST_CASE("opsets and versions of the format that are not known are refused") {
 TEST_CASE("a type that no version of the format has is named by its number") {
   CHECK(has(fault({{node("Cast", {"x"}, {"y"}, {attribute("to", int64_t{77})})}, {"x"}, {"y"}}),
             "it makes tensors of type 77, which Tenon does not compute in"));
+}
+
+TEST_CASE("a model that computes a shape from a shape is prepared, for each layout of its input") {
+  const Folder folder;
+  const Module loaded = load(
+      folder, model({{node("Shape", {"x"}, {"sizes"}), node("Gather", {"sizes", "first"}, {"rows"}),
+                      node("Concat", {"rows", "rest"}, {"flat"}, {attribute("axis", int64_t{0})}),
+                      node("Reshape", {"x", "flat"}, {"matrix"}),
+                      node("Gemm", {"matrix", "weight"}, {"y"})},
+                     {"x"},
+                     {"y"},
+                     {model_writer::tensor("weight", {6, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}),
+                      integer_tensor("first", {1}, {0}), integer_tensor("rest", {1}, {-1})}}));
+  loaded.eval();
+  const tenon::Prepared prepared = tenon::prepare(loaded);
+  const tenon::NoGrad no_grad;
+  for (const int64_t rows : {1, 4, 2, 4}) {
+    const Tensor x = tenon::arange(6 * rows).to(tenon::f32).reshape({rows, 2, 3});
+    CHECK(prepared(x).to_vector<float>() == loaded(x).to_vector<float>());
+  }
+  CHECK(prepared.reasons().empty());
+  CHECK(prepared.listed_runs() == 4);
 }
 
 TEST_CASE("an error of a call names the node") {
