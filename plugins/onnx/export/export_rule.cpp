@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include <tenon/error.hpp>
+#include <tenon/schema.hpp>
 #include <tenon/text.hpp>
 
 namespace onnx {
