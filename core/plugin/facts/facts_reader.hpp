@@ -77,6 +77,7 @@ struct ConversionFacts {
   std::string format;
   std::string rules;
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): there is no pointer, Clang means its comparison with 0
   auto operator<=>(const ConversionFacts&) const = default;
 };
 // Whether a service of the name is the host's, or would be.
