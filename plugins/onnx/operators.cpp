@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <set>
 
-#include <tenon/overridable.hpp>
+#include <tenon/conversion_rules.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 
@@ -28,23 +28,9 @@ void add_rule(OperatorTable& table, const std::string& plugin, std::string_view 
 
 std::shared_ptr<const OperatorTable> read_table() {
   const auto table = std::make_shared<OperatorTable>();
-  const Json plugins = tenon::document(tenon::Document::facts);
-  for (int64_t i = 0; i < plugins.size(); ++i) {
-    if (!tenon::detail::is_usable(plugins[i])) continue;
-    const Json conversions = plugins[i]["facts"]["conversions"];
-    const std::string id = plugins[i]["id"].text();
-    for (int64_t j = 0; j < conversions.size(); ++j) {
-      if (conversions[j]["format"].text() != "onnx") continue;
-      const std::string rules = conversions[j]["rules"].text();
-      for (size_t start = 0; start < rules.size();) {
-        const size_t end = std::min(rules.find('\n', start), rules.size());
-        const std::string_view line =
-            tenon::detail::trim(std::string_view(rules).substr(start, end - start));
-        if (!line.empty()) add_rule(*table, id, line);
-        start = end + 1;
-      }
-    }
-  }
+  tenon::for_each_conversion_rule("onnx", [&](const std::string& plugin, std::string_view rule) {
+    add_rule(*table, plugin, rule);
+  });
   return table;
 }
 

@@ -2,9 +2,8 @@
 
 #include <cctype>
 
-#include <tenon/error.hpp>
-
 #include "message_reader.hpp"
+#include "rule_text.hpp"
 
 namespace onnx {
 
@@ -12,9 +11,9 @@ namespace {
 
 using tenon::Json;
 
-class RuleReader {
+class RuleReader : RuleText {
  public:
-  explicit RuleReader(std::string_view line) : line_(line) {}
+  explicit RuleReader(std::string_view line) : RuleText(line, "the conversion") {}
 
   RuleHead head() {
     const std::string_view name = word("the name of an operator");
@@ -23,12 +22,7 @@ class RuleReader {
     head.domain = dot == std::string_view::npos ? "" : domain_of(name.substr(0, dot));
     head.type = dot == std::string_view::npos ? name : name.substr(dot + 1);
     expect(":", "a colon and the version");
-    skip_blanks();
-    const size_t start = at_;
-    while (at_ < line_.size() && std::isdigit(static_cast<unsigned char>(line_[at_])) != 0 &&
-           at_ - start < 9)
-      head.since = head.since * 10 + (line_[at_++] - '0');
-    if (at_ == start) refuse("the version, a number");
+    head.since = number("the version, a number");
     head.like = engine();
     return head;
   }
@@ -62,8 +56,7 @@ class RuleReader {
       } while (next_item());
     }
     rule.spread = take("...");
-    skip_blanks();
-    if (at_ < line_.size()) refuse("the end of the line");
+    expect_end();
     return rule;
   }
 
@@ -84,22 +77,6 @@ class RuleReader {
     return {};
   }
 
-  [[noreturn]] void refuse(const std::string& expected) const {
-    throw tenon::ValueError("the conversion '" + std::string(line_) + "' has at column " +
-                            std::to_string(at_ + 1) + " not " + expected);
-  }
-  void skip_blanks() {
-    while (at_ < line_.size() && line_[at_] == ' ') ++at_;
-  }
-  bool take(std::string_view text) {
-    skip_blanks();
-    if (line_.substr(at_, text.size()) != text) return false;
-    at_ += text.size();
-    return true;
-  }
-  void expect(std::string_view text, const char* what) {
-    if (!take(text)) refuse(what);
-  }
   // Whether another item is next; ends the list where none is. A semicolon begins the attributes.
   bool next_item() {
     skip_blanks();
@@ -107,17 +84,6 @@ class RuleReader {
     if (take(")")) return false;
     expect(",", "',', ';' or ')'");
     return true;
-  }
-  std::string_view word(const char* what) {
-    skip_blanks();
-    const size_t start = at_;
-    while (at_ < line_.size() && (std::isalnum(static_cast<unsigned char>(line_[at_])) != 0 ||
-                                  line_[at_] == '_' || line_[at_] == '.')) {
-      if (line_.substr(at_, 3) == "...") break;
-      ++at_;
-    }
-    if (at_ == start) refuse(what);
-    return line_.substr(start, at_ - start);
   }
   void read_input(Rule& rule) {
     RuleInput input;
@@ -213,35 +179,6 @@ class RuleReader {
     }
     return false;
   }
-  // A number, 'text', true, false, none, or a list of numbers or texts.
-  Json literal() {
-    skip_blanks();
-    const size_t start = at_;
-    int depth = 0;
-    bool text = false;
-    std::string json;
-    for (; at_ < line_.size(); ++at_) {
-      const char c = line_[at_];
-      if (c == '\'') text = !text;
-      if (!text) {
-        if (depth == 0 && (c == ',' || c == ')' || c == ';' || c == '=')) break;
-        if (c == '[') ++depth;
-        if (c == ']') --depth;
-      }
-      json += c == '\'' ? '"' : c;
-    }
-    while (!json.empty() && json.back() == ' ') json.pop_back();
-    if (json == "none") json = "null";
-    try {
-      return Json::parse(json);
-    } catch (const tenon::ValueError&) {
-      at_ = start;
-      refuse("a number, 'text', true, false, none or a list");
-    }
-  }
-
-  std::string_view line_;
-  size_t at_ = 0;
 };
 
 }  // namespace

@@ -4,37 +4,22 @@
 #include <cctype>
 #include <filesystem>
 
+#include <tenon/conversion_rules.hpp>
 #include <tenon/error.hpp>
-#include <tenon/overridable.hpp>
-#include <tenon/runtime.hpp>
 
 #include "format.hpp"
 
 namespace cli {
 
-using tenon::Json;
-
 std::vector<DeclaredFile> declared_files(const std::string& kind) {
   std::vector<DeclaredFile> list;
-  const Json plugins = tenon::document(tenon::Document::facts);
-  for (int64_t i = 0; i < plugins.size(); ++i) {
-    if (!tenon::detail::is_usable(plugins[i])) continue;
-    const Json facts = plugins[i]["facts"]["conversions"];
-    for (int64_t j = 0; j < facts.size(); ++j) {
-      if (facts[j]["format"].text() != kind) continue;
-      const std::string text = facts[j]["rules"].text();
-      for (size_t start = 0; start < text.size();) {
-        const size_t end = std::min(text.find('\n', start), text.size());
-        const std::string line = text.substr(start, end - start);
-        start = end + 1;
-        const size_t equals = line.find('=');
-        if (equals == std::string::npos) continue;
-        list.push_back({std::string(tenon::detail::trim(line.substr(0, equals))),
-                        std::string(tenon::detail::trim(line.substr(equals + 1))),
-                        plugins[i]["id"].text()});
-      }
-    }
-  }
+  tenon::for_each_conversion_rule(
+      kind.c_str(), [&](const std::string& plugin, std::string_view rule) {
+        const size_t equals = rule.find('=');
+        if (equals == std::string_view::npos) return;
+        list.push_back({std::string(tenon::detail::trim(rule.substr(0, equals))),
+                        std::string(tenon::detail::trim(rule.substr(equals + 1))), plugin});
+      });
   return list;
 }
 

@@ -2,9 +2,9 @@
 
 #include <cctype>
 
-#include <tenon/error.hpp>
 #include <tenon/schema.hpp>
-#include <tenon/text.hpp>
+
+#include "rule_text.hpp"
 
 namespace onnx {
 
@@ -15,9 +15,9 @@ using tenon::Json;
 // Expressions that are inside of each other: each takes stack.
 constexpr int kMostDepth = 40;
 
-class ExportRuleReader {
+class ExportRuleReader : RuleText {
  public:
-  explicit ExportRuleReader(std::string_view line) : line_(line) {}
+  explicit ExportRuleReader(std::string_view line) : RuleText(line, "the rule of export") {}
 
   ExportRule rule() {
     ExportRule rule;
@@ -39,43 +39,16 @@ class ExportRuleReader {
     do {
       rule.results.push_back(expression(0));
     } while (take(","));
-    skip_blanks();
-    if (at_ < line_.size()) refuse("the end of the line");
+    expect_end();
     return rule;
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& expected) const {
-    throw tenon::ValueError("the rule of export '" + tenon::printable(line_) + "' has at column " +
-                            std::to_string(at_ + 1) + " not " + expected);
-  }
-  void skip_blanks() {
-    while (at_ < line_.size() && line_[at_] == ' ') ++at_;
-  }
-  bool take(std::string_view text) {
-    skip_blanks();
-    if (line_.substr(at_, text.size()) != text) return false;
-    at_ += text.size();
-    return true;
-  }
-  void expect(std::string_view text, const char* what) {
-    if (!take(text)) refuse(what);
-  }
   // Whether another item follows; ends the list where none does.
   bool next_item() {
     if (take(")")) return false;
     expect(",", "',' or ')'");
     return true;
-  }
-  static bool is_letter(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
-  }
-  std::string word(const char* what) {
-    skip_blanks();
-    const size_t start = at_;
-    while (at_ < line_.size() && is_letter(line_[at_])) ++at_;
-    if (at_ == start) refuse(what);
-    return std::string(line_.substr(start, at_ - start));
   }
   // Letters up to ':=', of a step; 0: what follows is not a step.
   size_t step_name() {
@@ -99,7 +72,7 @@ class ExportRuleReader {
       expect("]", "']'");
     }
     if (take(":")) {
-      const std::string kind = word("a kind of elements");
+      const std::string_view kind = word("a kind of elements");
       using Elements = ParameterPattern::Elements;
       if (kind == "floating")
         pattern.elements = Elements::floating;
@@ -113,17 +86,6 @@ class ExportRuleReader {
     pattern.optional = take("?");
     return pattern;
   }
-  int64_t number(const char* what) {
-    skip_blanks();
-    int64_t number = 0;
-    const size_t start = at_;
-    while (at_ < line_.size() && std::isdigit(static_cast<unsigned char>(line_[at_])) != 0 &&
-           at_ - start < 9)
-      number = number * 10 + (line_[at_++] - '0');
-    if (at_ == start) refuse(what);
-    return number;
-  }
-
   Expression expression(int depth) {
     if (depth > kMostDepth) refuse("an end: it is nested too deep");
     skip_blanks();
@@ -179,35 +141,6 @@ class ExportRuleReader {
     at_ = end + 1;
     return name;
   }
-  // A number, 'text', true, false, none, or a list of numbers.
-  Json literal() {
-    skip_blanks();
-    const size_t start = at_;
-    int depth = 0;
-    bool text = false;
-    std::string json;
-    for (; at_ < line_.size(); ++at_) {
-      const char c = line_[at_];
-      if (c == '\'') text = !text;
-      if (!text) {
-        if (depth == 0 && (c == ',' || c == ')' || c == ';' || c == ']')) break;
-        if (c == '[') ++depth;
-        if (c == ']') --depth;
-      }
-      json += c == '\'' ? '"' : c;
-    }
-    while (!json.empty() && json.back() == ' ') json.pop_back();
-    if (json == "none") json = "null";
-    try {
-      return Json::parse(json);
-    } catch (const tenon::ValueError&) {
-      at_ = start;
-      refuse("a number, 'text', true, false, none or a list");
-    }
-  }
-
-  std::string_view line_;
-  size_t at_ = 0;
 };
 
 }  // namespace

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
+#include <tenon/conversion_rules.hpp>
 #include <tenon/op.hpp>
-#include <tenon/overridable.hpp>
-#include <tenon/runtime.hpp>
 
 namespace onnx {
 
@@ -66,22 +65,9 @@ ExportRules::ExportRules(int64_t opset) : opset_(opset), operators_({}) {
              std::pair(!b.rule->domain.empty(), -b.rule->since);
     });
   }
-  const Json plugins = tenon::document(tenon::Document::facts);
-  for (int64_t i = 0; i < plugins.size(); ++i) {
-    if (!tenon::detail::is_usable(plugins[i])) continue;
-    const Json conversions = plugins[i]["facts"]["conversions"];
-    for (int64_t j = 0; j < conversions.size(); ++j) {
-      if (conversions[j]["format"].text() != "onnx.export") continue;
-      const std::string text = conversions[j]["rules"].text();
-      for (size_t start = 0; start < text.size();) {
-        const size_t end = std::min(text.find('\n', start), text.size());
-        const std::string_view line =
-            tenon::detail::trim(std::string_view(text).substr(start, end - start));
-        start = end + 1;
-        if (!line.empty()) lines_[std::string(exported_op(line))].emplace_back(line);
-      }
-    }
-  }
+  tenon::for_each_conversion_rule("onnx.export", [&](const std::string&, std::string_view rule) {
+    lines_[std::string(exported_op(rule))].emplace_back(rule);
+  });
 }
 
 const std::vector<Inverse>& ExportRules::inverses(const std::string& op) const {

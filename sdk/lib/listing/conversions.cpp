@@ -80,18 +80,19 @@ class Format {
  public:
   explicit Format(const std::string& name) {
     std::vector<std::string> known;
-    each_rule(Inventory().plugins(),
-              [&](const std::string& format, const std::string& plugin, std::string_view rule) {
-                if (format == name) {
-                  add_rule(plugin, rule);
-                } else if (format.compare(0, kComplete.size(), kComplete) == 0) {
-                  const std::string listed = format.substr(kComplete.size());
-                  if (listed == name)
-                    operators_.push_back(read_operator(plugin, rule));
-                  else if (known.empty() || known.back() != listed)
-                    known.push_back(listed);
-                }
-              });
+    for_each_conversion_rule(
+        Inventory().plugins(),
+        [&](const std::string& format, const std::string& plugin, std::string_view rule) {
+          if (format == name) {
+            add_rule(plugin, rule);
+          } else if (format.compare(0, kComplete.size(), kComplete) == 0) {
+            const std::string listed = format.substr(kComplete.size());
+            if (listed == name)
+              operators_.push_back(read_operator(plugin, rule));
+            else if (known.empty() || known.back() != listed)
+              known.push_back(listed);
+          }
+        });
     if (operators_.empty())
       throw ValueError(lib::format_text(
           "no plugin declares a complete list of operators of {}{}{}", lib::quote(name),

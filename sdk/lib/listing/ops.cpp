@@ -55,17 +55,17 @@ void put_op(Writer& document, const Declared& op) {
 // The operators of other formats that plugins convert to calls of the op.
 void put_conversions(Writer& document, const Json& plugins, const std::string& op) {
   bool any = false;
-  each_rule(plugins,
-            [&](const std::string& format, const std::string& plugin, std::string_view rule) {
-              if (called_op(rule) != op) return;
-              if (!any) document.begin_array("conversions");
-              any = true;
-              document.begin_object()
-                  .set("format", format)
-                  .set("plugin", plugin)
-                  .set("rule", std::string(rule))
-                  .end();
-            });
+  for_each_conversion_rule(
+      plugins, [&](const std::string& format, const std::string& plugin, std::string_view rule) {
+        if (called_op(rule) != op) return;
+        if (!any) document.begin_array("conversions");
+        any = true;
+        document.begin_object()
+            .set("format", format)
+            .set("plugin", plugin)
+            .set("rule", std::string(rule))
+            .end();
+      });
   if (any) document.end();
 }
 

@@ -5,8 +5,8 @@
 #include <deque>
 #include <filesystem>
 
+#include <tenon/conversion_rules.hpp>
 #include <tenon/op.hpp>
-#include <tenon/overridable.hpp>
 #include <tenon/schema.hpp>
 #include <tenon/state/model_format.hpp>
 #include <tenon/text.hpp>
@@ -54,17 +54,6 @@ ModelFormat read_rule(std::string_view rule, const std::string& plugin) {
   return format;
 }
 
-void read_rules(const std::string& rules, const std::string& plugin,
-                std::vector<ModelFormat>& formats) {
-  for (size_t start = 0; start < rules.size();) {
-    const size_t end = std::min(rules.find('\n', start), rules.size());
-    const std::string_view rule =
-        tenon::detail::trim(std::string_view(rules).substr(start, end - start));
-    if (!rule.empty()) formats.push_back(read_rule(rule, plugin));
-    start = end + 1;
-  }
-}
-
 bool has_ending(const std::string& path, const std::string& ending) {
   return path.size() > ending.size() &&
          path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
@@ -74,15 +63,9 @@ bool has_ending(const std::string& path, const std::string& ending) {
 
 std::vector<ModelFormat> model_formats() {
   std::vector<ModelFormat> formats;
-  const Json plugins = document(Document::facts);
-  for (int64_t i = 0; i < plugins.size(); ++i) {
-    if (!tenon::detail::is_usable(plugins[i])) continue;
-    const Json conversions = plugins[i]["facts"]["conversions"];
-    for (int64_t j = 0; j < conversions.size(); ++j) {
-      if (conversions[j]["format"].text() == "file")
-        read_rules(conversions[j]["rules"].text(), plugins[i]["id"].text(), formats);
-    }
-  }
+  for_each_conversion_rule("file", [&](const std::string& plugin, std::string_view rule) {
+    formats.push_back(read_rule(rule, plugin));
+  });
   return formats;
 }
 
