@@ -41,9 +41,9 @@ Tensor with_data(const Tensor& tensor) {
 
 // A step's inputs and results in a frame.
 //
-// Where ops compute shapes alone, or the caller passes tensors without data to have the calls listed, some
-// shapes still depend on elements: of the target of a Reshape, which the model computes from the Shape of
-// something. So what is computed of shapes, of constants and of integers that the caller gave is known, and
+// Some shapes depend on elements also where ops compute shapes alone, and where the caller passes tensors
+// without data to have the calls listed: of the target of a Reshape, which the model computes from the Shape
+// of something. So what is computed of shapes, of constants and of integers that the caller gave is known, and
 // computed, which no mode sees; the rest is not.
 class Run {
  public:

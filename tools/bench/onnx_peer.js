@@ -1,4 +1,4 @@
-// What ONNX Runtime takes, one thread: prints {"samples_ns": {name: [processor time, ...]}}. PEER_FOLDER is the folder
+// Measures ONNX Runtime with one thread: prints {"samples_ns": {name: [processor time, ...]}}. PEER_FOLDER is the folder
 // that tools/setup --models fills, with the models that onnx_models.py wrote in models/. PEER_BENCHMARKS names what to
 // measure: a model of models/ is run; open_NAME and run_NAME are of the models that people have.
 //

@@ -35,7 +35,7 @@ struct Plan {
   tenon::training::ModelSummary summary;        // without layers: there is none
   std::optional<tenon::PreparedList> prepared;  // where it is asked for
   std::vector<std::string> faults;
-  bool of_model = false;  // there is no config, but the file of a model
+  bool of_model = false;  // made of the file of a model, without a config
 
   // Sections that a run needs and the config lacks, "\"data\", no \"model\""; empty: nothing.
   std::string missing() const { return tenon::training::missing_keys(config, true); }

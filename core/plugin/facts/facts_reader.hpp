@@ -77,7 +77,7 @@ struct ConversionFacts {
   std::string format;
   std::string rules;
 
-  // NOLINTNEXTLINE(modernize-use-nullptr): there is no pointer, Clang means its comparison with 0
+  // NOLINTNEXTLINE(modernize-use-nullptr): Clang takes the 0 it is compared with for a pointer
   auto operator<=>(const ConversionFacts&) const = default;
 };
 // Whether a service of the name is the host's, or would be.

@@ -249,17 +249,17 @@ bool Recorder::convert(const RecordedCall& call, std::string& reason) {
         const tenon::ModeScope inside(inside_, tenon::Level::below_autograd), outside(outside_);
         made = evaluate(rule, call, rules_);
       }
-      std::vector<Tensor> wanted, given;
+      std::vector<Tensor> expected, given;
       each_result(call.results, call.result_count,
-                  [&](const Tensor& tensor) { wanted.push_back(tensor); });
+                  [&](const Tensor& tensor) { expected.push_back(tensor); });
       for (const Value& value : made) {
         const tenon_value one = value.get();
         each_result(&one, 1, [&](const Tensor& tensor) { given.push_back(tensor); });
       }
-      if (given.size() < wanted.size())
+      if (given.size() < expected.size())
         throw tenon::ValueError("its rule of export makes " + std::to_string(given.size()) +
-                                " tensors for " + std::to_string(wanted.size()));
-      for (size_t i = 0; i < wanted.size(); ++i) set_same(call, wanted[i], given[i]);
+                                " tensors for " + std::to_string(expected.size()));
+      for (size_t i = 0; i < expected.size(); ++i) set_same(call, expected[i], given[i]);
       return true;
     } catch (const tenon::Error& error) {
       if (error.kind() == TENON_ERROR_INTERRUPTED) throw;

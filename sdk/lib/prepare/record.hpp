@@ -26,7 +26,7 @@ void call_as_is(const Module& module, const Arguments& arguments, tenon_value* r
 
 struct Recording {
   CallList list;
-  std::string reason;        // why there is no list; else empty
+  std::string reason;        // why the model runs as it is; empty where there is a list
   std::vector<Tensor> kept;  // tensors that the model keeps beside its members
 };
 

@@ -31,7 +31,7 @@ class Recorder final : public Mode {
   Results tenon_function(const Call& call) override;
   void add_output(const tenon_value& value);
 
-  // Why there is no list; the first reason stays. `changes_argument`: copies are needed.
+  // Why the model runs as it is; the first reason stays. `changes_argument`: copies are needed.
   const std::string& reason() const { return reason_; }
   bool changes_argument() const { return changes_argument_; }
   // Tensors of the model that are neither members nor results, by the numbers of their values.

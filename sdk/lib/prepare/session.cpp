@@ -145,8 +145,7 @@ bool Session::run_list(const Arguments& arguments, tenon_value* results, int64_t
   if (program.changed_operands()) {
     throw RuntimeError(
         "a prepared model gets other shapes from its ops than when it was prepared, and has "
-        "changed "
-        "an argument or a buffer already; call_as_is() runs it without a list");
+        "changed an argument or a buffer already; call_as_is() runs it without a list");
   }
   entry->program = nullptr;
   return run_as_is(entry->report.reason);
