@@ -9,8 +9,6 @@ namespace onnx {
 
 namespace {
 
-using tenon::Json;
-
 class RuleReader : RuleText {
  public:
   explicit RuleReader(std::string_view line) : RuleText(line, "the conversion") {}

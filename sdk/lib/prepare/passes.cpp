@@ -122,13 +122,13 @@ std::vector<std::string> drop_unused(CallList& list) {
     for (size_t i = list.calls.size(); i-- > 0;) {
       const ListedCall& call = list.calls[i];
       if (needed[i] != 0) continue;
-      bool needed = call.results.empty();
-      for_each_value(call.results, [&](size_t number) { needed |= read[number] != 0; });
+      bool used = call.results.empty();
+      for_each_value(call.results, [&](size_t number) { used |= read[number] != 0; });
       for (const size_t place : call.written) {
         for_each_value(call.arguments[place],
-                       [&](size_t number) { needed |= memory[memory_of(list, number)] != 0; });
+                       [&](size_t number) { used |= memory[memory_of(list, number)] != 0; });
       }
-      if (!needed) continue;
+      if (!used) continue;
       needed[i] = 1;
       added = true;
       for_each_value(call.arguments, use);
