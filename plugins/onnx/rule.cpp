@@ -2,14 +2,15 @@
 
 #include <cctype>
 
+#include <tenon/detail/rule_text.hpp>
+
 #include "message_reader.hpp"
-#include "rule_text.hpp"
 
 namespace onnx {
 
 namespace {
 
-class RuleReader : RuleText {
+class RuleReader : tenon::detail::RuleText {
  public:
   explicit RuleReader(std::string_view line) : RuleText(line, "the conversion") {}
 

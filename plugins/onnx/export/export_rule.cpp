@@ -2,9 +2,8 @@
 
 #include <cctype>
 
+#include <tenon/detail/rule_text.hpp>
 #include <tenon/schema.hpp>
-
-#include "rule_text.hpp"
 
 namespace onnx {
 
@@ -15,7 +14,7 @@ using tenon::Json;
 // Expressions that are inside of each other: each takes stack.
 constexpr int kMostDepth = 40;
 
-class ExportRuleReader : RuleText {
+class ExportRuleReader : tenon::detail::RuleText {
  public:
   explicit ExportRuleReader(std::string_view line) : RuleText(line, "the rule of export") {}
 

@@ -198,6 +198,7 @@ void Program::choose_providers(PreparedList& report) {
     prepared_.emplace_back(call);
     PreparedCall listed;
     listed.op = list_.calls[i].op.name();
+    listed.rewrite = list_.calls[i].rewrite;
     listed.provider = service::calls().provider(call);
     report.calls.push_back(std::move(listed));
   }

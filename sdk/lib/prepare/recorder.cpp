@@ -295,7 +295,7 @@ Results Recorder::tenon_function(const Call& call) {
   const Op op = call.op();
   const std::string op_name = call.name();
   if (std::this_thread::get_id() != thread_) refuse(op_name + " is called on another thread");
-  ListedCall listed{op, {}, {}, {}};
+  ListedCall listed{op, {}, {}, {}, {}};
   std::vector<tenon_value> arguments;
   std::vector<std::vector<tenon_tensor*>> lists(static_cast<size_t>(call.size()));
   for (int64_t i = 0; i < call.size(); ++i) {

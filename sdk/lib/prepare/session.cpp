@@ -59,6 +59,16 @@ bool Session::run_as_is(const std::string& reason) {
   return false;
 }
 
+void Session::rewrite(CallList& list, PreparedList& report) const {
+  rewrites::Account account = rewrites::apply(list, options_.rewrites);
+  report.rewrites = std::move(account.applied);
+  report.refused = std::move(account.refused);
+  if (report.rewrites.empty()) return;
+  const std::vector<std::string> folded = fold_constants(list);
+  report.folded.insert(report.folded.end(), account.folded.begin(), account.folded.end());
+  report.folded.insert(report.folded.end(), folded.begin(), folded.end());
+}
+
 Session::Entry Session::make(const Arguments& arguments) {
   Entry entry{ArgumentsKey(arguments), {}, nullptr, {}};
   entry.report.arguments = entry.key.text();
@@ -72,6 +82,7 @@ Session::Entry Session::make(const Arguments& arguments) {
     const InferenceMode ordinary(false);
     const NoGrad no_grad;
     entry.report.folded = fold_constants(list);
+    rewrite(list, entry.report);
     for (const PreparePass& pass : options_.passes) pass(list);
     entry.report.dropped = drop_unused(list);
     entry.program = std::make_unique<Program>(std::move(list), entry.report);

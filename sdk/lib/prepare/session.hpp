@@ -80,6 +80,7 @@ class Session {
   Entry* entry_for(const Arguments& arguments);
   std::string reason_as_is(const Arguments& arguments);
   Entry make(const Arguments& arguments);
+  void rewrite(CallList& list, PreparedList& report) const;
   bool run_as_is(const std::string& reason);
 
   const Module module_;

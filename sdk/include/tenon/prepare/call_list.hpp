@@ -45,6 +45,7 @@ struct ListedCall {
   std::vector<ListOperand> arguments;  // one for each parameter of the schema
   std::vector<ListOperand> results;
   std::vector<size_t> written;  // parameters whose tensors it changes in place
+  std::string rewrite;          // name of the rule that put it there; empty: the model made it
 };
 
 struct CallList {

@@ -17,6 +17,7 @@
 
 #include "tenon/module.hpp"
 #include "tenon/prepare/call_list.hpp"
+#include "tenon/prepare/rewrite.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -25,7 +26,8 @@ using PreparePass = std::function<void(prepared::CallList& list)>;
 
 struct PrepareOptions {
   size_t lists = 8;                 // kept, for the layouts that were used last
-  std::vector<PreparePass> passes;  // run in order, after constants are folded
+  rewrites::Options rewrites;       // rules of plugins: all of them
+  std::vector<PreparePass> passes;  // run in order, after constants are folded and rules applied
 };
 
 // A call of a list.
@@ -34,6 +36,7 @@ struct PreparedCall {
   int64_t bytes = 0;      // size of its results
   bool in_arena = false;  // its result is in the memory that the list shares
   bool in_place = false;  // and in that of an operand that nothing else reads
+  std::string rewrite;    // name of the rule that put it there; empty: the model made it
 };
 
 // Account of a list, for one layout of the arguments.
@@ -42,6 +45,8 @@ struct PreparedList {
   std::string reason;     // why the model runs as it is; empty where there is a list
   int64_t recorded = 0;   // calls of the model
   std::vector<std::string> folded, dropped;  // ops of calls whose results are constants, or unused
+  std::vector<rewrites::Applied> rewrites;   // rules that have changed it
+  std::vector<std::string> refused;  // rules that fit and were not used, each with the reason
   std::vector<PreparedCall> calls;
   // Bytes of intermediate results: of all, and of the memory that the list keeps for those which share
   // it. The others are freed after their last use.

@@ -1,0 +1,42 @@
+// The rules of plugins and of the application that a model uses, in order.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <tenon/prepare/rewrite.hpp>
+
+#include "compiled_rule.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace rewrites {
+
+class RuleSet {
+ public:
+  explicit RuleSet(const Options& options);
+  RuleSet(const RuleSet&) = delete;
+  RuleSet& operator=(const RuleSet&) = delete;
+
+  const std::vector<CompiledRule>& active() const { return active_; }
+  // Active rules in their order, then the others.
+  std::vector<ListedRule> listed() const;
+
+ private:
+  struct Entry {
+    ListedRule listed;
+    size_t rank = 0;  // by Options::prefer
+  };
+  void read(const Options& options, const Json& plugins);
+  void add(Rule rule, std::string reason);
+  void refuse_equal_names();
+  void compile_all(Signatures& signatures);
+
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::unique_ptr<Signatures> signatures_;
+  std::vector<CompiledRule> active_;
+};
+
+}  // namespace rewrites
+
+TENON_NAMESPACE_END
