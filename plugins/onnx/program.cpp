@@ -1,6 +1,7 @@
 #include "program.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <tenon/call.hpp>
 #include <tenon/detail/parameters.hpp>
@@ -54,6 +55,7 @@ class Run {
     shapes_only_ = tenon::ComputeElements().inside_shapes_only() ||
                    std::any_of(inputs.begin(), inputs.end(),
                                [](const Value& input) { return has_no_data(input); });
+    stand_ins_ = shapes_only_ && !tenon::ComputeElements().inside_shapes_only();
     if (shapes_only_) known_.resize(program_.frame_size);
     for (size_t i = 0; i < inputs.size(); ++i) {
       const uint32_t slot = program_.body.inputs[i];
@@ -162,9 +164,10 @@ class Run {
       using As = StepArgument::As;
       const StepArgument& argument = step.arguments[i];
       if (argument.as == As::value || argument.as == As::tensors) continue;
-      require_known(is_known(argument), argument.keyword.empty()
-                                            ? "argument " + std::to_string(i)
-                                            : "the argument '" + argument.keyword + "'");
+      require_known(std::all_of(argument.sources.begin(), argument.sources.end(),
+                                [this](const Source& source) { return is_readable(source); }),
+                    argument.keyword.empty() ? "argument " + std::to_string(i)
+                                             : "the argument '" + argument.keyword + "'");
     }
     std::vector<Value> results = known ? call_known(step) : call(step);
     for (size_t i = 0; i < results.size(); ++i) set_known(step, i, known && is_small(results[i]));
@@ -190,12 +193,19 @@ class Run {
   // ---- control flow ----
 
   void run_branch(const Step& step) {
-    require_known(is_known_input(step, 0), "the condition");
+    require_known(is_readable(step.inputs[0]), "the condition");
     const Body& body = *step.bodies[truth_of(value_of(step.inputs[0])) ? 0 : 1];
     std::vector<Value> results = run(body);
     for (size_t i = 0; i < results.size() && shapes_only_; ++i)
       set_known(step, i, is_known(body.outputs[i]));
     give(step, std::move(results));
+  }
+  // Whether control flow can read it. The caller that has calls listed gives no data to what it must not read.
+  bool is_readable(const Source& source) const {
+    if (!shapes_only_ || is_known(source)) return true;
+    if (!stand_ins_) return false;
+    const tenon_value value = value_of(source);
+    return value.tag == TENON_VALUE_TENSOR && !has_no_data(Tensor::borrow(value.as.tensor));
   }
   bool is_known_input(const Step& step, size_t input) const {
     return !shapes_only_ || is_known(step.inputs[input]);
@@ -206,8 +216,8 @@ class Run {
   void run_loop(const Step& step) {
     const Body& body = *step.bodies[0];
     const size_t states = step.inputs.size() - 2;
-    require_known(is_known_input(step, 0), "the trip count");
-    require_known(is_known_input(step, 1), "the condition");
+    require_known(is_readable(step.inputs[0]), "the trip count");
+    require_known(is_readable(step.inputs[1]), "the condition");
     const tenon_value trips = value_of(step.inputs[0]), first = value_of(step.inputs[1]);
     const bool counted = trips.tag != TENON_VALUE_NONE;
     const int64_t most = counted ? integer_of(trips) : INT64_MAX;
@@ -227,6 +237,9 @@ class Run {
     for (int64_t i = 0; i < most && continues; ++i) {
       {
         const tenon::ComputeElements elements;
+        // Known numbers are computed with, so that they must have elements.
+        std::optional<tenon::DisableTenonFunction> no_modes;
+        if (stand_ins_) no_modes.emplace();
         frame_[body.inputs[0]] = value_of_tensor(tenon::full(tenon::IntList(), i, tenon::i64));
         frame_[body.inputs[1]] =
             value_of_tensor(tenon::full(tenon::IntList(), true, tenon::boolean));
@@ -235,7 +248,7 @@ class Run {
       for (size_t s = 0; s < states + 2 && shapes_only_; ++s)
         known_[body.inputs[s]] = s < 2 || known[s - 2];
       std::vector<Value> given = run(body);
-      require_known(!shapes_only_ || is_known(body.outputs[0]), "the condition of the loop");
+      require_known(is_readable(body.outputs[0]), "the condition of the loop");
       continues = truth_of(given[0].get());
       for (size_t s = 0; s < states; ++s) {
         state[s] = std::move(given[s + 1]);
@@ -330,6 +343,7 @@ class Run {
   const Members& members_;
   std::vector<Value> frame_;
   bool shapes_only_ = false;
+  bool stand_ins_ = false;   // shapes alone, because the caller gave tensors without data
   std::vector<bool> known_;  // by slot, where shapes alone are computed
 };
 

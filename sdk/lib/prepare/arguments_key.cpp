@@ -59,6 +59,13 @@ ArgumentsKey::ArgumentsKey(const Arguments& arguments) : same_(identities(argume
   }
 }
 
+void ArgumentsKey::add_numbers(const Arguments& arguments) {
+  for_each_tensor(arguments, [&](tenon_tensor* handle) {
+    const Tensor& tensor = Tensor::borrow(handle);
+    numbers_.push_back(is_number(tensor, argument_numbers) ? copy_of(tensor) : Tensor());
+  });
+}
+
 bool ArgumentsKey::matches(const One& one, const tenon_value& value) {
   if (value.tag != one.tag) return false;
   if (value.tag == TENON_VALUE_TENSOR) return has_layout_of(value.as.tensor, one.layouts.front());
@@ -86,11 +93,28 @@ bool ArgumentsKey::matches(const Arguments& arguments) const {
         !matches(by_keyword_[i], arguments.keyword_values[i]))
       return false;
   }
-  return same_.size() < 2 || same_ == identities(arguments);
+  if (same_.size() > 1 && same_ != identities(arguments)) return false;
+  if (numbers_.empty()) return true;
+  bool same = true;
+  size_t next = 0;
+  for_each_tensor(arguments, [&](tenon_tensor* tensor) {
+    const Tensor& number = numbers_[next++];
+    if (number.defined()) same = same && same_elements(number, Tensor::borrow(tensor));
+  });
+  return same;
 }
 
 std::string ArgumentsKey::text() const {
   std::string text;
+  size_t next = 0;
+  const auto add_layout = [&](const Tensor& layout) {
+    text += layout.defined() ? layout_text(layout) : "None";
+    const Tensor number = next < numbers_.size() ? numbers_[next] : Tensor();
+    ++next;
+    if (!number.defined()) return;
+    text += " =";
+    for (const int64_t element : number.to_vector<int64_t>()) text += " " + std::to_string(element);
+  };
   for (const std::vector<One>* list : {&by_position_, &by_keyword_}) {
     for (const One& one : *list) {
       text += text.empty() ? "" : ", ";
@@ -98,7 +122,7 @@ std::string ArgumentsKey::text() const {
       if (one.tag == TENON_VALUE_TENSOR_LIST) text += "[";
       for (size_t k = 0; k < one.layouts.size(); ++k) {
         text += k == 0 ? "" : ", ";
-        text += one.layouts[k].defined() ? layout_text(one.layouts[k]) : "None";
+        add_layout(one.layouts[k]);
       }
       if (one.tag == TENON_VALUE_TENSOR_LIST) text += "]";
       if (one.literal != nullptr) text += text_of(*one.literal);

@@ -133,6 +133,7 @@ Program::Program(CallList list, PreparedList& report) : list_(std::move(list)) {
   choose_providers(report);
   plan_memory(report);
   make_steps();
+  place_comparisons();
 }
 
 void Program::bind_arguments() {
@@ -303,6 +304,37 @@ void Program::make_steps() {
   }
 }
 
+// After the call whose result it is: others may do something else with other elements. A run that takes
+// another list begins again.
+void Program::place_comparisons() {
+  for (size_t place = 0; place < list_.compared.size(); ++place) {
+    const auto number = static_cast<size_t>(list_.outputs[outputs() + place].values.front());
+    const auto makes = [&](const Step& step) {
+      return std::any_of(step.results.begin(), step.results.end(), [&](const auto& result) {
+        return std::any_of(result.begin(), result.end(), [&](const Given& given) {
+          return given.value == number && !given.again;
+        });
+      });
+    };
+    const auto step = std::find_if(steps_.begin(), steps_.end(), makes);
+    if (step == steps_.end())
+      throw RuntimeError("a number that the model reads is not a result of the list's calls");
+    step->compared.push_back(place);
+    if (std::any_of(steps_.begin(), step, [](const Step& before) {
+          return before.changes_argument || !before.members.empty();
+        }))
+      throw RuntimeError("the model reads a number after it has changed an argument or a buffer");
+  }
+}
+
+bool Program::runs_like(const Program& other) const {
+  if (list_.compared.size() <= other.failed_) return false;
+  for (size_t i = 0; i < other.failed_; ++i) {
+    if (!same_elements(list_.compared[i], other.list_.compared[i])) return false;
+  }
+  return same_elements(list_.compared[other.failed_], other.found_);
+}
+
 // ---- a run ----
 
 bool Program::accept(const Given& given, tenon_tensor* tensor) {
@@ -363,6 +395,18 @@ void Program::write_back(const Step& step) {
   }
 }
 
+bool Program::has_compared_elements(size_t place) {
+  const auto number = static_cast<size_t>(list_.outputs[outputs() + place].values.front());
+  const tenon_tensor* const found = current_[number];
+  const Tensor& expected = list_.compared[place];
+  if (std::memcmp(tenon_tensor_get_view(found)->data, expected.view_record().data,
+                  static_cast<size_t>(element_size(expected.dtype()))) == 0)
+    return true;
+  failed_ = place;
+  found_ = copy_of(Tensor::borrow(current_[number]));
+  return false;
+}
+
 void Program::release_frame() noexcept {
   for (size_t v = 0; v < owned_.size(); ++v) {
     if (owned_[v] == 0) continue;
@@ -379,7 +423,7 @@ void Program::give_outputs(tenon_tensor* const* arguments, tenon_value* results)
     return Tensor::borrow(value.kind == Kind::argument ? arguments[value.argument]
                                                        : current_[static_cast<size_t>(number)]);
   };
-  for (size_t r = 0; r < list_.outputs.size(); ++r) {
+  for (size_t r = 0; r < outputs(); ++r) {
     const ListOperand& output = list_.outputs[r];
     if (output.kind == ListOperand::Kind::tensor) {
       detail::give_result(tensor_of(output.values.front()), &results[r]);
@@ -393,7 +437,7 @@ void Program::give_outputs(tenon_tensor* const* arguments, tenon_value* results)
   }
 }
 
-bool Program::run(tenon_tensor* const* arguments, tenon_value* results) {
+Program::End Program::run(tenon_tensor* const* arguments, tenon_value* results) {
   struct Cleanup {
     Program* program;
     ~Cleanup() { program->release_frame(); }
@@ -417,9 +461,12 @@ bool Program::run(tenon_tensor* const* arguments, tenon_value* results) {
     if (step.memory != nullptr) {
       // the result is where later calls read it
     } else if (step.single != nullptr && given[0].tag == TENON_VALUE_TENSOR) {
-      if (!accept(*step.single, given[0].as.tensor)) return false;
+      if (!accept(*step.single, given[0].as.tensor)) return End::other_layout;
     } else if (!accept_all(step, given)) {
-      return false;
+      return End::other_layout;
+    }
+    for (const size_t place : step.compared) {
+      if (!has_compared_elements(place)) return End::other_elements;
     }
     if (!step.members.empty()) write_back(step);
     for (const size_t value : step.last_uses) {
@@ -428,7 +475,7 @@ bool Program::run(tenon_tensor* const* arguments, tenon_value* results) {
     }
   }
   give_outputs(arguments, results);
-  return true;
+  return End::done;
 }
 
 }  // namespace prepared

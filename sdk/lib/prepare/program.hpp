@@ -18,16 +18,23 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Runs it on the arguments, by their numbers. Returns false when a call gives a tensor of another
-  // layout than in the list, which the model has to see. Throws what a call throws. After both,
+  enum class End : uint8_t {
+    done,
+    other_layout,  // a call gives a tensor of another layout than in the list, which the model has to see
+    other_elements  // and of other elements than were compared with, see `runs_like`
+  };
+  // Runs it on the arguments, by their numbers. Throws what a call throws. Where it is not done,
   // `changed_operands` says whether a call may have changed an argument or a member by then.
-  bool run(tenon_tensor* const* arguments, tenon_value* results);
+  End run(tenon_tensor* const* arguments, tenon_value* results);
+  // Whether this list is for runs like the last one of `other`, as far as that came.
+  bool runs_like(const Program& other) const;
   bool changed_operands() const { return changed_operands_; }
   // Whether some call changes an argument in place.
   bool changes_arguments() const { return changes_arguments_; }
   // Whether a call that fails may leave a copy of a member half changed.
   bool writes_members() const { return writes_members_; }
-  size_t outputs() const { return list_.outputs.size(); }
+  // Number of the results of the model.
+  size_t outputs() const { return list_.outputs.size() - list_.compared.size(); }
 
  private:
   struct Release {
@@ -50,15 +57,18 @@ class Program {
     std::vector<std::vector<Given>> results;  // by result
     std::vector<size_t> last_uses;            // values that no later call reads
     std::vector<size_t> members;              // members that it may change, as constants
+    std::vector<size_t> compared;             // results to compare, by their places
   };
 
   void bind_arguments();
   void choose_providers(PreparedList& report);
   void plan_memory(PreparedList& report);
   void make_steps();
+  void place_comparisons();
   Given given_of(size_t number) const;
   bool accept(const Given& given, tenon_tensor* tensor);
   bool accept_all(const Step& step, tenon_value* results);
+  bool has_compared_elements(size_t place);
   void write_back(const Step& step);
   void give_outputs(tenon_tensor* const* arguments, tenon_value* results) const;
   void release_frame() noexcept;
@@ -76,6 +86,9 @@ class Program {
   std::vector<Given> argument_places_;
   std::vector<tenon_tensor*> current_;  // by value
   std::vector<char> owned_;             // by value: released when it is not needed any more
+  // The comparison that failed in the last run, and what it found.
+  size_t failed_ = 0;
+  Tensor found_;
   bool changed_operands_ = false, changes_arguments_ = false, writes_members_ = false;
 };
 

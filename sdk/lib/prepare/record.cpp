@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <set>
 
 #include "recorder.hpp"
 #include "tensors.hpp"
@@ -23,14 +24,22 @@ namespace {
 // Arguments with stand-ins in place of their tensors; the same tensor has one.
 class StandIns {
  public:
-  StandIns(const Arguments& given, Recorder& recorder)
-      : values_(replaced(given.values, given.count, recorder)),
+  StandIns(const Arguments& given, Recorder& recorder, Readable readable)
+      : readable_(readable),
+        values_(replaced(given.values, given.count, recorder)),
         named_(replaced(given.keyword_values, given.keyword_count, recorder)),
         arguments_{values_.data(), given.count, given.keywords, named_.data(),
                    given.keyword_count} {}
   StandIns(const StandIns&) = delete;
   StandIns& operator=(const StandIns&) = delete;
   const Arguments& arguments() const { return arguments_; }
+  // Whether code of the model has changed a number that it got.
+  bool changed() const {
+    return std::any_of(made_.begin(), made_.end(), [](const auto& pair) {
+      return (pair.second.view_record().flags & TENON_TENSOR_SHAPE_ONLY) == 0 &&
+             !same_elements(Tensor::borrow(pair.first), pair.second);
+    });
+  }
 
  private:
   tenon_tensor* stand_in_of(tenon_tensor* tensor, Recorder& recorder) {
@@ -38,7 +47,10 @@ class StandIns {
     for (const auto& [given, made] : made_) {
       if (given == tensor) return made.handle();
     }
-    made_.emplace_back(tensor, recorder.add_argument(Tensor::borrow(tensor)));
+    const Tensor& given = Tensor::borrow(tensor);
+    made_.emplace_back(
+        tensor, recorder.add_argument(
+                    given, readable_ != Readable::nothing && is_number(given, argument_numbers)));
     return made_.back().second.handle();
   }
   std::vector<tenon_value> replaced(const tenon_value* values, int64_t count, Recorder& recorder) {
@@ -57,6 +69,7 @@ class StandIns {
     return list;
   }
 
+  const Readable readable_;
   std::vector<std::pair<tenon_tensor*, Tensor>> made_;
   std::vector<std::unique_ptr<tenon_tensor*[]>> lists_;
   std::vector<tenon_value> values_, named_;
@@ -66,17 +79,20 @@ class StandIns {
 struct Run {
   CallList list;
   std::unordered_map<size_t, Tensor> others;
+  ReadResults read;
   std::string reason;
-  bool changes_argument = false;
+  bool raised = false, changes_argument = false;
 };
 
-// `first`: the list of an earlier run, or null.
+// `first`: an earlier run, or null.
 Run run_once(const Module& module, const ModelState& state, const Arguments& arguments, bool copies,
-             const CallList* first) {
-  Recorder recorder(state.members(), copies, first);
+             Readable readable, const Run* first) {
+  Recorder recorder(state.members(), copies, readable == Readable::results,
+                    first == nullptr ? nullptr : &first->list,
+                    first == nullptr ? nullptr : &first->read);
   Run run;
   {
-    const StandIns stand_ins(arguments, recorder);
+    const StandIns stand_ins(arguments, recorder, readable);
     std::vector<Value> outputs(detail::max_results);
     int64_t count = 0;
     try {
@@ -88,6 +104,7 @@ Run run_once(const Module& module, const ModelState& state, const Arguments& arg
       for (size_t r = 0; r < detail::max_results; ++r) outputs[r] = Value(results[r]);
     } catch (const Error& error) {
       if (error.kind() == TENON_ERROR_INTERRUPTED) throw;
+      run.raised = recorder.reason().empty();
       run.reason = recorder.reason().empty()
                        ? std::string("on tensors without data it raises: ") + error.what()
                        : recorder.reason();
@@ -103,10 +120,13 @@ Run run_once(const Module& module, const ModelState& state, const Arguments& arg
     } catch (const Error&) {
       run.reason = recorder.reason();
     }
+    if (run.reason.empty() && (stand_ins.changed() || recorder.read_changed()))
+      run.reason = "the model changes a number outside of ops";
   }
   if (const ModelMember* member = state.changed_member(); member != nullptr && run.reason.empty())
     run.reason = "the model changes its '" + member->name + "'";
   run.others = recorder.others();
+  run.read = recorder.read_results();
   run.list = recorder.take_list();
   return run;
 }
@@ -127,21 +147,52 @@ std::string difference(const CallList& a, const CallList& b) {
   return {};
 }
 
+// Outputs must not be in memory of the list: of copies of tensors that the model does not keep.
+void refuse_shown_copies(const CallList& list, Recording& recording) {
+  std::set<int64_t> copies;
+  for (const ListValue& value : list.values) {
+    const bool own = value.kind == ListValue::Kind::constant && value.name.empty();
+    const auto is_kept = [&](const Tensor& kept) {
+      return service::tensors().shares_storage(kept.handle(), value.constant.handle()) != 0;
+    };
+    if (own && std::none_of(recording.kept.begin(), recording.kept.end(), is_kept))
+      copies.insert(value.memory);
+  }
+  for_each_value(list.outputs, [&](size_t number) {
+    const ListValue& value = list.values[number];
+    if (copies.count(value.memory) != 0 ||
+        (value.kind == ListValue::Kind::constant && value.name.empty()))
+      recording.reason = "a result of the model is a tensor that it keeps or makes without an op";
+  });
+}
+
+void add_compared(CallList& list, const ReadResults& read) {
+  for (const auto& [number, tensor] : read) {
+    ListOperand operand;
+    operand.kind = ListOperand::Kind::tensor;
+    operand.values.push_back(static_cast<int64_t>(number));
+    list.outputs.push_back(std::move(operand));
+    list.compared.push_back(tensor);
+  }
+}
+
 }  // namespace
 
-Recording record(const Module& module, const ModelState& state, const Arguments& arguments) {
+Recording record(const Module& module, const ModelState& state, const Arguments& arguments,
+                 Readable readable) {
   bool copies = false;
-  Run first = run_once(module, state, arguments, copies, nullptr);
+  Run first = run_once(module, state, arguments, copies, readable, nullptr);
   if (first.changes_argument) {
     copies = true;
-    first = run_once(module, state, arguments, copies, nullptr);
+    first = run_once(module, state, arguments, copies, readable, nullptr);
   }
   Recording recording;
   if (!first.reason.empty()) {
     recording.reason = std::move(first.reason);
+    recording.raised = first.raised;
     return recording;
   }
-  const Run second = run_once(module, state, arguments, copies, &first.list);
+  const Run second = run_once(module, state, arguments, copies, readable, &first);
   recording.reason = second.reason.empty() ? difference(first.list, second.list) : second.reason;
   if (!recording.reason.empty()) return recording;
   // The first run's are still held, so that those of the second which are the same are the model's own.
@@ -153,13 +204,8 @@ Recording record(const Module& module, const ModelState& state, const Arguments&
     value.constant = alias_tensor(tensor, tensor.shape(), tensor.strides(), 0);
     recording.kept.push_back(std::move(tensor));
   }
-  for (const ListOperand& output : first.list.outputs) {
-    for_each_value(output, [&](size_t number) {
-      const ListValue& value = first.list.values[number];
-      if (value.kind == ListValue::Kind::constant && value.name.empty())
-        recording.reason = "a result of the model is a tensor that it keeps or makes without an op";
-    });
-  }
+  refuse_shown_copies(first.list, recording);
+  add_compared(first.list, first.read);
   recording.list = std::move(first.list);
   return recording;
 }

@@ -29,8 +29,9 @@ tenon_value value_of(const Tensor& tensor) { return Argument(tensor).value(); }
 
 }  // namespace
 
-Recorder::Recorder(const std::vector<ModelMember>& members, bool copies, const CallList* first)
-    : Mode("prepare"), copies_(copies), first_(first) {
+Recorder::Recorder(const std::vector<ModelMember>& members, bool copies, bool reads,
+                   const CallList* first, const ReadResults* first_read)
+    : Mode("prepare"), copies_(copies), reads_(reads), first_(first), first_read_(first_read) {
   for (const ModelMember& member : members) members_.emplace(member.tensor.handle(), &member);
 }
 
@@ -77,9 +78,14 @@ size_t Recorder::add_value(ListValue::Kind kind, const Tensor& real) {
   return number;
 }
 
-Tensor Recorder::add_argument(const Tensor& given) {
+Tensor Recorder::add_argument(const Tensor& given, bool readable) {
   const size_t number = add_value(ListValue::Kind::argument, copies_ ? copy_of(given) : given);
   list_.values[number].argument = arguments_++;
+  if (readable) {
+    Tensor copy = copy_of(given);
+    readable_[copy.handle()] = number;
+    return copy;
+  }
   by_shown_[list_.values[number].layout.handle()] = number;
   return list_.values[number].layout;
 }
@@ -120,10 +126,18 @@ size_t Recorder::number_of(const std::string& op, const Tensor& tensor) {
 }
 
 const Tensor& Recorder::shown(size_t number) const {
+  if (const auto read = read_.find(number); read != read_.end()) return read->second;
   const ListValue& value = list_.values[number];
   if (value.kind != ListValue::Kind::constant) return value.layout;
   const auto other = others_.find(number);
   return other == others_.end() ? value.constant : other->second;
+}
+
+bool Recorder::read_changed() const {
+  return std::any_of(read_.begin(), read_.end(), [&](const auto& pair) {
+    const Tensor& real = reals_[pair.first];
+    return real.defined() && !same_elements(pair.second, real);
+  });
 }
 
 // Frees real tensors whose stand-ins the model has dropped.
@@ -135,7 +149,7 @@ void Recorder::forget_unused() {
   for (size_t i = 0; i < reals_.size(); ++i) {
     if (!reals_[i].defined()) continue;
     const ListValue& value = list_.values[i];
-    if (value.kind == ListValue::Kind::result &&
+    if (value.kind == ListValue::Kind::result && read_.count(i) == 0 &&
         service::tensors().storage_number(reals_[i].handle()) != 0 &&
         service::tensors().use_count(value.layout.handle()) == 1) {
       by_real_.erase(reals_[i].handle());
@@ -215,6 +229,7 @@ void Recorder::check_written(const std::string& op, const ListOperand& operand) 
   for_each_value(operand, [&](size_t number) {
     const ListValue& value = list_.values[number];
     const Memory memory = memory_[static_cast<size_t>(value.memory)];
+    if (memory.read) refuse(format_text("{} changes a number that the model reads", op));
     if (memory.constant) return write_constant(op, number);
     if (!memory.argument || copies_) return;
     changes_argument_ = true;
@@ -234,7 +249,11 @@ ListOperand Recorder::read_result(const std::string& op, tenon_value& result) {
     } else {
       require_plain(op, real);
       number = add_value(ListValue::Kind::result, real);
-      by_shown_[list_.values[number].layout.handle()] = number;
+      if (reads_ && is_number(real, 1)) {
+        read_.emplace(number, copy_of(real));
+        memory_[static_cast<size_t>(list_.values[number].memory)].read = true;
+      }
+      by_shown_[shown(number).handle()] = number;
     }
     place = Tensor(shown(number)).give();
     return static_cast<int64_t>(number);
@@ -270,7 +289,9 @@ Results Recorder::follow(const ListedCall& call) {
       reals_.emplace_back();
       const auto memory = static_cast<size_t>(first_->values[place].memory);
       if (memory_.size() <= memory) memory_.resize(memory + 1);
-      by_shown_[first_->values[place].layout.handle()] = place;
+      if (const auto read = first_read_->find(place); read != first_read_->end())
+        read_.insert(*read);
+      by_shown_[shown(place).handle()] = place;
     }
     if (place >= list_.values.size())
       refuse(format_text("two runs on the same arguments differ at {}", op));
@@ -316,6 +337,8 @@ Results Recorder::tenon_function(const Call& call) {
 
   const Position before;
   const int64_t count = service::ops().result_count(op.handle());
+  constexpr size_t most = 20000;
+  if (list_.calls.size() == most) refuse(format_text("it makes more than {} calls", most));
   Results results = Results::of_count(count);
   detail::check(service::ops().call, op.handle(), arguments.data(), call.size(), results.slots());
   if (!(Position() == before)) {
@@ -332,9 +355,11 @@ Results Recorder::tenon_function(const Call& call) {
 void Recorder::add_output(const tenon_value& value) {
   ListOperand operand;
   const auto number = [&](tenon_tensor* tensor) {
-    return tensor == nullptr
-               ? undefined_value
-               : static_cast<int64_t>(number_of("the model's result", Tensor::borrow(tensor)));
+    if (tensor == nullptr) return undefined_value;
+    const auto readable = readable_.find(tensor);
+    return static_cast<int64_t>(readable != readable_.end()
+                                    ? readable->second
+                                    : number_of("the model's result", Tensor::borrow(tensor)));
   };
   if (value.tag == TENON_VALUE_TENSOR) {
     operand.kind = ListOperand::Kind::tensor;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -20,14 +21,22 @@ TENON_NAMESPACE_BEGIN
 
 namespace prepared {
 
+// Results that a model may read, as it got them, by the numbers of their values.
+using ReadResults = std::map<size_t, Tensor>;
+
+// How many integers or booleans an argument has at most that are numbers to read.
+inline constexpr int64_t argument_numbers = 4;
+
 class Recorder final : public Mode {
  public:
-  // `copies`: arguments are copied, so that ops may change them. `first`, which may be null: a list that
-  // this run has to make as well, call by call; ops are not run again, since they would give the same.
-  Recorder(const std::vector<ModelMember>& members, bool copies, const CallList* first);
+  // `copies`: arguments are copied, so that ops may change them. `reads`: results that are one integer or
+  // boolean have elements. `first`, which may be null: a list that this run has to make as well, call by
+  // call, and what the model read; ops are not run again, since they would give the same.
+  Recorder(const std::vector<ModelMember>& members, bool copies, bool reads, const CallList* first,
+           const ReadResults* first_read);
 
-  // An argument of the model; its stand-in.
-  Tensor add_argument(const Tensor& given);
+  // An argument of the model; its stand-in. `readable`: a copy, whose elements calls see as a constant.
+  Tensor add_argument(const Tensor& given, bool readable);
   Results tenon_function(const Call& call) override;
   void add_output(const tenon_value& value);
 
@@ -36,6 +45,9 @@ class Recorder final : public Mode {
   bool changes_argument() const { return changes_argument_; }
   // Tensors of the model that are neither members nor results, by the numbers of their values.
   const std::unordered_map<size_t, Tensor>& others() const { return others_; }
+  const ReadResults& read_results() const { return read_; }
+  // Whether code of the model has changed a result outside of ops.
+  bool read_changed() const;
   CallList take_list() { return std::move(list_); }
 
  private:
@@ -56,8 +68,9 @@ class Recorder final : public Mode {
   void forget_unused();
 
   const std::thread::id thread_ = std::this_thread::get_id();
-  const bool copies_;
+  const bool copies_, reads_;
   const CallList* const first_;
+  const ReadResults* const first_read_;
   CallList list_;
   std::string reason_;
   bool changes_argument_ = false;
@@ -65,11 +78,13 @@ class Recorder final : public Mode {
   std::vector<Tensor> reals_;  // by number; undefined where the model cannot use it any more
   std::unordered_map<const tenon_tensor*, size_t> by_shown_, by_real_;
   std::unordered_map<const tenon_tensor*, const ModelMember*> members_;
+  std::unordered_map<const tenon_tensor*, size_t> readable_;  // arguments, as the model got them
+  ReadResults read_;
   std::unordered_map<size_t, Tensor> others_;
   std::unordered_map<uint32_t, int64_t> memory_by_storage_;
   // By number of memory: which it belongs to.
   struct Memory {
-    bool argument = false, constant = false;
+    bool argument = false, constant = false, read = false;
   };
   std::vector<Memory> memory_;
   std::unordered_map<const tenon_op*, std::vector<size_t>> written_;

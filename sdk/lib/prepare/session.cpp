@@ -69,16 +69,49 @@ void Session::rewrite(CallList& list, PreparedList& report) const {
   report.folded.insert(report.folded.end(), folded.begin(), folded.end());
 }
 
+// Records with as few elements read as will do: which ones is found once for each layout. A model that
+// takes another way for each number would be recorded at each call, so that the lists are counted.
+Recording Session::record_list(const Arguments& arguments, Entry& entry) {
+  auto known = std::find_if(reading_.begin(), reading_.end(),
+                            [&](const Reading& one) { return one.key.matches(arguments); });
+  if (known == reading_.end()) {
+    Recording first = record(module_, state_, arguments, Readable::nothing);
+    if (!first.raised) return first;
+    Readable readable = Readable::nothing;
+    for (const Readable more : {Readable::arguments, Readable::results}) {
+      Recording other = record(module_, state_, arguments, more);
+      if (!other.reason.empty()) continue;
+      readable = more;
+      first = std::move(other);
+      break;
+    }
+    if (!first.reason.empty()) return first;
+    reading_.push_front({ArgumentsKey(arguments), readable, 1});
+    if (reading_.size() > most_lists()) reading_.pop_back();
+    entry.key.add_numbers(arguments);
+    return first;
+  }
+  if (known->made == most_lists()) {
+    Recording none;
+    none.reason = format_text("it takes another way for each of more than {} numbers that it reads",
+                              known->made);
+    return none;
+  }
+  ++known->made;
+  entry.key.add_numbers(arguments);
+  return record(module_, state_, arguments, known->readable);
+}
+
 Session::Entry Session::make(const Arguments& arguments) {
   Entry entry{ArgumentsKey(arguments), {}, nullptr, {}};
-  entry.report.arguments = entry.key.text();
   try {
-    Recording recording = record(module_, state_, arguments);
+    Recording recording = record_list(arguments, entry);
     entry.report.recorded = static_cast<int64_t>(recording.list.calls.size());
     entry.report.reason = recording.reason;
     if (!recording.reason.empty()) return entry;
     for (const Tensor& tensor : recording.kept) entry.kept.emplace_back(tensor, tensor.version());
     CallList& list = recording.list;
+    entry.report.compared = static_cast<int64_t>(list.compared.size());
     const InferenceMode ordinary(false);
     const NoGrad no_grad;
     entry.report.folded = fold_constants(list);
@@ -91,7 +124,15 @@ Session::Entry Session::make(const Arguments& arguments) {
     entry.report.reason = error.what();
     entry.program = nullptr;
   }
+  entry.report.arguments = entry.key.text();
   return entry;
+}
+
+bool Session::is_stale(const Entry& entry) {
+  return std::any_of(entry.kept.begin(), entry.kept.end(), [](const auto& kept) {
+    return kept.first.version() != kept.second ||
+           service::tensors().use_count(kept.first.handle()) < 2;
+  });
 }
 
 Session::Entry* Session::entry_for(const Arguments& arguments) {
@@ -103,63 +144,97 @@ Session::Entry* Session::entry_for(const Arguments& arguments) {
       break;
     case ModelState::Change::structure:
       entries_.clear();
+      reading_.clear();
       break;
     case ModelState::Change::elements:
       // A model that is still being changed would be listed at each call.
       entries_.clear();
+      reading_.clear();
       return run_as_is(format_text("'{}' has changed; the next run makes a new list", changed)),
              nullptr;
   }
   if (!state_.reason().empty()) return run_as_is(state_.reason()), nullptr;
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
     if (!entry->key.matches(arguments)) continue;
-    const auto changed_since = [](const auto& kept) {
-      return kept.first.version() != kept.second ||
-             service::tensors().use_count(kept.first.handle()) < 2;
-    };
-    if (std::any_of(entry->kept.begin(), entry->kept.end(), changed_since)) {
+    if (is_stale(*entry)) {
       entries_.erase(entry);
       break;
     }
     entries_.splice(entries_.begin(), entries_, entry);
     return &entries_.front();
   }
-  entries_.push_front(make(arguments));
-  if (entries_.size() > std::max<size_t>(options_.lists, 1)) entries_.pop_back();
+  return add(make(arguments));
+}
+
+Session::Entry* Session::add(Entry entry) {
+  entries_.push_front(std::move(entry));
+  if (entries_.size() > most_lists()) entries_.pop_back();
   return &entries_.front();
 }
 
+Session::Entry* Session::entry_like(const Entry& entry, const Arguments& arguments) {
+  const auto is_for = [&](const Entry& other) {
+    return other.program != nullptr && !is_stale(other) && other.key.matches(arguments) &&
+           other.program->runs_like(*entry.program);
+  };
+  const auto found = std::find_if(entries_.begin(), entries_.end(), is_for);
+  if (found != entries_.end()) {
+    entries_.splice(entries_.begin(), entries_, found);
+    return &entries_.front();
+  }
+  Entry made = make(arguments);
+  // One without a list is for all runs on these arguments.
+  if (made.program != nullptr && !made.program->runs_like(*entry.program))
+    return run_as_is("it computes otherwise each time"), nullptr;
+  return add(std::move(made));
+}
+
 bool Session::run_list(const Arguments& arguments, tenon_value* results, int64_t result_count) {
-  Entry* const entry = entry_for(arguments);
-  if (entry == nullptr) return false;
-  if (entry->program == nullptr) return run_as_is(entry->report.reason);
-  Program& program = *entry->program;
-  if (result_count >= 0 && program.outputs() != static_cast<size_t>(result_count)) return false;
+  Entry* entry = entry_for(arguments);
+  // One list can be for several comparisons, so that each is tried once or more.
+  for (size_t tries = 0; entry != nullptr && tries < 2 * most_lists(); ++tries) {
+    if (entry->program == nullptr) return run_as_is(entry->report.reason);
+    const Ran ran = run_entry(*entry, results, result_count);
+    if (ran != Ran::to_comparison) return ran == Ran::whole;
+    entry = entry_like(*entry, arguments);
+  }
+  return entry != nullptr && run_as_is("it computes otherwise each time");
+}
+
+Session::Ran Session::run_entry(Entry& entry, tenon_value* results, int64_t result_count) {
+  Program& program = *entry.program;
+  const auto as_is = [this](const std::string& reason) {
+    return run_as_is(reason), Ran::not_at_all;
+  };
+  if (result_count >= 0 && program.outputs() != static_cast<size_t>(result_count))
+    return Ran::not_at_all;
   if (program.changes_arguments()) {
     for (const tenon_tensor* tensor : tensors_) {
       constexpr uint32_t seen_elsewhere = TENON_TENSOR_VIEW | TENON_TENSOR_REQUIRES_GRAD;
       if ((tenon_tensor_get_view(tensor)->flags & seen_elsewhere) != 0)
-        return run_as_is("the model changes an argument that is a view or requires grad");
+        return as_is("the model changes an argument that is a view or requires grad");
     }
   }
   std::fill_n(results, detail::max_results, tenon_value{});
   try {
-    if (program.run(tensors_.data(), results)) return true;
-    entry->report.reason = "shapes of results depend on elements";
+    const Program::End end = program.run(tensors_.data(), results);
+    if (end == Program::End::done) return Ran::whole;
+    if (end == Program::End::other_elements) return Ran::to_comparison;
+    entry.report.reason = "shapes of results depend on elements";
   } catch (const Error& error) {
     const bool again = !program.changed_operands() && error.kind() != TENON_ERROR_INTERRUPTED;
     if (program.writes_members()) entries_.pop_front();
     // The model raises it again, with the place in its own terms.
     if (!again) throw;
-    return run_as_is(format_text("a call raised: {}", error.what()));
+    return as_is(format_text("a call raised: {}", error.what()));
   }
   if (program.changed_operands()) {
     throw RuntimeError(
         "a prepared model gets other shapes from its ops than when it was prepared, and has "
         "changed an argument or a buffer already; call_as_is() runs it without a list");
   }
-  entry->program = nullptr;
-  return run_as_is(entry->report.reason);
+  entry.program = nullptr;
+  return as_is(entry.report.reason);
 }
 
 void Session::run(const Arguments& arguments, tenon_value* results, int64_t result_count) {

@@ -13,6 +13,7 @@
 #include "model_state.hpp"
 #include "program.hpp"
 #include "record.hpp"
+#include "recorder.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -38,6 +39,9 @@ class ArgumentsKey {
  public:
   explicit ArgumentsKey(const Arguments& arguments);
   bool matches(const Arguments& arguments) const;
+  // With the elements of the arguments that are numbers, which the list depends on as well.
+  void add_numbers(const Arguments& arguments);
+  bool has_numbers() const { return !numbers_.empty(); }
   std::string text() const;
 
  private:
@@ -49,7 +53,8 @@ class ArgumentsKey {
   };
   static bool matches(const One& one, const tenon_value& value);
   std::vector<One> by_position_, by_keyword_;
-  std::vector<size_t> same_;  // by tensor: the first that is the same
+  std::vector<size_t> same_;     // by tensor: the first that is the same
+  std::vector<Tensor> numbers_;  // by tensor; undefined where the elements do not matter
 };
 
 class Session {
@@ -74,20 +79,36 @@ class Session {
     std::vector<std::pair<Tensor, int64_t>> kept;  // what the model keeps, with versions
   };
   using Entries = std::list<Entry>;
+  // A layout of arguments for which the model reads elements, and the lists that were made for it.
+  struct Reading {
+    ArgumentsKey key;
+    Readable readable;
+    size_t made = 0;
+  };
 
   bool run_list(const Arguments& arguments, tenon_value* results, int64_t result_count);
   // The entry for the arguments, made where need be; null where the model runs as it is, for a reason.
   Entry* entry_for(const Arguments& arguments);
+  enum class Ran : uint8_t { whole, to_comparison, not_at_all };
+  Ran run_entry(Entry& entry, tenon_value* results, int64_t result_count);
+  // The entry for a run like the last one of `entry`, which ended at a comparison.
+  Entry* entry_like(const Entry& entry, const Arguments& arguments);
+  Entry* add(Entry entry);
+  // Whether the model has changed what it keeps since.
+  static bool is_stale(const Entry& entry);
+  size_t most_lists() const { return options_.lists == 0 ? 1 : options_.lists; }
   std::string reason_as_is(const Arguments& arguments);
   Entry make(const Arguments& arguments);
   void rewrite(CallList& list, PreparedList& report) const;
+  Recording record_list(const Arguments& arguments, Entry& entry);
   bool run_as_is(const std::string& reason);
 
   const Module module_;
   const PrepareOptions options_;
   mutable std::mutex mutex_;
   ModelState state_;
-  Entries entries_;  // the one that was used last first
+  Entries entries_;             // the one that was used last first
+  std::list<Reading> reading_;  // the one that was made last first
   std::vector<tenon_tensor*> tensors_;
   std::vector<std::string> reasons_;
   int64_t listed_ = 0, as_is_ = 0;

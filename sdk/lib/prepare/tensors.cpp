@@ -51,6 +51,11 @@ bool same_elements(const Tensor& a, const Tensor& b) {
 
 int64_t bytes_of(const Tensor& tensor) { return tensor.numel() * element_size(tensor.dtype()); }
 
+bool is_number(const Tensor& tensor, int64_t most) {
+  return tensor.defined() && tensor.numel() > 0 && tensor.numel() <= most &&
+         !is_differentiable(tensor.dtype());
+}
+
 std::string layout_text(const Tensor& tensor) {
   return dtype_text(tensor.dtype()) + kernel::shape_text(tensor.shape());
 }

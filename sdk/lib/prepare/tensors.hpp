@@ -19,6 +19,8 @@ bool same_layout(const Tensor& a, const Tensor& b);
 // Equal layouts, and equal bits of all elements.
 bool same_elements(const Tensor& a, const Tensor& b);
 int64_t bytes_of(const Tensor& tensor);
+// Whether it can say which way a model takes, or how often: integers or booleans, at most `most`.
+bool is_number(const Tensor& tensor, int64_t most);
 // "f32[8, 3]"
 std::string layout_text(const Tensor& tensor);
 // A number, a text or a list of them that owns what it refers to.

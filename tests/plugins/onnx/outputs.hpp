@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenon/module.hpp>
+#include <tenon/prepare/prepare.hpp>
 #include <tenon/tenon.hpp>
 
 namespace outputs {
@@ -35,6 +36,18 @@ inline std::vector<Tensor> call(const Module& model, const std::vector<Tensor>& 
       static_cast<const tenon_value*>(values.data()), static_cast<int64_t>(values.size()),
       static_cast<const tenon_string*>(nullptr), static_cast<const tenon_value*>(nullptr),
       int64_t{0}, results, static_cast<int64_t>(count));
+  std::vector<Tensor> list;
+  for (size_t i = 0; i < count; ++i) list.push_back(Value(results[i]).tensor());
+  return list;
+}
+
+inline std::vector<Tensor> call(const tenon::Prepared& prepared, const std::vector<Tensor>& inputs,
+                                size_t count) {
+  std::vector<tenon_value> values;
+  for (const Tensor& one : inputs) values.push_back(tenon::Argument(one).value());
+  tenon_value results[tenon::detail::max_results]{};
+  prepared.call_values(values.data(), static_cast<int64_t>(values.size()), results,
+                       static_cast<int64_t>(count));
   std::vector<Tensor> list;
   for (size_t i = 0; i < count; ++i) list.push_back(Value(results[i]).tensor());
   return list;

@@ -50,6 +50,16 @@ TEST_CASE("real models give the outputs of ONNX Runtime") {
         CAPTURE(i);
         CHECK(outputs::difference(found[i], expected[i]) < 1e-4);
       }
+      model.eval();
+      const tenon::Prepared prepared = tenon::prepare(model);
+      for (int run = 0; run < 2; ++run) {
+        const std::vector<Tensor> again =
+            outputs::call(prepared, outputs::read_all(values, "input", inputs), count);
+        for (size_t i = 0; i < count; ++i)
+          CHECK(again[i].to_vector<double>() == found[i].to_vector<double>());
+      }
+      CAPTURE(prepared.reasons());
+      CHECK(prepared.listed_runs() == 2);
     } catch (const tenon::Error& error) {
       FAIL_CHECK(error.what());
     }

@@ -51,7 +51,11 @@ struct ListedCall {
 struct CallList {
   std::vector<ListValue> values;
   std::vector<ListedCall> calls;
+  // Results of the model, then those that a run compares: see `compared`.
   std::vector<ListOperand> outputs;
+  // Elements of the last outputs, which the model read in the recording: the list is for runs in which
+  // they are the same.
+  std::vector<Tensor> compared;
 };
 
 // Calls visit(number) with every tensor of an operand that is defined.

@@ -25,7 +25,9 @@ TENON_NAMESPACE_BEGIN
 using PreparePass = std::function<void(prepared::CallList& list)>;
 
 struct PrepareOptions {
-  size_t lists = 8;                 // kept, for the layouts that were used last
+  // Kept, for the layouts that were used last. A model that reads numbers has up to that many lists for one
+  // layout, one for each of the ways that it takes.
+  size_t lists = 8;
   rewrites::Options rewrites;       // rules of plugins: all of them
   std::vector<PreparePass> passes;  // run in order, after constants are folded and rules applied
 };
@@ -41,9 +43,12 @@ struct PreparedCall {
 
 // Account of a list, for one layout of the arguments.
 struct PreparedList {
-  std::string arguments;  // "f32[8, 3, 224, 224]"
-  std::string reason;     // why the model runs as it is; empty where there is a list
-  int64_t recorded = 0;   // calls of the model
+  std::string
+      arguments;       // "f32[8, 3, 224, 224]"; "i64[] = 16000" where the list is for these numbers
+  std::string reason;  // why the model runs as it is; empty where there is a list
+  int64_t recorded = 0;  // calls of the model
+  int64_t compared =
+      0;  // results of calls that the model reads: where they differ, another list runs
   std::vector<std::string> folded, dropped;  // ops of calls whose results are constants, or unused
   std::vector<rewrites::Applied> rewrites;   // rules that have changed it
   std::vector<std::string> refused;  // rules that fit and were not used, each with the reason
@@ -73,6 +78,12 @@ class Prepared : public Module {
     return call_by<Result>([this](const Given& given, tenon_value* results,
                                   int64_t result_count) { run(given, results, result_count); },
                            arguments...);
+  }
+  // The call of `count` values by position, where their number is known at run time only. `results` gets
+  // `result_count` values, which the caller owns; below 0, as many as the module gives, of 8 at most.
+  void call_values(const tenon_value* values, int64_t count, tenon_value* results,
+                   int64_t result_count) const {
+    run({values, count, nullptr, nullptr, 0}, results, result_count);
   }
   // Calls the module without a list.
   template <class Result, class... Arguments>
