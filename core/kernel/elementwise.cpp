@@ -56,6 +56,15 @@ void run_streamed(tenon_loop loop, char* const* data, const int64_t* strides, in
   loop(part, strides, count - done, parameters);
 }
 
+// In line, for few dimensions.
+inline bool same_sizes(const Tensor& a, const Tensor& b) {
+  if (a.view.rank != b.view.rank) return false;
+  for (size_t d = 0; d < a.view.rank; ++d) {
+    if (a.view.shape[d] != b.view.shape[d]) return false;
+  }
+  return true;
+}
+
 // The first tensor of operands that are all dense and of one floating dtype and shape, or numbers;
 // else null.
 inline const Tensor* dense_model(const ElementwiseCall& call) {
@@ -71,11 +80,7 @@ inline const Tensor* dense_model(const ElementwiseCall& call) {
       model = tensor;
       continue;
     }
-    if (tensor->view.dtype != model->view.dtype || tensor->view.rank != model->view.rank)
-      return nullptr;
-    for (size_t d = 0; d < model->view.rank; ++d) {
-      if (tensor->view.shape[d] != model->view.shape[d]) return nullptr;
-    }
+    if (tensor->view.dtype != model->view.dtype || !same_sizes(*tensor, *model)) return nullptr;
   }
   const bool dense =
       model != nullptr && (model->view.dtype == TENON_F32 || model->view.dtype == TENON_F64);
@@ -86,8 +91,7 @@ inline const Tensor* dense_model(const ElementwiseCall& call) {
 inline bool fits_dense(const ElementwiseCall& call, const Tensor& model) {
   const Tensor& target = *call.target;
   if (call.implementation.elementwise.promotion == TENON_PROMOTE_COMPARE ||
-      target.view.dtype != model.view.dtype || !target.contiguous() ||
-      !same_shape(target.shape(), model.shape()))
+      target.view.dtype != model.view.dtype || !target.contiguous() || !same_sizes(target, model))
     return false;
   for (size_t i = 0; i < call.count; ++i) {
     const tenon_value& value = call.operand(i);
@@ -151,7 +155,8 @@ inline void place_operands(const ElementwiseCall& call, tenon_dtype dtype, Dense
 }
 
 // Dense operands of one dtype and shape (or numbers): no strides to think of. Null where the call
-// is not of that kind.
+// is not of that kind. `kBorrowed`: the target comes back without another reference.
+template <bool kBorrowed = false>
 [[gnu::always_inline]] inline Tensor* run_dense(const ElementwiseCall& call) {
   const Tensor* const model = dense_model(call);
   if (model == nullptr) return nullptr;
@@ -183,7 +188,7 @@ inline void place_operands(const ElementwiseCall& call, tenon_dtype dtype, Dense
     run_dense_in_parallel(call, loop, dense, count, parameters);
   }
   if (output == call.target) {
-    output->retain();
+    if constexpr (!kBorrowed) output->retain();
     return output;
   }
   return made.give();
@@ -227,16 +232,16 @@ tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* argu
 tenon_status run_elementwise_into(const Implementation& implementation,
                                   const tenon_value* arguments, Tensor& result,
                                   tenon_error** error) noexcept {
-  const tenon_status status = guarded(error, [&] {
+  try {  // as in run_elementwise
     ElementwiseCall call = make_call(implementation, arguments);
     call.target = &result;
-    Tensor* output = run_dense(call);
-    if (output == nullptr) output = run_general(call);
-    output->release();
-  });
-  if (status != TENON_OK) [[unlikely]]
+    if (run_dense<true>(call) == nullptr) run_general(call)->release();
+    return TENON_OK;
+  } catch (...) {
+    const tenon_status status = report_current_exception(error);
     add_error_context(error, implementation, status);
-  return status;
+    return status;
+  }
 }
 
 KernelChoice choose_kernel(const Implementation& implementation, const tenon_value* arguments) {

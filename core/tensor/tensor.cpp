@@ -5,15 +5,18 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/tensor/dtype.hpp"
+#include "core/tensor/result_place.hpp"
 
 namespace tenon::core {
 
 constinit thread_local uint32_t creation_flags = 0;
+constinit thread_local Tensor* result_place = nullptr;
 
 namespace {
 
@@ -144,6 +147,9 @@ inline Layout lay_out(Tensor* tensor, Shape shape, Shape strides) {
 }  // namespace
 
 TensorRef make_empty(tenon_dtype dtype, Shape shape) {
+  if (result_place != nullptr && result_place->view.dtype == dtype &&
+      same_shape(result_place->shape(), shape)) [[unlikely]]
+    return TensorRef::take(std::exchange(result_place, nullptr));
   if (!dtype_valid(dtype) || shape.size() > TENON_MAX_RANK) [[unlikely]] {
     dtype_check(dtype);
     element_count(shape);

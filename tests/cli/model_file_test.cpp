@@ -54,6 +54,28 @@ TEST_SUITE("model files") {
           std::vector<float>{9, 12});
   }
 
+  TEST_CASE("bench measures calls of a model's file, prepared or as it is, in streams") {
+    const ToyFolder folder;
+    const auto bench = [&](const std::string& options) {
+      const Outcome outcome =
+          folder.run("bench net.toy --input x=4x3 --calls 20 --json " + options);
+      CHECK(outcome.error == "");
+      return outcome.json();
+    };
+    const tenon::Json prepared = bench("");
+    CHECK(prepared["prepared"].as_bool());
+    CHECK(prepared["calls"].integer() == 20);
+    CHECK(prepared["least_seconds"].number() <= prepared["median_seconds"].number());
+    CHECK(prepared["peak_memory"].integer() > 0);
+    CHECK_FALSE(bench("--as-is")["prepared"].as_bool());
+    const tenon::Json streams = bench("--streams 2");
+    CHECK(streams["calls"].integer() == 40);
+    CHECK(streams["threads"].integer() == 1);
+    CHECK(contains(folder.run("bench net.toy --input x=4x3 --calls 20").out, "MEDIAN"));
+    CHECK(folder.run("bench net.toy --input x=4x3 --calls 20 --seconds 1").code == 2);
+    CHECK(folder.run("bench net.toy --input z=4x3").code == 1);
+  }
+
   TEST_CASE("run calls a model's file once, the same for a seed") {
     const ToyFolder folder;
     const auto mean = [&](const std::string& options) {

@@ -466,7 +466,8 @@ SLOT(calls, ops_generation, 6);
 SLOT(calls, modules_generation, 7);
 SLOT(calls, watched, 8);
 SLOT(calls, stand_in, 9);
-SLOTS(calls, 10);
+SLOT(calls, run_placed, 10);
+SLOTS(calls, 11);
 
 /* ---- the load guard, which applications set ---- */
 

@@ -30,6 +30,13 @@ class PreparedAdd {
   void run_into(const std::vector<tenon_value>& arguments, const Tensor& result) const {
     call_slot(service::calls().run_into, call_, arguments.data(), result.handle());
   }
+  Tensor run_placed(const std::vector<tenon_value>& arguments, const Tensor& result) const {
+    tenon_value results[detail::max_results] = {};
+    tenon_tensor* place = Tensor(result).give();
+    call_slot(service::calls().run_placed, call_, arguments.data(), &place, results);
+    const Tensor left = Tensor::take(place);
+    return Value(results[0]).tensor();
+  }
   std::string provider() const { return service::calls().provider(call_); }
   bool writes_into() const { return service::calls().writes_into(call_) != 0; }
 
@@ -78,6 +85,21 @@ TEST_SUITE("sdk/prepared_call") {
     CHECK_THROWS_AS(
         matmul.run_into({Argument(matrix).value(), Argument(matrix).value(), {}}, matrix),
         ArgumentError);
+  }
+
+  TEST_CASE("a place is the first tensor of its layout that the kernel makes") {
+    const Tensor matrix = ones({2, 2});
+    const std::vector<tenon_value> arguments{
+        Argument(matrix).value(), Argument(matrix).value(), {}};
+    Op("matmul").call<Tensor>(matrix, matrix);  // which loads what it needs
+    const PreparedAdd matmul(Op("matmul"), arguments);
+    const Tensor place = empty_tensor({2, 2}), other = empty_tensor({4});
+    CHECK(matmul.run_placed(arguments, place).is_same(place));
+    CHECK_FALSE(matmul.run_placed(arguments, other).is_same(other));
+    CHECK_FALSE(matmul.run(arguments).is_same(place));
+    CHECK(service::tensors().use_count(place.handle()) == 1);
+    CHECK(service::tensors().use_count(other.handle()) == 1);
+    CHECK(numbers(place.reshape({4})) == Numbers{2, 2, 2, 2});
   }
 
   TEST_CASE("arguments of another number or kind are refused") {

@@ -60,6 +60,9 @@ Json prepared_json(const tenon::PreparedList& list) {
       .set("calls", calls.json())
       .set("bytes_before", list.result_bytes)
       .set("bytes_after", list.result_bytes - list.shared_bytes + list.arena_bytes)
+      .set("peak_before", list.recorded_peak_bytes)
+      .set("peak_after", list.peak_bytes)
+      .set("compared", list.compared)
       .json();
 }
 

@@ -235,6 +235,11 @@ void print_prepared(const tenon::PreparedList& list) {
   ops("not computed, since nothing reads it", list.dropped);
   print(format_text("  bytes of results: {}, with shared memory {}\n", grouped(list.result_bytes),
                     grouped(list.result_bytes - list.shared_bytes + list.arena_bytes)));
+  print(format_text("  at the same time at most: {}, as it is {}\n", grouped(list.peak_bytes),
+                    grouped(list.recorded_peak_bytes)));
+  if (list.compared > 0)
+    print(
+        format_text("  results that the model goes by, compared in each run: {}\n", list.compared));
 }
 
 }  // namespace

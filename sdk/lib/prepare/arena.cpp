@@ -1,19 +1,22 @@
 #include "arena.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <numeric>
+
+#include "tensors.hpp"
 
 TENON_NAMESPACE_BEGIN
 
 namespace prepared {
 
-int64_t place_lifetimes(std::vector<Lifetime>& lifetimes) {
+namespace {
+
+// Each in its order, at the lowest place where it fits. Returns the bytes of all.
+int64_t place_in_order(std::vector<Lifetime>& lifetimes, const std::vector<size_t>& order) {
   constexpr int64_t line = 64;
   const auto rounded = [](int64_t bytes) { return (bytes + line - 1) / line * line; };
-  std::vector<size_t> order(lifetimes.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
   std::vector<size_t> placed;  // by offset
   int64_t total = 0;
   for (const size_t i : order) {
@@ -32,6 +35,65 @@ int64_t place_lifetimes(std::vector<Lifetime>& lifetimes) {
                   i);
   }
   return total;
+}
+
+}  // namespace
+
+int64_t place_lifetimes(std::vector<Lifetime>& lifetimes) {
+  std::vector<size_t> by_time(lifetimes.size());
+  std::iota(by_time.begin(), by_time.end(), size_t{0});
+  std::vector<size_t> by_size = by_time, by_both = by_time;
+  std::stable_sort(by_size.begin(), by_size.end(),
+                   [&](size_t a, size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
+  const auto product = [&](size_t i) {
+    return static_cast<double>(lifetimes[i].bytes) *
+           static_cast<double>(lifetimes[i].last - lifetimes[i].first + 1);
+  };
+  std::stable_sort(by_both.begin(), by_both.end(),
+                   [&](size_t a, size_t b) { return product(a) > product(b); });
+  std::vector<Lifetime> best;
+  int64_t least = INT64_MAX;
+  for (const std::vector<size_t>* order : {&by_size, &by_both, &by_time}) {
+    std::vector<Lifetime> placed = lifetimes;
+    const int64_t total = place_in_order(placed, *order);
+    if (total >= least) continue;
+    least = total;
+    best = std::move(placed);
+  }
+  lifetimes = std::move(best);
+  return least;
+}
+
+int64_t most_at_once(const CallList& list, const std::vector<bool>& in_block) {
+  std::map<int64_t, Lifetime> lifetimes;  // by memory
+  const size_t calls = list.calls.size();
+  for (size_t i = 0; i < calls; ++i) {
+    const ListedCall& call = list.calls[i];
+    for_each_value(call.results, [&](size_t number) {
+      const ListValue& value = list.values[number];
+      if (value.kind == ListValue::Kind::result && !in_block[i])
+        lifetimes.try_emplace(value.memory, Lifetime{i, i, bytes_of(value.layout), 0});
+    });
+    for_each_value(call.arguments, [&](size_t number) {
+      const auto found = lifetimes.find(list.values[number].memory);
+      if (found != lifetimes.end()) found->second.last = i;
+    });
+  }
+  for (const ListValue& value : list.values) {  // views of these
+    if (value.kind != ListValue::Kind::result) lifetimes.erase(value.memory);
+  }
+  for_each_value(list.outputs, [&](size_t number) {
+    const auto found = lifetimes.find(list.values[number].memory);
+    if (found != lifetimes.end()) found->second.last = calls;
+  });
+  std::vector<int64_t> changes(calls + 2, 0);
+  for (const auto& [memory, lifetime] : lifetimes) {
+    changes[lifetime.first] += lifetime.bytes;
+    changes[lifetime.last + 1] -= lifetime.bytes;
+  }
+  int64_t now = 0, most = 0;
+  for (const int64_t change : changes) most = std::max(most, now += change);
+  return most;
 }
 
 }  // namespace prepared

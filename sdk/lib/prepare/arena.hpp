@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <tenon/host.hpp>
+#include <tenon/prepare/call_list.hpp>
 
 TENON_NAMESPACE_BEGIN
 
@@ -18,9 +18,13 @@ struct Lifetime {
   int64_t offset = 0;
 };
 
-// Sets the offsets, multiples of 64, so that no two that overlap in time overlap in memory: the
-// largest first, each at the lowest place where it fits. Returns the bytes of all.
+// Sets the offsets, multiples of 64, so that no two that overlap in time overlap in memory: in several orders,
+// each at the lowest place where it fits; the best stays. Returns the bytes of all.
 int64_t place_lifetimes(std::vector<Lifetime>& lifetimes);
+
+// Bytes of the results that exist at the same time at most, each from its call to the last call that reads it
+// or to the end; without those of calls that are `in_block`.
+int64_t most_at_once(const CallList& list, const std::vector<bool>& in_block);
 
 }  // namespace prepared
 

@@ -4,6 +4,8 @@
 
 #include <tenon/hooked.hpp>
 
+#include "tensors.hpp"
+
 TENON_NAMESPACE_BEGIN
 
 namespace prepared {
@@ -63,15 +65,25 @@ ModelState::Change ModelState::update(std::string& changed) {
     if (!same) return Change::structure;
     for (size_t i = 0; i < members.size(); ++i) members_[i].version = members[i].version;
   }
-  bool any = false;
-  for (ModelMember& member : members_) {
+  moved_.clear();
+  for (size_t i = 0; i < members_.size(); ++i) {
+    ModelMember& member = members_[i];
     const int64_t version = member.tensor.version();
     if (version == member.version) continue;
     member.version = version;
     changed = member.name;
-    any = true;
+    moved_.emplace_back(i, copy_of(member.tensor));
   }
-  return any ? Change::elements : Change::none;
+  return moved_.empty() ? Change::none : Change::elements;
+}
+
+void ModelState::after_run_as_is() {
+  for (const auto& [i, before] : moved_) {
+    ModelMember& member = members_[i];
+    const int64_t version = member.tensor.version();
+    if (same_elements(member.tensor, before)) member.version = version;
+  }
+  moved_.clear();
 }
 
 }  // namespace prepared

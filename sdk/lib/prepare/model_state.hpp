@@ -34,6 +34,10 @@ class ModelState {
   // Why the model has to run as it is: a training mode, hooks. Empty: it need not.
   const std::string& reason() const { return reason_; }
   const std::vector<ModelMember>& members() const { return members_; }
+  // After a run of the model as it is, for `elements`: a change that left the same elements, as batch norm does
+  // with its statistics in eval mode, is not one.
+  void after_run_as_is();
+  bool has_moved() const { return !moved_.empty(); }
   // Whether a version has moved since the last update: a model that changes itself.
   const ModelMember* changed_member() const;
 
@@ -46,6 +50,7 @@ class ModelState {
   // Under each of their names.
   std::vector<std::pair<std::string, Module>> modules_;
   std::vector<ModelMember> members_;
+  std::vector<std::pair<size_t, Tensor>> moved_;  // members of the last change, with copies
   std::string reason_;
   bool read_ = false;
   uint64_t ops_ = 0, changes_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include <tenon/grad_mode.hpp>
@@ -55,29 +56,30 @@ class MemoryPlan {
     last_.resize(memories, 0);
     shown_.resize(memories, false);
     block_.resize(memories, none);
+    first_.resize(memories, none);
+    for (size_t i = list.values.size(); i-- > 0;) first_[memory_of(i)] = i;
     for (size_t i = 0; i < list.calls.size(); ++i)
       for_each_value(list.calls[i].arguments, [&](size_t number) { last_[memory_of(number)] = i; });
     for_each_value(list.outputs, [&](size_t number) { shown_[memory_of(number)] = true; });
   }
 
-  // Whether the call's one result can be in the arena.
+  // Whether the call's one result is new memory that can be in the arena.
   bool fits(const ListedCall& call) const {
-    if (!call.written.empty() || call.results.size() != 1 ||
-        call.results[0].kind != ListOperand::Kind::tensor)
+    if (call.results.size() != 1 || call.results[0].kind != ListOperand::Kind::tensor ||
+        call.results[0].values[0] == undefined_value)
       return false;
-    const ListOperand& result = call.results[0];
-    const ListValue& value = list_.values[static_cast<size_t>(result.values[0])];
-    return value.kind == Kind::result && !shown_[static_cast<size_t>(value.memory)] &&
-           (value.layout.dtype() == f32 || value.layout.dtype() == f64) &&
+    const auto number = static_cast<size_t>(call.results[0].values[0]);
+    const ListValue& value = list_.values[number];
+    return value.kind == Kind::result && !shown_[memory_of(number)] && is_first(number) &&
            value.layout.is_contiguous() && value.layout.numel() > 0;
   }
-  // Gives the result of call `at` a block; true where it is that of an operand.
-  bool place(size_t at) {
+  // Gives the result of call `at` a block; true where it is that of an operand, which a loop can write.
+  bool place(size_t at, bool loop) {
     const ListedCall& call = list_.calls[at];
     const auto number = static_cast<size_t>(call.results[0].values[0]);
     const size_t memory = memory_of(number);
     const size_t last = std::max(last_[memory], at);
-    const size_t reused = operand_block(call, at, list_.values[number].layout);
+    const size_t reused = loop ? operand_block(call, at, list_.values[number].layout) : none;
     if (reused != none) {
       block_[memory] = reused;
       lifetimes_[reused].last = last;
@@ -106,23 +108,18 @@ class MemoryPlan {
       for_each_value(call.arguments,
                      [&](size_t other) { alone &= other == number || memory_of(other) != memory; });
       // Views of the same layout may begin elsewhere.
-      if (alone && writes_whole(number)) found = block_[memory];
+      if (alone && is_first(number)) found = block_[memory];
     });
     return found;
   }
-  // Whether the value is the result that got the block, and not a view of it.
-  bool writes_whole(size_t number) const {
-    const size_t memory = memory_of(number);
-    for (size_t other = 0; other < number; ++other) {
-      if (memory_of(other) == memory) return false;
-    }
-    return true;
-  }
+  // Whether the value is what its memory was made for, and not a view of it.
+  bool is_first(size_t number) const { return first_[memory_of(number)] == number; }
 
   const CallList& list_;
   std::vector<size_t> last_;   // by memory
   std::vector<bool> shown_;    // by memory: an output is in it
   std::vector<size_t> block_;  // by memory
+  std::vector<size_t> first_;  // by memory: the first value in it
   std::vector<Lifetime> lifetimes_;
 };
 
@@ -131,8 +128,8 @@ class MemoryPlan {
 Program::Program(CallList list, PreparedList& report) : list_(std::move(list)) {
   bind_arguments();
   choose_providers(report);
-  plan_memory(report);
   make_steps();
+  account(report);
   place_comparisons();
 }
 
@@ -205,34 +202,75 @@ void Program::choose_providers(PreparedList& report) {
   }
 }
 
-void Program::plan_memory(PreparedList& report) {
-  MemoryPlan plan(list_);
-  std::vector<bool> known(list_.values.size(), false);
+void Program::account(PreparedList& report) const {
+  std::set<int64_t> known;
+  std::vector<bool> in_block;
+  report.result_bytes = report.shared_bytes = 0;
   for (size_t i = 0; i < list_.calls.size(); ++i) {
     PreparedCall& listed = report.calls[i];
+    listed.bytes = 0;
     for_each_value(list_.calls[i].results, [&](size_t number) {
       const ListValue& value = list_.values[number];
-      const auto memory = static_cast<size_t>(value.memory);
-      if (value.kind != Kind::result || (memory < known.size() && known[memory])) return;
-      if (memory < known.size()) known[memory] = true;
-      listed.bytes += bytes_of(value.layout);
+      if (value.kind == Kind::result && known.insert(value.memory).second)
+        listed.bytes += bytes_of(value.layout);
     });
     report.result_bytes += listed.bytes;
-    if (service::calls().writes_into(prepared_[i].get()) == 0 || !plan.fits(list_.calls[i]))
-      continue;
-    listed.in_place = plan.place(i);
-    listed.in_arena = true;
-    report.shared_bytes += listed.bytes;
+    if (listed.in_arena) report.shared_bytes += listed.bytes;
+    in_block.push_back(listed.in_arena);
+  }
+  report.peak_bytes = report.arena_bytes + most_at_once(list_, in_block);
+}
+
+// Later calls read the result of call `at` there.
+void Program::bind(size_t at, tenon_tensor* result) {
+  const auto number = static_cast<size_t>(list_.calls[at].results[0].values[0]);
+  current_[number] = result;
+  for (tenon_tensor** place : places_[number]) *place = result;
+}
+
+void Program::settle(PreparedList& report) {
+  if (memory_ != Memory::unknown) return;
+  MemoryPlan plan(list_);
+  for (size_t i = 0; i < list_.calls.size(); ++i) {
+    Step& step = steps_[i];
+    if (!step.may_be_placed) continue;
+    if (!step.is_loop && !step.is_placed) continue;
+    report.calls[i].in_place = plan.place(i, step.is_loop);
+    report.calls[i].in_arena = true;
   }
   report.arena_bytes = plan.finish();
-  arena_tensors_.resize(list_.calls.size());
-  if (report.arena_bytes == 0) return;
+  account(report);
+  memory_ = Memory::settled;
+  placed_.resize(list_.calls.size(), nullptr);
   const InferenceMode ordinary(false);  // tensors that every run may write
-  arena_ = empty_tensor({report.arena_bytes / 8}, f64);
+  const Tensor arena = empty_tensor({(report.arena_bytes + 7) / 8}, f64);
+  std::vector<bool> in_block(list_.values.size(), false);
   for (size_t i = 0; i < list_.calls.size(); ++i) {
     if (!report.calls[i].in_arena) continue;
+    Step& step = steps_[i];
     const auto number = static_cast<size_t>(list_.calls[i].results[0].values[0]);
-    arena_tensors_[i] = arena_tensor(arena_, plan.offset_of(number), list_.values[number].layout);
+    in_block[number] = true;
+    Tensor result = arena_tensor(arena, plan.offset_of(number), list_.values[number].layout);
+    step.memory = result.handle();
+    bind(i, step.memory);
+    if (step.is_loop) {
+      written_.push_back(std::move(result));
+    } else {
+      placed_[i] = result.give();
+      step.place = &placed_[i];
+    }
+  }
+  for (Step& step : steps_) {
+    step.other_last_uses.clear();
+    for (const size_t value : step.last_uses) {
+      if (!in_block[value]) step.other_last_uses.push_back(value);
+    }
+  }
+}
+
+Program::~Program() {
+  for (tenon_tensor* place : placed_) {
+    if (place != nullptr) service::tensors().release(place);
   }
 }
 
@@ -264,6 +302,7 @@ void Program::make_steps() {
     made[v] = true;
   }
   steps_.resize(calls);
+  const MemoryPlan plan(list_);
   for (size_t i = 0; i < calls; ++i) {
     const ListedCall& call = list_.calls[i];
     Step& step = steps_[i];
@@ -278,14 +317,10 @@ void Program::make_steps() {
     }
     changes_arguments_ |= step.changes_argument;
     writes_members_ |= !step.members.empty();
-    if (arena_tensors_[i].defined()) {
-      const auto number = static_cast<size_t>(call.results[0].values[0]);
-      step.memory = arena_tensors_[i].handle();
-      current_[number] = arena_tensors_[i].handle();
-      for (tenon_tensor** place : places_[number]) *place = current_[number];
-      made[number] = true;
-      continue;
-    }
+    step.may_be_placed = plan.fits(call);
+    step.is_loop =
+        step.may_be_placed && service::calls().writes_into(step.call) != 0 &&
+        is_floating(list_.values[static_cast<size_t>(call.results[0].values[0])].layout.dtype());
     for (const ListOperand& result : call.results) {
       std::vector<Given>& list = step.results.emplace_back();
       for_each_value(result, [&](size_t number) {
@@ -300,7 +335,7 @@ void Program::make_steps() {
   }
   for (size_t v = 0; v < values; ++v) {
     const bool result = list_.values[v].kind == Kind::result && made[v] && !shown[v];
-    if (result && current_[v] == nullptr) steps_[last[v]].last_uses.push_back(v);
+    if (result) steps_[last[v]].last_uses.push_back(v);
   }
 }
 
@@ -389,6 +424,10 @@ void Program::write_back(const Step& step) {
   for (const size_t value : step.members) {
     const Tensor& member = list_.values[value].constant;
     if (same_elements(member, constants_[value])) continue;
+    if (rehearses_) {
+      copy_elements(constants_[value], member);
+      continue;
+    }
     changed_operands_ = true;
     detail::check(service::tensors().set_data, member.handle(),
                   static_cast<const tenon_tensor*>(constants_[value].handle()), int32_t{0});
@@ -437,6 +476,51 @@ void Program::give_outputs(tenon_tensor* const* arguments, tenon_value* results)
   }
 }
 
+inline tenon_status Program::run_step(Step& step, size_t at, tenon_value* given, bool& in_block,
+                                      tenon_error** error) {
+  const tenon_calls_service& calls = service::calls();
+  if (memory_ == Memory::settled) {
+    if (step.place != nullptr) {
+      const tenon_status status =
+          calls.run_placed(step.call, step.arguments, step.place, given, error);
+      in_block = status == TENON_OK && take_back(step, given[0]);
+      return status;
+    }
+    if (step.memory != nullptr) {
+      in_block = true;
+      return calls.run_into(step.call, step.arguments, step.memory, error);
+    }
+  } else if (memory_ == Memory::unknown && step.may_be_placed && !step.is_loop) {
+    return try_place(step, at, given, error);
+  }
+  return calls.run(step.call, step.arguments, given, error);
+}
+
+// Whether a kernel that makes a result first, as this one did in the first run, has made it in its place
+// and left it to the list. Otherwise the block is not used any more: some of it belongs to the kernel.
+bool Program::take_back(const Step& step, const tenon_value& given) {
+  if (*step.place == nullptr && given.tag == TENON_VALUE_TENSOR && given.as.tensor == step.memory &&
+      service::tensors().use_count(step.memory) == 1) {
+    *step.place = step.memory;
+    return true;
+  }
+  memory_ = Memory::separate;
+  return false;
+}
+
+tenon_status Program::try_place(Step& step, size_t at, tenon_value* given, tenon_error** error) {
+  const auto number = static_cast<size_t>(list_.calls[at].results[0].values[0]);
+  const Tensor& layout = list_.values[number].layout;
+  tenon_tensor* const made = empty_tensor(layout.shape(), layout.dtype()).give();
+  tenon_tensor* place = made;
+  const tenon_status status =
+      service::calls().run_placed(step.call, step.arguments, &place, given, error);
+  step.is_placed = status == TENON_OK && place == nullptr && given[0].tag == TENON_VALUE_TENSOR &&
+                   given[0].as.tensor == made && service::tensors().use_count(made) == 1;
+  if (place != nullptr) service::tensors().release(place);
+  return status;
+}
+
 Program::End Program::run(tenon_tensor* const* arguments, tenon_value* results) {
   struct Cleanup {
     Program* program;
@@ -447,31 +531,28 @@ Program::End Program::run(tenon_tensor* const* arguments, tenon_value* results) 
     current_[argument_places_[a].value] = arguments[a];
     for (tenon_tensor** place : argument_places_[a].places) *place = arguments[a];
   }
-  const auto run_call = service::calls().run;
-  const auto run_into = service::calls().run_into;
   const auto release = service::tensors().release;
   tenon_value given[detail::max_results];
-  for (const Step& step : steps_) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
     changed_operands_ |= step.changes_argument;
     tenon_error* error = nullptr;
-    const tenon_status status = step.memory != nullptr
-                                    ? run_into(step.call, step.arguments, step.memory, &error)
-                                    : run_call(step.call, step.arguments, given, &error);
+    bool in_block = false;  // the result is where later calls read it
+    const tenon_status status = run_step(step, i, given, in_block, &error);
     if (__builtin_expect(status != TENON_OK, 0)) detail::throw_error(status, error);
-    if (step.memory != nullptr) {
-      // the result is where later calls read it
-    } else if (step.single != nullptr && given[0].tag == TENON_VALUE_TENSOR) {
-      if (!accept(*step.single, given[0].as.tensor)) return End::other_layout;
-    } else if (!accept_all(step, given)) {
-      return End::other_layout;
-    }
-    for (const size_t place : step.compared) {
-      if (!has_compared_elements(place)) return End::other_elements;
+    if (!in_block) {
+      if (step.single != nullptr && given[0].tag == TENON_VALUE_TENSOR) {
+        if (!accept(*step.single, given[0].as.tensor)) return End::other_layout;
+      } else if (!accept_all(step, given)) {
+        return End::other_layout;
+      }
+      for (const size_t place : step.compared) {
+        if (!has_compared_elements(place)) return End::other_elements;
+      }
     }
     if (!step.members.empty()) write_back(step);
-    for (const size_t value : step.last_uses) {
-      owned_[value] = 0;
-      release(std::exchange(current_[value], nullptr));
+    for (const size_t value : memory_ == Memory::settled ? step.other_last_uses : step.last_uses) {
+      if (std::exchange(owned_[value], 0) != 0) release(std::exchange(current_[value], nullptr));
     }
   }
   give_outputs(arguments, results);

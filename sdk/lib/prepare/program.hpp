@@ -13,8 +13,9 @@ namespace prepared {
 
 class Program {
  public:
-  // Chooses providers and memory; adds both to the report. Throws what choosing a provider throws.
+  // Chooses providers; adds them to the report. Throws what choosing a provider throws.
   Program(CallList list, PreparedList& report);
+  ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
@@ -26,6 +27,11 @@ class Program {
   // Runs it on the arguments, by their numbers. Throws what a call throws. Where it is not done,
   // `changed_operands` says whether a call may have changed an argument or a member by then.
   End run(tenon_tensor* const* arguments, tenon_value* results);
+  // From now on a run leaves members as they are, or ends doing so.
+  void rehearse(bool rehearses) { rehearses_ = rehearses; }
+  // After the first run that is done, which has shown where kernels make their results: from now on these
+  // are in one block. Adds it to the report. Does nothing later.
+  void settle(PreparedList& report);
   // Whether this list is for runs like the last one of `other`, as far as that came.
   bool runs_like(const Program& other) const;
   bool changed_operands() const { return changed_operands_; }
@@ -51,19 +57,30 @@ class Program {
   struct Step {
     const tenon_prepared_call* call = nullptr;
     const tenon_value* arguments = nullptr;
-    tenon_tensor* memory = nullptr;  // for the result; null: the kernel makes it
+    // In the block, once settled: where a loop writes the result, or a place where a kernel makes it. Null:
+    // the kernel makes the result as it does without a list.
+    tenon_tensor* memory = nullptr;
+    tenon_tensor** place = nullptr;
+    // The result may be in the block; the first run has shown that the kernel makes it first, and leaves it.
+    bool may_be_placed = false, is_placed = false, is_loop = false;
     bool changes_argument = false;
     const Given* single = nullptr;            // the one result; null: see `results`
     std::vector<std::vector<Given>> results;  // by result
-    std::vector<size_t> last_uses;            // values that no later call reads
-    std::vector<size_t> members;              // members that it may change, as constants
-    std::vector<size_t> compared;             // results to compare, by their places
+    // Values that no later call reads: all, and without those in the block.
+    std::vector<size_t> last_uses, other_last_uses;
+    std::vector<size_t> members;   // members that it may change, as constants
+    std::vector<size_t> compared;  // results to compare, by their places
   };
 
   void bind_arguments();
   void choose_providers(PreparedList& report);
-  void plan_memory(PreparedList& report);
   void make_steps();
+  void account(PreparedList& report) const;
+  void bind(size_t at, tenon_tensor* result);
+  tenon_status run_step(Step& step, size_t at, tenon_value* given, bool& in_block,
+                        tenon_error** error);
+  tenon_status try_place(Step& step, size_t at, tenon_value* given, tenon_error** error);
+  bool take_back(const Step& step, const tenon_value& given);
   void place_comparisons();
   Given given_of(size_t number) const;
   bool accept(const Given& given, tenon_tensor* tensor);
@@ -80,8 +97,14 @@ class Program {
   std::vector<std::vector<tenon_tensor**>> places_;               // by value
   // By value, as calls read them; a copy of a member that a call may change.
   std::vector<Tensor> constants_;
-  Tensor arena_;
-  std::vector<Tensor> arena_tensors_;  // by call; undefined where the kernel makes the result
+  std::vector<Tensor> written_;        // results of loops in the block
+  std::vector<tenon_tensor*> placed_;  // by call: owned; null while a kernel has it
+  enum class Memory : uint8_t {
+    unknown,  // no run is done yet
+    settled,
+    separate  // a kernel has made its result elsewhere, or kept it: each result has its own
+  };
+  Memory memory_ = Memory::unknown;
   std::vector<Step> steps_;
   std::vector<Given> argument_places_;
   std::vector<tenon_tensor*> current_;  // by value
@@ -89,7 +112,8 @@ class Program {
   // The comparison that failed in the last run, and what it found.
   size_t failed_ = 0;
   Tensor found_;
-  bool changed_operands_ = false, changes_arguments_ = false, writes_members_ = false;
+  bool rehearses_ = false, changed_operands_ = false, changes_arguments_ = false,
+       writes_members_ = false;
 };
 
 }  // namespace prepared

@@ -5,6 +5,7 @@
 
 #include <tenon/grad_mode.hpp>
 
+#include "arena.hpp"
 #include "lib/base/format.hpp"
 #include "passes.hpp"
 #include "tensors.hpp"
@@ -111,6 +112,8 @@ Session::Entry Session::make(const Arguments& arguments) {
     if (!recording.reason.empty()) return entry;
     for (const Tensor& tensor : recording.kept) entry.kept.emplace_back(tensor, tensor.version());
     CallList& list = recording.list;
+    entry.report.recorded_peak_bytes =
+        most_at_once(list, std::vector<bool>(list.calls.size(), false));
     entry.report.compared = static_cast<int64_t>(list.compared.size());
     const InferenceMode ordinary(false);
     const NoGrad no_grad;
@@ -217,8 +220,12 @@ Session::Ran Session::run_entry(Entry& entry, tenon_value* results, int64_t resu
   }
   std::fill_n(results, detail::max_results, tenon_value{});
   try {
+    program.rehearse(rehearses_);
     const Program::End end = program.run(tensors_.data(), results);
-    if (end == Program::End::done) return Ran::whole;
+    if (end == Program::End::done) {
+      program.settle(entry.report);
+      return Ran::whole;
+    }
     if (end == Program::End::other_elements) return Ran::to_comparison;
     entry.report.reason = "shapes of results depend on elements";
   } catch (const Error& error) {
@@ -247,12 +254,22 @@ void Session::run(const Arguments& arguments, tenon_value* results, int64_t resu
     ++as_is_;
   }
   call_as_is(module_, arguments, results, result_count);
+  const std::lock_guard lock(mutex_);
+  if (state_.has_moved()) state_.after_run_as_is();
 }
 
 void Session::prepare(const Arguments& arguments) {
   const NoGrad no_grad;
   const std::lock_guard lock(mutex_);
-  entry_for(arguments);
+  Entry* const entry = entry_for(arguments);
+  if (entry == nullptr || entry->program == nullptr || entry->program->changes_arguments()) return;
+  std::vector<Value> outputs;
+  tenon_value results[detail::max_results] = {};
+  rehearses_ = true;
+  const Ran ran = run_entry(*entry, results, -1);
+  rehearses_ = false;
+  if (ran != Ran::whole) return;
+  for (const tenon_value& result : results) outputs.emplace_back(result);
 }
 
 // ---- accounts ----

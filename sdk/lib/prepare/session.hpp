@@ -112,6 +112,7 @@ class Session {
   std::vector<tenon_tensor*> tensors_;
   std::vector<std::string> reasons_;
   int64_t listed_ = 0, as_is_ = 0;
+  bool rehearses_ = false;  // the run is for an example, and leaves the model as it is
 };
 
 }  // namespace prepared

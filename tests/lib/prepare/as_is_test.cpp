@@ -187,6 +187,17 @@ TEST_SUITE("lib/prepare/as_is") {
     CHECK(model.tensor("running_mean").version() == version);
   }
 
+  TEST_CASE("a run as it is that leaves statistics as they were makes no list stale") {
+    const Module model = model_of(R"({"type": "BatchNorm1d", "num_features": 3})");
+    const Tensor input = randn({2, 3});
+    const Prepared prepared = prepare(model, {{input}});
+    const NoGrad no_grad;
+    const Tensor expected = model(input);  // which counts as a change of them
+    for (int i = 0; i < 3; ++i) CHECK(same_bits(prepared(input), expected));
+    CHECK(prepared.listed_runs() == 2);
+    CHECK(prepared.runs_as_is() == 1);
+  }
+
   TEST_CASE("a model that draws random numbers draws what it would have drawn") {
     const Module model = fixture_model("Draws");
     const NoGrad no_grad;

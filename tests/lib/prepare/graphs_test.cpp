@@ -64,7 +64,9 @@ class RandomGraph {
     static const char* const unary[] = {"tanh", "relu", "neg", "sigmoid", "abs", "exp"};
     static const char* const binary[] = {"add", "mul", "sub", "maximum"};
     static const char* const changing[] = {"relu_", "neg_", "tanh_"};
-    switch (pick(10)) {
+    switch (pick(11)) {
+      case 10:  // kernels that make their results
+        return node("cumsum", {one.name}, shape, R"(, "dim": 0)");
       case 0:
       case 1:
       case 2:

@@ -87,6 +87,43 @@ TEST_SUITE("lib/prepare/prepare") {
     CHECK_FALSE(list.calls[0].in_place);
   }
 
+  TEST_CASE("kernels make results in the shared memory, once the first run has shown which do") {
+    add_plugin_path(TENON_FIXTURES "/prepared");
+    const Module model = model_of(R"({"type": "Graph", "nodes": {
+        "first": {"op": "cumsum", "inputs": ["input"], "dim": 0},
+        "two": {"op": "prepared.makes_two"},
+        "last": {"op": "cumsum", "dim": 0},
+        "tail": {"op": "prepared.makes_two"}}})");
+    const Prepared prepared = prepare(model, {{randn({1000})}});
+    const PreparedList list = prepared.lists().front();
+    CHECK(list.calls[0].in_arena);
+    CHECK_FALSE(list.calls[1].in_arena);
+    CHECK(list.calls[2].in_arena);
+    CHECK(list.arena_bytes == 4032);
+    CHECK(list.peak_bytes <= list.recorded_peak_bytes + 64);
+    for (int i = 0; i < 3; ++i) CHECK(agrees(prepared, model, {randn({1000})}));
+    CHECK(prepared.listed_runs() == 3);
+  }
+
+  TEST_CASE("a result that a kernel begins to keep stays as it is") {
+    add_plugin_path(TENON_FIXTURES "/prepared");
+    const NoGrad no_grad;
+    const Op kept("prepared.kept_result");
+    const Module model = model_of(R"({"type": "Graph", "nodes": {
+        "kept": {"op": "prepared.keeps_result"},
+        "sum": {"op": "cumsum", "dim": 0}, "more": {"op": "tanh"}, "last": {"op": "neg"}}})");
+    const Prepared prepared = prepare(model, {{randn({100})}});
+    CHECK(prepared.lists().front().calls[0].in_arena);
+    kept.call<Tensor>(true);
+    const Tensor input = randn({100});
+    prepared(input);
+    const Tensor result = kept.call<Tensor>(false);
+    CHECK(same_bits(result, input));
+    for (int i = 0; i < 3; ++i) CHECK(agrees(prepared, model, {randn({100})}));
+    CHECK(same_bits(result, input));
+    CHECK(prepared.listed_runs() == 4);
+  }
+
   TEST_CASE("a result stays as it is when the next run has begun") {
     const Module model = model_of(chain("Tanh", 3));
     const Prepared prepared = prepare(model);

@@ -53,9 +53,12 @@ struct PreparedList {
   std::vector<rewrites::Applied> rewrites;   // rules that have changed it
   std::vector<std::string> refused;  // rules that fit and were not used, each with the reason
   std::vector<PreparedCall> calls;
-  // Bytes of intermediate results: of all, and of the memory that the list keeps for those which share
-  // it. The others are freed after their last use.
+  // Bytes of results: of all, of those that share memory of the list, and of this memory. The others are
+  // freed after their last use. The first run decides: before it, none shares memory.
   int64_t result_bytes = 0, shared_bytes = 0, arena_bytes = 0;
+  // Bytes of results and of the shared memory at most at once: of the calls as recorded, where each result is
+  // freed after its last use, and of the list.
+  int64_t recorded_peak_bytes = 0, peak_bytes = 0;
 };
 
 namespace prepared {
@@ -112,7 +115,7 @@ class Prepared : public Module {
 };
 
 // Prepares a module, which should be in eval mode; `examples` are arguments by position, for which
-// lists are made now. Arguments that the module refuses throw nothing here: lists() has the reason. Arguments of
+// lists are made now, and run once where they change nothing. Arguments that the module refuses throw nothing here: lists() has the reason. Arguments of
 // other layouts get a list at their first use.
 Prepared prepare(const Module& module, const std::vector<std::vector<Tensor>>& examples = {},
                  const PrepareOptions& options = {});

@@ -63,6 +63,13 @@ typedef struct tenon_calls_service {
    * thread. */
   tenon_status(TENON_CALL* stand_in)(const tenon_tensor* tensor, tenon_tensor** result,
                                      tenon_error** error);
+  /* run, in which the first tensor of the dtype and shape of `*place` that the calling thread makes
+   * is `*place`: the memory of a result, as far as the kernel makes that first. It is taken then, and
+   * `*place` null; whether it is among the results, and they have its only reference, is up to the
+   * kernel. It is contiguous, shares memory with no operand, and has no history. Any thread. */
+  tenon_status(TENON_CALL* run_placed)(const tenon_prepared_call* call,
+                                       const tenon_value* arguments, tenon_tensor** place,
+                                       tenon_value* results, tenon_error** error);
 } tenon_calls_service;
 
 #endif
