@@ -51,11 +51,39 @@ const cases = [
   ["det_square", `${pictures}/ch_PP-OCRv4_det_infer.onnx`, { x: page([1, 3, 96, 96]) }],
   ["det_wide", `${pictures}/ch_PP-OCRv4_det_infer.onnx`, { x: page([1, 3, 64, 160]) }],
   ["det_two", `${pictures}/ch_PP-OCRv4_det_infer.onnx`, { x: page([2, 3, 32, 64]) }],
+  ["rec_short", `${pictures}/ch_PP-OCRv4_rec_infer.onnx`, { x: page([1, 3, 48, 64]) }],
+  ["rec_usual", `${pictures}/ch_PP-OCRv4_rec_infer.onnx`, { x: page([1, 3, 48, 320]) }],
+  ["rec_two", `${pictures}/ch_PP-OCRv4_rec_infer.onnx`, { x: page([2, 3, 48, 160]) }],
+  ["embedding_one", `${words}/embedding_model.onnx`, { input_1: noise([1, 76, 32, 1], 2) }],
+  ["embedding_two", `${words}/embedding_model.onnx`, { input_1: noise([2, 76, 32, 1], 2) }],
+  ["embedding_five", `${words}/embedding_model.onnx`, { input_1: noise([5, 76, 32, 1], 10) }],
 ];
+
+// Models of the same packages that have the inputs of one above: each on three sizes or scales.
+for (const file of ["@ricky0123/vad-web/dist/silero_vad_v6.onnx"]) {
+  cases.push(["silero6_16k", file, { input: noise([1, 512], 0.5), state: noise([2, 1, 128], 1), sr: rate(16000) }]);
+  cases.push(["silero6_8k", file, { input: noise([1, 256], 0.5), state: noise([2, 1, 128], 1), sr: rate(8000) }]);
+  cases.push(["silero6_batch", file, { input: noise([3, 512], 0.5), state: noise([2, 3, 128], 1), sr: rate(16000) }]);
+}
+const older = { legacy: "@ricky0123/vad-web/dist/silero_vad_legacy.onnx", words: `${words}/silero_vad.onnx` };
+for (const [name, file] of Object.entries(older)) {
+  const state = (batch) => ({ h: noise([2, batch, 64], 1), c: noise([2, batch, 64], 1) });
+  cases.push([`silero_${name}_short`, file, { input: noise([1, 512], 0.5), ...state(1), sr: rate(16000) }]);
+  cases.push([`silero_${name}_long`, file, { input: noise([1, 1536], 0.5), ...state(1), sr: rate(16000) }]);
+  cases.push([`silero_${name}_8k`, file, { input: noise([2, 768], 0.5), ...state(2), sr: rate(8000) }]);
+}
+const wakeWords = ["hey_jarvis", "hey_mycroft", "hey_rhasspy", "timer", "weather"];
 
 async function main() {
   const lines = [];
   const sessions = {};
+  for (const word of wakeWords) {
+    const file = `${words}/${word}_v0.1.onnx`;
+    const session = await ort.InferenceSession.create(path.join(modules, file), { logSeverityLevel: 3 });
+    const [name] = session.inputNames;
+    const shape = session.inputMetadata[0].shape.map((size) => (typeof size === "number" ? size : 1));
+    for (const scale of [1, 10, 100]) cases.push([`${word}_${scale}`, file, { [name]: noise(shape, scale) }]);
+  }
   for (const [name, file, inputs] of cases) {
     sessions[file] ||= await ort.InferenceSession.create(path.join(modules, file), {
       intraOpNumThreads: 1, interOpNumThreads: 1, graphOptimizationLevel: "all", logSeverityLevel: 3,
