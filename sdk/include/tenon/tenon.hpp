@@ -7,6 +7,7 @@
 
 #include "tenon/autograd.hpp"
 #include "tenon/configure.hpp"
+#include "tenon/containers.hpp"
 #include "tenon/data_ops.hpp"
 #include "tenon/dlpack.hpp"
 #include "tenon/explain.hpp"
@@ -25,6 +26,8 @@
 #include "tenon/override_definition.hpp"
 #include "tenon/override_entry.hpp"
 #include "tenon/parallel.hpp"
+#include "tenon/print.hpp"
+#include "tenon/reductions.hpp"
 #include "tenon/runtime.hpp"
 #include "tenon/saved_tensors.hpp"
 #include "tenon/shapes_only.hpp"

@@ -1,6 +1,7 @@
 // Collectives between ranks: mpirun starts this suite 1 to 4 times, and each rank runs every case.
 #include <limits>
-#include <mpi_ops.hpp>
+
+#include <tenon/mpi_ops.hpp>
 
 #include "../compare.hpp"
 

@@ -2,13 +2,13 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <mpi_ops.hpp>
 #include <string>
 #include <thread>
 #include <unistd.h>
 
 #include <sys/wait.h>
 
+#include <tenon/mpi_ops.hpp>
 #include <tenon/tenon.hpp>
 
 namespace {
