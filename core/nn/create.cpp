@@ -81,6 +81,7 @@ class Builder {
   struct Attributes {
     BoundArguments bound;
     std::vector<ModuleRef> made;
+    std::vector<TensorRef> tensors;
     std::deque<std::vector<tenon_module*>> lists;
     std::deque<std::vector<tenon_named_module>> dictionaries;
     std::deque<std::string> names;
@@ -199,8 +200,23 @@ class Builder {
     tenon_value& value = attributes.bound.values[index];
     if (parameter.type.kind == TypeKind::module && !(node.is_null() && parameter.type.optional))
       return set_modules(node, parameter, value, attributes);
+    if (takes_written_tensor(node, parameter)) {
+      return located(node, &type, [&] {
+        tenon_tensor* made = nullptr;
+        call_checked(settings_->tensor, settings_->self, &node, &made);
+        value = {};
+        value.tag = made == nullptr ? TENON_VALUE_NONE : TENON_VALUE_TENSOR;
+        value.as.tensor = attributes.tensors.emplace_back(TensorRef::take(made)).get();
+      });
+    }
     located(node, &type,
             [&] { value = bind_argument(type.schema, index, json_value(node), attributes.bound); });
+  }
+
+  bool takes_written_tensor(const tenon_json& node, const Parameter& parameter) const {
+    return settings_ != nullptr && settings_->size >= sizeof *settings_ &&
+           settings_->tensor != nullptr && parameter.type.kind == TypeKind::tensor &&
+           !parameter.type.list && (node.is_number() || node.is_array());
   }
 
   void set_modules(const tenon_json& node, const Parameter& parameter, tenon_value& value,

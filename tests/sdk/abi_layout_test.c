@@ -122,11 +122,12 @@ AT(tenon_module_descriptor, extra_repr, 64);
 AT(tenon_module_descriptor, tenon_function, 72);
 AT(tenon_module_descriptor, clone, 80);
 
-SIZE(tenon_module_settings, 32);
+SIZE(tenon_module_settings, 40);
 AT(tenon_module_settings, count, 4);
 AT(tenon_module_settings, keys, 8);
 AT(tenon_module_settings, self, 16);
 AT(tenon_module_settings, apply, 24);
+AT(tenon_module_settings, tensor, 32);
 
 SIZE(tenon_json_events, 48);
 AT(tenon_json_events, self, 8);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <tenon/hooked.hpp>
+#include <tenon/json_tensor.hpp>
 #include <tenon/runtime.hpp>
 
 #include "modules/joined_convolution.hpp"
@@ -30,12 +31,24 @@ std::vector<std::string> result_names(const std::string& schema) {
   return names;
 }
 
+// The type in a schema of a parameter: by its name, or by its place where that is empty.
+std::string_view type_of(std::string_view schema, std::string_view name, size_t place) {
+  std::string_view found;
+  tenon::detail::each_item(schema, schema.find('('),
+                           [&](int i, std::string_view type, std::string_view parameter) {
+                             if (name.empty() ? static_cast<size_t>(i) == place : parameter == name)
+                               found = type;
+                           });
+  return found;
+}
+
 // The input of a node for one parameter: a value of the run, a list of them, or a literal.
 struct Input {
   std::string keyword;  // empty: by position
   std::vector<size_t> values;
   bool list = false;
-  Json literal;  // when it is defined there are no values
+  Json literal;   // when it is defined there are no values
+  Tensor tensor;  // of a literal for a parameter of type Tensor
 };
 
 struct Node {
@@ -151,6 +164,7 @@ struct Graph : ModuleOf<Graph> {
     }
     add_inputs(description, node);
     for (int64_t i = 0; i < description.size(); ++i) add_keyword(description, i, node);
+    make_tensors(node);
     node.first_result = names_.size();
     for (size_t i = 0; i < node.results.size(); ++i) {
       const std::string& result = node.results[i];
@@ -178,7 +192,7 @@ struct Graph : ModuleOf<Graph> {
   void add_inputs(const Json& description, Node& node) {
     const Json inputs = description["inputs"];
     if (!inputs.defined()) {
-      node.inputs.push_back({"", {nodes_.empty() ? 0 : nodes_.back().first_result}, false, {}});
+      node.inputs.emplace_back().values = {nodes_.empty() ? 0 : nodes_.back().first_result};
     } else if (inputs.is_container() && !inputs.is_object()) {
       for (int64_t i = 0; i < inputs.size(); ++i) node.inputs.push_back(read_input("", inputs[i]));
     } else if (inputs.is_object()) {
@@ -213,6 +227,25 @@ struct Graph : ModuleOf<Graph> {
     input.keyword = key;
     input.literal = description[i];
     node.inputs.push_back(input);
+  }
+
+  // Numbers and lists of them, for parameters of type Tensor.
+  void make_tensors(Node& node) const {
+    const std::string schema = node.op ? node.op->schema() : children_[node.child].forward_schema();
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      Input& input = node.inputs[i];
+      const std::string_view type = type_of(schema, input.keyword, i);
+      const bool list = input.literal.is_array();
+      const bool takes_tensor = type == "Tensor" || type == "Tensor?" ||
+                                (list && tenon::detail::starts_with(type, "Tensor|Scalar") &&
+                                 type.find('[') == std::string_view::npos);
+      if (!takes_tensor || !(list || input.literal.is_number())) continue;
+      const std::string fault = tenon::json_tensor_fault(input.literal);
+      if (!fault.empty())
+        refuse(input.literal,
+               "Graph: a tensor is numbers, or lists of them with equal lengths; " + fault);
+      input.tensor = tenon::json_tensor(input.literal);
+    }
   }
 
   std::optional<size_t> find(const std::string& name) const {
@@ -431,6 +464,11 @@ struct Graph : ModuleOf<Graph> {
   static tenon_value argument(const Input& input, const std::vector<Value>& values,
                               std::deque<std::vector<tenon_tensor*>>& lists) {
     tenon_value value{};
+    if (input.tensor.defined()) {
+      value.tag = TENON_VALUE_TENSOR;
+      value.as.tensor = input.tensor.handle();
+      return value;
+    }
     if (input.values.empty()) {
       value.tag = TENON_VALUE_JSON;
       value.as.json = const_cast<tenon_json*>(input.literal.handle());

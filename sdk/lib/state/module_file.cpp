@@ -11,6 +11,7 @@
 #include <tenon/abi/dtype.h>
 #include <tenon/abi/module.h>
 #include <tenon/autograd.hpp>
+#include <tenon/json_tensor.hpp>
 #include <tenon/op.hpp>
 #include <tenon/shapes_only.hpp>
 #include <tenon/state/model_format.hpp>
@@ -292,6 +293,11 @@ tenon_status apply(void*, tenon_module* module, uint32_t index, const tenon_json
                          [&] { kSettings[index](Module::borrow(module), Json::borrow(value)); });
 }
 
+tenon_status make_tensor(void*, const tenon_json* value, tenon_tensor** tensor,
+                         tenon_error** error) {
+  return detail::guarded(error, [&] { *tensor = json_tensor(Json::borrow(value)).give(); });
+}
+
 }  // namespace
 
 Module create_module(const Json& given) {
@@ -301,6 +307,7 @@ Module create_module(const Json& given) {
   settings.count = kKeys.size();
   settings.keys = kKeys.data();
   settings.apply = apply;
+  settings.tensor = make_tensor;
   tenon_module* module = nullptr;
   detail::check(service::modules().create_json, document.handle(),
                 static_cast<const tenon_module_settings*>(&settings), &module);

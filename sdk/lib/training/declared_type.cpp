@@ -1,15 +1,19 @@
 // Parameters and results of a schema, and values held against them.
 #include <algorithm>
 
+#include <tenon/json_tensor.hpp>
 #include <tenon/text.hpp>
 #include <tenon/training/declared_type.hpp>
 
 #include "lib/base/format.hpp"
-#include "tensor_argument.hpp"
 
 TENON_NAMESPACE_BEGIN
 
 namespace training {
+
+bool names_op(const Json& value) {
+  return value.is_text() || (value.is_object() && value["type"].is_text());
+}
 
 std::vector<DeclaredType> declared_types(const Json& list) {
   std::vector<DeclaredType> types;
@@ -63,7 +67,7 @@ bool fits_one(const Json& value, const std::string& base) {
 bool fits(const Json& value, const DeclaredType& type, TensorForms tensors) {
   if (value.is_null()) return type.optional;
   if (type.is_tensor() && !type.list && tensors == TensorForms::written)
-    return names_op(value) || tensor_fault(value).empty();
+    return names_op(value) || json_tensor_fault(value).empty();
   if (!type.list) return fits_one(value, type.base);
   // One number stands for all of a list.
   if (!value.is_container())
@@ -109,7 +113,7 @@ std::vector<std::string> argument_faults(const Json& object, const std::string& 
         parameter->is_tensor() && tensors == TensorForms::written && object[i].is_array();
     faults.push_back(lib::format_text(
         "{} takes '{} {}', {}", start, parameter->text, key,
-        list ? tensor_fault(object[i]) : lib::format_text("found {}", object[i].dump())));
+        list ? json_tensor_fault(object[i]) : lib::format_text("found {}", object[i].dump())));
   }
   for (const DeclaredType& parameter : parameters) {
     if (!parameter.has_default && has(names, parameter.name) && !object[parameter.name].defined())

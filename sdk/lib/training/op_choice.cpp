@@ -1,13 +1,13 @@
 // Ops that a config names: looked up by role, checked against their schemas, called by name.
 #include <algorithm>
 
+#include <tenon/json_tensor.hpp>
 #include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 #include <tenon/training/op_choice.hpp>
 
 #include "lib/base/format.hpp"
-#include "tensor_argument.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -232,7 +232,7 @@ OpChoice::OpChoice(const OpRole& role, const Json& section, const std::string& n
     }
     if (is_tensor(found_, key, section[i])) {
       tensors_.emplace_back(values_.size(),
-                            at_place(section[i], [&] { return tensor_of(section[i]); }));
+                            at_place(section[i], [&] { return json_tensor(section[i]); }));
       values_.push_back(Argument(tensors_.back().second).value());
       continue;
     }

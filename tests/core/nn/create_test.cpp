@@ -47,7 +47,11 @@ TEST_SUITE("nn/create") {
       uint32_t fails = 9;
     } applied;
     const char* const keys[] = {"late", "early", "width"};
-    tenon_module_settings settings{sizeof(tenon_module_settings), 3, keys, &applied, nullptr};
+    tenon_module_settings settings{};
+    settings.size = sizeof settings;
+    settings.count = 3;
+    settings.keys = keys;
+    settings.self = &applied;
     settings.apply = [](void* self, tenon_module* module, uint32_t index, const tenon_json* value,
                         tenon_error** error) {
       return guarded(error, [&] {

@@ -51,6 +51,41 @@ TEST_SUITE("state/module_settings") {
     CHECK(net.tensor("0.weight").is_leaf());
   }
 
+  TEST_CASE("an attribute that is a tensor is written as numbers, also in a Graph") {
+    const Module net = made(R"({"type": "Graph", "inputs": ["scores", "classes"], "nodes": {
+        "loss": {"module": {"type": "CrossEntropyLoss", "weight": [1.0, 5.0, 0.5]},
+                 "inputs": ["scores", "classes"]}}})");
+    CHECK(values(net, "loss.weight") == std::vector<float>{1, 5, 0.5});
+    const Tensor scores = tensor({1.0, -0.5, 0.25, 0.0, 2.0, -1.0}).reshape({2, 3});
+    const Tensor classes = tensor({2.0, 0.0}).to(i64);
+    const Tensor weight = tensor({1.0, 5.0, 0.5});
+    static const Op loss("nn.functional.cross_entropy");
+    CHECK(net(scores, classes).item() == loss.call<Tensor>(scores, classes, weight).item());
+    const Module whole = made(R"({"type": "CrossEntropyLoss", "weight": [1, 5, 2]})");
+    CHECK(whole(scores, classes).item() ==
+          loss.call<Tensor>(scores, classes, tensor({1.0, 5.0, 2.0})).item());
+    CHECK_FALSE(made(R"({"type": "CrossEntropyLoss", "weight": null})").tensor("weight").defined());
+  }
+
+  TEST_CASE("an op of a Graph takes numbers and lists of them for a tensor") {
+    const Module net = made(R"({"type": "Graph", "nodes": {
+        "rows": {"op": "index_select", "inputs": ["input", 0, [2, 0]]},
+        "scaled": {"op": "mul", "inputs": ["rows", [0.5, 2.0]]}}})");
+    const Tensor input = tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}).reshape({3, 2});
+    CHECK(net(input).to_vector<float>() == std::vector<float>{2.5, 12, 0.5, 4});
+  }
+
+  TEST_CASE("numbers that are not a tensor are refused with place and reason") {
+    CHECK(has(refused(R"({"type": "CrossEntropyLoss", "weight": [[1], [2, 3]]})"),
+              "weight: found a list of 2 elements, where the first has 1"));
+    CHECK(
+        has(refused(R"({"type": "CrossEntropyLoss", "weight": [1, "x"]})"), "weight: found \"x\""));
+    CHECK(has(refused(R"({"type": "CrossEntropyLoss", "weight": "heavy"})"), "weight"));
+    CHECK(has(refused(R"({"type": "Graph", "nodes": {
+                  "a": {"op": "mul", "inputs": ["input", [1, [2]]]}}})"),
+              "found a list, where others are numbers"));
+  }
+
   TEST_CASE("dtype and frozen hold for a module and all in it, also in a Graph") {
     const Module net = made(R"({"type": "Graph", "nodes": {
         "encoder": {"module": {"type": "Sequential", "frozen": true, "dtype": "bfloat16", "layers": [

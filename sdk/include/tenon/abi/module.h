@@ -76,6 +76,10 @@ typedef struct tenon_module_settings {
    * Calling thread of the creation, or one that waits for it. */
   tenon_status(TENON_CALL* apply)(void* self, tenon_module* module, uint32_t index,
                                   const tenon_json* value, tenon_error** error);
+  /* Makes *tensor, owned by the caller, for an attribute of type Tensor of what the document has for
+   * it. Null: such attributes cannot be given. The host adds the place. Thread as for `apply`. */
+  tenon_status(TENON_CALL* tensor)(void* self, const tenon_json* value, tenon_tensor** tensor,
+                                   tenon_error** error);
 } tenon_module_settings;
 
 #endif

@@ -27,6 +27,9 @@ struct DeclaredType {
 // From "parameters" or "returns" of a listing.
 std::vector<DeclaredType> declared_types(const Json& list);
 
+// Whether a value names an op that computes a tensor: "balanced", {"type": "balanced"}.
+bool names_op(const Json& value);
+
 // Whether arguments that are tensors may be given: as numbers and nested lists of them, or as the
 // name of an op that computes them.
 enum class TensorForms { none, written };
