@@ -231,10 +231,11 @@ struct Graph : ModuleOf<Graph> {
 
   // Numbers and lists of them, for parameters of type Tensor.
   void make_tensors(Node& node) const {
-    const std::string schema = node.op ? node.op->schema() : children_[node.child].forward_schema();
+    const std::string signature =
+        node.op ? node.op->schema() : children_[node.child].forward_schema();
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       Input& input = node.inputs[i];
-      const std::string_view type = type_of(schema, input.keyword, i);
+      const std::string_view type = type_of(signature, input.keyword, i);
       const bool list = input.literal.is_array();
       const bool takes_tensor = type == "Tensor" || type == "Tensor?" ||
                                 (list && tenon::detail::starts_with(type, "Tensor|Scalar") &&
