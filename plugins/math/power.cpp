@@ -53,6 +53,27 @@ T power(T base, T exponent) {
   }
 }
 
+// Whether e - 1 is exact in every dtype, or as far from a whole number as e is.
+bool has_exact_predecessor(const Argument& exponent) {
+  const tenon_value& value = exponent.value();
+  if (value.tag == TENON_VALUE_TENSOR) return false;
+  const double number = Scalar(value).to<double>();
+  const double distance = std::fabs(number - std::rint(number));
+  return std::fabs(number) <= 16 && (distance == 0 || distance >= 0.125);
+}
+
+Tensor is_even(const Tensor& e) { return eq(trunc(e * 0.5) * 2, e); }
+
+// x^(e - 1) where e - 1 may be rounded to a number of the parity of e, from 2^24 (f64 2^53, bf16 2^8)
+// on, or to a whole number, near 0: the sign of a negative number's power follows from e.
+Tensor with_sign(const Tensor& power, const Tensor& x, const Tensor& e) {
+  const Tensor negative = lt(x, 0);
+  const Tensor turned = logical_and(negative, logical_and(is_even(e), is_even(e - 1)));
+  const Tensor undefined = logical_and(negative, ne(trunc(e), e));
+  return masked_fill(where(turned, -power, power), undefined,
+                     std::numeric_limits<double>::quiet_NaN());
+}
+
 struct Pow {
   static constexpr auto schema =
       "pow(Tensor|Scalar input, Tensor|Scalar exponent, *, Tensor(a!)? out=None) -> Tensor";
@@ -76,8 +97,11 @@ struct Pow {
     if (c.needs_input_grad("input"_arg)) {
       // The power of 0 is constant in x, while 0 * x^(-1) would be NaN at 0. Elsewhere the
       // derivative of this by e is needed.
-      const Tensor flat = logical_and(eq(e, 0), logical_not(isfinite(pow(x, e - 1))));
-      dx = g * conjugate(e * pow(x, masked_fill(e - 1, flat, 0)));
+      const Tensor flat = logical_and(eq(e, 0), logical_not(isfinite(1 / x)));
+      Tensor power = pow(x, masked_fill(e - 1, flat, 0));
+      if (!is_complex(g.dtype()) && !has_exact_predecessor(c["exponent"_arg]))
+        power = with_sign(power, x, e);
+      dx = g * conjugate(e * power);
     }
     if (c.needs_input_grad("exponent"_arg)) {
       const Tensor zero = eq(x, 0);

@@ -315,6 +315,39 @@ TEST_SUITE("math elementwise gradients") {
     }
   }
 
+  TEST_CASE("the slope of a negative number's power has the sign of its exponent, rounded or not") {
+    const auto slope = [](const tenon::Argument& exponent, tenon::DType dtype) {
+      const Tensor x = tenon::full({}, -1, dtype).requires_grad_();
+      tenon::pow(x, exponent).backward();
+      return x.grad().item();
+    };
+    // The numbers from which on the predecessor of an even one is not of the dtype.
+    const std::pair<tenon::DType, double> limits[] = {
+        {tenon::bf16, 0x1p8}, {tenon::f16, 0x1p11}, {tenon::f32, 0x1p24}, {tenon::f64, 0x1p53}};
+    for (const auto& [dtype, limit] : limits) {
+      for (const double step : {-3., -2., -1., 0., 2., 4., 6., 8.}) {
+        for (const double e : {limit + step, -limit - step}) {
+          CAPTURE(e);
+          const double expected = std::fmod(e, 2) == 0 ? -e : e;
+          CHECK(slope(tenon::full({}, e, dtype), dtype) == expected);
+          CHECK(slope(e, dtype) == expected);
+        }
+      }
+    }
+    // Only powers that are whole are real, also where e - 1 is rounded to a whole number.
+    for (const double e : {1e-9, -1e-9, -1 - 0x1p-23, 0.5, 2.5}) {
+      CHECK(std::isnan(slope(tenon::full({}, e, tenon::f32), tenon::f32)));
+      CHECK(std::isnan(slope(e, tenon::f32)));
+    }
+    const Tensor x = tenon::full({}, -3, tenon::f64).requires_grad_();
+    tenon::GradientOptions options;
+    options.create_graph = true;
+    const Tensor first =
+        tenon::gradients({tenon::pow(x, tenon::full({}, 4, tenon::f64))}, {x}, options)[0];
+    CHECK(first.item() == -108);
+    CHECK(tenon::gradients({first}, {x})[0].item() == 108);
+  }
+
   TEST_CASE("comparisons and constants leave no history") {
     const Tensor x = leaf({3});
     for (const Tensor& y :
