@@ -1,5 +1,6 @@
 // Activations that need more than one elementwise op of math: gelu, silu, mish, softplus,
 // logsigmoid, softsign, leaky_relu, elu and its relatives celu and selu.
+#include <cmath>
 #include <limits>
 
 #include "common.hpp"
@@ -235,7 +236,7 @@ struct Logsigmoid {
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x) {
     using T = decltype(x);
-    const T tail = kernel::log1p(kernel::exp(x < T{0} ? x : -x));  // never overflows
+    const T tail = kernel::log1p(kernel::exp(-std::fabs(x)));  // never overflows
     return (x < T{0} ? x : T{0}) - tail;
   };
   static Tensor backward(ContextOf<Logsigmoid>& c, const Tensor& g) {
@@ -256,7 +257,7 @@ struct Mish {
   // not overflow.
   static constexpr auto element = [](auto x) {
     using T = decltype(x);
-    const T w = kernel::exp(x < T{0} ? x : -x);
+    const T w = kernel::exp(-std::fabs(x));
     const T above = x < T{0} ? w * (w + T{2}) : T{1} + T{2} * w;
     return x * (above / (above + (x < T{0} ? T{2} : T{2} * w * w)));
   };
