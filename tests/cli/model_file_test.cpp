@@ -160,11 +160,33 @@ TEST_SUITE("model files") {
     CHECK(contains(one.out, "toy 1, 4 operators"));
     CHECK(contains(one.out, "missing 2"));
     CHECK(contains(one.out, "Gone, Negate"));
+    CHECK(!contains(one.out, "acme"));
     CHECK(contains(folder.run("coverage toy:9").error,
                    "9 is not a version of 'toy': its complete list has 1 to 3"));
     CHECK(contains(folder.run("coverage toi:1").error,
                    "no plugin declares a complete list of operators of 'toi'"));
     folder.write("all.json", folder.run("coverage toy:3 --json").out);
     CHECK(folder.run("coverage toy:3 --baseline all.json").code == 0);
+  }
+
+  TEST_CASE(
+      "coverage names the engine of a rule, which is not a conversion of the standard's operator") {
+    const ToyFolder folder;
+    const tenon::Json ops = folder.run("coverage toy:3 --json").json()["ops"];
+    const auto find = [&](const std::string& name) {
+      for (int64_t i = 0; i < ops.size(); ++i) {
+        if (ops[i]["name"].text() == name) return ops[i];
+      }
+      return tenon::Json();
+    };
+    const tenon::Json both = find("Negate")["conversions"];
+    REQUIRE(both.size() == 2);
+    CHECK(both[0]["calls"].text() == "neg");
+    CHECK(!both[0]["like"].defined());
+    CHECK(both[1]["calls"].text() == "abs");
+    CHECK(both[1]["like"].text() == "acme");
+    CHECK(find("Flip")["how"].text() == "missing");
+    CHECK(find("Flip")["conversions"][0]["like"].text() == "acme");
+    CHECK(contains(folder.run("coverage toy:3").out, "acme"));
   }
 }

@@ -24,7 +24,7 @@ namespace {
 DType dtype_named(const std::string& place, const std::string& name) {
 #define TENON_CLI_DTYPE(constant, code, bytes, type, text, ...) \
   if (name == text) return static_cast<DType>(code);
-  TENON_DTYPES(TENON_CLI_DTYPE)
+  TENON_ALL_DTYPES(TENON_CLI_DTYPE)
 #undef TENON_CLI_DTYPE
   refuse_sample(place, format_text("unknown dtype '{}', expected one such as float32", name));
 }

@@ -146,9 +146,10 @@ T whole_number(double number) {
 Tensor filled_with(tenon::IntList shape, tenon::DType dtype, const std::vector<double>& numbers) {
   const bool written = tenon::is_computed(tenon::real_dtype(dtype));
   // Dtypes that kernels do not compute in are converted.
-  const Tensor result = tenon::empty_tensor(shape, written                 ? dtype
-                                                   : tenon::is_half(dtype) ? tenon::f64
-                                                                           : tenon::i64);
+  const bool real = tenon::is_half(dtype) || tenon::is_narrow(dtype);
+  const Tensor result = tenon::empty_tensor(shape, written ? dtype
+                                                   : real  ? tenon::f64
+                                                           : tenon::i64);
   tenon::visit(tenon::real_dtype(result.dtype()), [&](auto zero) {
     using T = decltype(zero);
     T* to = static_cast<T*>(result.view_record().data);

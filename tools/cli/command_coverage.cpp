@@ -98,7 +98,8 @@ void print_format_coverage(const Json& coverage) {
                {"VERSION", Align::right},
                {"CALLS", Align::left, true},
                {"PLUGIN"},
-               {"SINCE", Align::right}},
+               {"SINCE", Align::right},
+               {"LIKE"}},
               2);
   for (int64_t i = 0; i < ops.size(); ++i) {
     const Json conversions = ops[i]["conversions"];
@@ -106,7 +107,8 @@ void print_format_coverage(const Json& coverage) {
       table.add({k == 0 ? ops[i]["name"].text() : "",
                  k == 0 ? std::to_string(ops[i]["version"].integer()) : "",
                  conversions[k]["calls"].text(), conversions[k]["plugin"].text(),
-                 std::to_string(conversions[k]["since"].integer())});
+                 std::to_string(conversions[k]["since"].integer()),
+                 conversions[k]["like"].text("")});
     }
   }
   if (!table.empty()) print(table.text());

@@ -5,6 +5,7 @@
 TENON_CONVERSIONS(convolutions, "onnx", R"(
 Conv:1(X, W, B?; auto_pad='NOTSET', dilations?, group=1, kernel_shape?, pads?, strides?) = onnx.conv(X, W, B, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads, strides=strides)
 ConvTranspose:1(X, W, B?; auto_pad='NOTSET', dilations?, group=1, kernel_shape?, output_padding?, output_shape?, pads?, strides?) = onnx.conv_transpose(X, W, B, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, output_padding=output_padding, output_shape=output_shape, pads=pads, strides=strides)
+DeformConv:19(X, W, offset, B?, mask?; dilations?, group=1, kernel_shape?, offset_group=1, pads?, strides?) = onnx.deform_conv(X, W, offset, B, mask, dilations=dilations, group=group, kernel_shape=kernel_shape, offset_group=offset_group, pads=pads, strides=strides)
 )")
 
 TENON_CONVERSIONS(pools, "onnx", R"(

@@ -144,7 +144,7 @@ bool is_sizes(std::string_view text) {
 bool is_dtype(std::string_view text) {
 #define TENON_MATCH(name, code, bytes, type, short_name, ...) \
   if (text == short_name) return true;
-  TENON_DTYPES(TENON_MATCH)
+  TENON_ALL_DTYPES(TENON_MATCH)
 #undef TENON_MATCH
 #define TENON_MATCH(name, long_name) \
   if (text == long_name) return true;

@@ -40,7 +40,20 @@ struct Operator {
 struct Conversion {
   int64_t since;
   std::string plugin, op;
+  std::string like;  // the engine whose answers it gives; empty: the standard's
 };
+
+// "acme" of "Swish:1(X; like=='acme') = ...".
+std::string engine_of(std::string_view rule) {
+  constexpr std::string_view key = "like=='";
+  const std::string_view left = rule.substr(0, rule.find(')'));
+  for (size_t at = left.find(key); at != std::string_view::npos; at = left.find(key, at + 1)) {
+    if (at == 0 || std::string_view("; ,(").find(left[at - 1]) == std::string_view::npos) continue;
+    const std::string_view name = left.substr(at + key.size());
+    return std::string(name.substr(0, name.find('\'')));
+  }
+  return "";
+}
 
 bool take_number(std::string_view& text, int64_t& number) {
   const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -109,24 +122,27 @@ class Format {
   }
   const std::vector<Operator>& operators() const { return operators_; }
 
-  // The rules that are valid for a version: the newest of each plugin.
+  // The rules that are valid for a version: the newest of each plugin, then those for other engines.
   std::vector<Conversion> conversions(const Operator& one, int64_t version) const {
     std::vector<Conversion> valid;
-    if (!one.maker.empty()) valid.push_back({one.versions.front(), one.plugin, one.maker});
+    if (!one.maker.empty()) valid.push_back({one.versions.front(), one.plugin, one.maker, ""});
     const auto found = rules_.find(one.name);
     if (found == rules_.end()) return valid;
-    std::map<std::string, int64_t> newest;
+    using Source = std::pair<std::string, std::string>;  // plugin, engine
+    std::map<Source, int64_t> newest;
     for (const Conversion& rule : found->second) {
-      if (rule.since <= version) newest[rule.plugin] = std::max(newest[rule.plugin], rule.since);
+      int64_t& since = newest[{rule.plugin, rule.like}];
+      if (rule.since <= version) since = std::max(since, rule.since);
     }
     for (const Conversion& rule : found->second) {
-      const auto mine = newest.find(rule.plugin);
-      if (mine == newest.end() || mine->second != rule.since) continue;
+      if (newest[{rule.plugin, rule.like}] != rule.since) continue;
       const bool known = std::any_of(valid.begin(), valid.end(), [&](const Conversion& other) {
-        return other.plugin == rule.plugin && other.op == rule.op;
+        return other.plugin == rule.plugin && other.op == rule.op && other.like == rule.like;
       });
       if (!known) valid.push_back(rule);  // several rules may be for values of an attribute
     }
+    std::stable_partition(valid.begin(), valid.end(),
+                          [](const Conversion& rule) { return rule.like.empty(); });
     return valid;
   }
 
@@ -138,7 +154,7 @@ class Format {
     int64_t version = 0;
     if (take_number(since, version))
       rules_[std::string(tenon::detail::trim(rule.substr(0, colon)))].push_back(
-          {version, plugin, called_op(rule)});
+          {version, plugin, called_op(rule), engine_of(rule)});
   }
 
   std::vector<Operator> operators_;
@@ -161,18 +177,21 @@ Json format_coverage(const std::string& name, int64_t version) {
     const int64_t valid = one.at(version);
     if (valid == 0) continue;
     const std::vector<Conversion> conversions = format.conversions(one, version);
-    ++(conversions.empty() ? missing : converted);
+    const bool has_rule = !conversions.empty() && conversions.front().like.empty();
+    ++(has_rule ? converted : missing);
     listing.begin_object()
         .set("name", one.name)
-        .set("how", conversions.empty() ? "missing" : "converted")
+        .set("how", has_rule ? "converted" : "missing")
         .set("version", valid)
         .begin_array("conversions");
-    for (const Conversion& rule : conversions)
+    for (const Conversion& rule : conversions) {
       listing.begin_object()
           .set("plugin", rule.plugin)
           .set("calls", rule.op)
-          .set("since", rule.since)
-          .end();
+          .set("since", rule.since);
+      if (!rule.like.empty()) listing.set("like", rule.like);
+      listing.end();
+    }
     listing.end().end();
   }
   listing.end().begin_object("counts").set("converted", converted).set("missing", missing);

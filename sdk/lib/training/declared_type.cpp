@@ -42,7 +42,7 @@ namespace {
 bool is_dtype(const std::string& name) {
 #define TENON_CLI_DTYPE(constant, code, bytes, type, text, ...) \
   if (name == text) return true;
-  TENON_DTYPES(TENON_CLI_DTYPE)
+  TENON_ALL_DTYPES(TENON_CLI_DTYPE)
 #undef TENON_CLI_DTYPE
   return false;
 }

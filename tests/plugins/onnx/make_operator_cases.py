@@ -136,6 +136,19 @@ def pictures():
     case("col2im", 18, "Col2Im", [normal(1, 8, 12), [integers(4, 5)], [integers(2, 2)]])
     case("col2im_pads", 18, "Col2Im", [normal(1, 8, 6), [integers(5, 5)], [integers(2, 2)]],
          pads=[0, 1, 1, 0], strides=[2, 2], dilations=[2, 1])
+    # Without dilations, which ONNX Runtime places wrongly in more than two dimensions.
+    case("col2im_volume", 18, "Col2Im", [normal(2, 24, 8), [integers(3, 4, 3)], [integers(2, 3, 2)]],
+         pads=[0, 0, 1, 1, 0, 0], strides=[2, 1, 2])
+    weight = normal(4, 2, 3, 2)
+    case("deform_conv", 19, "DeformConv", [normal(2, 2, 5, 6), weight, normal(2, 12, 3, 5)])
+    case("deform_conv_groups", 22, "DeformConv",
+         [normal(1, 4, 5, 6), weight, normal(1, 24, 4, 3), normal(4), normal(1, 12, 4, 3)], group=2,
+         offset_group=2, pads=[1, 0, 2, 1], strides=[1, 2], dilations=[2, 1])
+    tokens = np.array([[1, 2, 3, 1, 2], [3, 2, 1, 1, 7]], np.int64)
+    for mode in ("TF", "IDF", "TFIDF"):
+        case(f"tfidf_{mode}", 9, "TfIdfVectorizer", [tokens], mode=mode, min_gram_length=1,
+             max_gram_length=2, max_skip_count=2, ngram_counts=[0, 3], ngram_indexes=[0, 1, 2, 3, 4, 5],
+             pool_int64s=[1, 2, 7, 1, 2, 3, 1, 1, 1], weights=[0.5, 2.0, 3.0, 0.25, 1.5, 4.0])
 
 
 def indices():

@@ -1,6 +1,8 @@
 // Ops with the conventions of ONNX that have a faster way for usual operands: it computes the same.
+#include <algorithm>
 #include <bit>
 #include <limits>
+#include <random>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -124,4 +126,78 @@ TEST_CASE("the power of 2 is a square, and an exponent that needs a gradient get
   exponent.requires_grad_();
   power.call<Tensor>(tenon::tensor({3.f}), exponent).sum().backward();
   CHECK(exponent.grad().item<float>() == doctest::Approx(9 * std::log(3.0)));
+}
+
+namespace {
+
+// Adds one to digits below these limits; false behind the last number.
+bool count_up(std::vector<int64_t>& digits, const std::vector<int64_t>& limits) {
+  for (size_t d = digits.size(); d-- > 0;) {
+    if (++digits[d] < limits[d]) return true;
+    digits[d] = 0;
+  }
+  return false;
+}
+int64_t product(const std::vector<int64_t>& sizes) {
+  int64_t count = 1;
+  for (const int64_t size : sizes) count *= size;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("col2im adds blocks to images of 1 to 4 dimensions as loops over elements do") {
+  std::mt19937_64 random(3);
+  const auto draw = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (uint64_t round = 0; round < 80; ++round) {
+    CAPTURE(round);
+    const size_t rank = 1 + round % 4;
+    std::vector<int64_t> image, block, dilation, step, front, behind, windows;
+    for (size_t d = 0; d < rank; ++d) {
+      block.push_back(draw(1, 3));
+      dilation.push_back(draw(1, 2));
+      step.push_back(draw(1, 2));
+      front.push_back(draw(0, 1));
+      behind.push_back(draw(0, 1));
+      const int64_t least = (block[d] - 1) * dilation[d] + 1 - front[d] - behind[d];
+      image.push_back(draw(std::max<int64_t>(least, 1), least + 4));
+      windows.push_back((image[d] - least) / step[d] + 1);
+    }
+    const int64_t images = draw(1, 2), channels = draw(1, 2), blocks = product(block),
+                  count = product(windows), elements = product(image);
+    const Tensor input = numbers({images, channels * blocks, count}, tenon::f64, round + 1);
+    const std::vector<double> given = values(input);
+    std::vector<double> expected(static_cast<size_t>(images * channels * elements));
+    for (int64_t plane = 0; plane < images * channels; ++plane) {
+      std::vector<int64_t> inside(rank, 0);
+      int64_t row = plane * blocks;
+      do {
+        std::vector<int64_t> window(rank, 0);
+        int64_t column = 0;
+        do {
+          int64_t place = plane;
+          bool within = true;
+          for (size_t d = 0; d < rank; ++d) {
+            const int64_t at = window[d] * step[d] + inside[d] * dilation[d] - front[d];
+            within = within && at >= 0 && at < image[d];
+            place = place * image[d] + at;
+          }
+          if (within)
+            expected[static_cast<size_t>(place)] +=
+                given[static_cast<size_t>(row * count + column)];
+          ++column;
+        } while (count_up(window, windows));
+        ++row;
+      } while (count_up(inside, block));
+    }
+    std::vector<int64_t> pads = front, shape{images, channels};
+    pads.insert(pads.end(), behind.begin(), behind.end());
+    shape.insert(shape.end(), image.begin(), image.end());
+    const Tensor found = Op("onnx.col2im")
+                             .call<Tensor>(input, image, block, arg("dilations") = dilation,
+                                           arg("pads") = pads, arg("strides") = step);
+    compare::check_values(found, shape, expected, 1e-12);
+  }
 }

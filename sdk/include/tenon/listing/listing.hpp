@@ -48,10 +48,10 @@ Json type(const std::string& name);
 // by an ancestor or the default handler; by its fallback; not at all. Loads the type's plugin.
 Json coverage(const std::string& type);
 // Operators of another format in one of its versions, by the complete list that a plugin declares of them as
-// conversions of "complete.FORMAT", a line for each: "Upsample:7,9,10-" has the versions that define it, and
-// "-" where the last one removes it; "If:1,11 = onnx.Model" one that the plugin converts without a rule. Each
-// with the newest conversions that plugins have for it, by their facts. 0: the newest version. ValueError
-// where no plugin declares a list, and for a version that it does not have.
+// conversions of "complete.FORMAT", a line for each: "Upsample:7,9,10-" has the versions that define it, "-"
+// where the last one removes it; "If:1,11 = onnx.Model" one that the plugin converts without a rule. Each has
+// the newest conversions of plugins, by their facts; one for another engine has "like", and does not count. 0:
+// the newest version. ValueError where no plugin declares a list, and for a version that it does not have.
 Json format_coverage(const std::string& format, int64_t version = 0);
 // Overrides between which nothing decides for operands of some types. Loads the plugins of all types.
 Json ambiguities();
