@@ -89,8 +89,9 @@ TEST_SUITE("show") {
   TEST_CASE("an unknown name is a fault with a suggestion") {
     const Outcome outcome = run_program("show liner");
     CHECK(outcome.code == 1);
-    CHECK(outcome.error ==
-          "tenon: ValueError: no op, plugin, module or type is named 'liner' (did you mean "
-          "'Linear'?)\n");
+    CHECK(
+        outcome.error ==
+        "tenon: ValueError: no op, plugin, module, type or rewrite is named 'liner' (did you mean "
+        "'Linear'?)\n");
   }
 }

@@ -78,6 +78,7 @@ TEST_SUITE("training config") {
         {"disable", R"("ops": {"disable": [@]})"},
         {"preference", R"("ops": {"prefer": {"mm": [@]}})"},
         {"ops", R"("ops": @)"},
+        {"rewrites", R"("rewrites": @)"},
         {"type", R"("types": {"A": @})"},
         {"fallback_ops", R"("types": {"A": {"fallback_ops": @}})"},
         {"data", R"("data": @)"},

@@ -1,4 +1,4 @@
-// tenon show: whatever bears a name, op, plugin, module or tensor type, in full.
+// tenon show: whatever bears a name, op, plugin, module, tensor type or rewrite, in full.
 #include <filesystem>
 
 #include <tenon/listing/listing.hpp>
@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "format.hpp"
 #include "json.hpp"
+#include "rewrite_list.hpp"
 #include "text.hpp"
 #include "views.hpp"
 
@@ -41,10 +42,21 @@ std::vector<Named> everything() {
   collect("plugin", listing::plugins(), "id");
   collect("module", listing::modules(), "name");
   collect("type", listing::types(), "name");
+  collect("rewrite", rewrites_document(), "name");
   return list;
 }
 
+// The first of that name, where several have it and none is used.
+Json listed_rewrite(const std::string& name) {
+  const Json rules = rewrites_document();
+  for (int64_t i = 0; i < rules.size(); ++i) {
+    if (rules[i]["name"].text() == name) return rules[i];
+  }
+  return {};
+}
+
 Json listed(const Named& item) {
+  if (item.kind == "rewrite") return listed_rewrite(item.name);
   return item.kind == "op"       ? listing::op(item.name)
          : item.kind == "plugin" ? listing::plugin(item.name)
          : item.kind == "module" ? listing::module(item.name)
@@ -126,7 +138,7 @@ int show_name(const ShowOptions& options) {
     std::vector<std::string> names;
     names.reserve(all.size());
     for (const Named& item : all) names.push_back(item.name);
-    throw tenon::ValueError(format_text("no op, plugin, module or type is named '{}'{}",
+    throw tenon::ValueError(format_text("no op, plugin, module, type or rewrite is named '{}'{}",
                                         options.name, tenon::suggestion(options.name, names)));
   }
   tenon::JsonArray list;
@@ -142,6 +154,7 @@ int show_name(const ShowOptions& options) {
     if (kind == "plugin") print_plugin(document);
     if (kind == "module") print_module(document);
     if (kind == "type") print_type(document);
+    if (kind == "rewrite") print_rewrite(document);
   }
   if (options.json) {
     print_json(list.json());
@@ -168,7 +181,7 @@ int show_name(const ShowOptions& options) {
 
 void define_show(Commands& commands) {
   auto [command, options] =
-      commands.add(show_name, "show", "Show an op, plugin, module or tensor type in full",
+      commands.add(show_name, "show", "Show an op, plugin, module, tensor type or rewrite in full",
                    "  tenon show linear\n"
                    "  tenon show math\n"
                    "  tenon show Conv2d --json\n"

@@ -25,6 +25,7 @@ void define_overridable(Commands& commands);
 void define_plan(Commands& commands);
 void define_plugins(Commands& commands);
 void define_predict(Commands& commands);
+void define_rewrites(Commands& commands);
 void define_run(Commands& commands);
 void define_schema(Commands& commands);
 void define_show(Commands& commands);

@@ -49,7 +49,17 @@ Json prepared_json(const tenon::PreparedList& list) {
                   .set("memory", call.in_place   ? "in_place"
                                  : call.in_arena ? "shared"
                                                  : "own")
+                  .set("rewrite", call.rewrite)
                   .json());
+  }
+  tenon::JsonArray rewrites;
+  for (const tenon::rewrites::Applied& one : list.rewrites) {
+    rewrites.add(tenon::JsonObject()
+                     .set("rule", one.rule)
+                     .set("plugin", one.plugin)
+                     .set("count", one.count)
+                     .set("bound", one.bound)
+                     .json());
   }
   return tenon::JsonObject()
       .set("arguments", list.arguments)
@@ -57,6 +67,8 @@ Json prepared_json(const tenon::PreparedList& list) {
       .set("recorded", list.recorded)
       .set("folded", text_array(list.folded))
       .set("dropped", text_array(list.dropped))
+      .set("rewrites", rewrites.json())
+      .set("refused", text_array(list.refused))
       .set("calls", calls.json())
       .set("bytes_before", list.result_bytes)
       .set("bytes_after", list.result_bytes - list.shared_bytes + list.arena_bytes)

@@ -3,6 +3,7 @@
 
 #include "format.hpp"
 #include "plan.hpp"
+#include "rewrite_list.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -213,13 +214,18 @@ Table prepared_table(const tenon::PreparedList& list) {
            : call.in_arena ? "shared"
                            : "its own";
   };
-  return table_of<Call>(
-      list.calls,
-      {{"OP", &Call::op},
-       {"PLUGIN", &Call::provider},
-       {"BYTES", [](const Call& call) { return grouped(call.bytes); }, Align::right},
-       {"MEMORY", memory}},
-      2);
+  std::vector<ColumnOf<Call>> columns{
+      {"OP", &Call::op},
+      {"PLUGIN", &Call::provider},
+      {"BYTES", [](const Call& call) { return grouped(call.bytes); }, Align::right},
+      {"MEMORY", memory}};
+  if (!list.rewrites.empty()) columns.push_back({"REWRITE", &Call::rewrite});
+  return table_of<Call>(list.calls, columns, 2);
+}
+
+std::string rewritten_text(const tenon::rewrites::Applied& one) {
+  return format_text("{} of plugin {}, {}, {}", one.rule, one.plugin, counted(one.count, "time"),
+                     bound_text(one.bound));
 }
 
 void print_prepared(const tenon::PreparedList& list) {
@@ -233,6 +239,10 @@ void print_prepared(const tenon::PreparedList& list) {
   };
   ops("computed once, from constants", list.folded);
   ops("not computed, since nothing reads it", list.dropped);
+  for (const tenon::rewrites::Applied& one : list.rewrites)
+    print(wrapped(format_text("rewritten by {}", rewritten_text(one)), 2, 92));
+  for (const std::string& one : list.refused)
+    print(wrapped(format_text("not rewritten by {}", one), 2, 92));
   print(format_text("  bytes of results: {}, with shared memory {}\n", grouped(list.result_bytes),
                     grouped(list.result_bytes - list.shared_bytes + list.arena_bytes)));
   print(format_text("  at the same time at most: {}, as it is {}\n", grouped(list.peak_bytes),

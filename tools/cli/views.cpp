@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "format.hpp"
+#include "rewrite_list.hpp"
 #include "table.hpp"
 #include "text.hpp"
 
@@ -148,6 +149,22 @@ void print_type(const Json& type) {
                      entry["provider"].text(),
                      differs.empty() ? "" : format_text("; signature differs: {}", differs))});
   }
+  print(table.text());
+}
+
+void print_rewrite(const Json& rewrite) {
+  print_head(rewrite["name"].text(), format_text("rewrite of plugin {}", rewrite["plugin"].text()),
+             "");
+  Table table = Table::of_facts();
+  if (rewrite["pattern"].defined()) {
+    table.add({"pattern", rewrite["pattern"].text()});
+    table.add({"replacement", rewrite["replacement"].text()});
+    table.add({"conditions", rewrite["conditions"].text("none")});
+    table.add({"results", bound_text(rewrite["bound"].number())});
+  }
+  table.add({"used", rewrite["active"].as_bool()
+                         ? std::string("yes")
+                         : format_text("no: {}", rewrite["reason"].text())});
   print(table.text());
 }
 

@@ -20,5 +20,6 @@ void print_op(const tenon::Json& op);
 void print_plugin(const tenon::Json& plugin);
 void print_module(const tenon::Json& module);
 void print_type(const tenon::Json& type);
+void print_rewrite(const tenon::Json& rewrite);
 
 }  // namespace cli

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <tenon/config/config.hpp>
+#include <tenon/prepare/rewrite.hpp>
 #include <tenon/text.hpp>
 
 #include "document.hpp"
@@ -339,7 +340,10 @@ Json policy(const Json& config) {
   return out.finish(root);
 }
 
-void apply(const Json& config, EagerPlugins eager) { apply_policy(policy(config), eager); }
+void apply(const Json& config, EagerPlugins eager) {
+  apply_policy(policy(config), eager);
+  if (config["rewrites"].defined()) rewrites::apply_policy(config["rewrites"]);
+}
 
 }  // namespace config
 

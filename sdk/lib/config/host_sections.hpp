@@ -31,6 +31,8 @@ inline constexpr std::string_view kPluginSections = R"({
                      "description": "folders in which plugins are looked for first", "default": []},
     "ops": {"$ref": "#/definitions/ops", "description": "ranking and switching off of ops",
             "default": {}},
+    "rewrites": {"$ref": "#/definitions/rewrites",
+                 "description": "ranking and switching off of rewrites, by which prepared models replace calls"},
     "types": {"type": "object", "propertyNames": {"format": "name"},
               "additionalProperties": {"$ref": "#/definitions/type"},
               "description": "name of a tensor type -> how it is treated"},
@@ -120,6 +122,20 @@ inline constexpr std::string_view kPluginSections = R"({
       "examples": [{"op": "nn.*", "plugin": "my_ops"}],
       "shorthand": "op"
     },
+    "rewrites": {
+      "type": "object",
+      "description": "ranking and switching off of rewrites",
+      "properties": {
+        "prefer": {"type": "array", "items": {"type": "string", "format": "pattern"},
+                   "description": "rules or patterns that are tried before all others, in this order"},
+        "disable": {"type": "array", "items": {"type": "string", "format": "pattern"},
+                    "description": "rules or patterns that are switched off"},
+        "enabled": {"type": "boolean",
+                    "description": "whether any rule is used; true when left out"}
+      },
+      "additionalProperties": false,
+      "examples": [{"prefer": ["dnnl.*"], "disable": ["nn.gelu"], "enabled": true}]
+    },
     "type": {
       "type": "object",
       "description": "how a tensor type is treated",
@@ -150,7 +166,7 @@ inline constexpr std::string_view kPluginSections = R"({
   },
   "examples": [
     {"plugins": ["math", "./my_ops.so"], "search_paths": ["plugins"],
-     "ops": {"prefer": {"add": "math"}}, "types": {"ScalarTensor": {"fallback": "to_tensor"}},
+     "ops": {"prefer": {"add": "math"}}, "rewrites": {"disable": ["nn.gelu"]}, "types": {"ScalarTensor": {"fallback": "to_tensor"}},
      "strict": true, "autoload": true}]
 })";
 

@@ -467,10 +467,12 @@ std::pair<size_t, size_t> replace(CallList& list, const ListIndex& index, const 
       renamed[after] = before;
       continue;
     }
+    const size_t target = known == renamed.end() ? after : known->second;
     if (index.is_output(before) &&
-        (value.kind != ValueKind::result || index.is_output(after) || !shown.insert(after).second))
+        (value.kind != ValueKind::result || (target < first_new && index.is_output(target)) ||
+         !shown.insert(target).second))
       throw ValueError("a result of the model would be an argument, a constant or another result");
-    substituted[before] = known == renamed.end() ? after : known->second;
+    substituted[before] = target;
   }
   for (ListValue& value : replacement.values) list.values.push_back(std::move(value));
   memory.apply(list, first_new);

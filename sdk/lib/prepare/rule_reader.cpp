@@ -8,6 +8,7 @@
 
 #include <tenon/detail/rule_text.hpp>
 #include <tenon/prepare/rewrite.hpp>
+#include <tenon/schema.hpp>
 
 #include "conditions.hpp"
 #include "lib/base/format.hpp"
@@ -39,7 +40,9 @@ class RuleReader : tenon::detail::RuleText {
     rule.name = name();
     expect(":", "a colon, behind the rule's name");
     in_pattern_ = true;
+    const size_t pattern = at_;
     rule.pattern = roots();
+    rule.pattern_text = written(pattern);
     for (const Term& root : rule.pattern) {
       if (root.kind == Term::Kind::call) continue;
       at_ = static_cast<size_t>(root.column - 1);
@@ -50,6 +53,7 @@ class RuleReader : tenon::detail::RuleText {
     skip_blanks();
     const size_t replacement = at_;
     rule.replacement = roots();
+    rule.replacement_text = written(replacement);
     const bool spread = rule.replacement.size() == 1 &&
                         rule.replacement.front().kind == Term::Kind::call &&
                         rule.replacement.front().result < 0;
@@ -58,9 +62,11 @@ class RuleReader : tenon::detail::RuleText {
       refuse(format_text("as many results as the pattern's list, {}", rule.pattern.size()));
     }
     if (take_word("where")) {
+      const size_t conditions = at_;
       do {
         rule.conditions.push_back(expression());
       } while (take(","));
+      rule.condition_text = written(conditions);
     }
     if (take_word("within")) rule.bound = bound();
     expect_end();
@@ -79,6 +85,9 @@ class RuleReader : tenon::detail::RuleText {
     RuleReader& reader_;
   };
 
+  std::string written(size_t start) const {
+    return std::string(tenon::detail::trim(line_.substr(start, at_ - start)));
+  }
   int64_t column() const { return static_cast<int64_t>(at_) + 1; }
 
   // ---- words ----

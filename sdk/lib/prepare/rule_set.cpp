@@ -1,7 +1,9 @@
 #include "rule_set.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include <tenon/conversion_rules.hpp>
@@ -89,6 +91,29 @@ std::map<std::string, std::string> schemas_of(const Json& plugins) {
   return schemas;
 }
 
+// Choice of the process.
+struct Policy {
+  std::mutex mutex;
+  Options options;
+  std::atomic<uint64_t> generation{0};
+};
+Policy& process_policy() {
+  static auto& policy = *new Policy;
+  return policy;
+}
+Options with_policy(const Options& own) {
+  Options options = own;
+  Policy& policy = process_policy();
+  const std::lock_guard lock(policy.mutex);
+  const auto append = [](std::vector<std::string>& list, const std::vector<std::string>& more) {
+    list.insert(list.end(), more.begin(), more.end());
+  };
+  options.enabled = own.enabled && policy.options.enabled;
+  append(options.disable, policy.options.disable);
+  append(options.prefer, policy.options.prefer);
+  return options;
+}
+
 size_t rank_of(const Options& options, const std::string& name) {
   size_t rank = 0;
   while (rank < options.prefer.size() && !matches(name, options.prefer[rank])) ++rank;
@@ -101,7 +126,18 @@ bool is_disabled(const Options& options, const std::string& name) {
 
 }  // namespace
 
-RuleSet::RuleSet(const Options& options) {
+uint64_t policy_generation() { return process_policy().generation.load(); }
+
+void apply_policy(const Json& section) {
+  Options options = options_of(section);
+  Policy& policy = process_policy();
+  const std::lock_guard lock(policy.mutex);
+  policy.options = std::move(options);
+  ++policy.generation;
+}
+
+RuleSet::RuleSet(const Options& own) {
+  const Options options = with_policy(own);
   const Json plugins = document(Document::facts);
   read(options, plugins);
   refuse_equal_names();
@@ -114,7 +150,6 @@ RuleSet::RuleSet(const Options& options) {
     else if (is_disabled(options, listed.rule.name))
       listed.reason = "it is disabled";
   }
-  // Core's ops are declared by no plugin, and have no rewrites.
   signatures_ = std::make_unique<Signatures>(schemas_of(plugins));
   compile_all(*signatures_);
 }

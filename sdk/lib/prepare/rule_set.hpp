@@ -12,8 +12,12 @@ TENON_NAMESPACE_BEGIN
 
 namespace rewrites {
 
+// How often apply_policy was called. Any thread.
+uint64_t policy_generation();
+
 class RuleSet {
  public:
+  // With the process's policy.
   explicit RuleSet(const Options& options);
   RuleSet(const RuleSet&) = delete;
   RuleSet& operator=(const RuleSet&) = delete;

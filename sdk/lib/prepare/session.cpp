@@ -8,6 +8,7 @@
 #include "arena.hpp"
 #include "lib/base/format.hpp"
 #include "passes.hpp"
+#include "rule_set.hpp"
 #include "tensors.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -157,6 +158,11 @@ Session::Entry* Session::entry_for(const Arguments& arguments) {
              nullptr;
   }
   if (!state_.reason().empty()) return run_as_is(state_.reason()), nullptr;
+  if (const uint64_t policies = rewrites::policy_generation(); policies != rewrites_) {
+    rewrites_ = policies;
+    entries_.clear();
+    reading_.clear();
+  }
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
     if (!entry->key.matches(arguments)) continue;
     if (is_stale(*entry)) {

@@ -107,6 +107,7 @@ class Session {
   const PrepareOptions options_;
   mutable std::mutex mutex_;
   ModelState state_;
+  uint64_t rewrites_ = 0;       // policies for rewrites so far
   Entries entries_;             // the one that was used last first
   std::list<Reading> reading_;  // the one that was made last first
   std::vector<tenon_tensor*> tensors_;

@@ -44,7 +44,7 @@ TEST_SUITE("config schema") {
       CAPTURE(schema["properties"].key(i));
       CHECK(contains(schema["examples"][0].dump(), '"' + schema["properties"].key(i) + "\":"));
     }
-    REQUIRE(schema["definitions"].size() == 7);
+    REQUIRE(schema["definitions"].size() == 8);
     for (int64_t i = 0; i < schema["definitions"].size(); ++i) {
       const Json object = object_of(schema["definitions"][i]);
       CHECK_FALSE(object["description"].text().empty());

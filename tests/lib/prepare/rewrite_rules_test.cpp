@@ -52,6 +52,9 @@ TEST_SUITE("lib/prepare/rewrite_rules") {
         "where a == 1 or dim(x) in [1, 2], not constant(y) within 1e-6");
     CHECK(rule.name == "acme.joined");
     CHECK(rule.bound == 1e-6);
+    CHECK(rule.pattern_text == "add(mul(x, 2.5), y, alpha=a).0");
+    CHECK(rule.replacement_text == "acme.joined(x, [y, none], (a * 2))");
+    CHECK(rule.condition_text == "a == 1 or dim(x) in [1, 2], not constant(y)");
     REQUIRE(rule.pattern.size() == 1);
     const rewrites::Term& root = rule.pattern.front();
     CHECK(root.name == "add");
@@ -162,6 +165,23 @@ TEST_SUITE("lib/prepare/rewrite_rules") {
     options.rewrites = rewrites::options_of(Json::parse(R"({"enabled": false})"));
     CHECK(ops(options) == "add rewrites.twice ");
     CHECK_THROWS_AS(rewrites::options_of(Json::parse(R"({"disabled": ["a"]})")), ConfigError);
+  }
+
+  TEST_CASE("a policy of the process holds for models that are prepared already") {
+    find_fixture();
+    const Module model = model_of(
+        R"({"type": "Graph", "inputs": ["x"], "nodes": {"a": {"op": "add", "inputs": ["x", "x"]}}})");
+    const Prepared prepared = prepare(model, {{randn({2, 3})}});
+    const auto op = [&] {
+      CHECK(agrees(prepared, model, {randn({2, 3})}));
+      return prepared.lists().front().calls.front().op;
+    };
+    CHECK(op() == "rewrites.twice");
+    rewrites::apply_policy(Json::parse(R"({"disable": ["rewrites.tw*"]})"));
+    CHECK(op() == "add");
+    CHECK(declared("rewrites.twice").reason == "it is disabled");
+    rewrites::apply_policy(Json::parse("{}"));
+    CHECK(op() == "rewrites.twice");
   }
 
   TEST_CASE("a rule goes with the plugin that declares it") {

@@ -57,7 +57,9 @@ struct Term {
 struct Rule {
   std::string name;    // "acme.conv_relu"
   std::string plugin;  // id; empty: of the application
-  std::string text;    // of the whole rule, in one line
+  std::string text;    // the whole rule, in one line
+  // Its sides and conditions as they are written; empty where the rule has no condition.
+  std::string pattern_text, replacement_text, condition_text;
   // Calls whose results are replaced, and what replaces them, one for one; more than one where the rule
   // has lists.
   std::vector<Term> pattern, replacement;
@@ -71,7 +73,7 @@ struct Rule {
 // not looked at. Any thread.
 Rule read_rule(const std::string& plugin, std::string_view text);
 
-// Which rules a model uses: the section "rewrites" of a config.
+// Which rules a model uses.
 struct Options {
   bool enabled = true;
   bool declared = true;              // whether rules of plugins are used
@@ -79,8 +81,13 @@ struct Options {
   std::vector<std::string> disable;  // names; '*' is any text
   std::vector<std::string> prefer;   // names, in their order, which come before all others
 };
-// {"enabled", "disable", "prefer"}, each of which may be missing. ConfigError for others.
+// The section "rewrites" of a config: {"enabled", "disable", "prefer"}, each of which may be missing.
+// ConfigError for others.
 Options options_of(const Json& section);
+// Makes such a section the process's choice, in place of the one before: what it disables is used by no
+// model, what it prefers comes behind what Options prefers. Models that are prepared already make
+// their lists again. config::apply calls it. Any thread.
+void apply_policy(const Json& section);
 
 struct ListedRule {
   Rule rule;           // name, plugin and text alone where it cannot be read
