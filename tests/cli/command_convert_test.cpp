@@ -55,6 +55,59 @@ TEST_SUITE("convert") {
     CHECK(tenon::state::metadata(folder.path("b.safetensors").string())["by"].text() == "a test");
   }
 
+  TEST_CASE("a file is written in parts with an index, which is read like one file") {
+    const Workspace folder;
+    write_tensors(folder);
+    const Outcome there =
+        run_program_in(folder.path(), "convert a.safetensors b.safetensors --shard-size 16B");
+    CHECK(there.error == "");
+    CHECK(there.out == "wrote b.safetensors.index.json: 3 tensors in 2 files\n");
+    CHECK(!std::filesystem::exists(folder.path("b.safetensors")));
+    const tenon::Json index = tenon::Json::parse(folder.read("b.safetensors.index.json"));
+    CHECK(index["metadata"]["total_size"].integer() == 32);
+    for (const auto& [name, tensor] :
+         tenon::state::load_tensors(folder.path("a.safetensors").string())) {
+      CAPTURE(name);
+      const std::string part = index["weight_map"][name].text();
+      CHECK(part.rfind("b-0000", 0) == 0);
+      const int64_t bytes = tensor.numel() * tenon::element_size(tensor.dtype());
+      CHECK(bytes <= 16);
+      CHECK(tenon::state::load_tensors(folder.path(part).string(), {name}).size() == 1);
+    }
+    CHECK(run_program_in(folder.path(), "convert b.safetensors.index.json c.safetensors").code ==
+          0);
+    const auto first = tenon::state::load_tensors(folder.path("a.safetensors").string()),
+               again = tenon::state::load_tensors(folder.path("c.safetensors").string());
+    REQUIRE(again.size() == first.size());
+    for (const auto& [name, expected] : first) {
+      const auto found = tenon::state::load_tensors(folder.path("c.safetensors").string(), {name});
+      CHECK(found[0].second.dtype() == expected.dtype());
+      CHECK(found[0].second.to_vector<double>() == expected.to_vector<double>());
+    }
+    CHECK(
+        run_program_in(folder.path(), "convert a.safetensors d.safetensors --shard-size 1GB").out ==
+        "wrote d.safetensors: 3 tensors\n");
+  }
+
+  TEST_CASE("sizes of parts that are none are refused, and files that are read are not replaced") {
+    const Workspace folder;
+    write_tensors(folder);
+    const auto fault = [&](const std::string& arguments) {
+      return run_program_in(folder.path(), "convert " + arguments).error;
+    };
+    for (const char* size : {"0", "-1GB", "5XB", "GB", "99999999999GB"})
+      CHECK(contains(fault(std::string("a.safetensors b.safetensors --shard-size=") + size),
+                     "--shard-size must be a number of bytes such as 5GB"));
+    CHECK(contains(fault("a.safetensors b.npz --shard-size 8"), "is for .safetensors files"));
+    CHECK(
+        run_program_in(folder.path(), "convert a.safetensors b.safetensors --shard-size 8").code ==
+        0);
+    const std::string before = folder.read("b.safetensors.index.json");
+    CHECK(contains(fault("b.safetensors.index.json b.safetensors --shard-size 16"),
+                   "it is the file that is read"));
+    CHECK(folder.read("b.safetensors.index.json") == before);
+  }
+
   TEST_CASE("what cannot be read or written is refused by name, and nothing is lost") {
     const Workspace folder;
     write_tensors(folder);

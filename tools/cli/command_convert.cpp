@@ -1,9 +1,13 @@
 // tenon convert: tensors of a file as a file of another format.
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <filesystem>
 #include <optional>
 
+#include <tenon/json.hpp>
 #include <tenon/op.hpp>
+#include <tenon/state/atomic_file.hpp>
 #include <tenon/state/gguf_file.hpp>
 #include <tenon/state/numpy_file.hpp>
 #include <tenon/state/tensor_file.hpp>
@@ -28,7 +32,7 @@ using tenon::DType, tenon::Tensor;
 
 struct ConvertOptions {
   std::string input, output;
-  std::string dtype, prefix;
+  std::string dtype, prefix, shard_size;
 };
 
 // Formats of tenon::state. A plugin adds others by facts: "weights.read", an op (str path) -> (str[] names,
@@ -172,8 +176,93 @@ NamedTensors chosen(const NamedTensors& tensors, const ConvertOptions& options) 
   return list;
 }
 
+// Bytes of "5GB", "200MiB" or "1000"; 0 where none is given.
+int64_t shard_bytes(const ConvertOptions& options) {
+  const std::string& text = options.shard_size;
+  if (text.empty()) return 0;
+  int64_t number = 0;
+  const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string unit(stop, text.data() + text.size());
+  constexpr std::pair<const char*, int64_t> kUnits[] = {
+      {"", 1},          {"B", 1},         {"KB", 1000},    {"MB", 1000000}, {"GB", 1000000000},
+      {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
+  const auto* const found = std::find_if(std::begin(kUnits), std::end(kUnits),
+                                         [&](const auto& one) { return one.first == unit; });
+  int64_t bytes = 0;
+  if (fault != std::errc() || found == std::end(kUnits) || number < 1 ||
+      __builtin_mul_overflow(number, found->second, &bytes))
+    throw UsageError(format_text(
+        "--shard-size must be a number of bytes such as 5GB or 200MiB, got '{}'", text));
+  if (file_ending(options.output) != "safetensors")
+    throw UsageError(
+        format_text("--shard-size is for .safetensors files, not for '{}'", options.output));
+  return bytes;
+}
+
+int64_t bytes_of(const Tensor& tensor) {
+  return tensor.numel() * tenon::element_size(tensor.dtype());
+}
+
+// Tensors in their order, as many in a file as it has room for; a larger tensor has a file alone.
+std::vector<NamedTensors> in_shards(const NamedTensors& tensors, int64_t most) {
+  std::vector<NamedTensors> shards(1);
+  int64_t used = 0;
+  for (const auto& one : tensors) {
+    const int64_t bytes = bytes_of(one.second);
+    if (!shards.back().empty() && bytes > most - used) {
+      shards.emplace_back();
+      used = 0;
+    }
+    used = std::min(most, used + bytes);
+    shards.back().push_back(one);
+  }
+  return shards;
+}
+
+// Writes the parts and then their index, so that an index never names a part that is not there; one that
+// is there before goes first.
+std::string write_shards(const ConvertOptions& options, const std::vector<NamedTensors>& shards,
+                         const tenon::Json& metadata) {
+  namespace files = std::filesystem;
+  const std::string stem =
+      options.output.substr(0, options.output.size() - std::string(".safetensors").size());
+  const std::string index = options.output + ".index.json";
+  std::vector<std::string> paths{index};
+  for (size_t i = 0; i < shards.size(); ++i) {
+    std::string number = std::to_string(i + 1), count = std::to_string(shards.size());
+    constexpr size_t digits = 5;
+    for (std::string* text : {&number, &count})
+      text->insert(0, digits - std::min(digits, text->size()), '0');
+    paths.push_back(format_text("{}-{}-of-{}.safetensors", stem, number, count));
+  }
+  for (const std::string& path : paths) {
+    std::string fault = training::output_fault(path);
+    if (fault.empty() && training::same_file(path, options.input))
+      fault = format_text("cannot write '{}': it is the file that is read", path);
+    if (!fault.empty()) throw tenon::IOError(fault);
+  }
+  std::error_code ignored;
+  files::remove(index, ignored);
+  tenon::JsonObject map;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    state::save_tensors(paths[i + 1], shards[i], metadata);
+    for (const auto& [name, tensor] : shards[i]) {
+      map.set(name, files::path(paths[i + 1]).filename().string());
+      bytes += bytes_of(tensor);
+    }
+  }
+  state::write_file(index, tenon::JsonObject()
+                               .set("metadata", tenon::JsonObject().set("total_size", bytes).json())
+                               .set("weight_map", map.json())
+                               .json()
+                               .dump());
+  return index;
+}
+
 int convert_file(const ConvertOptions& options) {
   const DType dtype = asked_dtype(options.dtype);
+  const int64_t most = shard_bytes(options);
   check_output(options);
   NamedTensors tensors = chosen(read_tensors(options.input), options);
   for (auto& [name, tensor] : tensors) {
@@ -181,8 +270,17 @@ int convert_file(const ConvertOptions& options) {
       tensor = tenon::contiguous_as(tensor, dtype);
   }
   const bool has_metadata = file_ending(options.input) == "safetensors";
-  write_tensors(options.output, tensors,
-                has_metadata ? state::metadata(options.input) : tenon::Json());
+  const tenon::Json metadata = has_metadata ? state::metadata(options.input) : tenon::Json();
+  if (most > 0) {
+    const std::vector<NamedTensors> shards = in_shards(tensors, most);
+    if (shards.size() > 1) {
+      const std::string index = write_shards(options, shards, metadata);
+      print(format_text("wrote {}: {} in {} files\n", index,
+                        counted(static_cast<int64_t>(tensors.size()), "tensor"), shards.size()));
+      return kFine;
+    }
+  }
+  write_tensors(options.output, tensors, metadata);
   print(format_text("wrote {}: {}\n", options.output,
                     counted(static_cast<int64_t>(tensors.size()), "tensor")));
   return kFine;
@@ -200,6 +298,10 @@ void define_convert(Commands& commands) {
       "torch.save and GGUF are read, safetensors and npz are written, and what plugins add. "
       "Nothing "
       "that a checkpoint names is run.");
+  command.option(
+      "--shard-size", options.shard_size, "BYTES",
+      "Write a .safetensors file as parts of at most this size, such as 5GB, with an index: "
+      "OUTPUT.index.json");
   command.argument(options.input, "FILE", "The file to read");
   command.argument(options.output, "OUTPUT", "The file to write");
   command.option("--dtype", options.dtype, "DTYPE", "Convert floating tensors to this dtype");

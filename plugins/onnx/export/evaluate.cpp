@@ -251,6 +251,14 @@ class Evaluator {
     if (name == "ones") return keep(std::vector<int64_t>(static_cast<size_t>(number_at(0)), 1));
     if (name == "joined") return keep(joined(integers(argument(0)), integers(argument(1))));
     if (name == "both_ends") return keep(both_ends(integers(argument(0)), number_at(1)));
+    if (name == "pair") return keep(pair(integers(argument(0))));
+    if (name == "windows" || name == "patches") {
+      const Windows windows{pair(integers(argument(1))), pair(integers(argument(2))),
+                            pair(integers(argument(3))), pair(integers(argument(4)))};
+      const Tensor& input = tensor(argument(0));
+      return name == "patches" ? keep(windows.shape(input))
+                               : keep(index(windows.places(input, number_at(5))));
+    }
     if (name == "from_zero") return keep(from_zero(integers(argument(0)), number_at(1)));
     if (name == "swapped") return keep(swapped(number_at(0), number_at(1), number_at(2)));
     if (name == "onnx_pads") return keep(padding(integers(argument(0)), number_at(1)));
@@ -303,6 +311,34 @@ class Evaluator {
     if (list.size() == 1) list.resize(static_cast<size_t>(dims), list[0]);
     return joined(list, list);
   }
+  static std::vector<int64_t> pair(std::vector<int64_t> list) {
+    list.resize(2, list.empty() ? 0 : list[0]);
+    return list;
+  }
+  // Windows that move over the last two dimensions of an input [N, C, H, W].
+  struct Windows {
+    std::vector<int64_t> kernel, dilation, padding, stride;
+
+    int64_t count(const Tensor& input, int64_t which) const {
+      const auto i = static_cast<size_t>(which);
+      const int64_t last = (kernel[i] - 1) * dilation[i] + 1;
+      return (input.size(which + 2) + 2 * padding[i] - last) / stride[i] + 1;
+    }
+    // [N, C, kernel, windows, kernel, windows]
+    std::vector<int64_t> shape(const Tensor& input) const {
+      return {-1, input.size(1), kernel[0], count(input, 0), kernel[1], count(input, 1)};
+    }
+    // Indices along one of the dimensions of the padded input: for each place of the kernel, all windows.
+    std::vector<int64_t> places(const Tensor& input, int64_t which) const {
+      const auto i = static_cast<size_t>(which);
+      std::vector<int64_t> list;
+      for (int64_t k = 0; k < kernel[i]; ++k) {
+        for (int64_t w = 0; w < count(input, which); ++w)
+          list.push_back(k * dilation[i] + w * stride[i]);
+      }
+      return list;
+    }
+  };
   static std::vector<int64_t> from_zero(std::vector<int64_t> dims, int64_t rank) {
     for (int64_t& dim : dims) dim = dimension(dim, rank);
     return dims;
