@@ -268,9 +268,11 @@ TEST_SUITE("check") {
   TEST_CASE("what cannot be read or named is an error with a suggestion") {
     CHECK(contains(run_program("check mat").error,
                    "no plugin is named 'mat' (did you mean 'math'?)"));
-    CHECK(contains(run_program("check math --op mull").error,
-                   "plugin 'math' declares no op, module, type or override 'mull' (did you mean "
-                   "'mul'?)"));
+    CHECK(
+        contains(run_program("check math --op mull").error,
+                 "plugin 'math' declares no op, module, type, override or rewrite 'mull' (did you "
+                 "mean "
+                 "'mul'?)"));
     CHECK(run_program("check /nowhere/x.so").code == 1);
     CHECK(run_program("check math --timeout 0").code == 2);
     CHECK(run_program("check math --memory lots").code == 2);
@@ -450,11 +452,11 @@ TEST_SUITE("check") {
   TEST_CASE("a plugin that provides nothing is a fault, with what is most often the cause") {
     const Outcome outcome = run_program("check " TENON_FIXTURES "/archive/nothing.so");
     CHECK(outcome.code == 1);
-    CHECK(
-        contains(outcome.out,
-                 "FAULT    nothing\n  empty in open\n"
-                 "    the plugin provides no op, module, type or override\n    expected: a plugin "
-                 "provides something\n    to do: give each definition to TENON_OP"));
+    CHECK(contains(
+        outcome.out,
+        "FAULT    nothing\n  empty in open\n"
+        "    the plugin provides no op, module, type, override or rewrite\n"
+        "    expected: a plugin provides something\n    to do: give each definition to TENON_OP"));
     CHECK(contains(outcome.out, "tenon_add_plugin(... LINK library)"));
     // Types and overrides are something.
     CHECK_FALSE(contains(run_program("check " TENON_FIXTURES "/bad_types/crowd_0000.so").out,

@@ -21,6 +21,7 @@
 #include "page.hpp"
 #include "private_folder.hpp"
 #include "report.hpp"
+#include "rewrite_rules.hpp"
 #include "sample.hpp"
 #include "signal_cleanup.hpp"
 #include "text.hpp"
@@ -85,8 +86,9 @@ void find_empty(const Json& declarations, CheckReport& report) {
   for (const char* kind : {"ops", "modules", "types", "overrides"}) {
     if (declarations[kind].size() > 0) return;
   }
+  if (!declared_rewrites(declarations["path"].text()).empty()) return;
   report.items.front().findings.push_back(
-      {"empty", "open", "the plugin provides no op, module, type or override", ""});
+      {"empty", "open", "the plugin provides no op, module, type, override or rewrite", ""});
 }
 
 // A folder for the files of the check, gone when it ends, by a signal, too.

@@ -1,4 +1,4 @@
-// Checks of one op, module, type or override, reported to a listener as they run.
+// Checks of one op, module, type, override or rewrite, reported to a listener as they run.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,11 @@ struct CheckedModule {
 };
 CheckedModule checked_module(const tenon::Json& declaration);
 
+struct CheckedRewrite {
+  std::string name, plugin;
+  std::string text, samples;  // the rule in one line; JSON, may be empty
+};
+
 // Listens to the checks of one item.
 class CheckListener {
  public:
@@ -57,5 +62,7 @@ void check_module(const CheckedModule& module, const CheckSettings& settings,
 // By name, and by key: "mul[A, B]".
 void check_type(const std::string& type, const CheckSettings& settings, CheckListener& listener);
 void check_override(const std::string& key, const CheckSettings& settings, CheckListener& listener);
+void check_rewrite(const CheckedRewrite& rewrite, const CheckSettings& settings,
+                   CheckListener& listener);
 
 }  // namespace cli

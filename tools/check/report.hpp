@@ -23,10 +23,10 @@ struct Finding {
   std::string sample;  // JSON of the arguments; empty: none were at hand
 };
 
-// One op, module, type or override, or the plugin as a whole.
+// One op, module, type, override or rewrite, or the plugin as a whole.
 struct CheckedItem {
   std::string name;
-  std::string kind;  // "op", "module", "type", "override", "plugin"
+  std::string kind;  // "op", "module", "type", "override", "rewrite", "plugin"
   std::vector<Finding> findings;
   std::vector<std::string> notes;
   std::vector<std::string> stages;

@@ -29,6 +29,10 @@ struct TensorSpec {
   bool requires_grad = true;   // as far as the dtype can
 };
 
+// Numbers that keep their distance from each other and, where the range has both signs, from zero:
+// maxima and kinks stay where they are when one is moved a little. `state`: of the random numbers.
+tenon::Tensor make_tensor(const TensorSpec& spec, uint64_t& state);
+
 // A text, or the path of a file of the sample with this name.
 struct TextSpec {
   std::string text;
@@ -158,6 +162,12 @@ bool name_files(const std::string& json);
 
 // How to compare, as a sample's "check" says it; over what the sample says already.
 void apply_options(const std::string& json, Sample& sample);
+
+// Values that a parameter may be tried with, simplest first; empty: nothing is known to try. `base`: the
+// shape that those of tensors are derived from; `texts`: what a text may be.
+std::vector<SampleValue> argument_choices(const DeclaredType& type,
+                                          const std::vector<int64_t>& base,
+                                          const std::vector<std::string>& texts = {});
 
 struct Generated {
   std::vector<Sample> samples;

@@ -28,8 +28,8 @@ uint64_t hashed(const std::string& text, uint64_t seed) {
   return hash;
 }
 
-// Numbers that keep their distance from each other and, where the range has both signs, from zero:
-// maxima and kinks stay where they are when one is moved a little.
+}  // namespace
+
 Tensor make_tensor(const TensorSpec& spec, uint64_t& state) {
   const tenon::IntList shape(spec.shape.data(), static_cast<int64_t>(spec.shape.size()));
   size_t count = tenon::is_complex(spec.dtype) ? 2 : 1;
@@ -52,8 +52,6 @@ Tensor make_tensor(const TensorSpec& spec, uint64_t& state) {
   }
   return filled_with(shape, spec.dtype, numbers);
 }
-
-}  // namespace
 
 namespace {
 

@@ -73,9 +73,10 @@ std::vector<SampleValue> tensor_choices(const DeclaredType& type, const Shape& b
   return list;
 }
 
-// Values that a parameter may be tried with, simplest first; empty: nothing is known to try.
-std::vector<SampleValue> choices(const DeclaredType& type, const Shape& base,
-                                 const std::vector<std::string>& texts) {
+}  // namespace
+
+std::vector<SampleValue> argument_choices(const DeclaredType& type, const Shape& base,
+                                          const std::vector<std::string>& texts) {
   std::vector<SampleValue> list;
   if (type.optional && !type.has_default) list.emplace_back();
   const auto repeated = [&](int64_t number) {
@@ -138,6 +139,8 @@ std::vector<SampleValue> choices(const DeclaredType& type, const Shape& base,
   for (SampleValue& value : list) value.name = type.name;
   return list;
 }
+
+namespace {
 
 // Domains: everywhere, positive, above one.
 constexpr double kRanges[][2] = {{-1, 1}, {0.1, 0.9}, {1.1, 2}};
@@ -226,7 +229,7 @@ Generated generate_samples(const std::vector<DeclaredType>& parameters,
     std::vector<std::vector<SampleValue>> all;
     std::vector<size_t> sizes;
     for (const DeclaredType* parameter : required) {
-      all.push_back(choices(*parameter, base, texts));
+      all.push_back(argument_choices(*parameter, base, texts));
       if (all.back().empty()) {
         generated.reason =
             format_text("no arguments are known to try for '{} {}'; give the definition `samples`",
@@ -263,7 +266,7 @@ Generated generate_samples(const std::vector<DeclaredType>& parameters,
   Sample together = first;
   for (const DeclaredType* option : options) {
     if (option->is_out() || option->base == "dtype") continue;
-    for (const SampleValue& value : choices(*option, first_base, texts)) {
+    for (const SampleValue& value : argument_choices(*option, first_base, texts)) {
       if (value.kind == Kind::scalar && value.scalar.is_bool() &&
           value.scalar.to<bool>() == (option->default_text == "True"))
         continue;

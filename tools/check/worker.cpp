@@ -25,6 +25,7 @@
 #include "item.hpp"
 #include "process_state.hpp"
 #include "remove_tree.hpp"
+#include "rewrite_rules.hpp"
 #include "sandbox.hpp"
 #include "seal.hpp"
 #include "text.hpp"
@@ -39,16 +40,21 @@ std::vector<CheckTarget> check_targets(const Json& declarations, const std::stri
   for (const auto& [key, kind] : {std::pair{"ops", "op"}, std::pair{"modules", "module"}}) {
     const Json list = declarations[key];
     for (int64_t i = 0; i < list.size(); ++i) {
-      all.push_back({kind, list[i]["name"].text(), list[i]});
+      all.push_back({kind, list[i]["name"].text(), list[i], "", ""});
       names.push_back(all.back().name);
     }
   }
   for (const auto& [key, kind] : {std::pair{"types", "type"}, std::pair{"overrides", "override"}}) {
     const Json list = declarations[key];
     for (int64_t i = 0; i < list.size(); ++i) {
-      all.push_back({kind, list[i].text(), {}});
+      all.push_back({kind, list[i].text(), {}, "", ""});
       names.push_back(all.back().name);
     }
+  }
+  for (DeclaredRewrite& rewrite : declared_rewrites(declarations["path"].text())) {
+    all.push_back(
+        {"rewrite", rewrite.name, {}, std::move(rewrite.text), std::move(rewrite.samples)});
+    names.push_back(all.back().name);
   }
   if (name.empty()) return all;
   std::copy_if(all.begin(), all.end(), std::back_inserter(chosen),
@@ -59,9 +65,9 @@ std::vector<CheckTarget> check_targets(const Json& declarations, const std::stri
         [&](const CheckTarget& target) { return target.name.ends_with(format_text(".{}", name)); });
   }
   if (!chosen.empty()) return chosen;
-  throw tenon::ValueError(format_text("plugin '{}' declares no op, module, type or override '{}'{}",
-                                      declarations["id"].text(), name,
-                                      tenon::suggestion(name, names)));
+  throw tenon::ValueError(
+      format_text("plugin '{}' declares no op, module, type, override or rewrite '{}'{}",
+                  declarations["id"].text(), name, tenon::suggestion(name, names)));
 }
 
 namespace {
@@ -277,8 +283,8 @@ void check_targets_here(const WorkerOptions& options,
     return;
   }
   find_output(options, "open", speaker);
-  const std::vector<CheckTarget> targets =
-      check_targets(tenon::listing::declarations(options.plugin), options.item);
+  const Json declarations = tenon::listing::declarations(options.plugin);
+  const std::vector<CheckTarget> targets = check_targets(declarations, options.item);
   const CheckSettings settings{options.seed, options.options, options.folder};
   for (auto i = static_cast<size_t>(options.first); i < targets.size(); ++i) {
     const auto index = static_cast<int64_t>(i);
@@ -290,8 +296,11 @@ void check_targets_here(const WorkerOptions& options,
       check_declared_module(target.declaration, options.samples, settings, speaker);
     else if (target.kind == "type")
       check_type(target.name, settings, speaker);
-    else
+    else if (target.kind == "override")
       check_override(target.name, settings, speaker);
+    else
+      check_rewrite({target.name, declarations["id"].text(), target.rule, target.samples}, settings,
+                    speaker);
     find_output(options, "call", speaker);
     if (const std::string mode = restore_kernel_threads(); !mode.empty())
       speaker.finding({"floating-point-mode", "call", mode, ""});

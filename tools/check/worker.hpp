@@ -15,9 +15,10 @@ namespace cli {
 
 // The items of a plugin in the order of their checks, as (kind, declaration).
 struct CheckTarget {
-  std::string kind;  // "op", "module", "type", "override"
+  std::string kind;  // "op", "module", "type", "override", "rewrite"
   std::string name;
-  tenon::Json declaration;  // declaration of an op or a module
+  tenon::Json declaration;    // declaration of an op or a module
+  std::string rule, samples;  // of a rewrite
 };
 // All that is declared, or the one with this name; throws ValueError when there is none.
 std::vector<CheckTarget> check_targets(const tenon::Json& declarations, const std::string& name);

@@ -15,3 +15,9 @@
 
 // At global scope, in any file of a plugin. `name`: an identifier, unique in the file.
 #define TENON_REWRITES(name, rule_lines) TENON_CONVERSIONS(rewrites_##name, "rewrite", rule_lines)
+
+// At global scope: inputs with which `tenon check` tries rules of the plugin, beside those that it finds. A line
+// for each rule, "acme.conv_relu: [{"x": {"shape": [1, 3, 8, 8]}, ...}]": objects by variable, as in the
+// samples of ops, which may continue on lines that begin with a bracket, a quote or a comma.
+#define TENON_REWRITE_SAMPLES(name, sample_lines) \
+  TENON_CONVERSIONS(rewrite_samples_##name, "rewrite.samples", sample_lines)
