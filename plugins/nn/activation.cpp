@@ -62,6 +62,33 @@ struct GeluErf {
   static constexpr auto jvp = tenon::pointwise;
 };
 
+// As models write it, in one pass: at -inf it is NaN, where gelu is 0.
+struct GeluTanh {
+  static constexpr auto schema = "nn.functional.gelu_tanh(Tensor input) -> Tensor";
+  static constexpr auto doc =
+      "0.5 input (1 + tanh(0.79788456 (input + 0.044715 input^3))), as it is written: gelu with "
+      "approximate 'tanh' keeps the digits of small results.";
+  static constexpr auto accuracy =
+      "f32 3, f64 3; gradient f32 200, f64 800; "
+      "below 0 of the input; slopes between -2 and -0.5 of 0.5";
+  static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
+  static constexpr auto saves = "input";
+  static constexpr double scale = 0.79788456080286535588, cubic = 0.044715;
+  static constexpr auto element = [](auto x) {
+    using T = decltype(x);
+    const T inside = static_cast<T>(scale) * (x + static_cast<T>(cubic) * (x * x * x));
+    return T{0.5} * x * (T{1} + kernel::tanh(inside));
+  };
+  static Tensor backward(ContextOf<GeluTanh>& c, const Tensor& g) {
+    const Tensor x = bounded(c["input"_arg], kGaussSaturated), square = x * x;
+    // (1 + tanh(u)) / 2 is sigmoid(2u), which keeps its digits where the sum would be 0.
+    const Tensor s = ((x + square * x * cubic) * (2 * scale)).sigmoid();
+    return g * (s + x * s * (1 - s) * ((square * (3 * cubic) + 1) * (2 * scale)));
+  }
+  static constexpr auto jvp = tenon::pointwise;
+};
+
 struct GeluGrad {
   static constexpr auto schema = "nn.grad.gelu(Tensor grad_output, Tensor input) -> Tensor";
   static constexpr auto doc = "The gradient of gelu_erf.";
@@ -292,5 +319,5 @@ struct Softsign {
 };
 
 }  // namespace
-TENON_OPS(Gelu, GeluErf, GeluGrad, Silu, SiluGrad, Softplus, Logsigmoid, Mish, Softsign)
+TENON_OPS(Gelu, GeluErf, GeluTanh, GeluGrad, Silu, SiluGrad, Softplus, Logsigmoid, Mish, Softsign)
 TENON_OPS_WITH_IN_PLACE(LeakyRelu, Elu, Celu, Selu)

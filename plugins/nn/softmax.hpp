@@ -25,10 +25,15 @@ struct ExpRows {
   TENON_INLINE static void run(const T* x, T* y, int64_t rows, int64_t n, T* sums, T* maxima) {
     // By the row's length, not by how many rows a thread has left: the two ways round differently.
     if (n >= kLongRow<T>) {
-      for (int64_t r = 0; r < rows; ++r) {
-        const T largest = largest_of<T, Bytes>(x + r * n, n);
-        if (maxima != nullptr) maxima[r] = largest;
-        sums[r] = exp_long_row<T, Bytes>(x + r * n, y + r * n, n, largest, n);
+      // Each step for some rows: what a row ends with, across its lanes, waits for no other row.
+      constexpr int64_t together = 8;
+      T largest[together];
+      for (int64_t r = 0; r < rows; r += together) {
+        const int64_t count = std::min(together, rows - r);
+        for (int64_t k = 0; k < count; ++k) largest[k] = largest_of<T, Bytes>(x + (r + k) * n, n);
+        if (maxima != nullptr) std::copy_n(largest, count, maxima + r);
+        for (int64_t k = 0; k < count; ++k)
+          sums[r + k] = exp_long_row<T, Bytes>(x + (r + k) * n, y + (r + k) * n, n, largest[k], n);
       }
       return;
     }

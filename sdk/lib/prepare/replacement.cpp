@@ -39,14 +39,20 @@ Tensor zeros_as(const Tensor& layout) {
   return alias_tensor(memory, layout.shape(), layout.strides(), -low);
 }
 
+bool equal_expressions(const Expression& a, const Expression& b) {
+  return a.kind == b.kind && a.name == b.name && equal(a.literal, b.literal) &&
+         std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), b.operands.end(),
+                    equal_expressions);
+}
 bool equal_terms(const CompiledTerm& a, const CompiledTerm& b);
 bool equal_lists(const std::vector<CompiledTerm>& a, const std::vector<CompiledTerm>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), equal_terms);
 }
 bool equal_terms(const CompiledTerm& a, const CompiledTerm& b) {
   if (a.kind != b.kind || a.signature != b.signature || a.rest != b.rest ||
-      a.kind == Term::Kind::computed || !equal(a.literal, b.literal))
+      !equal(a.literal, b.literal))
     return false;
+  if (a.kind == Term::Kind::computed) return equal_expressions(a.term->computed, b.term->computed);
   if (a.kind == Term::Kind::variable && a.term->name != b.term->name) return false;
   if (a.kind == Term::Kind::call && a.result != b.result) return false;
   return equal_lists(a.arguments, b.arguments) && equal_lists(a.items, b.items);

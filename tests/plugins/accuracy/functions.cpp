@@ -274,6 +274,10 @@ double of_input_below_0(const Numbers& x, const Range& range) {
   const bool narrow = range.largest < 1e100;
   return narrow && x[0] < 0 ? std::fabs(x[0]) : tiny(range);
 }
+// gelu_tanh: so has the sum of 1 and a hyperbolic tangent.
+double of_size_below_0(const Numbers& x, const Range& range) {
+  return x[0] < 0 ? std::fabs(x[0]) : tiny(range);
+}
 double of_power(const Numbers& x, const Range& range) {
   const bool whole_numbers_have_gaps = std::fabs(x[1]) > 1e6;
   if (whole_numbers_have_gaps || std::fabs(std::pow(x[0], x[1] - 1)) > range.largest)
@@ -454,6 +458,12 @@ std::vector<Function> make() {
       {"nn.functional.gelu_erf", 1,
        [](const Operands& x) { return x[0] * normal_distribution(x[0]); }, of_input_below_0,
        between},
+      {"nn.functional.gelu_tanh", 1,
+       [](const Operands& x) {
+         const Dual inside = (x[0] + x[0] * x[0] * x[0] * 0.044715) * 0.79788456080286535588;
+         return x[0] * sigmoid(inside * 2);
+       },
+       of_size_below_0, between},
       {"nn.grad.gelu", 2,
        [](const Operands& x) {
          return x[0] * (normal_distribution(x[1]) + x[1] * normal_density(x[1]));
