@@ -156,4 +156,5 @@ TEST_CASE("the iteration of a loop is a number for what is computed of it") {
   const tenon::NoGrad no_grad;
   CHECK(prepared(tenon::zeros({1})).to_vector<float>() == std::vector<float>{14});
   CHECK(prepared.listed_runs() == 1);
+  CHECK(prepared.lists().front().compared == 0);
 }
