@@ -271,8 +271,7 @@ TEST_SUITE("check") {
     CHECK(
         contains(run_program("check math --op mull").error,
                  "plugin 'math' declares no op, module, type, override or rewrite 'mull' (did you "
-                 "mean "
-                 "'mul'?)"));
+                 "mean 'mul'?)"));
     CHECK(run_program("check /nowhere/x.so").code == 1);
     CHECK(run_program("check math --timeout 0").code == 2);
     CHECK(run_program("check math --memory lots").code == 2);

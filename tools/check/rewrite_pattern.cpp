@@ -151,6 +151,8 @@ class PatternReader {
   }
   void add_ops(const Term& term) {
     if (term.kind == Term::Kind::call) add_op(term.name);
+    // Numbers that are computed from a constant ask for one.
+    if (term.kind == Term::Kind::computed) read_condition(term.computed);
     for (const Term& item : term.items) add_ops(item);
   }
 
@@ -187,7 +189,7 @@ class PatternReader {
       std::vector<RewriteSlot*> measured;
       for (const Expression& operand : expression.operands)
         collect(operand, literals, layout ? measured : slots);
-      if (expression.name == "list" && expression.operands.size() > 1 &&
+      if (expression.name == "list" && !expression.operands.empty() &&
           std::all_of(
               expression.operands.begin(), expression.operands.end(),
               [](const Expression& item) { return item.kind == Expression::Kind::literal; })) {
