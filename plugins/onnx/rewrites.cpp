@@ -5,7 +5,6 @@ TENON_REWRITES(plain_operators, R"(
   onnx.plain_conv2d: onnx.conv(x, w, b, auto_pad="NOTSET", dilations=d, group=g, kernel_shape=_, pads=p, strides=s)
     => nn.functional.conv2d(x, w, b, stride=s, padding=[(p[0]), (p[1])], dilation=d, groups=g)
     where dim(x) == 4, len(d) == 2, len(s) == 2, len(p) == 4, p[0] == p[2], p[1] == p[3], p[0] >= 0, p[1] >= 0
-  onnx.plain_div: onnx.div(x, y) => div(x, y) where dtype(x) in [f32, f64], dtype(y) == dtype(x)
   onnx.plain_clip: onnx.clip(x, low, high) => clamp(x, (value(low)), (value(high)))
     where dtype(x) == f32, constant(low), constant(high), value(low) <= value(high)
   onnx.plain_global_average: onnx.global_pool(x, kind="average", p=_) => mean(x, [2, 3], true) where dim(x) == 4
