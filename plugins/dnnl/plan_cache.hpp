@@ -36,7 +36,8 @@ enum PlanKind : int64_t {
   kGateWeights,
   kAverage,
   kLinear,
-  kLinearWeights
+  kLinearWeights,
+  kBlocked
 };
 
 // How many plans are kept; the ones used longest ago make room. Each has some 10 to 100 KiB of code.

@@ -35,6 +35,8 @@ const char* declined_convolution(const nn::Convolution& k, Task task);
 
 // Multiplications of a piece of a batch, the least that a thread is given.
 inline constexpr int64_t kPieceProducts = int64_t{4} << 20;
+// And of a piece that Winograd's algorithm computes: tiles of several images share the weights.
+inline constexpr int64_t kWinogradProducts = int64_t{256} << 20;
 // Samples of a batch that is cut into samples alone, and features of a block of a smaller one: the weights
 // of 64 stay in a second-level cache over all samples. All images of the smaller one are packed at once.
 inline constexpr int64_t kManySamples = 33;

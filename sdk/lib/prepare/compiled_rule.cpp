@@ -28,6 +28,7 @@ class Compiler {
     in_pattern_ = false;
     for (const Term& root : rule_.replacement)
       compiled.replacement.push_back(made(root, nullptr, true));
+    compiled.left = left_;
     check_results(compiled);
     return compiled;
   }
@@ -93,7 +94,7 @@ class Compiler {
     if (!signature->tensors_only || signature->results.empty())
       refuse(call, format_text("{}(), which gives no tensors", call.name));
     compiled.signature = signature;
-    calls_ += in_pattern_ ? 1 : 0;
+    ++(in_pattern_ ? calls_ : left_);
     const bool lists = signature->results.back();
     if (call.result >= static_cast<int64_t>(signature->results.size()) && !lists)
       refuse(call, format_text("result {} of {}(), which has {}", call.result, call.name,
@@ -120,7 +121,10 @@ class Compiler {
         refuse(argument, format_text("an argument more than {}() takes by position", call.name));
       const SchemaParameter& parameter = signature.parameters[place];
       if (given[place]) refuse(argument, format_text("'{}' a second time", parameter.name));
-      if (parameter.mutates)
+      // Batch norm changes its statistics in training alone: patterns may name them, and fit calls that leave
+      // them as they are.
+      if (parameter.mutates &&
+          !(in_pattern_ && parameter.optional && !parameter.keyword_only && !parameter.fallback))
         refuse(argument,
                format_text("'{}', which {}() changes in place", parameter.name, call.name));
       given[place] = true;
@@ -215,7 +219,7 @@ class Compiler {
   Signatures& signatures_;
   std::map<std::string, std::set<std::string>> rests_;
   bool in_pattern_ = true;
-  size_t calls_ = 0;
+  size_t calls_ = 0, left_ = 0;
 };
 
 }  // namespace

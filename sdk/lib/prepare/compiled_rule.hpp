@@ -30,6 +30,7 @@ struct CompiledRule {
   const Rule* rule = nullptr;
   std::vector<CompiledTerm> pattern, replacement;
   size_t calls = 0;  // number of calls in the pattern
+  size_t left = 0;   // and in the replacement
 };
 
 // The rule, which has to outlive the result, as have the signatures. ValueError where an op is missing, or

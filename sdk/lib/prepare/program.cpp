@@ -45,6 +45,12 @@ Tensor without_history(const Tensor& tensor) {
   return alias_tensor(tensor, tensor.shape(), tensor.strides(), 0);
 }
 
+std::vector<size_t> declared_written(const ListedCall& call) {
+  std::vector<size_t> places = call.written;
+  places.insert(places.end(), call.unchanged.begin(), call.unchanged.end());
+  return places;
+}
+
 // Blocks of the arena for results that are written where they are needed, and by which call each value
 // is read last.
 class MemoryPlan {
@@ -142,7 +148,7 @@ void Program::bind_arguments() {
   constants_.resize(list_.values.size());
   std::vector<bool> written(list_.values.size(), false);
   for (const ListedCall& call : list_.calls) {
-    for (const size_t place : call.written)
+    for (const size_t place : declared_written(call))
       for_each_value(call.arguments[place], [&](size_t number) { written[number] = true; });
   }
   for (size_t v = 0; v < list_.values.size(); ++v) {
@@ -308,7 +314,7 @@ void Program::make_steps() {
     Step& step = steps_[i];
     step.call = prepared_[i].get();
     step.arguments = arguments_[i].data();
-    for (const size_t place : call.written) {
+    for (const size_t place : declared_written(call)) {
       for_each_value(call.arguments[place], [&](size_t number) {
         const ListValue& value = list_.values[number];
         step.changes_argument |= argument_memory[static_cast<size_t>(value.memory)];

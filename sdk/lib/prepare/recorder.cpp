@@ -237,6 +237,24 @@ void Recorder::check_written(const std::string& op, const ListOperand& operand) 
   });
 }
 
+// Batch norm in eval mode declares to change its statistics and does not: such a call may be folded and
+// rewritten. Where it stays, it gets copies.
+void Recorder::leave_unchanged_members(ListedCall& call) {
+  const auto is_changed = [&](size_t place) {
+    bool changed = false;
+    for_each_value(call.arguments[place], [&](size_t number) {
+      const ListValue& value = list_.values[number];
+      changed |= value.kind != ListValue::Kind::constant || value.name.empty() ||
+                 !same_elements(value.constant, reals_[number]);
+    });
+    return changed;
+  };
+  const auto unchanged =
+      std::stable_partition(call.written.begin(), call.written.end(), is_changed);
+  call.unchanged.assign(unchanged, call.written.end());
+  call.written.erase(unchanged, call.written.end());
+}
+
 ListOperand Recorder::read_result(const std::string& op, tenon_value& result) {
   ListOperand operand;
   const auto take = [&](tenon_tensor*& place) {
@@ -316,7 +334,7 @@ Results Recorder::tenon_function(const Call& call) {
   const Op op = call.op();
   const std::string op_name = call.name();
   if (std::this_thread::get_id() != thread_) refuse(op_name + " is called on another thread");
-  ListedCall listed{op, {}, {}, {}, {}};
+  ListedCall listed{op, {}, {}, {}, {}, {}};
   std::vector<tenon_value> arguments;
   std::vector<std::vector<tenon_tensor*>> lists(static_cast<size_t>(call.size()));
   for (int64_t i = 0; i < call.size(); ++i) {
@@ -345,6 +363,7 @@ Results Recorder::tenon_function(const Call& call) {
     before.restore();
     refuse(op_name + " draws random numbers");
   }
+  leave_unchanged_members(listed);
   for (int64_t r = 0; r < count; ++r)
     listed.results.push_back(read_result(op_name, results.slots()[r]));
   list_.calls.push_back(std::move(listed));

@@ -60,6 +60,7 @@ class Recorder final : public Mode {
   ListOperand read_argument(const Call& call, int64_t place, tenon_value& argument,
                             std::vector<std::vector<tenon_tensor*>>& lists);
   void write_constant(const std::string& op, size_t number);
+  void leave_unchanged_members(ListedCall& call);
   void check_written(const std::string& op, const ListOperand& operand);
   ListOperand read_result(const std::string& op, tenon_value& result);
   Results follow(const ListedCall& call);

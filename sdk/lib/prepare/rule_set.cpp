@@ -204,6 +204,7 @@ void RuleSet::compile_all(Signatures& signatures) {
   std::stable_sort(active.begin(), active.end(), [](const auto& a, const auto& b) {
     if (a.first->rank != b.first->rank) return a.first->rank < b.first->rank;
     if (a.second.calls != b.second.calls) return a.second.calls > b.second.calls;
+    if (a.second.left != b.second.left) return a.second.left < b.second.left;
     return a.second.rule->name < b.second.rule->name;
   });
   for (auto& [entry, compiled] : active) active_.push_back(std::move(compiled));

@@ -46,6 +46,8 @@ struct ListedCall {
   std::vector<ListOperand> results;
   std::vector<size_t> written;  // parameters whose tensors it changes in place
   std::string rewrite;          // name of the rule that put it there; empty: the model made it
+  // Parameters whose tensors, members of the model, it declares to change and has left as they are.
+  std::vector<size_t> unchanged;
 };
 
 struct CallList {

@@ -93,9 +93,9 @@ struct ListedRule {
   Rule rule;           // name, plugin and text alone where it cannot be read
   std::string reason;  // why it is not used; empty where it is
 };
-// All rules, in the order in which they are tried: by `prefer`, then those of more calls, then by
-// name; those that are not used come last. A reason names the op, the parameter or the column at fault.
-// Loads no plugin. Any thread.
+// All rules, in the order in which they are tried: by `prefer`, then those of more calls, of these those
+// that leave fewer, then by name; those that are not used come last. A reason names the op, the
+// parameter or the column at fault. Loads no plugin. Any thread.
 std::vector<ListedRule> rules(const Options& options = {});
 
 // A rule that has changed a list.

@@ -1,0 +1,629 @@
+// Images in blocks of channels, as oneDNN computes with them: convolutions and pools from blocks to
+// blocks, and the two conversions. Rewrites of prepared models keep images so from one to the next.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include <tenon/kernel/lanes.hpp>
+
+#include "packed_weights.hpp"
+#include "pieces.hpp"
+#include "shared_ops/activation.hpp"
+#include "shared_ops/convolution.hpp"
+#include "shared_ops/windows.hpp"
+#include "thresholds.hpp"
+
+namespace {
+
+using namespace nn;
+using onednn::Samples, onednn::Scratch, onednn::Side;
+using tenon::kernel::OneOpenmpThread;
+using Dims = dnnl::memory::dims;
+using Description = dnnl::memory::desc;
+using Tag = dnnl::memory::format_tag;
+
+constexpr uint32_t kF32 = 1u << static_cast<unsigned>(tenon::f32);
+constexpr int64_t kMostPlain = 3;  // channels of an image that a convolution reads in planes
+
+int64_t block() { return onednn::has_wide_registers() ? 16 : 8; }
+Tag blocked_tag() { return block() == 16 ? Tag::aBcd16b : Tag::aBcd8b; }
+int64_t blocks_of(int64_t channels) { return (channels + block() - 1) / block(); }
+Shape blocked_shape(int64_t batch, int64_t channels, int64_t height, int64_t width) {
+  Shape shape;
+  for (const int64_t size : {batch, blocks_of(channels), height, width, block()}) shape.push(size);
+  return shape;
+}
+void check_blocked(const char* op, const char* name, const Tensor& tensor) {
+  kernel::check_dtype(op, name, tensor.dtype(), kF32);
+  if (tensor.dim() == 5 && tensor.shape()[4] == block()) return;
+  throw tenon::ValueError(std::string(op) + "(): '" + name +
+                          "' must have shape [N, blocks, H, W, " + std::to_string(block()) +
+                          "], as dnnl.to_blocked returns it, got " + shape_text(tensor));
+}
+
+// ---- conversions ----
+
+// One block of channels and the planes of these channels; the last block may have fewer.
+template <int B>
+struct Blocks {
+  using V = tenon::kernel::Vector<float, B * 4>;
+
+  TENON_INLINE static void run(const float* from, float* to, int64_t positions, int64_t channels,
+                               bool in) {
+    if (channels < B || positions < B) {
+      each(from, to, positions, channels, in);
+      return;
+    }
+    // The last square overlaps the one before.
+    for (int64_t next = 0; next < positions; next += B) {
+      const int64_t first = std::min(next, positions - B);
+      V rows[B];
+      for (int i = 0; i < B; ++i)
+        tenon::kernel::detail::load_vector(
+            rows[i], in ? from + i * positions + first : from + (first + i) * B);
+      turn<1>(rows);
+      for (int i = 0; i < B; ++i)
+        __builtin_memcpy(in ? to + (first + i) * B : to + i * positions + first, &rows[i],
+                         sizeof(V));
+    }
+  }
+
+ private:
+  TENON_INLINE static void each(const float* from, float* to, int64_t positions, int64_t channels,
+                                bool in) {
+    for (int64_t p = 0; p < positions; ++p) {
+      for (int64_t c = 0; c < channels; ++c)
+        (in ? to[p * B + c] : to[c * positions + p]) =
+            in ? from[c * positions + p] : from[p * B + c];
+      for (int64_t c = channels; in && c < B; ++c) to[p * B + c] = 0;
+    }
+  }
+  // Rows and columns change places, in steps that exchange squares of Step by Step elements.
+  template <int Step>
+  TENON_INLINE static void turn(V* rows) {
+    if constexpr (Step < B) {
+      for (int i = 0; i < B; ++i) {
+        if ((i & Step) != 0) continue;
+        const V a = rows[i], b = rows[i + Step];
+        exchange<Step>(a, b, rows[i], rows[i + Step], std::make_integer_sequence<int, B>());
+      }
+      turn<2 * Step>(rows);
+    }
+  }
+  template <int Step, int... Lane>
+  TENON_INLINE static void exchange(const V& a, const V& b, V& low, V& high,
+                                    std::integer_sequence<int, Lane...>) {
+    low = __builtin_shufflevector(a, b, ((Lane & Step) == 0 ? Lane : Lane - Step + B)...);
+    high = __builtin_shufflevector(a, b, ((Lane & Step) == 0 ? Lane + Step : Lane + B)...);
+  }
+};
+
+void convert(const float* from, float* to, int64_t batch, int64_t channels, int64_t positions,
+             bool in) {
+  const int64_t b = block(), blocks = blocks_of(channels);
+  const int64_t grain = 1 + 65536 / std::max<int64_t>(1, b * positions);
+  tenon::parallel_for(0, batch * blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % blocks * b;
+      const int64_t plain = (i / blocks * channels + first) * positions, at = i * b * positions;
+      const int64_t count = std::min(b, channels - first);
+      if (b == 16)
+        tenon::kernel::run<Blocks<16>>(from + (in ? plain : at), to + (in ? at : plain), positions,
+                                       count, in);
+      else
+        tenon::kernel::run<Blocks<8>>(from + (in ? plain : at), to + (in ? at : plain), positions,
+                                      count, in);
+    }
+  });
+}
+
+struct ToBlocked {
+  static constexpr auto schema = "dnnl.to_blocked(Tensor input) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 19, 5, 4]}}, {"input": {"shape": [1, 32, 2, 3]}}])";
+  static constexpr auto doc =
+      "Images f32 [N, C, H, W] in blocks of channels [N, blocks, H, W, block]: a block is as many "
+      "channels as a register of the processor holds, 16 or 8, the last one filled with zeros.";
+  static Tensor shape_rule(const Tensor& input) {
+    check(input);
+    const IntList s = input.shape();
+    return tenon::empty_tensor(blocked_shape(s[0], s[1], s[2], s[3]));
+  }
+  static Tensor forward(const Tensor& input) {
+    const Tensor result = shape_rule(input);
+    if (result.numel() == 0) return result;
+    const Tensor x = tenon::contiguous_as(input, tenon::f32);
+    const IntList s = input.shape();
+    convert(x.data<const float>(), result.data<float>(), s[0], s[1], s[2] * s[3], true);
+    return result;
+  }
+
+ private:
+  static void check(const Tensor& input) {
+    kernel::check_dtype("to_blocked", "input", input.dtype(), kF32);
+    if (input.dim() == 4) return;
+    throw tenon::ValueError("to_blocked(): 'input' must have shape [N, C, H, W], got " +
+                            shape_text(input));
+  }
+};
+
+struct FromBlocked {
+  static constexpr auto schema = "dnnl.from_blocked(Tensor input, int channels) -> Tensor";
+  static constexpr auto doc =
+      "Images in blocks of channels, as dnnl.to_blocked returns them, as [N, channels, H, W].";
+  static Tensor shape_rule(const Tensor& input, int64_t channels) {
+    check_blocked("from_blocked", "input", input);
+    const IntList s = input.shape();
+    if (channels < 0 || blocks_of(channels) != s[1]) {
+      throw tenon::ValueError("from_blocked(): 'channels' is " + std::to_string(channels) +
+                              ", which is not what " + std::to_string(s[1]) + " blocks of " +
+                              std::to_string(block()) + " hold");
+    }
+    Shape shape;
+    for (const int64_t size : {s[0], channels, s[2], s[3]}) shape.push(size);
+    return tenon::empty_tensor(shape);
+  }
+  static Tensor forward(const Tensor& input, int64_t channels) {
+    const Tensor result = shape_rule(input, channels);
+    if (result.numel() == 0) return result;
+    const Tensor x = tenon::contiguous_as(input, tenon::f32);
+    const IntList s = input.shape();
+    convert(x.data<const float>(), result.data<float>(), s[0], channels, s[2] * s[3], false);
+    return result;
+  }
+};
+
+// ---- convolutions ----
+
+// The last pass over a result, for what oneDNN's kernels do not do, or do without NaN: an addend, then a
+// range, then a line.
+struct Finish {
+  float low, high, scale, shift;
+  bool cuts;
+};
+struct FinishRun {
+  TENON_INLINE static void run(float* values, const float* addend, const Finish* finish,
+                               int64_t count) {
+    const Finish f = *finish;
+    if (addend != nullptr && f.cuts && f.scale == 1 && f.shift == 0) {
+      TENON_INDEPENDENT
+      for (int64_t i = 0; i < count; ++i) values[i] = cut(values[i] + addend[i], f);
+    } else if (addend == nullptr && f.scale == 1 && f.shift == 0) {
+      TENON_INDEPENDENT
+      for (int64_t i = 0; i < count; ++i) values[i] = cut(values[i], f);
+    } else if (addend == nullptr) {
+      TENON_INDEPENDENT
+      for (int64_t i = 0; i < count; ++i) values[i] = cut(values[i], f) * f.scale + f.shift;
+    } else {
+      TENON_INDEPENDENT
+      for (int64_t i = 0; i < count; ++i)
+        values[i] = cut(values[i] + addend[i], f) * f.scale + f.shift;
+    }
+  }
+
+ private:
+  // A NaN stays one.
+  TENON_INLINE static float cut(float value, const Finish& f) {
+    value = value < f.low ? f.low : value;
+    return value > f.high ? f.high : value;
+  }
+};
+
+using Kind = Activation::Kind;
+
+// Activations of oneDNN's kernels keep NaN but for those that cut.
+std::optional<dnnl::algorithm> algorithm_of(Kind kind) {
+  switch (kind) {
+    case Kind::leaky_relu:
+      return dnnl::algorithm::eltwise_relu;
+    case Kind::sigmoid:
+      return dnnl::algorithm::eltwise_logistic;
+    case Kind::tanh:
+      return dnnl::algorithm::eltwise_tanh;
+    case Kind::silu:
+      return dnnl::algorithm::eltwise_swish;
+    case Kind::hardswish:
+      return dnnl::algorithm::eltwise_hardswish;
+    case Kind::hardsigmoid:
+      return dnnl::algorithm::eltwise_linear;
+    default:
+      return std::nullopt;
+  }
+}
+
+struct Problem {
+  const Convolution& k;
+  int64_t samples;
+  bool plain, bias, winograd, sums;
+  const Activation& activation;
+};
+
+class BlockedPlan : public onednn::Plan {
+ public:
+  explicit BlockedPlan(const Problem& p) : BlockedPlan(p, describe(p)) {}
+
+  int64_t scratch_bytes() const { return Scratch::rounded(onednn::bytes_of(scratchpad_)); }
+  int64_t output_elements() const { return onednn::bytes_of(output_) / 4; }
+  void run(const float* image, const char* weights, const float* bias, float* output,
+           char* scratch) const {
+    std::unordered_map<int, dnnl::memory> arguments = {
+        {DNNL_ARG_SRC, onednn::memory_at(image_, image)},
+        {DNNL_ARG_WEIGHTS, onednn::memory_at(weight.packed(), weights)},
+        {DNNL_ARG_DST, onednn::memory_at(output_, output)}};
+    if (bias != nullptr) arguments.emplace(DNNL_ARG_BIAS, onednn::memory_at(bias_, bias));
+    onednn::execute(primitive_, scratchpad_, scratch, std::move(arguments));
+  }
+
+ private:
+  using Made = dnnl::convolution_forward::primitive_desc;
+
+  BlockedPlan(const Problem& p, const Made& made)
+      : weight(plain(weight_dims(p.k)), made.weights_desc(), Side::Direction::in),
+        image_(made.src_desc()),
+        output_(made.dst_desc()),
+        bias_(plain({p.k.features})),
+        scratchpad_(made.scratchpad_desc()),
+        primitive_(dnnl::convolution_forward(made)) {}
+
+  static Description plain(const Dims& dims) {
+    const auto strides =
+        kernel::row_major_strides({dims.data(), static_cast<int64_t>(dims.size())});
+    return {dims, dnnl::memory::data_type::f32, Dims(strides.begin(), strides.end())};
+  }
+  static Dims weight_dims(const Convolution& k) {
+    const int64_t* kernel = k.patches.kernel;
+    if (k.groups == 1) return {k.features, k.channels, kernel[1], kernel[2]};
+    return {k.groups, k.group_features(), k.group_channels(), kernel[1], kernel[2]};
+  }
+  static Made describe(const Problem& p) {
+    using Forward = dnnl::convolution_forward;
+    constexpr auto f32 = dnnl::memory::data_type::f32;
+    const Convolution& k = p.k;
+    const Patches& s = k.patches;
+    const Description image({p.samples, k.channels, s.in[1], s.in[2]}, f32,
+                            p.plain ? Tag::abcd : blocked_tag()),
+        weights(weight_dims(k), f32, Tag::any),
+        output({p.samples, k.features, s.out[1], s.out[2]}, f32, blocked_tag()),
+        bias = p.bias ? plain({k.features}) : Description();
+    const Dims stride = {s.stride[1], s.stride[2]},
+               dilation = {s.dilation[1] - 1, s.dilation[2] - 1},
+               before = {s.padding[1], s.padding[2]},
+               behind = {s.padding[1] + s.further[1], s.padding[2] + s.further[2]};
+    constexpr auto kind = dnnl::prop_kind::forward_inference;
+    const auto algorithm =
+        p.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
+    const Forward::desc description = p.bias
+                                          ? Forward::desc(kind, algorithm, image, weights, bias,
+                                                          output, stride, dilation, before, behind)
+                                          : Forward::desc(kind, algorithm, image, weights, output,
+                                                          stride, dilation, before, behind);
+    dnnl::primitive_attr attributes;  // not a copy: copies share one state
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    dnnl::post_ops after;
+    const Activation& a = p.activation;
+    if (const auto function = algorithm_of(a.kind)) {
+      if (p.sums) after.append_sum(1);
+      const bool line = a.kind == Kind::hardsigmoid;
+      const double alpha = a.kind == Kind::silu                 ? 1
+                           : line || a.kind == Kind::leaky_relu ? a.alpha
+                                                                : 0;
+      after.append_eltwise(1, *function, static_cast<float>(alpha),
+                           line ? static_cast<float>(a.beta) : 0);
+      if (a.is_scaled() && !line) {
+        after.append_eltwise(1, dnnl::algorithm::eltwise_linear, static_cast<float>(a.scale),
+                             static_cast<float>(a.shift));
+      }
+    }
+    attributes.set_post_ops(after);
+    Made made(description, attributes, onednn::engine());
+    if (std::string_view(made.impl_info_str()).find("ref") == 0)
+      k.refuse("oneDNN has only a slow kernel for these sizes");
+    return made;
+  }
+
+ public:
+  const Side weight;
+
+ private:
+  const Description image_, output_, bias_, scratchpad_;
+  const dnnl::primitive primitive_;
+};
+
+using PlanPointer = std::shared_ptr<const BlockedPlan>;
+
+PlanPointer plan_of(const Problem& p) {
+  const Convolution& k = p.k;
+  const auto number = [](double value) {
+    int64_t bits = 0;
+    static_assert(sizeof(bits) == sizeof(value));
+    __builtin_memcpy(&bits, &value, sizeof(bits));
+    return bits;
+  };
+  onednn::Numbers key = {
+      onednn::kBlocked, p.samples, k.channels, k.features, k.groups,
+      p.plain,          p.bias,    p.winograd, p.sums,     static_cast<int64_t>(p.activation.kind)};
+  if (algorithm_of(p.activation.kind)) {
+    for (const double value :
+         {p.activation.alpha, p.activation.beta, p.activation.scale, p.activation.shift})
+      key.push_back(number(value));
+  }
+  const Patches& s = k.patches;
+  for (const auto& values : {s.in, s.kernel, s.stride, s.padding, s.further, s.dilation})
+    key.insert(key.end(), values + 1, values + 3);
+  return onednn::PlanCache::get().find<BlockedPlan>(key, [&]() -> PlanPointer {
+    const OneOpenmpThread serial;
+    try {
+      return std::make_shared<const BlockedPlan>(p);
+    } catch (const dnnl::error& error) {
+      k.refuse(std::string("oneDNN has no kernel for these sizes: ") + error.what());
+    }
+  });
+}
+
+// Samples that are computed at once. Winograd's transforms are shared by the tiles of several images.
+int64_t samples_at_once(const Convolution& k, bool winograd) {
+  const int64_t products = std::max<int64_t>(1, k.multiply_adds() / std::max<int64_t>(k.batch, 1));
+  const int64_t least = winograd ? onednn::kWinogradProducts : onednn::kPieceProducts;
+  return std::clamp<int64_t>(least / products, 1, std::max<int64_t>(k.batch, 1));
+}
+// Blocks of features into which a small batch is cut, by shape alone: work for several threads.
+int64_t feature_blocks(const Convolution& k, bool winograd) {
+  if (k.groups != 1 || winograd || k.batch >= onednn::kManySamples) return 1;
+  int64_t blocks =
+      std::min(k.features / onednn::kBlockFeatures,
+               k.multiply_adds() / std::max<int64_t>(k.batch, 1) / onednn::kPieceProducts);
+  while (blocks > 1 && (k.features % blocks != 0 || k.features / blocks % block() != 0)) --blocks;
+  return std::max<int64_t>(blocks, 1);
+}
+
+struct Conv2dBlocked {
+  static constexpr auto schema =
+      "dnnl.conv2d_blocked(Tensor input, Tensor weight, " NN_FUSED_PARAMETERS
+      ", bool winograd=False) -> Tensor";
+  static constexpr auto doc =
+      "nn.functional.conv2d_fused of images in blocks of channels, as dnnl.to_blocked returns "
+      "them; "
+      "images of up to 3 channels may be [N, C, H, W]. addend has the result's layout. winograd: "
+      "by "
+      "Winograd's algorithm, for kernels of 3 x 3 with strides of 1: fewer multiplications, errors "
+      "some ten times those of sums, and infinities and NaN spread to the results next to theirs.";
+
+  static Tensor shape_rule(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                           const Tensor& addend, std::string_view activation, double alpha,
+                           double beta, double scale, double shift, IntList stride,
+                           const Argument& padding, IntList dilation, int64_t groups, bool) {
+    const Activation given(name, activation, alpha, beta, scale, shift);
+    const Convolution k = convolution(input, weight, bias, stride, padding, dilation, groups);
+    return empty_result(k, addend);
+  }
+  static int64_t multiply_adds(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                               const Tensor&, std::string_view, double, double, double, double,
+                               IntList stride, const Argument& padding, IntList dilation,
+                               int64_t groups, bool) {
+    return convolution(input, weight, bias, stride, padding, dilation, groups).multiply_adds();
+  }
+  static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        const Tensor& addend, std::string_view activation, double alpha,
+                        double beta, double scale, double shift, IntList stride,
+                        const Argument& padding, IntList dilation, int64_t groups, bool winograd) {
+    const Activation given(name, activation, alpha, beta, scale, shift);
+    const Convolution k = convolution(input, weight, bias, stride, padding, dilation, groups);
+    const Tensor result = empty_result(k, addend);
+    if (result.numel() == 0) return result;
+    if (k.channels == 0) k.refuse("'input' has no channels");
+    const auto whole = [](const Tensor& x) {
+      return x.defined() ? tenon::contiguous_as(x, tenon::f32) : x;
+    };
+    const auto elements = [](const Tensor& x) {
+      return x.defined() ? x.data<const float>() : nullptr;
+    };
+    const Tensor x = whole(input), w = whole(weight), b = whole(bias), a = whole(addend);
+    compute(k, {x.data<const float>(), elements(b), elements(a), result.data<float>()}, w, given,
+            winograd, input.dim() == 4);
+    return result;
+  }
+
+ private:
+  static constexpr auto name = "conv2d_blocked";
+  struct Elements {
+    const float *image, *bias, *addend;
+    float* output;
+  };
+
+  static Convolution convolution(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                                 IntList stride, const Argument& padding, IntList dilation,
+                                 int64_t groups) {
+    kernel::check_dtype(name, "input", input.dtype(), kF32);
+    check_same_dtype(name, "input", input, "weight", weight);
+    if (weight.dim() != 4) {
+      throw tenon::ValueError("conv2d_blocked(): 'weight' must have 4 dimensions, got shape " +
+                              shape_text(weight));
+    }
+    const int64_t channels = groups > 0 ? weight.shape()[1] * groups : 0;
+    const bool plain = input.dim() == 4 && input.shape()[1] <= kMostPlain;
+    if (!plain) {
+      check_blocked(name, "input", input);
+      if (input.shape()[1] != blocks_of(channels)) {
+        throw tenon::ValueError("conv2d_blocked(): 'weight' of shape " + shape_text(weight) +
+                                " takes " + std::to_string(channels) + " channels, 'input' has " +
+                                std::to_string(input.shape()[1]) + " blocks of " +
+                                std::to_string(block()));
+      }
+    }
+    const std::array<int64_t, 4> shape = {input.shape()[0], plain ? input.shape()[1] : channels,
+                                          input.shape()[2], input.shape()[3]};
+    const Convolution k(name, input.dtype(), {shape.data(), 4}, weight.shape(), stride, padding,
+                        dilation, groups);
+    check_bias(name, input, bias, k.features);
+    // Blocks of a group are whole, or each channel is a group.
+    const bool alone = k.group_channels() == 1 && k.group_features() == 1;
+    if (groups != 1 && !alone &&
+        (k.group_channels() % block() != 0 || k.group_features() % block() != 0))
+      k.refuse("groups must be of one channel each, or of whole blocks");
+    return k;
+  }
+  static Tensor empty_result(const Convolution& k, const Tensor& addend) {
+    const Shape shape = blocked_shape(k.batch, k.features, k.patches.out[1], k.patches.out[2]);
+    if (addend.defined()) {
+      kernel::check_shape(name, "addend", addend, shape);
+      kernel::check_dtype(name, "addend", addend.dtype(), kF32);
+    }
+    return tenon::empty_tensor(shape);
+  }
+  static void compute(const Convolution& whole, const Elements& e, const Tensor& weight,
+                      const Activation& activation, bool winograd, bool plain) {
+    const bool in_kernel = algorithm_of(activation.kind).has_value();
+    const int64_t blocks = feature_blocks(whole, winograd);
+    Convolution k = whole;
+    k.features /= blocks;
+    const int64_t each = blocks > 1 ? 1 : samples_at_once(k, winograd);
+    const Samples pieces(k.batch, (k.batch + each - 1) / each);
+    const auto problem = [&](int64_t samples) {
+      return Problem{
+          k,         samples, plain, e.bias != nullptr, winograd, in_kernel && e.addend != nullptr,
+          activation};
+    };
+    const PlanPointer plan = plan_of(problem(pieces.each)),
+                      last = pieces.is_even() ? plan : plan_of(problem(k.batch % pieces.each));
+    const auto weights_of = [&](const PlanPointer& one, int64_t at) {
+      if (blocks == 1) return onednn::packed_weights(*one, one->weight, weight);
+      Shape shape(weight.shape());
+      shape[0] = k.features;
+      return onednn::packed_weights(*one, one->weight,
+                                    tenon::alias_tensor(weight, shape, weight.strides(),
+                                                        at * k.features * weight.strides()[0]));
+    };
+    std::vector<Tensor> weights, last_weights;
+    for (int64_t i = 0; i < blocks; ++i) {
+      weights.push_back(weights_of(plan, i));
+      last_weights.push_back(plan->weight.packed() == last->weight.packed() ? weights.back()
+                                                                            : weights_of(last, i));
+    }
+    const int64_t image = plain ? k.channels * k.input_plane()
+                                : blocks_of(k.channels) * block() * k.input_plane(),
+                  part = blocks_of(k.features) * block() * k.positions(), output = part * blocks;
+    const Finish finish = finish_of(activation, in_kernel);
+    const bool finishes = (!in_kernel && e.addend != nullptr) || finish.cuts || finish.scale != 1 ||
+                          finish.shift != 0;
+    tenon::parallel_for(0, pieces.count() * blocks, 1, [&](int64_t begin, int64_t end) {
+      const OneOpenmpThread serial;
+      Scratch scratch(std::max(plan->scratch_bytes(), last->scratch_bytes()));
+      char* const space = scratch.take(0);
+      for (int64_t i = begin; i < end; ++i) {
+        // All pieces of one block of features, then the next: weights are larger than images.
+        const int64_t piece = i % pieces.count(), place = i / pieces.count();
+        const bool full = pieces.of(piece) == pieces.each;
+        const int64_t at = pieces.begin(piece) * output + place * part,
+                      count = pieces.of(piece) * part;
+        float* const to = e.output + at;
+        const float* const addend = e.addend == nullptr ? nullptr : e.addend + at;
+        if (in_kernel && addend != nullptr) std::copy_n(addend, count, to);
+        const Tensor& packed = (full ? weights : last_weights)[static_cast<size_t>(place)];
+        (full ? plan : last)
+            ->run(e.image + pieces.begin(piece) * image,
+                  static_cast<const char*>(packed.view_record().data),
+                  e.bias == nullptr ? nullptr : e.bias + place * k.features, to, space);
+        if (finishes)
+          tenon::kernel::run<FinishRun>(to, in_kernel ? nullptr : addend, &finish, count);
+      }
+    });
+  }
+  static Finish finish_of(const Activation& a, bool in_kernel) {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    Finish finish{-infinity, infinity, 1, 0, false};
+    const bool line = a.kind == Kind::hardsigmoid;
+    if (in_kernel && !line) return finish;
+    if (a.kind == Kind::relu || a.kind == Kind::clip || line) {
+      finish.cuts = true;
+      finish.low = a.kind == Kind::clip ? static_cast<float>(a.alpha) : 0;
+      finish.high = a.kind == Kind::clip ? static_cast<float>(a.beta) : line ? 1 : infinity;
+    }
+    finish.scale = static_cast<float>(a.scale);
+    finish.shift = static_cast<float>(a.shift);
+    return finish;
+  }
+};
+
+// ---- pools ----
+
+// One block of channels of an image.
+template <int B>
+struct BlockedMaxima {
+  using V = tenon::kernel::Vector<float, B * 4>;
+
+  TENON_INLINE static void run(const Windows* windows, const float* from, float* to) {
+    const Windows& w = *windows;
+    for (int64_t y = 0; y < w.out[1]; ++y) {
+      const int64_t top = y * w.stride[1] - w.padding[1];
+      for (int64_t x = 0; x < w.out[2]; ++x, to += B) {
+        const int64_t left = x * w.stride[2] - w.padding[2];
+        V best = V{} - std::numeric_limits<float>::infinity();
+        for (int64_t i = 0; i < w.kernel[1]; ++i) {
+          const int64_t row = top + i * w.dilation[1];
+          if (row < 0 || row >= w.in[1]) continue;
+          for (int64_t j = 0; j < w.kernel[2]; ++j) {
+            const int64_t column = left + j * w.dilation[2];
+            if (column < 0 || column >= w.in[2]) continue;
+            V value;
+            tenon::kernel::detail::load_vector(value, from + (row * w.in[2] + column) * B);
+            tenon::kernel::take_better<true>(best, value);  // a NaN is taken, and stays
+          }
+        }
+        __builtin_memcpy(to, &best, sizeof(V));
+      }
+    }
+  }
+};
+
+struct MaxPool2dBlocked {
+  static constexpr auto schema =
+      "dnnl.max_pool2d_blocked(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] "
+      "padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor";
+  static constexpr auto doc =
+      "nn.functional.max_pool2d of images in blocks of channels, as dnnl.to_blocked returns them.";
+
+  static Tensor shape_rule(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
+                           IntList padding, IntList dilation, bool ceil_mode) {
+    return empty_result(input, windows(input, kernel_size, stride, padding, dilation, ceil_mode));
+  }
+  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
+                        IntList padding, IntList dilation, bool ceil_mode) {
+    const Windows w = windows(input, kernel_size, stride, padding, dilation, ceil_mode);
+    const Tensor result = empty_result(input, w), x = tenon::contiguous_as(input, tenon::f32);
+    const auto* const from = x.data<const float>();
+    auto* const to = result.data<float>();
+    const int64_t b = block(), images = input.shape()[0] * input.shape()[1];
+    const int64_t grain = 1 + 65536 / std::max<int64_t>(1, w.work() * b);
+    tenon::parallel_for(0, images, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const float* const image = from + i * w.in_size() * b;
+        float* const values = to + i * w.out_size() * b;
+        if (b == 16)
+          tenon::kernel::run<BlockedMaxima<16>>(&w, image, values);
+        else
+          tenon::kernel::run<BlockedMaxima<8>>(&w, image, values);
+      }
+    });
+    return result;
+  }
+
+ private:
+  static Windows windows(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
+                         IntList padding, IntList dilation, bool ceil_mode) {
+    check_blocked("max_pool2d_blocked", "input", input);
+    const std::array<int64_t, 2> size = {input.shape()[2], input.shape()[3]};
+    return {
+        "max_pool2d_blocked", {size.data(), 2}, kernel_size, stride, padding, dilation, ceil_mode};
+  }
+  static Tensor empty_result(const Tensor& input, const Windows& w) {
+    const IntList s = input.shape();
+    Shape shape;
+    for (const int64_t size : {s[0], s[1], w.out[1], w.out[2], s[4]}) shape.push(size);
+    return tenon::empty_tensor(shape);
+  }
+};
+
+}  // namespace
+TENON_OPS(ToBlocked, FromBlocked, Conv2dBlocked, MaxPool2dBlocked)

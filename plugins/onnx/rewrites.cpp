@@ -1,0 +1,21 @@
+// Rewrites of prepared models: operators of the format become ops that the rules of other plugins know.
+#include <tenon/rewrite.hpp>
+
+TENON_REWRITES(plain_operators, R"(
+  onnx.plain_conv2d: onnx.conv(x, w, b, auto_pad="NOTSET", dilations=d, group=g, kernel_shape=_, pads=p, strides=s)
+    => nn.functional.conv2d(x, w, b, stride=s, padding=[(p[0]), (p[1])], dilation=d, groups=g)
+    where dim(x) == 4, len(d) == 2, len(s) == 2, len(p) == 4, p[0] == p[2], p[1] == p[3], p[0] >= 0, p[1] >= 0
+  onnx.plain_clip: onnx.clip(x, low, high) => clamp(x, (value(low)), (value(high)))
+    where dtype(x) == f32, constant(low), constant(high), value(low) <= value(high)
+  onnx.plain_global_average: onnx.global_pool(x, kind="average", p=_) => mean(x, [2, 3], true) where dim(x) == 4
+  onnx.plain_global_average_line: onnx.global_pool(x, kind="average", p=_) => mean(x, [2], true) where dim(x) == 3
+)")
+
+TENON_REWRITES(activations, R"(
+  onnx.fuse_hard_sigmoid: onnx.hard_sigmoid(nn.functional.conv2d_fused(x, w, b, a, activation="none", alpha=_, beta=_, scale=1, shift=0, ...), alpha=s, beta=t)
+    => nn.functional.conv2d_fused(x, w, b, a, activation="hardsigmoid", alpha=s, beta=t, ...)
+    within 1e-6
+  onnx.hardswish: mul(x, onnx.hard_sigmoid(x, alpha=s, beta=t)) => nn.functional.hardswish(x)
+    where near(s, 1 / 6), t == 0.5, dtype(x) in [f32, f64]
+    within 1e-6
+)")
