@@ -151,6 +151,8 @@ struct ToBlocked {
 
 struct FromBlocked {
   static constexpr auto schema = "dnnl.from_blocked(Tensor input, int channels) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"op": "dnnl.to_blocked", "input": {"shape": [2, 19, 3, 4]}}, "channels": 19}])";
   static constexpr auto doc =
       "Images in blocks of channels, as dnnl.to_blocked returns them, as [N, channels, H, W].";
   static Tensor shape_rule(const Tensor& input, int64_t channels) {
@@ -382,6 +384,10 @@ struct Conv2dBlocked {
   static constexpr auto schema =
       "dnnl.conv2d_blocked(Tensor input, Tensor weight, " NN_FUSED_PARAMETERS
       ", bool winograd=False) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"op": "dnnl.to_blocked", "input": {"shape": [1, 16, 5, 4]}},
+           "weight": {"shape": [16, 16, 3, 3]}, "bias": {"shape": [16]}, "padding": 1, "activation": "relu"},
+          {"input": {"shape": [1, 3, 5, 4]}, "weight": {"shape": [16, 3, 2, 2]}, "stride": 2}])";
   static constexpr auto doc =
       "nn.functional.conv2d_fused of images in blocks of channels, as dnnl.to_blocked returns "
       "them; "
@@ -581,6 +587,8 @@ struct MaxPool2dBlocked {
   static constexpr auto schema =
       "dnnl.max_pool2d_blocked(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] "
       "padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"op": "dnnl.to_blocked", "input": {"shape": [2, 19, 6, 4]}}, "kernel_size": 2}])";
   static constexpr auto doc =
       "nn.functional.max_pool2d of images in blocks of channels, as dnnl.to_blocked returns them.";
 

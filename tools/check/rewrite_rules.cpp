@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <tenon/conversion_rules.hpp>
+#include <tenon/prepare/rewrite.hpp>
 #include <tenon/runtime.hpp>
 
 namespace cli {
@@ -14,14 +15,6 @@ namespace {
 
 using std::string_view;
 
-bool continues_rule(string_view before, string_view line) {
-  const auto begins = [&](string_view word) { return line.substr(0, word.size()) == word; };
-  const auto ends = [&](string_view word) {
-    return before.size() >= word.size() && before.substr(before.size() - word.size()) == word;
-  };
-  return begins("=>") || begins("where ") || begins("within ") || ends(",") || ends("(") ||
-         ends("=>");
-}
 bool continues_json(string_view, string_view line) {
   return std::string_view("[]{}\",").find(line.front()) != string_view::npos;
 }
@@ -57,7 +50,7 @@ std::vector<DeclaredRewrite> declared_rewrites(const std::string& plugin) {
   for (const auto& [name, line] : lines_of(document, "rewrite.samples", continues_json))
     samples[name] = line.substr(std::min(line.find(':') + 1, line.size()));
   std::vector<DeclaredRewrite> rewrites;
-  for (const auto& [name, line] : lines_of(document, "rewrite", continues_rule))
+  for (const auto& [name, line] : lines_of(document, "rewrite", tenon::rewrites::continues_rule))
     rewrites.push_back({name, line, samples[name]});
   std::stable_sort(rewrites.begin(), rewrites.end(),
                    [](const auto& a, const auto& b) { return a.name < b.name; });

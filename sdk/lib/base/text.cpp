@@ -63,6 +63,26 @@ std::vector<std::string> texts_of(const Json& list) {
   return texts;
 }
 
+bool matches(std::string_view pattern, std::string_view text) {
+  size_t at = 0, place = 0, star = std::string_view::npos, resume = 0;
+  while (at < text.size()) {
+    if (place < pattern.size() && pattern[place] == '*') {
+      star = place++;
+      resume = at;
+    } else if (place < pattern.size() && pattern[place] == text[at]) {
+      ++at;
+      ++place;
+    } else if (star != std::string_view::npos) {
+      place = star + 1;
+      at = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (place < pattern.size() && pattern[place] == '*') ++place;
+  return place == pattern.size();
+}
+
 }  // namespace lib
 
 TENON_NAMESPACE_END

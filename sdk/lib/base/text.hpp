@@ -15,6 +15,8 @@ namespace lib {
 // 'text' in single quotes: quotes, backslashes and control characters escaped, long text cut.
 std::string quote(std::string_view text);
 bool is_utf8(std::string_view text);
+// Whether the whole text is the pattern, in which '*' stands for any text.
+bool matches(std::string_view pattern, std::string_view text);
 // "a, b or c"
 std::string word_list(const std::vector<std::string>& words, std::string_view conjunction);
 // "'a', 'b' and 'c'"

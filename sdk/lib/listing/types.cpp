@@ -61,20 +61,9 @@ void put_type(Writer& document, const Declared& type,
 
 // ---- the type table ----
 
-// A text that a pattern of a config means: '*' stands for any text.
-bool matches(std::string_view pattern, std::string_view text) {
-  if (pattern.empty()) return text.empty();
-  if (pattern.front() != '*')
-    return !text.empty() && text.front() == pattern.front() &&
-           matches(pattern.substr(1), text.substr(1));
-  for (size_t skipped = 0; skipped <= text.size(); ++skipped) {
-    if (matches(pattern.substr(1), text.substr(skipped))) return true;
-  }
-  return false;
-}
 bool any_matches(const Json& patterns, const std::string& text) {
   for (int64_t i = 0; i < patterns.size(); ++i) {
-    if (matches(patterns[i].text(), text)) return true;
+    if (lib::matches(patterns[i].text(), text)) return true;
   }
   return false;
 }

@@ -18,54 +18,30 @@ namespace rewrites {
 
 using lib::format_text;
 
+bool continues_rule(std::string_view before, std::string_view line) {
+  const auto begins = [&](std::string_view word) { return line.substr(0, word.size()) == word; };
+  const auto ends = [&](std::string_view word) {
+    return before.size() >= word.size() && before.substr(before.size() - word.size()) == word;
+  };
+  return begins("=>") || begins("where ") || begins("within ") || ends(",") || ends("(") ||
+         ends("=>");
+}
+
 namespace {
-
-// Whether the whole text is the pattern, in which '*' is any text.
-bool matches(std::string_view text, std::string_view pattern) {
-  size_t at = 0, place = 0, star = std::string_view::npos, resume = 0;
-  while (at < text.size()) {
-    if (place < pattern.size() && pattern[place] == '*') {
-      star = place++;
-      resume = at;
-    } else if (place < pattern.size() && pattern[place] == text[at]) {
-      ++at;
-      ++place;
-    } else if (star != std::string_view::npos) {
-      place = star + 1;
-      at = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (place < pattern.size() && pattern[place] == '*') ++place;
-  return place == pattern.size();
-}
-
-bool begins(std::string_view text, std::string_view word) {
-  return text.substr(0, word.size()) == word;
-}
-bool ends(std::string_view text, std::string_view word) {
-  return text.size() >= word.size() && text.substr(text.size() - word.size()) == word;
-}
-// Whether a line belongs to the rule of the line before.
-bool continues(std::string_view before, std::string_view line) {
-  return begins(line, "=>") || begins(line, "where ") || begins(line, "within ") ||
-         ends(before, ",") || ends(before, "(") || ends(before, "=>");
-}
 
 struct WrittenRule {
   std::string plugin, text;
 };
 std::vector<WrittenRule> written_rules(const Json& plugins) {
   std::vector<WrittenRule> rules;
-  for_each_conversion_rule(
-      plugins, [&](const std::string& format, const std::string& plugin, std::string_view line) {
-        if (format != "rewrite" || line.front() == '#') return;
-        if (!rules.empty() && rules.back().plugin == plugin && continues(rules.back().text, line))
-          rules.back().text += " " + std::string(line);
-        else
-          rules.push_back({plugin, std::string(line)});
-      });
+  for_each_conversion_rule(plugins, [&](const std::string& format, const std::string& plugin,
+                                        std::string_view line) {
+    if (format != "rewrite" || line.front() == '#') return;
+    if (!rules.empty() && rules.back().plugin == plugin && continues_rule(rules.back().text, line))
+      rules.back().text += " " + std::string(line);
+    else
+      rules.push_back({plugin, std::string(line)});
+  });
   return rules;
 }
 
@@ -116,12 +92,12 @@ Options with_policy(const Options& own) {
 
 size_t rank_of(const Options& options, const std::string& name) {
   size_t rank = 0;
-  while (rank < options.prefer.size() && !matches(name, options.prefer[rank])) ++rank;
+  while (rank < options.prefer.size() && !lib::matches(options.prefer[rank], name)) ++rank;
   return rank;
 }
 bool is_disabled(const Options& options, const std::string& name) {
   return std::any_of(options.disable.begin(), options.disable.end(),
-                     [&](const std::string& pattern) { return matches(name, pattern); });
+                     [&](const std::string& pattern) { return lib::matches(pattern, name); });
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fnmatch.h>
 #include <optional>
 #include <string>
 #include <utility>
@@ -171,16 +170,6 @@ class InitOp {
   std::vector<Json> values_;
 };
 
-// Whether the whole text is the pattern, in which '*' stands for any text.
-bool matches(const std::string& pattern, const std::string& text) {
-  std::string escaped;
-  for (const char c : pattern) {
-    if (c == '?' || c == '[' || c == '\\') escaped += '\\';
-    escaped += c;
-  }
-  return fnmatch(escaped.c_str(), text.c_str(), 0) == 0;
-}
-
 std::string short_name(const Module& module) {
   const std::string type = module.type();
   return type.substr(type.rfind('.') + 1);
@@ -207,7 +196,7 @@ void initialize(const Module& module, const Json& setting) {
     const std::string pattern = setting.key(i);
     bool any = false;
     for (const auto& [name, parameter] : parameters) {
-      if (!matches(pattern, name)) continue;
+      if (!lib::matches(pattern, name)) continue;
       op.run(parameter);
       any = true;
     }
@@ -274,7 +263,7 @@ void freeze(const Module& module, const Json& setting) {
   for (const std::string& pattern : patterns) {
     bool any = false;
     for (const auto& [name, parameter] : parameters) {
-      if (!matches(pattern, name)) continue;
+      if (!lib::matches(pattern, name)) continue;
       Tensor(parameter).requires_grad_(false);
       any = true;
     }

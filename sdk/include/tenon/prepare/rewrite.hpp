@@ -68,6 +68,9 @@ struct Rule {
   double bound = 0;
 };
 
+// Whether a line of a declaration belongs to the rule that `before` is, so far. Any thread.
+bool continues_rule(std::string_view before, std::string_view line);
+
 // Reads a rule. ValueError names the plugin, the rule and the column of a fault: a variable that the
 // pattern does not have, an unknown function, a name that does not begin with the plugin's id. Ops are
 // not looked at. Any thread.
