@@ -250,7 +250,7 @@ size_t RewriteLists::add_value(ListValue::Kind kind, const Tensor& tensor,
 }
 
 void RewriteLists::add_probe(size_t index, bool writes, const std::vector<size_t>& values) {
-  ListedCall probe{probe_, {}, {}, {}, {}};
+  ListedCall probe{probe_, {}, {}, {}, {}, {}};
   ListOperand operand, owner;
   operand.kind = ListOperand::Kind::tensors;
   for (const size_t value : values) operand.values.push_back(static_cast<int64_t>(value));
@@ -295,7 +295,7 @@ bool RewriteLists::add(const RewriteCase& given, RewriteUse use) {
       }
       if (use == RewriteUse::written_between && c > 0 && c + 1 == pattern_.calls.size())
         add_probe(index, true, recording.operands);
-      ListedCall listed{op, {}, {}, {}, {}};
+      ListedCall listed{op, {}, {}, {}, {}, {}};
       listed.rewrite = mark;
       const auto number_of = [&](const Tensor& tensor) -> int64_t {
         if (!tensor.defined()) return prepared::undefined_value;
