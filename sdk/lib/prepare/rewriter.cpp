@@ -104,9 +104,12 @@ class Rewriter {
     origins.insert(origins.begin() + static_cast<std::ptrdiff_t>(first), count, origin);
     origins_ = std::move(origins);
     if (count == 0 || origin.size() <= kMostInARow) return;
+    // One that comes only once has fitted what the others made.
     Endless endless;
-    for (size_t i = origin.size() / 2; i < origin.size(); ++i)
-      endless.rules.insert(origin[i]->rule->name);
+    std::set<std::string> once;
+    for (size_t i = origin.size() / 2; i < origin.size(); ++i) {
+      if (!once.insert(origin[i]->rule->name).second) endless.rules.insert(origin[i]->rule->name);
+    }
     throw endless;
   }
 
@@ -151,7 +154,8 @@ std::string stopped_text(const std::set<std::string>& rules) {
 
 Account apply(CallList& list, const Options& options) {
   if (!options.enabled) return {};
-  const RuleSet rules(options);
+  const std::shared_ptr<const RuleSet> kept = rule_set_for(options);
+  const RuleSet& rules = *kept;
   if (rules.active().empty()) return {};
   const InferenceMode ordinary(false);
   const NoGrad no_grad;

@@ -199,6 +199,38 @@ std::vector<ListedRule> RuleSet::listed() const {
   return rules;
 }
 
+namespace {
+
+// The last set of options without rules of their own.
+struct KeptSet {
+  std::mutex mutex;
+  uint64_t ops = 0, policy = 0;
+  Options options;
+  std::shared_ptr<const RuleSet> set;
+
+  bool is_for(const Options& other) const {
+    return set != nullptr && ops == service::calls().ops_generation() &&
+           policy == policy_generation() && options.enabled == other.enabled &&
+           options.declared == other.declared && options.disable == other.disable &&
+           options.prefer == other.prefer;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const RuleSet> rule_set_for(const Options& options) {
+  if (!options.rules.empty()) return std::make_shared<RuleSet>(options);
+  static auto& kept = *new KeptSet;
+  const std::lock_guard lock(kept.mutex);
+  if (!kept.is_for(options)) {
+    kept.ops = service::calls().ops_generation();
+    kept.policy = policy_generation();
+    kept.options = options;
+    kept.set = std::make_shared<RuleSet>(options);
+  }
+  return kept.set;
+}
+
 std::vector<ListedRule> rules(const Options& options) { return RuleSet(options).listed(); }
 
 Options options_of(const Json& section) {

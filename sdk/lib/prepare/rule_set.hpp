@@ -41,6 +41,10 @@ class RuleSet {
   std::vector<CompiledRule> active_;
 };
 
+// The set for these options, which is made again only where plugins, the process's policy or the options have
+// changed: reading the facts of all plugins takes longer than most lists. Any thread.
+std::shared_ptr<const RuleSet> rule_set_for(const Options& options);
+
 }  // namespace rewrites
 
 TENON_NAMESPACE_END

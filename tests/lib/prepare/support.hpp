@@ -77,8 +77,27 @@ inline std::vector<Tensor> copies(const std::vector<Tensor>& tensors) {
   return list;
 }
 
-// Whether the prepared model does what the model does: the same bits or the same error, and the same
-// changes to its inputs.
+// The largest difference that the rewrites of the last run allow, relative to a result's largest element: each
+// difference may grow in the layers behind it.
+inline double allowed(const Prepared& prepared) {
+  constexpr double growth = 16;
+  double sum = 0;
+  const std::vector<PreparedList> lists = prepared.lists();
+  if (lists.empty()) return 0;
+  for (const rewrites::Applied& one : lists.front().rewrites)
+    sum += one.bound * static_cast<double>(one.count);
+  return growth * sum;
+}
+inline bool is_near(const Tensor& a, const Tensor& b, double relative) {
+  if (same_bits(a, b)) return true;
+  if (relative == 0 || !is_floating(a.dtype()) || a.dtype() != b.dtype() || a.sizes() != b.sizes())
+    return false;
+  const double largest = a.abs().max().to(f64).item();
+  return (a - b).abs().max().to(f64).item() <= relative * largest;
+}
+
+// Whether the prepared model does what the model does: the same bits, within the bounds of rewrites that were
+// used, or the same error, and the same changes to its inputs.
 inline bool agrees(const Prepared& prepared, const Module& model,
                    const std::vector<Tensor>& inputs) {
   const NoGrad no_grad;
@@ -90,9 +109,10 @@ inline bool agrees(const Prepared& prepared, const Module& model,
     MESSAGE("expected '" << expected.error << "', got '" << found.error << "'");
     return false;
   }
+  const double relative = allowed(prepared);
   bool same = expected.tensors.size() == found.tensors.size();
   for (size_t i = 0; same && i < found.tensors.size(); ++i)
-    same = same_bits(expected.tensors[i], found.tensors[i]);
+    same = is_near(expected.tensors[i], found.tensors[i], relative);
   for (size_t i = 0; same && i < inputs.size(); ++i) same = same_bits(own[i], other[i]);
   return same;
 }
