@@ -92,8 +92,8 @@ inline bool is_near(const Tensor& a, const Tensor& b, double relative) {
   if (same_bits(a, b)) return true;
   if (relative == 0 || !is_floating(a.dtype()) || a.dtype() != b.dtype() || a.sizes() != b.sizes())
     return false;
-  const double largest = a.abs().max().to(f64).item();
-  return (a - b).abs().max().to(f64).item() <= relative * largest;
+  const double largest = max(a.abs()).to(f64).item();
+  return max((a - b).abs()).to(f64).item() <= relative * largest;
 }
 
 // Whether the prepared model does what the model does: the same bits, within the bounds of rewrites that were
