@@ -3,6 +3,7 @@
 #include "shared_ops/convolution.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "common.hpp"
@@ -123,22 +124,35 @@ void weight_gradient_depthwise(const Convolution& k, const Tensor& x, const Tens
   });
 }
 
-// The tail of a convolution with a bias, if `bias` is not null: one factor and one term.
+// The tail of a convolution with a bias, if `bias` is not null: `first` has one factor and one term. If a bias
+// times its factor is not finite, `first` adds the biases alone and `then` is the tail: an infinite factor of
+// a sum is not that of its parts.
 template <class T>
-Tail<T> with_bias(const Tail<T>& tail, const T* bias, int64_t features, std::vector<T>& terms) {
-  if (bias == nullptr) return tail;
-  terms.resize(static_cast<size_t>(features));
-  for (int64_t f = 0; f < features; ++f)
-    terms[static_cast<size_t>(f)] = bias[f] * tail.factor_of(f) + tail.term_of(f);
-  return {tail.factor, terms.data(), tail.addend, tail.relu};
-}
+struct BiasedTail {
+  std::vector<T> terms;
+  Tail<T> first, then;
+
+  BiasedTail(const Tail<T>& tail, const T* bias, int64_t features) : first(tail) {
+    if (bias == nullptr) return;
+    bool finite = true;
+    for (int64_t f = 0; f < features; ++f) {
+      const T product = bias[f] * tail.factor_of(f);
+      finite = finite && std::isfinite(product);
+      terms.push_back(product + tail.term_of(f));
+    }
+    first.term = finite ? terms.data() : bias;
+    if (finite) return;
+    first.factor = first.addend = nullptr;
+    first.relu = false;
+    then = tail;
+  }
+};
 
 // Each sample's products, then their bias and tail while they are in the cache.
 template <class T>
 void convolve_by_products(const Convolution& k, const Tensor& x, const Tensor& w, const T* bias,
                           const Tail<T>& tail, const Tensor& result) {
-  std::vector<T> terms;
-  const Tail<T> whole = with_bias(tail, bias, k.features, terms);
+  const BiasedTail<T> whole(tail, bias, k.features);
   tenon::parallel_for(0, k.batch, grain(k), [&](int64_t begin, int64_t end) {
     const tenon::NoGrad no_grad;  // recording is each thread's own matter
     Tensor columns;
@@ -152,7 +166,9 @@ void convolve_by_products(const Convolution& k, const Tensor& x, const Tensor& w
                   matrix(result, k.group_features(), k.positions(), first * k.positions()));
       }
       const int64_t at = n * k.features * k.positions();
-      apply_tail(whole.from(0, at), kernel::elements<T>(result) + at, k.features, k.positions());
+      T* const to = kernel::elements<T>(result) + at;
+      apply_tail(whole.first.from(0, at), to, k.features, k.positions());
+      apply_tail(whole.then.from(0, at), to, k.features, k.positions());
     }
   });
 }
@@ -160,15 +176,16 @@ void convolve_by_products(const Convolution& k, const Tensor& x, const Tensor& w
 template <class T>
 void convolve_directly(const Convolution& k, const Tensor& x, const Tensor& w, const T* bias,
                        const Tail<T>& tail, const Tensor& result) {
-  std::vector<T> terms;
-  const Tail<T> whole = with_bias(tail, bias, k.features, terms);
+  const BiasedTail<T> whole(tail, bias, k.features);
   const DirectConvolution<T> direct(k, kernel::elements<const T>(w));
   tenon::parallel_for(0, k.batch, grain(k), [&](int64_t begin, int64_t end) {
     std::vector<T> scratch(static_cast<size_t>(direct.scratch()));
     for (int64_t n = begin; n < end; ++n) {
       const int64_t at = n * k.features * k.positions();
-      direct.run(kernel::elements<const T>(x) + n * k.channels * k.input_plane(), whole.from(0, at),
-                 kernel::elements<T>(result) + at, scratch.data());
+      T* const to = kernel::elements<T>(result) + at;
+      direct.run(kernel::elements<const T>(x) + n * k.channels * k.input_plane(),
+                 whole.first.from(0, at), to, scratch.data());
+      apply_tail(whole.then.from(0, at), to, k.features, k.positions());
     }
   });
 }

@@ -164,6 +164,19 @@ TEST_SUITE("nn/convolution_tail") {
     check_values(y, {1, 1, 1, 5}, {NAN, inf, 0, 0, 2});
   }
 
+  TEST_CASE("an infinite factor multiplies the sum with its bias, not its parts") {
+    constexpr float inf = std::numeric_limits<float>::infinity();
+    // By products, and by a walk over each window.
+    for (const int64_t channels : {1, 64}) {
+      const Tensor input = tenon::ones({1, channels, 3, 3}),
+                   weight = tenon::ones({2, channels, 1, 1}), bias = tenon::tensor({0.F, -0.5F}),
+                   factor = tenon::tensor({inf, inf});
+      for (const float number :
+           functional::conv2d_tail(input, weight, bias, factor).to_vector<float>())
+        CHECK(number == inf);
+    }
+  }
+
   TEST_CASE("operands that do not fit are refused by name") {
     const Tensor x = tenon::ones({1, 2, 4, 4}), w = tenon::ones({3, 2, 3, 3});
     const auto refused = [&](const Tensor& factor, const Tensor& term, const Tensor& addend) {
