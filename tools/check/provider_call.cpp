@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include <tenon/gradcheck_numbers.hpp>
 #include <tenon/graph.hpp>
@@ -24,6 +25,59 @@ namespace {
 constexpr uint64_t kSeeds = 2;
 constexpr std::array<int64_t, 2> kCopies = {3, 20};
 constexpr int64_t kMostElements = 1 << 19;  // elements of all tensors of a call
+
+struct PlantedName {
+  Planted planted;
+  const char* name;
+};
+constexpr std::array<PlantedName, 9> kPlanted = {{
+    {Planted::nothing, "nothing"},
+    {Planted::few, "one number that is not finite in each tensor"},
+    {Planted::first, "numbers that are not finite in the first tensor, zeros in the others"},
+    {Planted::others, "zeros in the first tensor, numbers that are not finite in the others"},
+    {Planted::zeros, "zeros of both signs"},
+    {Planted::ties, "equal numbers"},
+    {Planted::no_first, "a first dimension of 0 in the first tensor"},
+    {Planted::no_first_all, "a first dimension of 0"},
+    {Planted::no_last_all, "a last dimension of 0"},
+}};
+constexpr uint64_t kPlantedSeeds = 3;  // seeds of `few`: each kind of number is in each tensor once
+const char* name_of(Planted planted) { return kPlanted[static_cast<size_t>(planted)].name; }
+
+// Tensor `t` of a call with what is planted in it, in the same places for the same seed.
+Tensor planted_in(const Tensor& tensor, Planted planted, size_t t, uint64_t seed) {
+  if (planted == Planted::nothing) return tensor;
+  const bool empties = planted == Planted::no_first || planted == Planted::no_first_all ||
+                       planted == Planted::no_last_all;
+  if (empties) {
+    if (tensor.dim() == 0 || (planted == Planted::no_first && t > 0)) return tensor;
+    std::vector<int64_t> sizes = tensor.sizes();
+    (planted == Planted::no_last_all ? sizes.back() : sizes.front()) = 0;
+    return tenon::empty_tensor(tenon::IntList(sizes.data(), tensor.dim()), tensor.dtype());
+  }
+  if (!tenon::is_differentiable(tensor.dtype()) || tensor.numel() == 0) return tensor;
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  constexpr std::array<double, 3> special = {std::numeric_limits<double>::quiet_NaN(), inf, -inf};
+  uint64_t state = seed * 1000003 + t;
+  const auto draw = [&](size_t count) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<size_t>(state >> 33) % count;
+  };
+  std::vector<double> numbers = numbers_of(tensor);
+  const size_t count = numbers.size();
+  const bool only_zeros = planted == Planted::zeros;
+  for (double& number : numbers) {
+    if (planted == Planted::ties)
+      number = static_cast<double>(draw(3)) / 2 - 0.5;
+    else if (only_zeros || draw(8) == 0)
+      number = draw(2) == 0 ? 0.0 : -0.0;
+  }
+  if (planted == Planted::few) numbers[draw(count)] = special[(seed + t) % special.size()];
+  if (planted == (t == 0 ? Planted::first : Planted::others)) {
+    for (const double number : special) numbers[draw(count)] = number;
+  }
+  return with_elements(tensor, numbers);
+}
 
 int64_t elements_of(const std::vector<Tensor>& tensors) {
   int64_t count = 0;
@@ -155,6 +209,13 @@ std::vector<ProviderCase> provider_cases(const OpCheck& check) {
           cases.push_back({s, check.settings.seed, single, 0, copies, true});
       }
     }
+    if (call.tensors.empty()) continue;
+    for (const auto& [planted, name] : kPlanted) {
+      if (planted == Planted::nothing) continue;
+      const uint64_t seeds = planted == Planted::few ? kPlantedSeeds : 1;
+      for (uint64_t seed = 0; seed < seeds; ++seed)
+        cases.push_back({s, check.settings.seed + seed, halves, 0, 1, false, planted});
+    }
   }
   return cases;
 }
@@ -175,6 +236,7 @@ ProviderCall::ProviderCall(const OpCheck& check, const ProviderCase& which)
       names_.push_back(value.name);
     }
     if (!tensor.defined()) continue;
+    tensor = planted_in(tensor, which.planted, t, which.seed);
     if (which.copies > 1 && tensor.dim() > 0 && (which.copies_all || t == 0))
       tensor = tiled(tensor, 0, which.copies);
     if (which.layout > 0) tensor = kLayouts[which.layout - 1].make(tensor);
@@ -201,6 +263,7 @@ Json ProviderCall::json() const {
       .set("layout",
            std::string(which_.layout == 0 ? "contiguous" : kLayouts[which_.layout - 1].name))
       .set("copies", which_.copies)
+      .set("planted", std::string(name_of(which_.planted)))
       .set("copied", std::string(which_.copies_all ? "all tensors" : "the first tensor"))
       .set("tensors", tensors.json())
       .json();

@@ -8,6 +8,19 @@
 
 namespace cli {
 
+// Numbers that providers may treat in their own way, in place of some or all of a sample's.
+enum class Planted {
+  nothing,
+  few,           // in each tensor one number that is nan or infinite, and zeros of both signs
+  first,         // in the first tensor nan and both infinities, in the others zeros
+  others,        // the opposite
+  zeros,         // of both signs, and no other number
+  ties,          // -0.5, 0 and 0.5
+  no_first,      // a first dimension of 0, of the first tensor
+  no_first_all,  // of all tensors
+  no_last_all    // a last dimension of 0, of all tensors
+};
+
 struct ProviderCase {
   size_t sample = 0;
   uint64_t seed = 0;
@@ -15,6 +28,7 @@ struct ProviderCase {
   size_t layout = 0;        // index of kLayouts, from 1; 0: contiguous
   int64_t copies = 1;       // along the first dimension
   bool copies_all = false;  // copies all tensors; otherwise the first
+  Planted planted = Planted::nothing;
 };
 
 struct DeclinedCall {
