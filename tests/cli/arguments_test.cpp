@@ -61,7 +61,7 @@ TEST_SUITE("arguments") {
       CHECK(outcome.code == 2);
       CHECK(outcome.out.empty());
     }
-    CHECK(contains(run_program("ops ''").error, "namespace: it is empty; see `tenon ops --help`"));
+    CHECK(contains(run_program("ops ''").error, "pattern: it is empty; see `tenon ops --help`"));
   }
 
   TEST_CASE("wrong usage ends with 2 and says what to do") {
@@ -69,7 +69,6 @@ TEST_SUITE("arguments") {
       const char *arguments, *message;
     };
     for (const Wrong& wrong : {
-             Wrong{"", "no command was given; see `tenon --help`"},
              Wrong{"chekc", "unknown command 'chekc' (did you mean 'check'?)"},
              Wrong{"rnu x.json", "unknown command 'rnu' (did you mean 'run'?)"},
              Wrong{"run", "see `tenon run --help`"},

@@ -37,8 +37,7 @@ TEST_SUITE("ops") {
     for (int64_t i = 0; i < ops.size(); ++i) CHECK(ops[i]["namespace"].text() == "optim");
     const Outcome wrong = run_program("ops nn.functionl");
     CHECK(wrong.code == 1);
-    CHECK(contains(wrong.error,
-                   "no namespace is named 'nn.functionl' (did you mean 'nn.functional'?)"));
+    CHECK(contains(wrong.error, "no op matches 'nn.functionl' (did you mean 'nn.functional'?)"));
   }
 
   TEST_CASE("nothing is coloured outside of a terminal") {

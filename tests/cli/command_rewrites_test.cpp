@@ -24,6 +24,21 @@ TEST_SUITE("rewrites") {
     CHECK(rules[0]["active"].as_bool());
   }
 
+  TEST_CASE("a pattern chooses rules, and one that matches none ends with 1 and suggests one") {
+    CHECK(run_program(kFolder + "rewrites 'rewrites.t*' --names").out == "rewrites.twice\n");
+    const Outcome none = run_program(kFolder + "rewrites rewrites.twixe");
+    CHECK(none.code == 1);
+    CHECK(contains(none.error,
+                   "no rewrite matches 'rewrites.twixe' (did you mean "
+                   "'rewrites.twice'?)"));
+  }
+
+  TEST_CASE("rules keep their order in lines of a width") {
+    const std::string text = run_program(kFolder + "rewrites rewrites.", "COLUMNS=60").out;
+    CHECK(text.find("rewrites.twice ") < text.find("rewrites.equal "));
+    CHECK(text.find("rewrites.equal ") < text.find("rewrites.missing "));
+  }
+
   TEST_CASE("a config disables and ranks rules") {
     const Workspace folder;
     folder.write("c.json", R"({"schema_version": 1, "rewrites": {"disable": ["rewrites.tw*"]},

@@ -1,4 +1,5 @@
 // Foreign text reaches the terminal as text, without control sequences that it would obey.
+#include <algorithm>
 #include <cstdlib>
 #include <fcntl.h>
 #include <string>
@@ -6,10 +7,12 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include "printed.hpp"
 #include "program.hpp"
+#include "tools/support/text.hpp"
 
 namespace {
 
@@ -22,14 +25,21 @@ std::string length_field(size_t length) {
   return bytes;
 }
 
-// Output of the program on a terminal, one with colours unless another is named.
-std::string shown(const std::vector<std::string>& arguments, const std::string& type = "xterm") {
+// Output of the program on a terminal of a width, one with colours unless another is named, without a pager
+// unless one is named.
+std::string shown(const std::vector<std::string>& arguments, const std::string& type = "xterm",
+                  int columns = 80, const std::string& pager = "") {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
   REQUIRE(grantpt(terminal) == 0);
   REQUIRE(unlockpt(terminal) == 0);
   const int side = open(ptsname(terminal), O_RDWR | O_NOCTTY);
-  const std::string term = "TERM=" + type;
-  std::vector<const char*> list{"env", "-u", "NO_COLOR", term.c_str(), TENON_PROGRAM};
+  winsize size{};
+  size.ws_row = 25;
+  size.ws_col = static_cast<unsigned short>(columns);
+  ioctl(terminal, TIOCSWINSZ, &size);
+  const std::string term = "TERM=" + type, paged = "TENON_PAGER=" + pager;
+  std::vector<const char*> list{"env",     "-u",         "NO_COLOR",    "-u",
+                                "COLUMNS", term.c_str(), paged.c_str(), TENON_PROGRAM};
   for (const std::string& argument : arguments) list.push_back(argument.c_str());
   list.push_back(nullptr);
   const pid_t child = fork();
@@ -47,6 +57,16 @@ std::string shown(const std::vector<std::string>& arguments, const std::string& 
   close(terminal);
   waitpid(child, nullptr, 0);
   return text;
+}
+
+int64_t longest_line(const std::string& text) {
+  int64_t most = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find_first_of("\r\n", at), text.size());
+    most = std::max(most, cli::display_width(text.substr(at, end - at)));
+    at = end + 1;
+  }
+  return most;
 }
 
 }  // namespace
@@ -76,6 +96,42 @@ TEST_SUITE("terminal") {
       CHECK(contains(shown(command), "\033["));
       CHECK_FALSE(contains(shown(command, "dumb"), "\033"));
     }
+  }
+
+  TEST_CASE("a listing fits the terminal, however narrow") {
+    for (const int columns : {30, 60, 80, 132}) {
+      for (const std::vector<std::string>& command :
+           {std::vector<std::string>{"ops"}, {"modules"}, {"show", "conv2d"}, {"show", "nn.*"}}) {
+        const std::string text = shown(command, "dumb", columns);
+        CAPTURE(columns);
+        CAPTURE(command.front());
+        CHECK(longest_line(text) <= columns);
+        CHECK(text.size() > 100);
+      }
+    }
+  }
+
+  TEST_CASE(
+      "a terminal has a pager for listings, unless --no-pager or a dumb terminal forbids it") {
+    const std::string pager = "sed 's/^/paged /'";
+    CHECK(contains(shown({"ops", "conv2d"}, "xterm", 80, pager), "paged conv2d(input"));
+    CHECK(contains(shown({"ops", "conv2d"}, "xterm", 80, pager), "paged \033[1mOP"));
+    CHECK(contains(shown({"show", "add"}, "xterm", 80, pager), "paged "));
+    CHECK(contains(shown({"help", "types"}, "xterm", 80, pager), "paged "));
+    CHECK_FALSE(contains(shown({"--no-pager", "ops"}, "xterm", 80, pager), "paged "));
+    CHECK_FALSE(contains(shown({"ops"}, "dumb", 80, pager), "paged "));
+    CHECK_FALSE(contains(shown({"ops", "--json"}, "xterm", 80, pager), "paged "));
+    CHECK_FALSE(contains(run_program("ops", "PAGER=\"" + pager + "\"").out, "paged "));
+    // A reader who has seen enough ends nothing with a fault.
+    CHECK_FALSE(contains(shown({"ops"}, "xterm", 80, "head -n 1"), "written"));
+  }
+
+  TEST_CASE("--color decides, then NO_COLOR, then the terminal") {
+    CHECK(contains(run_program("--color always ops conv2d").out, "\033[1m"));
+    CHECK(contains(run_program("ops conv2d --color=always", "NO_COLOR=1").out, "\033[1m"));
+    CHECK_FALSE(contains(run_program("ops conv2d").out, "\033"));
+    CHECK_FALSE(contains(shown({"--color", "never", "ops", "conv2d"}), "\033"));
+    CHECK(contains(shown({"--color", "auto", "ops", "conv2d"}), "\033[1m"));
   }
 
   TEST_CASE("the title of a learning curve is text that XML can hold") {

@@ -24,6 +24,7 @@
 #include "rewrite_rules.hpp"
 #include "sample.hpp"
 #include "signal_cleanup.hpp"
+#include "terminal.hpp"
 #include "text.hpp"
 #include "worker.hpp"
 
@@ -189,7 +190,7 @@ void compare_items(const CheckOptions& options, const std::vector<CheckTarget>& 
   second.finish();
   merge(recorded, report);
   if (options.json) return;
-  for (size_t i = 1; i < report.items.size(); ++i) print(item_text(report.items[i], true));
+  for (size_t i = 1; i < report.items.size(); ++i) print_fitted(item_text(report.items[i], true));
 }
 
 }  // namespace
@@ -234,8 +235,8 @@ int check_plugin(const CheckOptions& options) {
     print_json(report_json(report));
   } else {
     const CheckedItem& plugin = report.items.front();
-    print(item_text(plugin, !plugin.notes.empty()));
-    print(summary_text(report));
+    print_fitted(item_text(plugin, !plugin.notes.empty()));
+    print_fitted(summary_text(report));
   }
   return report.faulty() ? kFault : kFine;
 }

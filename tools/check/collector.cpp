@@ -165,7 +165,7 @@ void Collector::finish_item() {
   if (quiet_) return;
   const std::string text = item_text(report_.items.back(), true);
   progress_.clear();
-  print(text);
+  print_fitted(text);
   std::fflush(stdout);
 }
 

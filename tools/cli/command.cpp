@@ -13,6 +13,12 @@
 
 namespace cli {
 
+std::string marked_word(std::string_view word) { return format_text("{}{}", kWordMark, word); }
+
+std::string unmarked_word(const std::string& word) {
+  return word.starts_with(kWordMark) ? word.substr(1) : word;
+}
+
 namespace {
 
 std::string check_not_empty(const std::string& text) { return text.empty() ? "it is empty" : ""; }
@@ -30,7 +36,8 @@ CLI::Option* describe(CLI::Option* option, const char* placeholder, const char* 
 
 CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& value,
                       const char* placeholder, const char* meaning) {
-  return describe(app.add_option(names, value)->check(check_not_empty), placeholder, meaning);
+  return describe(app.add_option(names, value)->check(check_not_empty)->transform(unmarked_word),
+                  placeholder, meaning);
 }
 
 template <class T>
@@ -67,13 +74,15 @@ void Command::optional_argument(std::string& value, const char* placeholder, con
 void Command::arguments(std::vector<std::string>& values, const char* placeholder,
                         const char* meaning) {
   if (app_ == nullptr) return;
-  describe(app_->add_option(lower(placeholder), values)->required(), placeholder, meaning);
+  describe(app_->add_option(lower(placeholder), values)->required()->transform(unmarked_word),
+           placeholder, meaning);
 }
 
 void Command::optional_arguments(std::vector<std::string>& values, const char* placeholder,
                                  const char* meaning) {
   if (app_ == nullptr) return;
-  describe(app_->add_option(lower(placeholder), values), placeholder, meaning);
+  describe(app_->add_option(lower(placeholder), values)->transform(unmarked_word), placeholder,
+           meaning);
 }
 
 void Command::flag(const char* names, bool& value, const char* meaning) {
@@ -103,7 +112,8 @@ void Command::existing_file(const char* names, std::string& value, const char* p
 void Command::list(const char* names, std::vector<std::string>& values, const char* placeholder,
                    const char* meaning) {
   if (app_ == nullptr) return;
-  CLI::Option* const option = app_->add_option(names, values)->check(check_not_empty);
+  CLI::Option* const option =
+      app_->add_option(names, values)->check(check_not_empty)->transform(unmarked_word);
   describe(option->delimiter(',')->allow_extra_args(false), placeholder, meaning);
 }
 
@@ -111,7 +121,8 @@ template <class Number>
 void Command::number(const char* names, Number& value, double low, double high,
                      const char* placeholder, const char* meaning) {
   if (app_ == nullptr) return;
-  CLI::Option* const option = app_->add_option(names, value)->check(check_not_empty);
+  CLI::Option* const option =
+      app_->add_option(names, value)->check(check_not_empty)->transform(unmarked_word);
   if constexpr (std::is_floating_point_v<typename ValueOf<Number>::type>)
     option->check(CLI::Range(low, high).description(""));
   else

@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,12 @@ namespace cli {
 
 // Seeds are numbers of JSON, which are exact up to here.
 inline constexpr int64_t kLargestSeed = int64_t{1} << 53;
+
+// CLI11 takes some values for what they are not: "-1.5" and "-inf" for options, "[1,2]" for two words, "new"
+// behind a command for another one. Such words are parsed with a mark, which each argument and option removes.
+inline constexpr char kWordMark = '\x01';
+std::string marked_word(std::string_view word);
+std::string unmarked_word(const std::string& word);
 
 // The arguments and options of one command. A placeholder is the name of a value in help, and
 // decides by what shells complete it: command_completion.cpp. What has no meaning is not listed.
@@ -119,7 +126,7 @@ class Commands {
             *options};
   }
 
-  const CLI::App& program() const { return *program_; }
+  CLI::App& program() const { return *program_; }
   // The command that the arguments chose; empty: none.
   using Function = std::function<int(const SessionOptions&)>;
   const Function& chosen() const { return chosen_; }

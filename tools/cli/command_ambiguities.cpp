@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "format.hpp"
+#include "json.hpp"
 #include "listing.hpp"
 #include "text.hpp"
 
@@ -42,12 +43,15 @@ std::string fix_of(const Json& ambiguity) {
 int list_ambiguities(const AmbiguityOptions& options) {
   if (!options.config.empty()) tenon::config::apply(tenon::config::read(options.config));
   const Json ambiguities = tenon::listing::ambiguities();
-  print_listing(ambiguities,
-                {{"OP", member("op")},
-                 {"OPERANDS", types_of},
-                 {"OVERRIDES", overrides_of, Align::left, true},
-                 {"POSSIBLE FIX", fix_of}},
-                "no overrides are ambiguous\n", options.json);
+  if (options.json)
+    print_json(ambiguities);
+  else
+    print_rows(ambiguities,
+               {{"OP", member("op")},
+                {"OPERANDS", types_of},
+                {"OVERRIDES", overrides_of, Align::left, true},
+                {"POSSIBLE FIX", fix_of}},
+               "no overrides are ambiguous\n");
   return ambiguities.size() == 0 ? kFine : kFault;
 }
 

@@ -22,6 +22,7 @@
 #include "given_inputs.hpp"
 #include "json.hpp"
 #include "table.hpp"
+#include "terminal.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -196,12 +197,13 @@ int bench_model(const BenchOptions& options, const SessionOptions& session) {
              time_text(result.quantile(0.9)), time_text(result.quantile(0.99)),
              format_text("{:.1f}", result.calls_per_second())});
   print(table.text());
-  print(format_text("{}, {}, {}; memory of the process at most: {} bytes\n",
-                    listed ? "prepared" : "as it is", counted(options.streams, "stream"),
-                    counted(tenon::thread_count(), "thread"), grouped(peak)));
-  if (listed) print(format_text("results at the same time at most: {} bytes\n", grouped(results)));
+  print_fitted(format_text("{}, {}, {}; memory of the process at most: {} bytes\n",
+                           listed ? "prepared" : "as it is", counted(options.streams, "stream"),
+                           counted(tenon::thread_count(), "thread"), grouped(peak)));
+  if (listed)
+    print_fitted(format_text("results at the same time at most: {} bytes\n", grouped(results)));
   for (const std::string& reason : reasons)
-    print(wrapped(format_text("the model has run as it is: {}", reason), 0, 92));
+    print(wrapped(format_text("the model has run as it is: {}", reason), 0, line_width(92)));
   return kFine;
 }
 

@@ -41,14 +41,14 @@ int compare_plugins(const CompatOptions& options) {
   if (changes.size() > 0)
     print(format_text("{}, {}\n\n", breaks ? counted(broken, "break") : "nothing breaks",
                       counted(changes.size() - broken, "addition")));
-  print_listing(changes,
-                {{"", effect_cell},
-                 {"KIND", member("kind")},
-                 {"NAME", member("name")},
-                 {"CHANGE", member("what"), Align::left, true}},
-                "callers notice nothing\n", false);
+  print_rows(changes,
+             {{"", effect_cell},
+              {"KIND", member("kind")},
+              {"NAME", member("name")},
+              {"CHANGE", member("what"), Align::left, true}},
+             "callers notice nothing\n");
   if (breaks && !found["version_allows"].as_bool()) {
-    print(
+    print_fitted(
         format_text("\nVersion {} promises callers of {} that nothing breaks: raise the first "
                     "number, or below 1.0.0 the second.\n",
                     found["new"]["version"].text(), found["old"]["version"].text()));

@@ -26,8 +26,14 @@ struct Completed {
 };
 constexpr Completed kCompleted[] = {{"new", "NAME", "nothing"},
                                     {"plugins", "NAME", "plugins"},
-                                    {nullptr, "NAME", "ops"},
+                                    {nullptr, "NAME", "names"},
+                                    {"modules", "PATTERN", "modules"},
+                                    {"types", "PATTERN", "types"},
+                                    {"plugins", "PATTERN", "plugins"},
+                                    {"rewrites", "PATTERN", "rewrites"},
+                                    {nullptr, "PATTERN", "namespaces"},
                                     {nullptr, "OP", "ops"},
+                                    {nullptr, "ARG", "files"},
                                     {nullptr, "NAMESPACE", "namespaces"},
                                     {nullptr, "TYPE", "types"},
                                     {nullptr, "PLUGIN", "plugins"},
@@ -41,7 +47,17 @@ constexpr Completed kCompleted[] = {{"new", "NAME", "nothing"},
                                     {nullptr, "PATH", "files"},
                                     {nullptr, "DIR", "folders"},
                                     {nullptr, "SHELL", "shells"},
+                                    {nullptr, "TOPIC", "topics"},
+                                    {nullptr, "WHEN", "whens"},
                                     {nullptr, nullptr, "nothing"}};
+
+// Kinds of names, and the commands of the program that list them.
+struct Kind {
+  const char *name, *lists;
+};
+constexpr Kind kKinds[] = {{"ops", "ops --names"},           {"modules", "modules --names"},
+                           {"types", "types --names"},       {"plugins", "plugins --names"},
+                           {"rewrites", "rewrites --names"}, {"topics", "help --names"}};
 
 std::string completed_by(const CLI::App& command, const CLI::Option& option) {
   const auto fits = [&](const Completed& row) {
@@ -83,21 +99,24 @@ std::string value_cases(const CLI::App& command, const std::string& indent) {
   return text;
 }
 
+// For bash and zsh, which read it alike: the options and the argument of the command. `first` says
+// whether the word is the first behind the command.
 std::string command_case(const CLI::App& command) {
-  std::string arguments = "nothing";
+  std::vector<std::string> arguments;
   for (const CLI::Option* option : command.get_options()) {
-    if (!option->get_positional()) continue;
-    arguments = completed_by(command, *option);
-    break;
+    if (option->get_positional()) arguments.push_back(completed_by(command, *option));
   }
-  std::string text = format_text("    {})\n      options+='{}' argument={}\n", command.get_name(),
-                                 offered(command), arguments);
+  std::string text =
+      format_text("    {})\n      options+='{}' argument={}\n", command.get_name(),
+                  offered(command), arguments.empty() ? "nothing" : arguments.front());
+  if (arguments.size() > 1 && arguments[1] != arguments[0])
+    text += format_text("      if ((place > 1)); then argument={}; fi\n", arguments[1]);
   if (const std::string cases = value_cases(command, "        "); !cases.empty())
     text += format_text("      case $before in\n{}      esac\n", cases);
   return text + "      ;;\n";
 }
 
-constexpr auto kLists = R"(# Bash completion of tenon: `tenon completion bash` printed it.
+constexpr auto kBashLists = R"(# Bash completion of tenon: `tenon completion bash` printed it.
 
 # Prints what a command of tenon lists, with the options that change what is found.
 _tenon_list() {
@@ -115,40 +134,121 @@ _tenon_complete() {
   case $1 in
     files) compopt -o default; return ;;
     folders) compopt -o dirnames; return ;;
-    ops) words=$(_tenon_list ops --names) ;;
+    ops | modules | types | rewrites) words=$(_tenon_list "$1" --names) ;;
+    names) words=$(for kind in ops modules types plugins rewrites; do _tenon_list "$kind" --names; done) ;;
     namespaces) words=$(_tenon_list ops --names | sed -n 's/\.[^.]*$//p' | sort -u) ;;
-    types) words=$(_tenon_list types | sed '1d;s/ .*//') ;;
     plugins)
       compopt -o default
-      words=$(_tenon_list plugins | sed '1d;/^$/q;s/ .*//')
+      words=$(_tenon_list plugins --names)
       ;;
-    shells) words=bash ;;
+    topics) words=$(_tenon_list help --names) ;;
+    shells) words='bash zsh fish' ;;
+    whens) words='auto always never' ;;
   esac
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$2")
 }
 )";
 
-std::string bash_text(const CLI::App& program) {
+constexpr auto kZshLists = R"zsh(#compdef tenon
+# Zsh completion of tenon: `tenon completion zsh` printed it.
+
+# Prints what a command of tenon lists, with the options that change what is found.
+_tenon_list() {
+  local -a places
+  local i
+  for ((i = 2; i < CURRENT; ++i)); do
+    if [[ $words[i] == --plugin-path ]]; then places+=(--plugin-path "$words[i+1]"); fi
+  done
+  "$words[1]" "${places[@]}" "$@" 2>/dev/null
+}
+
+# Completes the word by files, names, or nothing. usage: _tenon_complete KIND
+_tenon_complete() {
+  local kind
+  case $1 in
+    files) _files ;;
+    folders) _files -/ ;;
+    ops | modules | types | rewrites) compadd -- ${(f)"$(_tenon_list $1 --names)"} ;;
+    names) for kind in ops modules types plugins rewrites; do compadd -- ${(f)"$(_tenon_list $kind --names)"}; done ;;
+    namespaces) compadd -- ${(f)"$(_tenon_list ops --names | sed -n 's/\.[^.]*$//p' | sort -u)"} ;;
+    plugins)
+      compadd -- ${(f)"$(_tenon_list plugins --names)"}
+      _files
+      ;;
+    topics) compadd -- ${(f)"$(_tenon_list help --names)"} ;;
+    shells) compadd -- bash zsh fish ;;
+    whens) compadd -- auto always never ;;
+  esac
+}
+)zsh";
+
+constexpr auto kFishLists = R"(# Fish completion of tenon: `tenon completion fish` printed it.
+
+# Prints what a command of tenon lists, with the options that change what is found.
+function __tenon_list
+    set -l words (commandline -opc)
+    set -l places
+    for i in (seq (count $words))
+        if test "$words[$i]" = --plugin-path; and test (count $words) -gt $i
+            set places $places --plugin-path $words[(math $i + 1)]
+        end
+    end
+    command tenon $places $argv 2>/dev/null
+end
+
+# Whether the command is one of these; without any, whether there is a command.
+function __tenon_command
+    set -l skip no
+    for word in (commandline -opc)[2..-1]
+        if test $skip = yes
+            set skip no
+            continue
+        end
+        switch $word
+            case @SKIPPED@
+                set skip yes
+            case '-*'
+            case '*'
+                test (count $argv) -eq 0; or contains -- $word $argv
+                return
+        end
+    end
+    return 1
+end
+
+complete -c tenon -f
+)";
+
+struct Parts {
   std::vector<std::string> commands, skipped;
   std::string cases;
+};
+Parts parts_of(const CLI::App& program) {
+  Parts parts;
   for (const CLI::App* command : program.get_subcommands({})) {
     if (!is_listed(command)) continue;
-    commands.push_back(command->get_name());
-    cases += command_case(*command);
+    parts.commands.push_back(command->get_name());
+    parts.cases += command_case(*command);
   }
   for (const CLI::Option* option : program.get_options()) {
-    if (takes_value(option)) skipped.push_back(names_of(option, " | "));
+    if (takes_value(option)) parts.skipped.push_back(names_of(option, " | "));
   }
+  return parts;
+}
+
+std::string bash_text(const CLI::App& program) {
+  const Parts parts = parts_of(program);
   return format_text(
       "{}\n"
       "_tenon() {{\n"
       "  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} command='' "
       "i\n"
+      "  local place=0\n"
       "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
       "    case ${{COMP_WORDS[i]}} in\n"
       "      {}) ((++i)) ;;\n"
       "      -*) ;;\n"
-      "      *) command=${{COMP_WORDS[i]}}; break ;;\n"
+      "      *) if [[ -z $command ]]; then command=${{COMP_WORDS[i]}}; fi; ((++place)) ;;\n"
       "    esac\n"
       "  done\n"
       "  COMPREPLY=()\n"
@@ -171,14 +271,128 @@ std::string bash_text(const CLI::App& program) {
       "}}\n"
       "\n"
       "complete -F _tenon tenon\n",
-      kLists, join(skipped, " | "), offered(program), cases, value_cases(program, "    "),
-      join(commands, " "));
+      kBashLists, join(parts.skipped, " | "), offered(program), parts.cases,
+      value_cases(program, "    "), join(parts.commands, " "));
+}
+
+// Between quotes of zsh or fish.
+std::string in_quotes(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\'')
+      out += "'\\''";
+    else
+      out += c;
+  }
+  return format_text("'{}'", out);
+}
+
+std::string zsh_text(const CLI::App& program) {
+  const Parts parts = parts_of(program);
+  std::string commands;
+  for (const CLI::App* command : program.get_subcommands({})) {
+    if (is_listed(command))
+      commands += format_text("      {}\n", in_quotes(format_text("{}:{}", command->get_name(),
+                                                                  command->get_description())));
+  }
+  return format_text(
+      "{}\n"
+      "_tenon() {{\n"
+      "  local before=$words[CURRENT-1] command='' i place=0\n"
+      "  for ((i = 2; i < CURRENT; ++i)); do\n"
+      "    case $words[i] in\n"
+      "      {}) ((++i)) ;;\n"
+      "      -*) ;;\n"
+      "      *) if [[ -z $command ]]; then command=$words[i]; fi; ((++place)) ;;\n"
+      "    esac\n"
+      "  done\n"
+      "  local options='{}' argument=nothing value=''\n"
+      "  case $command in\n"
+      "{}"
+      "  esac\n"
+      "  case $before in\n"
+      "{}"
+      "  esac\n"
+      "  if [[ -n $value ]]; then\n"
+      "    _tenon_complete $value\n"
+      "  elif [[ $words[CURRENT] == -* ]]; then\n"
+      "    compadd -- ${{=options}}\n"
+      "  elif [[ -z $command ]]; then\n"
+      "    local -a commands=(\n"
+      "{}"
+      "    )\n"
+      "    _describe command commands\n"
+      "  else\n"
+      "    _tenon_complete $argument\n"
+      "  fi\n"
+      "}}\n"
+      "\n"
+      "if [[ $funcstack[1] == _tenon ]]; then _tenon \"$@\"; else compdef _tenon tenon; fi\n",
+      kZshLists, join(parts.skipped, " | "), offered(program), parts.cases,
+      value_cases(program, "    "), commands);
+}
+
+// Arguments of fish that complete a kind of values.
+std::string fish_values(const std::string& kind) {
+  if (kind == "files") return " -F";
+  if (kind == "folders") return " -a '(__fish_complete_directories)'";
+  if (kind == "shells") return " -a 'bash zsh fish'";
+  if (kind == "whens") return " -a 'auto always never'";
+  constexpr auto kNamespaces = "__tenon_list ops --names | string match -r \".*(?=\\.)\" | sort -u";
+  if (kind == "namespaces") return format_text(" -a '({})'", kNamespaces);
+  std::string lists;
+  for (const Kind& one : kKinds) {
+    if (one.name == kind || (kind == "names" && std::string_view(one.name) != "topics"))
+      lists += format_text("{}__tenon_list {}", lists.empty() ? "" : "; ", one.lists);
+  }
+  if (lists.empty()) return "";
+  return format_text(" -a '({})'{}", lists, kind == "plugins" ? " -F" : "");
+}
+
+std::string fish_options(const CLI::App& app, const std::string& condition) {
+  std::string text;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;
+    std::string line = format_text("complete -c tenon{}", condition);
+    if (option->get_positional()) {
+      const std::string values = fish_values(completed_by(app, *option));
+      if (!values.empty()) text += format_text("{}{}\n", line, values);
+      continue;
+    }
+    for (const std::string& name : option->get_lnames()) line += format_text(" -l {}", name);
+    for (const std::string& name : option->get_snames()) line += format_text(" -s {}", name);
+    if (takes_value(option)) line += format_text(" -r{}", fish_values(completed_by(app, *option)));
+    text += format_text("{} -d {}\n", line, in_quotes(option->get_description()));
+  }
+  return text;
+}
+
+std::string fish_text(const CLI::App& program) {
+  std::string text = kFishLists, skipped;
+  for (const CLI::Option* option : program.get_options()) {
+    if (takes_value(option)) skipped += format_text(" {}", names_of(option, " "));
+  }
+  const std::string mark = " @SKIPPED@";
+  text.replace(text.find(mark), mark.size(), skipped);
+  text += fish_options(program, "");
+  for (const CLI::App* command : program.get_subcommands({})) {
+    if (!is_listed(command)) continue;
+    text += format_text("complete -c tenon -n 'not __tenon_command' -a {} -d {}\n",
+                        command->get_name(), in_quotes(command->get_description()));
+    text += fish_options(*command, format_text(" -n '__tenon_command {}'", command->get_name()));
+  }
+  return text;
 }
 
 int print_completion(const CompletionOptions& options) {
-  if (options.shell != "bash")
-    throw UsageError(format_text("no completion of the shell '{}'; expected bash", options.shell));
-  print(bash_text(*options.program));
+  const CLI::App& program = *options.program;
+  if (options.shell != "bash" && options.shell != "zsh" && options.shell != "fish")
+    throw UsageError(format_text("no completion of the shell '{}'{}; expected bash, zsh or fish",
+                                 options.shell,
+                                 tenon::suggestion(options.shell, {"bash", "zsh", "fish"})));
+  print(options.shell == "bash"  ? bash_text(program)
+        : options.shell == "zsh" ? zsh_text(program)
+                                 : fish_text(program));
   return kFine;
 }
 
@@ -189,8 +403,9 @@ void define_completion(Commands& commands) {
                                          "Print the completion of commands and options for a shell",
                                          "  tenon completion bash\n"
                                          "  source <(tenon completion bash)\n"
-                                         "An installed Tenon has it where bash-completion looks.");
-  command.argument(options.shell, "SHELL", "The shell: bash");
+                                         "  tenon completion fish | source\n"
+                                         "An installed Tenon has them where the shells look.");
+  command.argument(options.shell, "SHELL", "The shell: bash, zsh or fish");
   options.program = &commands.program();
 }
 

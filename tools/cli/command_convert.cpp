@@ -16,6 +16,7 @@
 
 #include "commands.hpp"
 #include "declared_files.hpp"
+#include "dtype_name.hpp"
 #include "format.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -139,18 +140,6 @@ void check_output(const ConvertOptions& options) {
   if (fault.empty() && training::same_file(options.output, options.input))
     fault = format_text("cannot write '{}': it is the file that is read", options.output);
   if (!fault.empty()) throw tenon::IOError(fault);
-}
-
-std::optional<DType> dtype_named(const std::string& name) {
-#define TENON_MATCH(constant, code, bytes, type, text, ...) \
-  if (name == text) return static_cast<DType>(code);
-  TENON_ALL_DTYPES(TENON_MATCH)
-#undef TENON_MATCH
-#define TENON_MATCH(constant, text) \
-  if (name == text) return static_cast<DType>(TENON_##constant);
-  TENON_DTYPE_LONG_NAMES(TENON_MATCH)
-#undef TENON_MATCH
-  return std::nullopt;
 }
 
 DType asked_dtype(const std::string& name) {

@@ -67,13 +67,14 @@ std::string names_of(const Json& ops, const std::string& how) {
 
 void print_way(const Json& coverage, const char* how, const char* meaning) {
   const int64_t count = coverage["counts"][how].integer();
-  print(format_text("\n{} {}{}\n", paint(stdout, Style::bold, how), count,
-                    count == 0 ? "" : paint(stdout, Style::dim, format_text("  {}", meaning))));
+  print_fitted(
+      format_text("\n{} {}{}\n", paint(stdout, Style::bold, how), count,
+                  count == 0 ? "" : paint(stdout, Style::dim, format_text("  {}", meaning))));
 }
 
 void print_type_coverage(const Json& coverage) {
   const Json ops = coverage["ops"];
-  print(format_text(
+  print_fitted(format_text(
       "{} (plugin {}), {} overridable ops{}", coverage["type"].text(), coverage["provider"].text(),
       ops.size(),
       coverage["covers"].defined() ? ", those that the config says it covers\n" : "\n"));
@@ -85,14 +86,15 @@ void print_type_coverage(const Json& coverage) {
       {"missing", "TypeError"}};
   for (const auto& [how, meaning] : ways) {
     print_way(coverage, how, meaning);
-    if (const std::string names = names_of(ops, how); !names.empty()) print(wrapped(names, 2, 98));
+    if (const std::string names = names_of(ops, how); !names.empty())
+      print(wrapped(names, 2, line_width(98)));
   }
 }
 
 void print_format_coverage(const Json& coverage) {
   const Json ops = coverage["ops"];
-  print(format_text("{} {}, {} operators\n", coverage["format"].text(),
-                    coverage["version"].integer(), ops.size()));
+  print_fitted(format_text("{} {}, {} operators\n", coverage["format"].text(),
+                           coverage["version"].integer(), ops.size()));
   print_way(coverage, "converted", "to calls of ops");
   Table table({{"OPERATOR"},
                {"VERSION", Align::right},
@@ -114,7 +116,7 @@ void print_format_coverage(const Json& coverage) {
   if (!table.empty()) print(table.text());
   print_way(coverage, "missing", "no plugin has a conversion");
   if (const std::string names = names_of(ops, "missing"); !names.empty())
-    print(wrapped(names, 2, 98));
+    print(wrapped(names, 2, line_width(98)));
 }
 
 // "onnx:17", or "onnx" where no type has that name.
@@ -152,7 +154,7 @@ int print_coverage(const CoverageOptions& options) {
     (coverage["type"].defined() ? print_type_coverage : print_format_coverage)(coverage);
   if (lost.empty()) return kFine;
   if (!options.json)
-    print(format_text(
+    print_fitted(format_text(
         "{}\n", paint(stdout, Style::red,
                       format_text("\nlost since '{}': {}", options.baseline, join(lost, ", ")))));
   return kFault;

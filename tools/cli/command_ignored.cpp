@@ -9,12 +9,15 @@ namespace cli {
 void define_ignored(Commands& commands) {
   define_listing(commands, {"ignored",
                             "List the ops that cannot be overridden, each with its reason",
-                            "  tenon ignored",
+                            "  tenon ignored\n"
+                            "  tenon ignored optim",
                             tenon::listing::ignored,
-                            {{"OP", member("name")},
-                             {"PLUGIN", member("provider")},
-                             {"REASON", member("reason"), Align::left, true}},
-                            "every op can be overridden\n"});
+                            {"op",
+                             {{"OP", member("name")},
+                              {"PLUGIN", member("provider")},
+                              {"REASON", member("reason"), Align::left, true}},
+                             {},
+                             "every op can be overridden\n"}});
 }
 
 }  // namespace cli

@@ -59,7 +59,7 @@ int lock_config(const LockOptions& options) {
           : std::filesystem::absolute(options.output).lexically_normal().string();
   if (options.check) {
     freeze(config, file);
-    print(format_text("nothing differs from {}\n", file));
+    print_fitted(format_text("nothing differs from {}\n", file));
     return kFine;
   }
   if (const std::string fault = fault_of(config, options, file); !fault.empty())
@@ -70,7 +70,7 @@ int lock_config(const LockOptions& options) {
   tenon::state::write_file(file, trust::lock_document(lock).dump(2) + "\n");
   size_t libraries = 0;
   for (const trust::LockedPlugin& plugin : lock.plugins) libraries += plugin.libraries.size();
-  print(format_text(
+  print_fitted(format_text(
       "locked {} with {} and the providers of {} in {}\n",
       counted(count(lock.plugins.size()), "plugin"), counted(count(libraries), "linked file"),
       counted(count(lock.ops.size() + lock.modules.size() + lock.types.size()), "name"), file));

@@ -7,14 +7,18 @@
 namespace cli {
 
 void define_modules(Commands& commands) {
-  define_listing(commands, {"modules",
-                            "List every module that a model can be built of",
-                            "  tenon modules",
-                            tenon::listing::modules,
-                            {{"MODULE", member("name")},
-                             {"ATTRIBUTES", member("signature"), Align::left, true},
-                             {"PLUGIN", member("provider")}},
-                            "no plugin declares a module; see `tenon plugins`\n"});
+  define_listing(commands,
+                 {"modules",
+                  "List every module that a model can be built of",
+                  "  tenon modules\n"
+                  "  tenon modules conv",
+                  tenon::listing::modules,
+                  {"module",
+                   {{"MODULE", member("name")},
+                    {"ATTRIBUTES", member("signature"), Align::left, true},
+                    {"PLUGIN", member("provider")}},
+                   {{"MODULE", call_cell, Align::left, true}, {"PLUGIN", member("provider")}},
+                   "no plugin declares a module; see `tenon plugins`\n"}});
 }
 
 }  // namespace cli

@@ -105,12 +105,12 @@ int create_project(const NewOptions& options) {
     }
     NewFiles files;
     files.folder(fs::absolute(folder).lexically_normal());
-    print(format_text("created {}\n", paint(stdout, Style::bold, folder.string())));
+    print_fitted(format_text("created {}\n", paint(stdout, Style::bold, folder.string())));
     for (const Template& item : kTemplates) {
       if (item.path == (options.c ? kSourceOfCxx : kSourceOfC)) continue;
       const std::string path = filled(item.path, options);
       files.write(folder / path, filled(item.text, options));
-      print(format_text("  {}\n", path));
+      print_fitted(format_text("  {}\n", path));
     }
     files.keep();
   } catch (const fs::filesystem_error& error) {
@@ -119,11 +119,11 @@ int create_project(const NewOptions& options) {
   const std::string prefix = install_prefix();
   print("\nnext:\n");
   if (folder != ".") print(format_text("  cd {}\n", folder.string()));
-  print(format_text("  cmake -S . -B build{}\n",
-                    prefix.empty() ? "" : format_text(" -DCMAKE_PREFIX_PATH={}", prefix)));
+  print_fitted(format_text("  cmake -S . -B build{}\n",
+                           prefix.empty() ? "" : format_text(" -DCMAKE_PREFIX_PATH={}", prefix)));
   print("  cmake --build build\n  ctest --test-dir build\n");
-  print(format_text("  tenon check build/{}.so\n", options.name));
-  print(format_text("  tenon --plugin-path build show {}\n", options.name));
+  print_fitted(format_text("  tenon check build/{}.so\n", options.name));
+  print_fitted(format_text("  tenon --plugin-path build show {}\n", options.name));
   return kFine;
 }
 

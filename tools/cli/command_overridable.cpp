@@ -19,14 +19,15 @@ struct OverridableOptions {
   bool json = false;
 };
 
-constexpr int64_t kLineWidth = 79;
+constexpr size_t kLineWidth = 79;
 
 // A list as Python prints it, broken where a line is full.
 std::string list_text(const tenon::Json& names, int64_t count) {
+  const auto width = static_cast<int64_t>(line_width(kLineWidth));
   std::string out = "[", line = "[";
   for (int64_t i = 0; i < count; ++i) {
     const std::string item = format_text("'{}'{}", names[i].text(), i + 1 < count ? "," : "]");
-    const bool full = i > 0 && display_width(line) + 1 + display_width(item) > kLineWidth;
+    const bool full = i > 0 && display_width(line) + 1 + display_width(item) > width;
     if (full) line.clear();
     if (i > 0) out += full ? "\n" : " ";
     if (i > 0 && !full) line += " ";

@@ -20,14 +20,14 @@ int plan_config(const PlanOptions& options) {
   print_plan(plan);
   if (plan.faults.empty()) {
     const std::string missing = plan.of_model ? "" : plan.missing();
-    print(format_text(
+    print_fitted(format_text(
         "\n{}{}\n", paint(stdout, Style::green, "no faults found"),
         missing.empty() ? "" : format_text(", and nothing to run: the config has no {}", missing)));
     if (!plan.of_model && !plan.checked_by_run().empty())
       print(
           wrapped("what only plugin code knows, such as ranges and choices, is checked when a "
                   "run constructs the modules and calls the loss",
-                  0, 92));
+                  0, line_width(92)));
     return kFine;
   }
   std::string text = counted(static_cast<int64_t>(plan.faults.size()), "fault");

@@ -5,6 +5,7 @@
 #include "commands.hpp"
 #include "format.hpp"
 #include "listing.hpp"
+#include "text.hpp"
 #include "views.hpp"
 
 namespace cli {
@@ -13,7 +14,7 @@ namespace {
 
 struct PluginsOptions {
   std::string retry;  // id of a plugin that is taken out of quarantine; empty: list them
-  bool json = false;
+  ListingOptions listing;
 };
 
 int retry(const std::string& id) {
@@ -43,16 +44,21 @@ std::string no_plugins_text() {
 
 int list_plugins(const PluginsOptions& options) {
   if (!options.retry.empty()) return retry(options.retry);
-  const tenon::Json plugins = tenon::listing::plugins();
-  print_listing(plugins,
-                {{"PLUGIN", member("id", "-")},
-                 {"VERSION", member("version", "-")},
-                 {"STATE", state_cell},
-                 {"OPS", number_member("ops"), Align::right},
-                 {"MODULES", number_member("modules"), Align::right},
-                 {"FOUND BY", member("origin")},
-                 {"PATH", member("path"), Align::left, true}},
-                plugins.size() == 0 ? no_plugins_text().c_str() : "", options.json);
+  const tenon::Json all = tenon::listing::plugins();
+  const std::string none = all.size() == 0 ? no_plugins_text() : "";
+  const ListingForm form{"plugin",
+                         {{"PLUGIN", member("id", "-")},
+                          {"VERSION", member("version", "-")},
+                          {"STATE", state_cell},
+                          {"OPS", number_member("ops"), Align::right},
+                          {"MODULES", number_member("modules"), Align::right},
+                          {"FOUND BY", member("origin")},
+                          {"PATH", member("path"), Align::left, true}},
+                         {},
+                         none.c_str(),
+                         "id"};
+  const tenon::Json plugins = chosen_rows(all, options.listing, form);
+  print_listing(plugins, options.listing, form);
   bool refused = false;
   std::string reasons;
   for (int64_t i = 0; i < plugins.size(); ++i) {
@@ -61,7 +67,8 @@ int list_plugins(const PluginsOptions& options) {
     if (!reason.empty())
       reasons += format_text("{}  {}\n", paint(stdout, state_style(state), state), reason);
   }
-  if (!options.json && !reasons.empty()) print(format_text("\n{}", reasons));
+  if (!options.listing.json && !options.listing.names && !reasons.empty())
+    print(fitted(format_text("\n{}", reasons), options.listing.wide ? 0 : output_width()));
   return refused ? kFault : kFine;
 }
 
@@ -76,7 +83,7 @@ void define_plugins(Commands& commands) {
       "Ends with 1 when a plugin is refused. Nothing is loaded to be listed.");
   command.option("--retry", options.retry, "NAME",
                  "Take this plugin out of quarantine, so that it may be loaded again");
-  command.json(options.json);
+  define_listing_options(command, options.listing, "plugin");
 }
 
 }  // namespace cli

@@ -160,7 +160,7 @@ void define_predict(Commands& commands) {
       predict_outputs, "predict",
       "Apply the model of a config, or of a file, to samples, and write its outputs",
       "  tenon predict digits.json new.csv --output predictions.csv\n"
-      "  tenon predict digits.json new.npy --weights best.safetensors --output scores.npy\n"
+      "  tenon predict digits.json new.npy --weights best.safetensors -o scores.npy\n"
       "  tenon predict detector.onnx image=page.npy --output boxes.npz\n"
       "Samples are read like the config's data; target columns may be missing. For a classifier, "
       "the predicted class precedes the scores. A model's file takes FILE or NAME=FILE for its "

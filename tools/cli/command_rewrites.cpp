@@ -14,19 +14,13 @@ namespace {
 using tenon::Json;
 
 struct RewritesOptions {
-  std::string prefix;  // beginning of names; empty: all
   std::string config;
-  bool json = false;
+  ListingOptions listed;
 };
 
 int list_rewrites(const RewritesOptions& options) {
   if (!options.config.empty())
     tenon::config::apply(tenon::training::read_config(options.config), tenon::EagerPlugins::wait);
-  const Json all = rewrites_document();
-  tenon::JsonArray chosen;
-  for (int64_t i = 0; i < all.size(); ++i) {
-    if (all[i]["name"].text().starts_with(options.prefix)) chosen.add(all[i]);
-  }
   const auto state = [](const Json& rule) {
     return rule["active"].as_bool() ? Cell(bound_text(rule["bound"].number()))
                                     : Cell("not used", Style::yellow);
@@ -34,12 +28,15 @@ int list_rewrites(const RewritesOptions& options) {
   const auto calls = [](const Json& rule) {
     return Cell(rule[rule["active"].as_bool() ? "pattern" : "reason"].text());
   };
-  print_listing(chosen.json(),
-                {{"RULE", member("name")},
-                 {"PLUGIN", member("plugin")},
-                 {"RESULT", state},
-                 {"CALLS, OR THE REASON", calls, Align::left, true}},
-                "no plugin declares a rewrite; see `tenon plugins`\n", options.json);
+  ListingForm form{"rewrite",
+                   {{"RULE", member("name")},
+                    {"PLUGIN", member("plugin")},
+                    {"RESULT", state},
+                    {"CALLS, OR THE REASON", calls, Align::left, true}},
+                   {},
+                   "no plugin declares a rewrite; see `tenon plugins`\n"};
+  form.in_order = true;
+  print_listing(chosen_rows(rewrites_document(), options.listed, form), options.listed, form);
   return kFine;
 }
 
@@ -49,14 +46,13 @@ void define_rewrites(Commands& commands) {
   auto [command, options] = commands.add(list_rewrites, "rewrites",
                                          "List the rules by which prepared models replace calls",
                                          "  tenon rewrites\n"
-                                         "  tenon rewrites nn. --json\n"
+                                         "  tenon rewrites nn\n"
                                          "  tenon rewrites --config train.json\n"
                                          "Rules are in the order in which they are tried; `tenon "
                                          "plan MODEL --prepared` shows which of "
                                          "them a model uses.");
-  command.optional_argument(options.prefix, "PREFIX", "Only rules whose names begin with it");
+  define_listing_options(command, options.listed, "rewrite");
   command.option("--config", options.config, "FILE", "Rank and disable rules as this config does");
-  command.json(options.json);
 }
 
 }  // namespace cli

@@ -1,4 +1,5 @@
 // tenon show: whatever bears a name, op, plugin, module, tensor type or rewrite, in full.
+#include <algorithm>
 #include <filesystem>
 
 #include <tenon/listing/listing.hpp>
@@ -8,6 +9,8 @@
 #include "commands.hpp"
 #include "format.hpp"
 #include "json.hpp"
+#include "listing.hpp"
+#include "name_pattern.hpp"
 #include "rewrite_list.hpp"
 #include "text.hpp"
 #include "views.hpp"
@@ -18,6 +21,7 @@ namespace {
 
 struct ShowOptions {
   std::string name;
+  bool all = false;  // internal ops, too
   bool json = false;
 };
 
@@ -27,6 +31,7 @@ using tenon::Json;
 struct Named {
   std::string kind;
   std::string name;
+  Json listed;  // its row in the listing of its kind
 };
 
 std::vector<Named> everything() {
@@ -35,7 +40,7 @@ std::vector<Named> everything() {
     for (int64_t i = 0; i < document.size(); ++i) {
       const std::string name = document[i][key].text();
       const bool again = !list.empty() && list.back().name == name && list.back().kind == kind;
-      if (!name.empty() && !again) list.push_back({kind, name});
+      if (!name.empty() && !again) list.push_back({kind, name, document[i]});
     }
   };
   collect("op", listing::ops(), "name");
@@ -73,9 +78,17 @@ std::vector<Named> chosen(const std::vector<Named>& all, Matches&& matches) {
   return list;
 }
 
+bool is_hidden(const Named& item, const ShowOptions& options) {
+  return item.kind == "op" && !options.all && listing::is_internal(item.name);
+}
+
 // The name in full, else as the last part; letters of the other case only when nothing else fits.
-std::vector<Named> find_named(const std::vector<Named>& all, const std::string& name) {
-  std::vector<Named> found = chosen(all, [&](const Named& item) { return item.name == name; });
+std::vector<Named> find_named(const std::vector<Named>& everything, const ShowOptions& options) {
+  const std::string& name = options.name;
+  std::vector<Named> found =
+      chosen(everything, [&](const Named& item) { return item.name == name; });
+  const std::vector<Named> all =
+      chosen(everything, [&](const Named& item) { return !is_hidden(item, options); });
   if (found.empty()) {
     found = chosen(
         all, [&](const Named& item) { return item.name.ends_with(format_text(".{}", name)); });
@@ -87,6 +100,13 @@ std::vector<Named> find_named(const std::vector<Named>& all, const std::string& 
     });
   }
   return found;
+}
+
+// The first sentence of its doc; of a plugin its version.
+std::string summary_text(const Json& row) {
+  const std::string doc = row["doc"].text(row["version"].text());
+  const size_t end = doc.find(". ");
+  return end == doc.npos ? doc : doc.substr(0, end);
 }
 
 // The document of an entry as JSON.
@@ -122,9 +142,39 @@ bool show_refused(const ShowOptions& options) {
   return count > 0;
 }
 
+// Lists all that the pattern names: a line for each, or the rows of the listings.
+int show_pattern(const ShowOptions& options) {
+  const std::vector<Named> all =
+      chosen(everything(), [&](const Named& item) { return !is_hidden(item, options); });
+  std::vector<std::string> names;
+  for (const Named& item : all) names.push_back(item.name);
+  const NamePattern pattern(options.name, names);
+  std::vector<Named> found =
+      chosen(all, [&](const Named& item) { return pattern.matches(item.name); });
+  if (found.empty())
+    throw tenon::ValueError(format_text("no op, plugin, module, type or rewrite matches '{}'{}",
+                                        options.name, pattern.suggestion()));
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Named& a, const Named& b) { return a.name < b.name; });
+  tenon::JsonArray list;
+  for (const Named& item : found) list.add(shown(item.kind, item.listed));
+  if (options.json) {
+    print_json(list.json());
+    return kFine;
+  }
+  page_output();
+  print_rows(list.json(),
+             {{"NAME", [](const Json& row) { return Cell(row["name"].text(row["id"].text())); }},
+              {"KIND", member("kind")},
+              {"SUMMARY", summary_text, Align::left, true}},
+             "");
+  return kFine;
+}
+
 int show_name(const ShowOptions& options) {
+  if (NamePattern::is_one(options.name)) return show_pattern(options);
   const std::vector<Named> all = everything();
-  const std::vector<Named> found = find_named(all, options.name);
+  const std::vector<Named> found = find_named(all, options);
   if (found.empty()) {
     if (show_refused(options)) return kFault;
     // A file that is in no folder of plugins: the error says why it is refused, if it is.
@@ -137,10 +187,16 @@ int show_name(const ShowOptions& options) {
     }
     std::vector<std::string> names;
     names.reserve(all.size());
-    for (const Named& item : all) names.push_back(item.name);
-    throw tenon::ValueError(format_text("no op, plugin, module, type or rewrite is named '{}'{}",
-                                        options.name, tenon::suggestion(options.name, names)));
+    for (const Named& item : all) {
+      if (!is_hidden(item, options)) names.push_back(item.name);
+    }
+    const std::vector<Named> hidden = find_named(all, {options.name, true, false});
+    throw tenon::ValueError(format_text(
+        "no op, plugin, module, type or rewrite is named '{}'{}", options.name,
+        hidden.empty() ? tenon::suggestion(options.name, names)
+                       : format_text("; `--all` finds the internal op {}", hidden[0].name)));
   }
+  if (!options.json) page_output();
   tenon::JsonArray list;
   for (size_t i = 0; i < found.size(); ++i) {
     const std::string& kind = found[i].kind;
@@ -169,11 +225,12 @@ int show_name(const ShowOptions& options) {
     bool is_shown = false;
     for (const Named& one : found)
       is_shown = is_shown || (one.name == item.name && one.kind == item.kind);
-    if (!is_shown)
+    if (!is_shown && !is_hidden(item, options))
       others += format_text("{}{} {}", others.empty() ? "" : ", ", item.kind, item.name);
   }
   if (!others.empty())
-    print(format_text("{}\n", paint(stdout, Style::dim, format_text("\nsee also: {}", others))));
+    print_fitted(
+        format_text("{}\n", paint(stdout, Style::dim, format_text("\nsee also: {}", others))));
   return kFine;
 }
 
@@ -185,8 +242,11 @@ void define_show(Commands& commands) {
                    "  tenon show linear\n"
                    "  tenon show math\n"
                    "  tenon show Conv2d --json\n"
+                   "  tenon show 'nn.*'\n"
                    "Shows all that bear the name; JSON is a list, each with its \"kind\".");
-  command.argument(options.name, "NAME", "A name in full, or its last part");
+  command.argument(options.name, "NAME",
+                   "A name in full, or its last part; or a pattern, which lists what it matches");
+  command.flag("-a,--all", options.all, "Internal ops, too, such as those of gradients");
   command.json(options.json);
 }
 

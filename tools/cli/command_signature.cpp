@@ -24,7 +24,7 @@ int print_signature(const SignatureOptions& options) {
                    .set("signature", signature)
                    .set("schema", op["schema"]));
   } else {
-    print(format_text("{}\n", signature));
+    print_fitted(format_text("{}\n", signature));
   }
   return kFine;
 }

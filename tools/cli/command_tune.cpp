@@ -181,17 +181,20 @@ Json result_json(const TuneOptions& options, const std::vector<CallClass>& class
 void print_result(const TuneOptions& options, const std::vector<CallClass>& classes,
                   const std::string& diff) {
   if (classes.empty())
-    return print("nothing to choose: every op that the config runs has one provider\n");
+    return print_fitted("nothing to choose: every op that the config runs has one provider\n");
   print_classes(classes, options.clock.empty());
   if (diff.empty())
-    print(format_text(
+    print_fitted(format_text(
         "\nno preference that the config does not have saves {} % or more: it stays as it is\n",
         short_number(options.least_gain)));
   else if (options.write)
-    print(format_text("\nwrote the preferences into {}\n", options.config));
+    print_fitted(format_text("\nwrote the preferences into {}\n", options.config));
   else
-    print(format_text("\n{}\n`tenon tune {} --write` measures again and changes the config\n", diff,
-                      options.config));
+    print(format_text(
+        "\n{}\n{}", diff,
+        fitted(format_text("`tenon tune {} --write` measures again and changes the config\n",
+                           options.config),
+               output_width())));
 }
 
 int tune_config(const TuneOptions& options, const SessionOptions& session) {

@@ -16,13 +16,15 @@ void define_types(Commands& commands) {
                   "  tenon types\n"
                   "  tenon --plugin-path build types --json",
                   tenon::listing::types,
-                  {{"TYPE", member("name")},
-                   {"PARENT", member("parent", "-")},
-                   {"HANDLER", handler},
-                   {"FALLBACK", member("fallback")},
-                   {"OVERRIDES", number_member("overrides"), Align::right},
-                   {"PLUGIN", member("provider")}},
-                  "no plugin declares a tensor type; see `tenon plugins`\n"});
+                  {"type",
+                   {{"TYPE", member("name")},
+                    {"PARENT", member("parent", "-")},
+                    {"HANDLER", handler},
+                    {"FALLBACK", member("fallback")},
+                    {"OVERRIDES", number_member("overrides"), Align::right},
+                    {"PLUGIN", member("provider")}},
+                   {},
+                   "no plugin declares a tensor type; see `tenon plugins`\n"}});
 }
 
 }  // namespace cli

@@ -44,7 +44,7 @@ int explain_call(const WhyOptions& options) {
   if (options.json)
     print_json(why);
   else
-    print(painted(tenon::listing::explain_text(why)));
+    print_fitted(painted(tenon::listing::explain_text(why)));
   return why["error"].is_null() ? kFine : kFault;
 }
 

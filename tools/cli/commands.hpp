@@ -8,6 +8,7 @@ namespace cli {
 
 void define_ambiguities(Commands& commands);
 void define_bench(Commands& commands);
+void define_call(Commands& commands);
 void define_check(Commands& commands);
 void define_compat(Commands& commands);
 void define_completion(Commands& commands);
@@ -15,6 +16,7 @@ void define_convert(Commands& commands);
 void define_coverage(Commands& commands);
 void define_docs(Commands& commands);
 void define_export(Commands& commands);
+void define_help(Commands& commands);
 void define_ignored(Commands& commands);
 void define_lock(Commands& commands);
 void define_modules(Commands& commands);

@@ -66,7 +66,8 @@ state::NamedTensors read_inputs(const std::string& path) {
 
 GivenInputs::GivenInputs(const std::string& path, const tenon::Module& model) : path_(path) {
   const tenon::Json parameters = tenon::parse_schema(model.forward_schema())["parameters"];
-  const auto declared = state::model_inputs(path);
+  std::optional<std::vector<state::ModelInput>> declared;  // configs have none
+  if (state::find_model_format(path)) declared = state::model_inputs(path);
   for (int64_t i = 0; i < parameters.size(); ++i) {
     Input& input = inputs_.emplace_back();
     input.parameter = parameters[i]["name"].text();

@@ -1,5 +1,7 @@
 // The program `tenon`: an ordinary application over the SDK. Its arguments choose a command, which
 // the file command_NAME.cpp defines and does.
+#include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <memory>
 
@@ -22,12 +24,13 @@ namespace {
 
 // In the order of help.
 constexpr void (*kDefinitions[])(Commands&) = {
-    define_run,      define_plan,     define_tune,        define_bench,       define_predict,
-    define_export,   define_convert,  define_schema,      define_docs,        define_check,
-    define_plugins,  define_ops,      define_modules,     define_overridable, define_ignored,
-    define_types,    define_rewrites, define_signature,   define_show,        define_version,
-    define_coverage, define_why,      define_ambiguities, define_lock,        define_compat,
-    define_new,      define_wrappers, define_completion,  define_open_plugin};
+    define_run,        define_plan,     define_tune,        define_bench,       define_predict,
+    define_export,     define_convert,  define_schema,      define_docs,        define_check,
+    define_plugins,    define_ops,      define_modules,     define_overridable, define_ignored,
+    define_types,      define_rewrites, define_signature,   define_show,        define_version,
+    define_coverage,   define_why,      define_ambiguities, define_lock,        define_compat,
+    define_new,        define_wrappers, define_call,        define_completion,  define_help,
+    define_open_plugin};
 
 constexpr auto kExitCodes =
     "Exit codes: 0 fine, 1 a fault was found, 2 wrong usage, 130 interrupted.";
@@ -43,6 +46,15 @@ std::string check_folder(const std::string& path) {
                                              : format_text("'{}' is not an existing folder", path);
 }
 
+void set_colour_word(const std::string& word) {
+  if (word != "auto" && word != "always" && word != "never")
+    throw UsageError(format_text("--color: found '{}'{}, expected auto, always or never", word,
+                                 tenon::suggestion(word, {"auto", "always", "never"})));
+  set_colour(word == "always"  ? Colour::always
+             : word == "never" ? Colour::never
+                               : Colour::automatic);
+}
+
 void define_session(CLI::App& program, SessionOptions& session) {
   program.set_version_flag("--version", version_text(), "Print the version");
   program.set_help_flag("-h,--help", "Print help");
@@ -52,14 +64,22 @@ void define_session(CLI::App& program, SessionOptions& session) {
       ->type_name("DIR")
       ->take_all()
       ->allow_extra_args(false)
-      ->check(check_folder);
+      ->check(check_folder)
+      ->transform(unmarked_word);
   program
       .add_option("--trust", session.trusted,
                   "A plugin file, or a folder of them, that is used although other users can "
                   "change it; may be repeated")
       ->type_name("PATH")
       ->take_all()
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->transform(unmarked_word);
+  program
+      .add_option_function<std::string>("--color", set_colour_word,
+                                        "Colour: auto, which is on terminals, always or never")
+      ->type_name("WHEN")
+      ->transform(unmarked_word);
+  program.add_flag_callback("--no-pager", disable_pager, "Print to the terminal without a pager");
   Command options(&program);
   options.flag("--no-autoload", session.no_autoload,
                "Of plugins in folders use only those that are named, by a config or a command");
@@ -82,13 +102,13 @@ void require_known(CLI::App& program, const std::string& word) {
     if (command->get_name() == word) return;
     if (!command->get_group().empty()) commands.push_back(command->get_name());
   }
-  throw UsageError(format_text("unknown command '{}'{}; expected one of {}", word,
-                               tenon::suggestion(word, commands), join(commands, ", ")));
+  throw UsageError(format_text("unknown command '{}'{}; `tenon --help` lists the commands", word,
+                               tenon::suggestion(word, commands)));
 }
 
 // Describes the first word that neither the command nor the program takes.
 std::string surplus_text(CLI::App& program) {
-  const std::string word = program.remaining(true).front();
+  const std::string word = unmarked_word(program.remaining(true).front());
   if (!word.starts_with("-")) return format_text("unexpected argument '{}'", word);
   std::vector<std::string> options;
   std::vector<CLI::App*> takers = program.get_subcommands();
@@ -102,27 +122,55 @@ std::string surplus_text(CLI::App& program) {
   return format_text("unknown option '{}'{}", word, tenon::suggestion(word, options));
 }
 
-// False: help or the version was asked for, and is printed.
-bool parse(CLI::App& program, const std::string& word, int count, const char* const* arguments) {
+bool is_misread(std::string_view word) {
+  if (word.starts_with('[') && word.ends_with(']')) return true;
+  if (!word.starts_with('-') || word.size() < 2) return false;
+  double number = 0;
+  const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), number);
+  return fault == std::errc() && end == word.data() + word.size();
+}
+
+bool is_command(const CLI::App& program, const std::string& word) {
+  const std::vector<const CLI::App*> commands = program.get_subcommands({});
+  return std::any_of(commands.begin(), commands.end(),
+                     [&](const CLI::App* command) { return command->get_name() == word; });
+}
+
+// Outcome of parsing: the command that was chosen, or that help, the version or nothing was asked for.
+enum class Parsed { command, help, version, nothing };
+
+Parsed parse(CLI::App& program, const std::string& word, int count, const char* const* arguments) {
   if (!word.empty()) require_known(program, word);
   const std::string help = word.empty() ? "tenon --help" : format_text("tenon {} --help", word);
   try {
-    program.parse(count, arguments);
+    std::vector<std::string> words;
+    bool behind = false;  // behind the command
+    for (int i = 1; i < count; ++i) {
+      const std::string one = arguments[i];
+      const bool mark = is_misread(one) || (behind && is_command(program, one));
+      words.push_back(mark ? marked_word(one) : one);
+      behind = behind || one == word;
+    }
+    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    program.parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
-    const std::vector<CLI::App*> chosen = program.get_subcommands();
-    print(chosen.empty() ? program.help() : chosen.front()->help());
-    return false;
+    return Parsed::help;
   } catch (const CLI::CallForVersion&) {
-    print(format_text("{}\n", version_text()));
-    return false;
+    return Parsed::version;
   } catch (const CLI::ExtrasError&) {
     throw UsageError(format_text("{}; see `{}`", surplus_text(program), help));
   } catch (const CLI::ParseError& error) {
-    throw UsageError(format_text("{}; see `{}`", error.what(), help));
+    std::string fault = error.what();
+    fault.erase(std::remove(fault.begin(), fault.end(), kWordMark), fault.end());
+    throw UsageError(format_text("{}; see `{}`", fault, help));
   }
-  if (program.get_subcommands().empty())
-    throw UsageError(format_text("no command was given; see `{}`", help));
-  return true;
+  return program.get_subcommands().empty() ? Parsed::nothing : Parsed::command;
+}
+
+void print_help(CLI::App& program) {
+  const std::vector<CLI::App*> chosen = program.get_subcommands();
+  page_output();
+  print(chosen.empty() ? program.help() : chosen.front()->help());
 }
 
 int run(int count, const char* const* arguments) {
@@ -133,13 +181,31 @@ int run(int count, const char* const* arguments) {
   SessionOptions session;
   define_session(program, session);
   const std::string word = command_word(program, {arguments + 1, arguments + count});
-  Commands commands(program, word, word == "completion");
-  for (const auto define : kDefinitions) define(commands);
+  Commands commands(program, word, word == "completion" || word == "help");
+  // Without a command only help reads their definitions, which are most of a start.
+  const bool all = std::any_of(arguments + 1, arguments + count, [](std::string_view argument) {
+    return argument == "-h" || argument == "--help";
+  });
+  if (all || !word.empty()) {
+    for (const auto define : kDefinitions) define(commands);
+  }
   program.footer(
       format_text("`tenon COMMAND --help` prints more, with examples. The options above apply to "
                   "every command.\n{}",
                   kExitCodes));
-  if (!parse(program, word, count, arguments)) return kFine;
+  switch (parse(program, word, count, arguments)) {
+    case Parsed::help:
+      print_help(program);
+      return kFine;
+    case Parsed::version:
+      print(format_text("{}\n", version_text()));
+      return kFine;
+    case Parsed::nothing:  // as git does
+      print(first_steps());
+      return kFault;
+    case Parsed::command:
+      break;
+  }
   apply_session(session);
   return commands.chosen()(session);
 }

@@ -230,25 +230,27 @@ std::string rewritten_text(const tenon::rewrites::Applied& one) {
 
 void print_prepared(const tenon::PreparedList& list) {
   if (!list.reason.empty()) {
-    print(wrapped(format_text("the model runs as it is: {}", list.reason), 2, 92));
+    print(wrapped(format_text("the model runs as it is: {}", list.reason), 2, line_width(92)));
     return;
   }
   print(prepared_table(list).text());
   const auto ops = [](const char* what, const std::vector<std::string>& names) {
-    if (!names.empty()) print(wrapped(format_text("{}: {}", what, join(names, ", ")), 2, 92));
+    if (!names.empty())
+      print(wrapped(format_text("{}: {}", what, join(names, ", ")), 2, line_width(92)));
   };
   ops("computed once, from constants", list.folded);
   ops("not computed, since nothing reads it", list.dropped);
   for (const tenon::rewrites::Applied& one : list.rewrites)
-    print(wrapped(format_text("rewritten by {}", rewritten_text(one)), 2, 92));
+    print(wrapped(format_text("rewritten by {}", rewritten_text(one)), 2, line_width(92)));
   for (const std::string& one : list.refused)
-    print(wrapped(format_text("not rewritten by {}", one), 2, 92));
-  print(format_text("  bytes of results: {}, with shared memory {}\n", grouped(list.result_bytes),
-                    grouped(list.result_bytes - list.shared_bytes + list.arena_bytes)));
-  print(format_text("  at the same time at most: {}, as it is {}\n", grouped(list.peak_bytes),
-                    grouped(list.recorded_peak_bytes)));
+    print(wrapped(format_text("not rewritten by {}", one), 2, line_width(92)));
+  print_fitted(format_text("  bytes of results: {}, with shared memory {}\n",
+                           grouped(list.result_bytes),
+                           grouped(list.result_bytes - list.shared_bytes + list.arena_bytes)));
+  print_fitted(format_text("  at the same time at most: {}, as it is {}\n",
+                           grouped(list.peak_bytes), grouped(list.recorded_peak_bytes)));
   if (list.compared > 0)
-    print(
+    print_fitted(
         format_text("  results that the model goes by, compared in each run: {}\n", list.compared));
 }
 
@@ -256,9 +258,9 @@ void print_prepared(const tenon::PreparedList& list) {
 
 void print_plan(const Plan& plan) {
   const auto title = [](const char* text) {
-    print(format_text("\n{}\n", paint(stdout, Style::bold, text)));
+    print_fitted(format_text("\n{}\n", paint(stdout, Style::bold, text)));
   };
-  print(format_text("plan of {}\n", paint(stdout, Style::bold, plan.path)));
+  print_fitted(format_text("plan of {}\n", paint(stdout, Style::bold, plan.path)));
   title("plugins");
   print(plan.plugins.empty() ? "  none\n" : plugins_table(plan).text());
   if (!plan.outline.layers.empty()) {
@@ -273,7 +275,8 @@ void print_plan(const Plan& plan) {
     const int64_t frozen = plan.summary.parameters - plan.summary.trainable;
     if (frozen > 0) print(format_text("  {} of the parameters are frozen\n", grouped(frozen)));
     if (!plan.summary.unknown.empty())
-      print(wrapped(format_text("shapes are not known: {}", plan.summary.unknown), 2, 92));
+      print(wrapped(format_text("shapes are not known: {}", plan.summary.unknown), 2,
+                    line_width(92)));
   }
   if (!plan.summary.ops.empty()) {
     title("providers");

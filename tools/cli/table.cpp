@@ -2,6 +2,9 @@
 #include "table.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <sstream>
+#include <utility>
 
 #include "format.hpp"
 #include "text.hpp"
@@ -11,59 +14,126 @@ namespace cli {
 namespace {
 
 constexpr int64_t kGap = 2;
-constexpr int64_t kNarrowest = 8;  // a flexible column is not cut below this
+constexpr int64_t kNarrowest = 8;       // a column is not made narrower
+constexpr int64_t kNarrowestText = 32;  // a flexible one that would be is below its row
+constexpr int64_t kIndent = 4;          // of these lines, and of broken ones
 
-std::string shortened(const std::string& text, int64_t width) {
-  if (display_width(text) <= width) return text;
-  const bool utf8 = shows_utf8();
-  return leading(text, width - (utf8 ? 1 : 2)) + (utf8 ? "…" : "..");
+// Lines of a cell, which are broken where they are longer than `width`; 0: of any length.
+std::vector<std::string> cell_lines(const std::string& cell, int64_t width, int64_t hanging = 0) {
+  std::vector<std::string> lines;
+  std::istringstream text(tenon::printable(cell));
+  for (std::string line; std::getline(text, line);) {
+    for (std::string& one : lines_of(line, width, hanging)) lines.push_back(std::move(one));
+  }
+  if (lines.empty()) lines.emplace_back();
+  return lines;
+}
+
+int64_t cell_width(const std::string& cell) {
+  int64_t width = 0;
+  for (const std::string& line : cell_lines(cell, 0)) width = std::max(width, display_width(line));
+  return width;
 }
 
 }  // namespace
 
-std::string Table::text() const {
-  std::vector<int64_t> widths;
-  for (size_t c = 0; c < columns_.size(); ++c) {
-    int64_t width = display_width(columns_[c].title);
-    for (const auto& row : rows_) {
-      if (c < row.size()) width = std::max(width, display_width(row[c].text));
+class Table::Layout {
+ public:
+  Layout(const Table& table, int64_t limit) : table_(table), indent_(table.indent_) {
+    for (const Column& column : table.columns_) widths_.push_back(display_width(column.title));
+    for (const auto& row : table.rows_) {
+      for (size_t c = 0; c < row.size() && !table.is_heading(row); ++c)
+        widths_[c] = std::max(widths_[c], cell_width(row[c].text));
     }
-    widths.push_back(width);
-  }
-  if (const int64_t limit = terminal_width(stdout); limit > 0) {
-    int64_t total = indent_ + kGap * static_cast<int64_t>(columns_.size() - 1);
-    for (const int64_t width : widths) total += width;
-    for (size_t c = 0; c < columns_.size() && total > limit; ++c) {
-      if (!columns_[c].flexible) continue;
-      const int64_t narrower =
-          std::max(std::min(widths[c], kNarrowest), widths[c] - (total - limit));
-      total -= widths[c] - narrower;
-      widths[c] = narrower;
-    }
+    if (limit > 0) fit(limit);
   }
 
-  std::string out;
-  const auto put_row = [&](const std::vector<Cell>& row) {
-    std::string line(static_cast<size_t>(indent_), ' ');
-    for (size_t c = 0; c < row.size(); ++c) {
-      const std::string cell =
-          columns_[c].flexible ? shortened(row[c].text, widths[c]) : row[c].text;
-      const auto space = static_cast<size_t>(std::max<int64_t>(0, widths[c] - display_width(cell)));
-      const bool last = c + 1 == row.size();
-      if (columns_[c].align == Align::right) line.append(space, ' ');
-      line += paint(stdout, row[c].style, cell);
-      if (columns_[c].align == Align::left && !last) line.append(space, ' ');
-      if (!last) line.append(static_cast<size_t>(kGap), ' ');
+  std::string row(const std::vector<Cell>& cells) const {
+    std::vector<std::vector<std::string>> lines;
+    size_t count = 0;
+    for (size_t c = 0; c < cells.size(); ++c) {
+      const bool own = c == own_lines_;
+      lines.push_back(
+          own ? std::vector<std::string>()
+              : cell_lines(cells[c].text, std::max<int64_t>(1, widths_[c]),
+                           table_.columns_[c].flexible && !table_.facts_ ? kIndent : 0));
+      count = std::max(count, lines.back().size());
     }
-    while (!line.empty() && line.back() == ' ') line.pop_back();
-    out += format_text("{}\n", line);
-  };
+    std::string out;
+    for (size_t l = 0; l < count; ++l) out += format_text("{}\n", line(cells, lines, l));
+    if (own_lines_ < cells.size() && !cells[own_lines_].text.empty()) {
+      const Cell& cell = cells[own_lines_];
+      for (const std::string& one : cell_lines(cell.text, own_width_))
+        out += format_text("{}{}\n", std::string(static_cast<size_t>(indent_ + kIndent), ' '),
+                           paint(stdout, cell.style, one));
+    }
+    return out;
+  }
+
+ private:
+  int64_t total() const {
+    return indent_ + kGap * static_cast<int64_t>(widths_.size() - 1) +
+           std::accumulate(widths_.begin(), widths_.end(), int64_t{0});
+  }
+  // Narrows flexible columns, then the widest ones.
+  void fit(int64_t limit) {
+    for (size_t c = 0; c < widths_.size() && total() > limit; ++c) {
+      if (!table_.columns_[c].flexible) continue;
+      const int64_t rest = widths_[c] - (total() - limit);
+      if (rest < std::min(widths_[c], kNarrowestText) && !table_.facts_ &&
+          own_lines_ == widths_.size()) {
+        own_lines_ = c;
+        own_width_ = std::max(kNarrowest, limit - indent_ - kIndent);
+        widths_[c] = 0;
+      } else {
+        widths_[c] = std::max(std::min(widths_[c], kNarrowest), rest);
+      }
+    }
+    while (total() > limit) {
+      const auto widest = std::max_element(widths_.begin(), widths_.end());
+      if (*widest <= kNarrowest) return;
+      --*widest;
+    }
+  }
+  std::string line(const std::vector<Cell>& cells,
+                   const std::vector<std::vector<std::string>>& lines, size_t l) const {
+    std::string out(static_cast<size_t>(indent_), ' ');
+    for (size_t c = 0; c < cells.size(); ++c) {
+      if (c == own_lines_) continue;
+      const std::string text = l < lines[c].size() ? lines[c][l] : "";
+      const auto space =
+          static_cast<size_t>(std::max<int64_t>(0, widths_[c] - display_width(text)));
+      const bool right = table_.columns_[c].align == Align::right;
+      if (right) out.append(space, ' ');
+      out += paint(stdout, cells[c].style, text);
+      if (!right) out.append(space, ' ');
+      out.append(static_cast<size_t>(kGap), ' ');
+    }
+    while (!out.empty() && out.back() == ' ') out.pop_back();
+    return out;
+  }
+
+  const Table& table_;
+  int64_t indent_;
+  std::vector<int64_t> widths_;
+  size_t own_lines_ = table_.columns_.size();  // the column that is below its row, if any
+  int64_t own_width_ = 0;
+};
+
+std::string Table::text(int64_t width) const {
+  const Layout layout(*this, width);
+  std::string out;
   std::vector<Cell> head;
   for (const Column& column : columns_) head.emplace_back(column.title, Style::bold);
-  if (std::any_of(head.begin(), head.end(), [](const Cell& cell) { return !cell.text.empty(); })) {
-    put_row(head);
+  if (std::any_of(head.begin(), head.end(), [](const Cell& cell) { return !cell.text.empty(); }))
+    out += layout.row(head);
+  for (const auto& row : rows_) {
+    if (is_heading(row))
+      out +=
+          format_text("{}{}\n", out.empty() ? "" : "\n", paint(stdout, Style::bold, row[0].text));
+    else
+      out += layout.row(row);
   }
-  for (const auto& row : rows_) put_row(row);
   return out;
 }
 

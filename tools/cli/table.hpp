@@ -1,5 +1,4 @@
-// Tables of text: columns as wide as their longest cell, one of which gives way on a narrow
-// terminal.
+// Tables of text: columns as wide as their longest cell, of which some give way where lines have a width.
 #pragma once
 
 #include <functional>
@@ -26,23 +25,41 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::left;
-    bool flexible = false;  // cut, with an ellipsis, where the terminal is too narrow
+    // Narrowed first, and broken into lines; where little is left for it, below its row.
+    bool flexible = false;
   };
   // Without titles the table has no head.
   explicit Table(std::vector<Column> columns, int indent = 0)
       : columns_(std::move(columns)), indent_(indent) {}
   // Names of facts, and the facts.
-  static Table of_facts() { return Table({{""}, {""}}, 2); }
+  static Table of_facts() {
+    Table table({{""}, {"", Align::left, true}}, 2);
+    table.facts_ = true;
+    return table;
+  }
 
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  // A line above the rows that follow.
+  void add_heading(std::string text) {
+    rows_.push_back({Cell(std::move(text))});
+    headings_ = true;
+  }
   bool empty() const { return rows_.empty(); }
-  // As it looks on standard output.
-  std::string text() const;
+  // As it looks on standard output, or in lines of at most `width` columns (0: of any length).
+  std::string text() const { return text(output_width()); }
+  std::string text(int64_t width) const;
 
  private:
+  class Layout;
+  bool is_heading(const std::vector<Cell>& row) const {
+    return headings_ && row.size() == 1 && columns_.size() > 1;
+  }
+
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
   int indent_;
+  bool facts_ = false;
+  bool headings_ = false;
 };
 
 // A column of a table whose rows are values of one kind: a member of them, or any function.

@@ -16,8 +16,9 @@ namespace {
 using tenon::Json;
 
 void print_head(const std::string& name, const std::string& what, const std::string& doc) {
-  print(format_text("{}  {}\n", paint(stdout, Style::bold, name), paint(stdout, Style::dim, what)));
-  if (!doc.empty()) print(wrapped(doc, 2, 92));
+  print_fitted(
+      format_text("{}  {}\n", paint(stdout, Style::bold, name), paint(stdout, Style::dim, what)));
+  if (!doc.empty()) print(wrapped(doc, 2, line_width(92)));
 }
 
 }  // namespace

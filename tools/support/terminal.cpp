@@ -1,14 +1,22 @@
 // Terminals: what they can, and writing to them.
 #include "terminal.hpp"
 
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <random>
 #include <string>
 #include <unistd.h>
 
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 
 #include <tenon/text.hpp>
+
+#include "text.hpp"
 
 namespace cli {
 
@@ -54,14 +62,49 @@ std::string_view environment(const char* name) {
   return text == nullptr ? "" : text;
 }
 
+Colour colour_setting = Colour::automatic;
+bool pages_allowed = true;
+
+// The pager that standard output goes to; it shows what it gets on a terminal of this width.
+struct Pager {
+  pid_t process = 0;  // 0: none
+  int width = 0;
+};
+Pager pager;
+
 bool has_colour(FILE* stream) {
+  if (colour_setting != Colour::automatic) return colour_setting == Colour::always;
   // https://no-color.org: any text that is not empty.
   return is_terminal(stream) && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
 }
 
+std::string pager_command() {
+  for (const char* name : {"TENON_PAGER", "PAGER"}) {
+    if (secure_getenv(name) != nullptr) return std::string(environment(name));
+  }
+  return "less";
+}
+
+// Whether the pager has taken everything, or has as much as its reader wants to see.
+bool finish_pager() {
+  std::fflush(stdout);
+  close(STDOUT_FILENO);
+  std::signal(SIGINT, SIG_IGN);  // it is for the pager
+  int status = 0;
+  while (waitpid(pager.process, &status, 0) < 0 && errno == EINTR) {
+  }
+  pager.process = 0;
+  return true;
+}
+
 }  // namespace
 
-bool is_terminal(FILE* stream) { return isatty(fileno(stream)) != 0; }
+void set_colour(Colour colour) { colour_setting = colour; }
+void disable_pager() { pages_allowed = false; }
+
+bool is_terminal(FILE* stream) {
+  return (stream == stdout && pager.process != 0) || isatty(fileno(stream)) != 0;
+}
 
 bool can_redraw(FILE* stream) { return is_terminal(stream) && environment("TERM") != "dumb"; }
 
@@ -71,10 +114,27 @@ std::string paint(FILE* stream, Style style, std::string_view text) {
 }
 
 int terminal_width(FILE* stream) {
+  if (stream == stdout && pager.process != 0) return pager.width;
   if (!is_terminal(stream)) return 0;
   winsize size{};
   if (ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return 80;
+}
+
+int output_width() {
+  constexpr int kNarrowest = 20, kWidest = 10000;
+  const std::string_view columns = environment("COLUMNS");
+  int width = 0;
+  const auto [stop, fault] =
+      std::from_chars(columns.data(), columns.data() + columns.size(), width);
+  if (fault != std::errc() || stop != columns.data() + columns.size() || width <= 0)
+    width = terminal_width(stdout);
+  return width <= 0 ? 0 : std::clamp(width, kNarrowest, kWidest);
+}
+
+size_t line_width(size_t widest) {
+  const int width = output_width();
+  return width == 0 ? widest : std::min(widest, static_cast<size_t>(width));
 }
 
 bool shows_utf8() {
@@ -101,6 +161,8 @@ void print(FILE* stream, std::string_view text) {
   std::fwrite(out.data(), 1, out.size(), stream);
 }
 
+void print_fitted(std::string_view text) { print(stdout, fitted(text, output_width())); }
+
 std::string plain_text(std::string_view text) {
   const std::string& token = mark_token();
   std::string out;
@@ -111,6 +173,36 @@ std::string plain_text(std::string_view text) {
   return out += tenon::printable(text);
 }
 
-bool finish_output() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
+void page_output() {
+  if (!pages_allowed || pager.process != 0 || !can_redraw(stdout)) return;
+  const std::string command = pager_command();
+  if (command.find_first_not_of(' ') == command.npos || command == "cat") return;
+  const int width = terminal_width(stdout);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return;
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[0], STDIN_FILENO);
+    setenv("LESS", "FRX", 0);
+    setenv("LV", "-c", 0);
+    execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  if (child > 0) {
+    // Colour is decided before standard output is a pipe.
+    colour_setting = has_colour(stdout) ? Colour::always : Colour::never;
+    dup2(ends[1], STDOUT_FILENO);
+    pager = {child, width};
+    std::signal(SIGPIPE, SIG_IGN);  // the reader has seen enough
+  }
+  close(ends[0]);
+  close(ends[1]);
+}
+
+bool finish_output() {
+  if (pager.process != 0) return finish_pager();
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+}
 
 }  // namespace cli

@@ -10,9 +10,16 @@
 
 namespace cli {
 
-// Characters (code points) of UTF-8 text, and the text's first ones.
+// Columns that UTF-8 text takes on a terminal: two for a letter of East Asian writing, none for a mark
+// that joins the letter before. The text's first characters, as many as fit.
 int64_t display_width(std::string_view text);
-std::string leading(std::string_view text, int64_t characters);
+std::string leading(std::string_view text, int64_t columns);
+// Lines of at most `columns`, broken behind spaces, else behind commas, slashes and dots, else anywhere;
+// those behind the first begin with `hanging` spaces. 0 columns: one line.
+std::vector<std::string> lines_of(std::string_view text, int64_t columns, int64_t hanging = 0);
+// Text of several lines, of which those that are longer than `columns` are broken; what is behind the
+// break begins where the second column of the line does, if it has one. 0 columns: the text.
+std::string fitted(std::string_view text, int64_t columns);
 
 using tenon::grouped, tenon::counted, tenon::join;  // 23,456; 1 row, 2 rows
 std::string fixed(double number, int digits);       // 0.0312; "nan" and "inf" too

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include <tenon/listing/listing.hpp>
+
 TENON_NAMESPACE_BEGIN
 
 namespace listing {
@@ -41,19 +43,23 @@ std::vector<Declared> Inventory::provided_ops() const {
 const Declared& find_one(const std::vector<Declared>& list, const std::string& name,
                          const std::string& what) {
   std::vector<std::string> names, shared;
-  std::vector<size_t> places;
-  bool full = false, ends = false;
-  for (const Declared& item : list) {
-    full = full || item.name == name;
+  std::vector<size_t> places, shared_places;
+  const bool ops = what == "op";
+  bool ends = false;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Declared& item = list[i];
+    if (item.name == name) return item;
+    if (ops && is_internal(item.name)) continue;
     names.push_back(item.name);
+    places.push_back(i);
     if (namespace_of(item.name) == item.plugin) continue;
     const size_t dot = item.name.size() - std::min(item.name.size(), name.size() + 1);
     ends = ends || item.name.substr(dot) == "." + name;
     shared.push_back(item.name);
-    places.push_back(names.size() - 1);
+    shared_places.push_back(i);
   }
-  if (ends && !full) return list[places[detail::find_name(shared, name, what)]];
-  return list[detail::find_name(names, name, what)];
+  if (ends) return list[shared_places[detail::find_name(shared, name, what)]];
+  return list[places[detail::find_name(names, name, what)]];
 }
 
 std::string namespace_of(const std::string& name) {

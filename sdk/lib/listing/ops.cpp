@@ -102,6 +102,19 @@ std::string double_backward(const Json& op) {
   return declared || (flags & TENON_OP_FUNCTION) == 0 ? "yes" : "unknown";
 }
 
+bool is_internal(std::string_view op) {
+  if (op.size() > 9 && op.substr(op.size() - 9) == "_backward") return true;
+  for (size_t at = 0; at < op.size();) {
+    const size_t end = op.find('.', at);
+    const std::string_view part = op.substr(at, end - at);
+    if (!part.empty() && part.front() == '_') return true;
+    if (end == op.npos) return false;
+    if (part == "grad") return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 Json ops(const std::string& name_space) {
   Writer list;
   list.begin_array();

@@ -5,10 +5,12 @@
 //
 // share/tenon/documents.md has the shapes. Lists have a stable order: by name, then by plugin. A name may
 // be the last part of a full one where that is unique; ValueError, with a suggestion, where it is not.
-// Nothing is loaded, but where a function says so. Any thread.
+// An op that is internal, see is_internal(), is found by its full name alone. Nothing is loaded, but where a
+// function says so. Any thread.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenon/json.hpp"
@@ -26,7 +28,11 @@ Json plugin(const std::string& id);
 // All that one plugin declares, with parsed schemas. A file need not be in a folder that is searched.
 Json declarations(const std::string& id_or_path);
 
-// Ops of a namespace, or of all.
+// Whether the name is one of an op that is for other ops, such as the gradients of a Function, not for
+// callers: a namespace in it is `grad`, a part of it begins with an underscore, or it ends in `_backward`.
+// A plugin's author decides by the name alone; the command line lists such ops on request.
+bool is_internal(std::string_view op);
+// Ops of a namespace, or of all, with internal ones.
 Json ops(const std::string& name_space = "");
 // Their names, each once.
 std::vector<std::string> op_names(const std::string& name_space = "");

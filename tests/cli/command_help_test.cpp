@@ -1,0 +1,110 @@
+// tenon help, tenon alone, and the help and manual page of each command.
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "program.hpp"
+#include "tools/support/text.hpp"
+
+namespace {
+
+std::vector<std::string> lines_of_output(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+void check_width(const std::string& text, int64_t columns) {
+  for (const std::string& line : lines_of_output(text)) {
+    CAPTURE(line);
+    CHECK(cli::display_width(line) <= columns);
+  }
+}
+
+std::vector<std::string> commands() {
+  return lines_of_output(run_program("help --names --man").out);
+}
+
+}  // namespace
+
+TEST_SUITE("help") {
+  TEST_CASE("tenon alone prints what people do first, and ends with 1") {
+    const Outcome outcome = run_program("");
+    CHECK(outcome.code == 1);
+    CHECK(outcome.error.empty());
+    int64_t steps = 0;
+    for (const std::string& line : lines_of_output(outcome.out))
+      steps += line.rfind("  tenon ", 0) == 0 ? 1 : 0;
+    CHECK(steps == 5);
+    check_width(outcome.out, 80);
+  }
+
+  TEST_CASE("the help of each command, with its examples, is at most 80 columns wide") {
+    CHECK(commands().size() > 25);
+    check_width(run_program("--help").out, 80);
+    for (const std::string& command : commands()) {
+      CAPTURE(command);
+      const Outcome outcome = run_program(command + " --help");
+      CHECK(outcome.code == 0);
+      check_width(outcome.out, 80);
+      CHECK(contains(outcome.out, "\nExamples:\n  tenon "));
+      CHECK(run_program("help " + command).out == outcome.out);
+      check_width(run_program(command + " --help", "COLUMNS=50").out, 80);
+    }
+  }
+
+  TEST_CASE("each topic has a page of at most 80 columns") {
+    for (const char* topic :
+         {"configs", "schemas", "types", "environment", "output", "exit-codes"}) {
+      CAPTURE(topic);
+      const Outcome outcome = run_program(std::string("help ") + topic, "COLUMNS=80");
+      CHECK(outcome.code == 0);
+      CHECK(lines_of_output(outcome.out).size() > 5);
+      check_width(run_program(std::string("help ") + topic).out, 80);
+      check_width(outcome.out, 80);
+      CHECK(contains(run_program("help").out, topic));
+    }
+  }
+
+  TEST_CASE("an unknown topic, command, option or shell suggests one, and ends with 2") {
+    const std::pair<const char*, const char*> typings[] = {
+        {"help exit-code",
+         "no topic and no command is named 'exit-code' (did you mean 'exit-codes'?)"},
+        {"shwo", "unknown command 'shwo' (did you mean 'show'?)"},
+        {"ops --wid", "unknown option '--wid' (did you mean '--wide'?)"},
+        {"completion fsh", "no completion of the shell 'fsh' (did you mean 'fish'?)"},
+        {"--color alwais ops", "--color: found 'alwais' (did you mean 'always'?)"}};
+    for (const auto& [arguments, message] : typings) {
+      const Outcome outcome = run_program(arguments);
+      CAPTURE(outcome.error);
+      CHECK(outcome.code == 2);
+      CHECK(contains(outcome.error, message));
+    }
+  }
+
+  TEST_CASE("the manual page of each command has its arguments, options and examples") {
+    for (const std::string& command : commands()) {
+      CAPTURE(command);
+      const std::string page = run_program("help --man " + command).out;
+      CHECK(contains(page, ".SH NAME\n"));
+      CHECK(contains(page, ".SH EXAMPLES\n.nf\ntenon "));
+    }
+    const std::string run = run_program("help --man run").out;
+    CHECK(contains(run, ".B CONFIG\n"));
+    CHECK(contains(run, "\\-\\-epochs N\n"));
+    for (const std::string& command : commands())
+      CHECK(contains(run_program("help --man").out, ".BR tenon\\-" + command));
+    // A name that begins a line with a dot would be a request.
+    for (const std::string& line : lines_of_output(run)) {
+      if (line.rfind('.', 0) == 0) CHECK(line.size() > 2);
+    }
+  }
+
+  TEST_CASE("a word like a command is an argument behind one") {
+    CHECK(contains(run_program("show run").error, "is named 'run'"));
+    CHECK(contains(run_program("ops new").error, "no op matches 'new'"));
+  }
+}
