@@ -201,7 +201,7 @@ std::vector<ListedRule> RuleSet::listed() const {
 
 namespace {
 
-// The last set of options without rules of their own.
+// The last set of options without rules of an application.
 struct KeptSet {
   std::mutex mutex;
   uint64_t ops = 0, policy = 0;
