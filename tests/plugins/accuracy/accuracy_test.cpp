@@ -110,13 +110,18 @@ TEST_SUITE("plugins/accuracy") {
     // The neighbour of a number in its dtype is not a function of real numbers.
     std::set<std::string> measured = {"nextafter"};
     for (const accuracy::Function& function : accuracy::functions()) measured.insert(function.op);
+    // One number for each feature, in steps that round: what rewrites write constants by.
+    const std::set<std::string> of_features = {"nn.functional.batch_norm_factor",
+                                               "nn.functional.batch_norm_term",
+                                               "nn.functional.scale_features"};
     const auto accuracies = stated();
     for (const char* plugin : {"math", "blas", "nn", "optim", "metric", "data"}) {
       const Json ops = tenon::listing::declarations(plugin)["ops"];
       for (int64_t i = 0; i < ops.size(); ++i) {
         const std::string name = ops[i]["name"].text();
         const size_t operands = operands_of(ops[i]["parameters"]);
-        if (name.back() == '_' || operands == 0 || operands > 3) continue;
+        if (of_features.count(name) != 0 || name.back() == '_' || operands == 0 || operands > 3)
+          continue;
         const std::string doc = tenon::listing::op(name)["doc"].text();
         if (doc.rfind("Another name of ", 0) == 0 || !is_elementwise(name, operands)) continue;
         CHECK_MESSAGE(accuracies.count(name) == 1, name, " states no accuracy");

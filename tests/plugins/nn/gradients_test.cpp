@@ -290,6 +290,7 @@ std::vector<Case> layers() {
        {leaf({4, 3})}},
       {"gelu_erf", [](List in) { return functional::gelu(in[0]); }, {leaf({5})}},
       {"gelu", [](List in) { return tenon::Op("nn.functional.gelu").call<Tensor>(in[0], tenon::arg("approximate") = "tanh"); }, {leaf({5})}},
+      {"gelu_tanh", [](List in) { return tenon::Op("nn.functional.gelu_tanh").call<Tensor>(in[0]); }, {leaf({5})}},
       {"silu", [](List in) { return functional::silu(in[0]); }, {leaf({5})}},
       {"softplus", [](List in) { return functional::softplus(in[0], 2, 1.5); }, {spread({3, 3})}},
       {"leaky_relu", [](List in) { return functional::leaky_relu(in[0], 0.2); }, {spread({3, 3})}},

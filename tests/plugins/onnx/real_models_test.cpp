@@ -55,8 +55,12 @@ TEST_CASE("real models give the outputs of ONNX Runtime") {
       for (int run = 0; run < 2; ++run) {
         const std::vector<Tensor> again =
             outputs::call(prepared, outputs::read_all(values, "input", inputs), count);
-        for (size_t i = 0; i < count; ++i)
-          CHECK(again[i].to_vector<double>() == found[i].to_vector<double>());
+        for (size_t i = 0; i < count; ++i) {
+          if (prepared.lists().front().rewrites.empty())
+            CHECK(again[i].to_vector<double>() == found[i].to_vector<double>());
+          else
+            CHECK(outputs::difference(again[i], found[i]) < 1e-4);
+        }
       }
       CAPTURE(prepared.reasons());
       CHECK(prepared.listed_runs() == 2);
