@@ -25,6 +25,18 @@ using Kind = SampleValue::Kind;
 
 // ---- cases ----
 
+double RewriteCase::elements() const {
+  double sum = 0;
+  for (const SampleValue& value : values) {
+    for (const TensorSpec& spec : value.tensors) {
+      double product = 1;
+      for (const int64_t size : spec.shape) product *= static_cast<double>(size);
+      sum += product;
+    }
+  }
+  return sum;
+}
+
 void RewriteCase::fill(uint64_t seed) {
   tensors.clear();
   uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;

@@ -17,6 +17,7 @@ using Kind = SampleValue::Kind;
 namespace {
 
 constexpr size_t kMostCases = 6, kMostOfStage = 3;
+constexpr double kMostElements = 1 << 18;
 
 // Cases that say something new: other shapes, or other values.
 std::vector<RewriteCase> distinct(const std::vector<RewriteCase>& cases) {
@@ -289,6 +290,8 @@ void check_rewrite_conditions(RewriteCheck& check) {
     RewriteCase one = check.cases[choices.below(check.cases.size())];
     for (size_t times = 2 + choices.below(2); times > 0; --times)
       one = changed_case(check.pattern, one, choices);
+    // Several sizes that grow at once.
+    if (one.elements() > kMostElements) continue;
     if (choices.below(3) == 0) one.constants = most_constants(check.pattern, one);
     changed.push_back(std::move(one));
   }
