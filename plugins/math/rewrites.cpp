@@ -18,7 +18,6 @@ math.div_by_one: div(x, c) => x where value(c) == 1, dtype(x) in [f32, f64]
 math.sub_zero: sub(x, c) => x where value(c) == 0, 1 / value(c) > 0
 math.add_minus_zero: add(x, c) => x where value(c) == 0, 1 / value(c) < 0
 math.add_whole_zero: add(x, c) => x where value(c) == 0, dtype(x) in [i8, i16, i32, i64, u8]
-math.to_own_dtype: to(x, d) => x where dtype(x) == d
 )")
 
 TENON_REWRITES(views, R"(
@@ -35,4 +34,9 @@ math.reshaped_twice: reshape(reshape(x, _), s) => reshape(x, s)
 math.reshape_to_own_shape: reshape(x, s) => x where s == shape(x)
 math.squeezed_back: squeeze(unsqueeze(x, d), d) => x
 math.unsqueezed_back: unsqueeze(squeeze(x, d), d) => x where size(x, d) == 1
+)")
+
+TENON_REWRITE_SAMPLES(math, R"(
+  math.permuted_twice_3: [{"x": {"shape": [2, 3, 4]}, "p": [1, 2, 0], "q": [0, 2, 1]}]
+  math.permuted_twice_4: [{"x": {"shape": [2, 3, 4, 5]}, "p": [1, 2, 0, 3], "q": [3, 0, 2, 1]}]
 )")

@@ -203,6 +203,7 @@ class PatternReader {
   void read_condition(const Expression& expression) {
     if (expression.kind != Expression::Kind::call) return;
     const std::string& name = expression.name;
+    if (name == "not" && expression.operands.front().name == "constant") return;
     if (name == "constant" || name == "value") {
       const Expression& operand = expression.operands.front();
       if (RewriteSlot* const slot = slot_named(operand.name)) {
