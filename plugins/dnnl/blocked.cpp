@@ -122,7 +122,7 @@ void convert(const float* from, float* to, int64_t batch, int64_t channels, int6
 struct ToBlocked {
   static constexpr auto schema = "dnnl.to_blocked(Tensor input) -> Tensor";
   static constexpr auto samples =
-      R"([{"input": {"shape": [2, 19, 5, 4], "dtype": "f32"}}, {"input": {"shape": [1, 32, 2, 3], "dtype": "f32"}}])";
+      R"([{"input": {"shape": [2, 19, 5, 4], "dtype": "f32", "requires_grad": false}}, {"input": {"shape": [1, 32, 2, 3], "dtype": "f32", "requires_grad": false}}])";
   static constexpr auto doc =
       "Images f32 [N, C, H, W] in blocks of channels [N, blocks, H, W, block]: a block is as many "
       "channels as a register of the processor holds, 16 or 8, the last one filled with zeros.";
@@ -152,7 +152,7 @@ struct ToBlocked {
 struct FromBlocked {
   static constexpr auto schema = "dnnl.from_blocked(Tensor input, int channels) -> Tensor";
   static constexpr auto samples =
-      R"([{"input": {"op": "dnnl.to_blocked", "input": {"shape": [2, 19, 3, 4], "dtype": "f32"}}, "channels": 19}])";
+      R"([{"input": {"op": "dnnl.to_blocked", "input": {"shape": [2, 19, 3, 4], "dtype": "f32", "requires_grad": false}}, "channels": 19}])";
   static constexpr auto doc =
       "Images in blocks of channels, as dnnl.to_blocked returns them, as [N, channels, H, W].";
   static Tensor shape_rule(const Tensor& input, int64_t channels) {
@@ -385,10 +385,9 @@ struct Conv2dBlocked {
       "dnnl.conv2d_blocked(Tensor input, Tensor weight, " NN_FUSED_PARAMETERS
       ", bool winograd=False) -> Tensor";
   static constexpr auto samples =
-      R"([{"input": {"op": "dnnl.to_blocked", "input": {"shape": [1, 16, 5, 4], "dtype": "f32"}},
-           "weight": {"shape": [16, 16, 3, 3], "dtype": "f32"},
-           "bias": {"shape": [16], "dtype": "f32"}, "padding": 1, "activation": "relu"},
-          {"input": {"shape": [1, 3, 5, 4], "dtype": "f32"}, "weight": {"shape": [16, 3, 2, 2], "dtype": "f32"}, "stride": 2}])";
+      R"([{"input": {"op": "dnnl.to_blocked", "input": {"shape": [1, 16, 5, 4], "dtype": "f32", "requires_grad": false}},
+           "weight": {"shape": [16, 16, 3, 3], "dtype": "f32", "requires_grad": false},
+           "bias": {"shape": [16], "dtype": "f32", "requires_grad": false}, "padding": 1, "activation": "relu"}])";
   static constexpr auto doc =
       "nn.functional.conv2d_fused of images in blocks of channels, as dnnl.to_blocked returns "
       "them; "
@@ -589,7 +588,7 @@ struct MaxPool2dBlocked {
       "dnnl.max_pool2d_blocked(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] "
       "padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor";
   static constexpr auto samples =
-      R"([{"input": {"op": "dnnl.to_blocked", "input": {"shape": [2, 19, 6, 4], "dtype": "f32"}}, "kernel_size": 2}])";
+      R"([{"input": {"op": "dnnl.to_blocked", "input": {"shape": [2, 19, 6, 4], "dtype": "f32", "requires_grad": false}}, "kernel_size": 2}])";
   static constexpr auto doc =
       "nn.functional.max_pool2d of images in blocks of channels, as dnnl.to_blocked returns them.";
 

@@ -8,19 +8,19 @@ TENON_REWRITES(blocks, R"(
   dnnl.cancel_alone: dnnl.to_blocked(dnnl.from_blocked(x, c)) => x
   dnnl.blocked: nn.functional.conv2d_fused(x, w, b, none, groups=g, ...)
     => dnnl.from_blocked(dnnl.conv2d_blocked(dnnl.to_blocked(x), w, b, none, groups=g, ...), (size(w, 0)))
-    where dtype(x) == f32, dim(x) == 4, g * size(w, 1) > 3,
+    where dtype(x) == f32, dim(x) == 4, g * size(w, 1) > 3, size(w, 0) >= 8,
       g == 1 or (size(w, 1) == 1 and size(w, 0) == g) or (size(w, 1) % 16 == 0 and size(w, 0) // g % 16 == 0),
       size(x, 2) * size(x, 3) >= 16, size(x, 0) * size(x, 2) * size(x, 3) * numel(w) >= 65536
     within 1e-5
   dnnl.blocked_addend: nn.functional.conv2d_fused(x, w, b, a, groups=g, ...)
     => dnnl.from_blocked(dnnl.conv2d_blocked(dnnl.to_blocked(x), w, b, dnnl.to_blocked(a), groups=g, ...), (size(w, 0)))
-    where is_tensor(a), dtype(x) == f32, dim(x) == 4, g * size(w, 1) > 3,
+    where is_tensor(a), dtype(x) == f32, dim(x) == 4, g * size(w, 1) > 3, size(w, 0) >= 8,
       g == 1 or (size(w, 1) == 1 and size(w, 0) == g) or (size(w, 1) % 16 == 0 and size(w, 0) // g % 16 == 0),
       size(x, 2) * size(x, 3) >= 16, size(x, 0) * size(x, 2) * size(x, 3) * numel(w) >= 65536
     within 1e-5
   dnnl.blocked_picture: nn.functional.conv2d_fused(x, w, b, none, groups=1, ...)
     => dnnl.from_blocked(dnnl.conv2d_blocked(x, w, b, none, groups=1, ...), (size(w, 0)))
-    where dtype(x) == f32, dim(x) == 4, size(w, 1) <= 3,
+    where dtype(x) == f32, dim(x) == 4, size(w, 1) <= 3, size(w, 0) >= 8,
       size(x, 2) * size(x, 3) >= 16, size(x, 0) * size(x, 2) * size(x, 3) * numel(w) >= 65536
     within 1e-5
   dnnl.winograd: dnnl.conv2d_blocked(x, w, b, a, stride=1, dilation=1, groups=1, winograd=false, ...)
@@ -56,4 +56,14 @@ TENON_REWRITES(blocks_kept, R"(
     => [dnnl.from_blocked(x, c), dnnl.from_blocked(relu(x), c)]
   dnnl.keep_hardswish: nn.functional.hardswish(dnnl.from_blocked(x, c)) => dnnl.from_blocked(nn.functional.hardswish(x), c)
   dnnl.keep_silu: nn.functional.silu(dnnl.from_blocked(x, c)) => dnnl.from_blocked(nn.functional.silu(x), c)
+)")
+
+// Rules of tensors in blocks have operands of another shape on each processor: tests/plugins/dnnl tries them.
+TENON_REWRITE_SAMPLES(blocks, R"(
+  dnnl.blocked: [{"x": {"shape": [1, 16, 16, 16], "dtype": "f32"}, "w": {"shape": [16, 16, 3, 3], "dtype": "f32"},
+    "b": {"shape": [16], "dtype": "f32"}, "g": 1}]
+  dnnl.blocked_addend: [{"x": {"shape": [1, 16, 16, 16], "dtype": "f32"}, "w": {"shape": [16, 16, 3, 3], "dtype": "f32"},
+    "b": {"shape": [16], "dtype": "f32"}, "a": {"shape": [1, 16, 14, 14], "dtype": "f32"}, "g": 1}]
+  dnnl.blocked_picture: [{"x": {"shape": [1, 3, 32, 32], "dtype": "f32"}, "w": {"shape": [16, 3, 7, 7], "dtype": "f32"},
+    "b": {"shape": [16], "dtype": "f32"}}]
 )")
