@@ -24,18 +24,6 @@ constexpr size_t kBatch = 48;  // cases of one list: rewriting takes the square 
 // a billion, and a convolution of them for minutes.
 constexpr double kMostElements = 1 << 16;
 
-bool is_too_large(const RewriteCase& given) {
-  double elements = 0;
-  for (const SampleValue& value : given.values) {
-    for (const TensorSpec& spec : value.tensors) {
-      double count = 1;
-      for (const int64_t size : spec.shape) count *= static_cast<double>(size);
-      elements += count;
-    }
-  }
-  return elements > kMostElements;
-}
-
 std::string operands_text(const RewritePattern& pattern, const RewriteCase& given) {
   std::vector<std::string> parts;
   for (size_t s = 0; s < given.values.size(); ++s) {
@@ -123,7 +111,7 @@ std::vector<RewriteCase> RewriteCheck::compare(const std::string& kind,
     if (found.count(kind) > 0) return used;
     RewriteLists lists(pattern, rule);
     for (size_t i = begin; i < std::min(begin + batch, given.size()); ++i) {
-      if (is_too_large(given[i])) continue;
+      if (given[i].elements() > kMostElements) continue;
       RewriteCase one = given[i];
       try {
         if (one.tensors.size() != one.values.size() || one.with.empty()) one.fill(settings.seed);
