@@ -85,8 +85,9 @@ struct NormalizeRows {
   }
   TENON_INLINE static void measure(const T* x, T* mean, T* rstd, int64_t count, int64_t n, T eps) {
     const T share = T{1} / static_cast<T>(n);
+    // Divided, so that rows of one number have this number as their mean.
     for (int64_t k = 0; k < count; ++k)
-      mean[k] = sum_about<false, Bytes>(x + k * n, T{0}, n) * share;
+      mean[k] = sum_about<false, Bytes>(x + k * n, T{0}, n) / static_cast<T>(n);
     for (int64_t k = 0; k < count; ++k)
       rstd[k] = sum_about<true, Bytes>(x + k * n, mean[k], n) * share + eps;
     for (int64_t k = 0; k < count; ++k) rstd[k] = T{1} / std::sqrt(rstd[k]);

@@ -204,7 +204,7 @@ class PatternReader {
     if (expression.kind != Expression::Kind::call) return;
     const std::string& name = expression.name;
     if (name == "not" && expression.operands.front().name == "constant") return;
-    if (name == "constant" || name == "value") {
+    if (name == "constant" || name == "value" || name == "finite" || name == "least") {
       const Expression& operand = expression.operands.front();
       if (RewriteSlot* const slot = slot_named(operand.name)) {
         slot->constant = true;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include <tenon/gradcheck_numbers.hpp>
 #include <tenon/text.hpp>
 
 #include "lib/base/format.hpp"
@@ -86,6 +87,22 @@ bool compare(const std::string& sign, const Literal& a, const Literal& b) {
              [&](const Literal& one, const Literal& other) { return compare(sign, one, other); });
 }
 
+// Whether no element is nan or infinite.
+bool has_finite_elements(const Tensor& tensor) {
+  const std::vector<double> numbers = detail::numbers_of(tensor);
+  return std::all_of(numbers.begin(), numbers.end(),
+                     [](double element) { return std::isfinite(element); });
+}
+
+// Nothing for a tensor without elements, and for one with nan, beside which no number is the least.
+std::optional<Literal> least_element(const Tensor& tensor) {
+  const std::vector<double> numbers = detail::numbers_of(tensor);
+  if (numbers.empty() || std::any_of(numbers.begin(), numbers.end(),
+                                     [](double element) { return std::isnan(element); }))
+    return std::nullopt;
+  return number(*std::min_element(numbers.begin(), numbers.end()));
+}
+
 struct Function {
   const char* name;
   size_t operands;
@@ -93,7 +110,7 @@ struct Function {
 constexpr Function kFunctions[] = {{"size", 2},  {"dim", 1},        {"numel", 1},    {"dtype", 1},
                                    {"shape", 1}, {"contiguous", 1}, {"value", 1},    {"len", 1},
                                    {"near", 2},  {"same_shape", 2}, {"constant", 1}, {"min", 2},
-                                   {"max", 2},   {"is_tensor", 1}};
+                                   {"max", 2},   {"is_tensor", 1},  {"finite", 1},   {"least", 1}};
 
 }  // namespace
 
@@ -164,6 +181,16 @@ std::optional<Literal> Conditions::call(const Expression& expression) const {
   const ListValue* const tensor = this->tensor(a);
   if (name == "is_tensor") return boolean(tensor != nullptr);
   if (name == "constant") return boolean(tensor != nullptr && is_constant(*tensor));
+  if (name == "finite") {
+    if (tensor != nullptr)
+      return boolean(is_constant(*tensor) && has_finite_elements(tensor->constant));
+    return boolean(!is_number(a) || std::isfinite(as_number(a)));
+  }
+  if (name == "least") {
+    if (tensor == nullptr) return is_number(a) ? std::optional(a) : std::nullopt;
+    if (!is_constant(*tensor) || is_complex(tensor->constant.dtype())) return std::nullopt;
+    return least_element(tensor->constant);
+  }
   if (name == "value") {
     if (a.kind != LiteralKind::tensor) return a;
     if (!is_constant(*tensor) || tensor->constant.numel() != 1 ||

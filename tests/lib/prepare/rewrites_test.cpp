@@ -1,5 +1,6 @@
 // Rewrites of lists: which calls rules fit, what they leave, and when they are not used.
 #include <functional>
+#include <limits>
 
 #include "tests/lib/prepare/support.hpp"
 
@@ -213,6 +214,30 @@ TEST_SUITE("lib/prepare/rewrites") {
     CHECK(used("7 // 2 == 3, 7 % 4 == 3, -7 // 2 == -4, 7 / 2 == 3.5"));
     CHECK(used("min(1, 2) + max(1, 2) == len([1, 2, 3])"));
     CHECK(used("is_tensor(x), not is_tensor(c)"));
+    CHECK(used("finite(c), not finite(x), finite(none)"));
+    CHECK(used("least(c) == 0.5"));
+    CHECK(!used("least(x) == least(x)"));
+  }
+
+  TEST_CASE("conditions read whether constants are finite, and their least element") {
+    const auto used = [](float element, const std::string& condition = "finite(w)") {
+      const Module layer = model_of(R"({"type": "Linear", "in_features": 3, "out_features": 4})");
+      fill_elements(layer.parameters().front(), element);
+      const Prepared prepared =
+          prepare(layer, {{randn({2, 3})}},
+                  with({"t.apart: nn.functional.linear(x, w, b) => "
+                        "add(nn.functional.linear(x, w), b) where is_tensor(b), " +
+                        condition}));
+      const PreparedList list = prepared.lists().front();
+      return list.calls.size() == 2;
+    };
+    CHECK(used(1));
+    CHECK(!used(std::numeric_limits<float>::infinity()));
+    CHECK(!used(-std::numeric_limits<float>::infinity()));
+    CHECK(!used(std::numeric_limits<float>::quiet_NaN()));
+    CHECK(used(2, "least(w) == 2"));
+    CHECK(!used(-1, "least(w) >= 0"));
+    CHECK(!used(std::numeric_limits<float>::quiet_NaN(), "least(w) == least(w)"));
   }
 
   TEST_CASE("a larger pattern comes first, and preferred rules before it") {
