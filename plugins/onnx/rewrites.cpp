@@ -19,3 +19,11 @@ TENON_REWRITES(activations, R"(
     where near(s, 1 / 6), t == 0.5, dtype(x) in [f32, f64]
     within 1e-6
 )")
+
+TENON_REWRITE_SAMPLES(of_operators, R"(
+  onnx.plain_conv2d: [{"x": {"shape": [1, 2, 5, 5]}, "w": {"shape": [3, 2, 3, 3]}, "b": {"shape": [3]},
+    "d": [1, 1], "g": 1, "p": [1, 1, 1, 1], "s": [1, 1]}]
+  onnx.plain_clip: [{"x": {"shape": [2, 3], "dtype": "f32"},
+    "low": {"shape": [], "values": [-0.25], "dtype": "f32"}, "high": {"shape": [], "values": [0.5], "dtype": "f32"}}]
+  onnx.hardswish: [{"x": {"shape": [2, 3], "dtype": "f32", "low": -4, "high": 4}, "s": 0.16666666666666666, "t": 0.5}]
+)")

@@ -429,6 +429,8 @@ std::vector<RewriteCase> other_attributes(const RewritePattern& pattern, const R
 
 namespace {
 
+constexpr double kMostElements = 1 << 15;  // elements of operands of other sizes
+
 template <class Change>
 RewriteCase with_shapes(const RewriteCase& given, Change&& change) {
   RewriteCase other = given;
@@ -531,6 +533,11 @@ std::vector<RewriteCase> other_sizes(const RewritePattern& pattern, const Rewrit
       }
     }
   }
+  // Several dimensions of one size become 67 at once, which is too much for many of them.
+  const double most = std::max(kMostElements, given.elements());
+  cases.erase(std::remove_if(cases.begin(), cases.end(),
+                             [&](const RewriteCase& one) { return one.elements() > most; }),
+              cases.end());
   return cases;
 }
 

@@ -21,7 +21,7 @@ struct RewriteCase {
   std::set<size_t> constants;                       // slots whose tensors the model keeps
   std::string with;  // how the tensors differ from those of the values: "x with other strides"
 
-  double elements() const;  // of all tensors
+  double elements() const;  // elements of all tensors
   void fill(uint64_t seed);
   Sample sample() const;  // for reports
 };
