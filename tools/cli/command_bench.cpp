@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <tenon/config/config.hpp>
@@ -48,8 +49,8 @@ double seconds_since(Clock::time_point start) {
 // One stream of calls: one at a time, each with the same inputs.
 class Stream {
  public:
-  Stream(const tenon::Prepared& model, const std::vector<Tensor>& inputs, bool as_is)
-      : model_(model), as_is_(as_is) {
+  Stream(tenon::Prepared model, const std::vector<Tensor>& inputs, bool as_is)
+      : model_(std::move(model)), as_is_(as_is) {
     for (const Tensor& input : inputs) values_.push_back(tenon::Argument(input).value());
   }
 
@@ -160,6 +161,7 @@ int bench_model(const BenchOptions& options, const SessionOptions& session) {
   std::vector<tenon::Prepared> clones{prepared};
   while (clones.size() < static_cast<size_t>(options.streams)) clones.push_back(prepared.clone());
   std::vector<Stream> streams;
+  streams.reserve(clones.size());
   for (const tenon::Prepared& clone : clones) streams.emplace_back(clone, inputs, options.as_is);
   const BenchResult result = measure(streams, options);
 

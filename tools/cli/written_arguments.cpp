@@ -9,6 +9,7 @@
 #include <optional>
 #include <sstream>
 
+#include <tenon/call.hpp>
 #include <tenon/listing/listing.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/runtime.hpp>

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <tenon/detail/parameters.hpp>
+#include <tenon/text.hpp>
 
 #include "lib/base/format.hpp"
 #include "literal.hpp"
