@@ -114,8 +114,8 @@ TEST_SUITE("terminal") {
   TEST_CASE(
       "a terminal has a pager for listings, unless --no-pager or a dumb terminal forbids it") {
     const std::string pager = "sed 's/^/paged /'";
-    CHECK(contains(shown({"ops", "conv2d"}, "xterm", 80, pager), "paged conv2d(input"));
-    CHECK(contains(shown({"ops", "conv2d"}, "xterm", 80, pager), "paged \033[1mOP"));
+    CHECK(contains(shown({"ops", "conv2d"}, "xterm", 80, pager), "paged   conv2d(input"));
+    CHECK(contains(shown({"ops", "conv2d"}, "xterm", 80, pager), "paged   \033[1mOP"));
     CHECK(contains(shown({"show", "add"}, "xterm", 80, pager), "paged "));
     CHECK(contains(shown({"help", "types"}, "xterm", 80, pager), "paged "));
     CHECK_FALSE(contains(shown({"--no-pager", "ops"}, "xterm", 80, pager), "paged "));
