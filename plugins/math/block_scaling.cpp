@@ -106,7 +106,7 @@ struct BlockQuantize {
       "are rounded to the nearest, ties to even; what is too large, infinity included, becomes the "
       "largest number. NaN stays NaN, and makes the scale of its block NaN where dtype has none. "
       "scale "
-      "has input's shape, with the number of blocks along dim. There is no gradient.";
+      "has input's shape, with the number of blocks along dim. It has no gradient.";
   static constexpr bool zero_gradient = true;
   static std::tuple<Tensor, Tensor> forward(const Tensor& input, DType dtype, int64_t dim,
                                             int64_t block_size) {

@@ -77,21 +77,6 @@ namespace {
 
 constexpr const char* kProbe = "#probe";
 
-Value owned(const tenon_value& value) {
-  tenon_value copy{};
-  if (value.tag == TENON_VALUE_BOOL_LIST) {
-    tenon::detail::give_list(std::vector<bool>(value.as.booleans, value.as.booleans + value.length),
-                             &copy);
-  } else if (value.tag == TENON_VALUE_STRING_LIST) {
-    std::vector<std::string> texts;
-    for (uint32_t i = 0; i < value.length; ++i)
-      texts.emplace_back(value.as.strings[i].data, static_cast<size_t>(value.as.strings[i].length));
-    tenon::detail::give_list(texts, &copy);
-  } else {
-    tenon::detail::give_copy(tenon::Argument(value), &copy);
-  }
-  return Value(copy);
-}
 std::shared_ptr<const Value> literal(int64_t number) {
   return std::make_shared<const Value>(tenon::Argument(number).value());
 }
@@ -102,7 +87,8 @@ class BoundArguments final : public tenon::Mode {
   BoundArguments() : Mode("rewrites under check") {}
   tenon::Results tenon_function(const tenon::Call& call) override {
     values.clear();
-    for (int64_t i = 0; i < call.size(); ++i) values.push_back(owned(call.argument(i).value()));
+    for (int64_t i = 0; i < call.size(); ++i)
+      values.push_back(prepared::copy_value(call.argument(i).value()));
     return call.call_parent();
   }
   std::vector<Value> values;
@@ -262,7 +248,7 @@ size_t RewriteLists::add_value(ListValue::Kind kind, const Tensor& tensor,
 }
 
 void RewriteLists::add_probe(size_t index, bool writes, const std::vector<size_t>& values) {
-  ListedCall probe{probe_, {}, {}, {}, {}, {}};
+  ListedCall probe(probe_);
   ListOperand operand, owner;
   operand.kind = ListOperand::Kind::tensors;
   for (const size_t value : values) operand.values.push_back(static_cast<int64_t>(value));
@@ -307,7 +293,7 @@ bool RewriteLists::add(const RewriteCase& given, RewriteUse use) {
       }
       if (use == RewriteUse::written_between && c > 0 && c + 1 == pattern_.calls.size())
         add_probe(index, true, recording.operands);
-      ListedCall listed{op, {}, {}, {}, {}, {}};
+      ListedCall listed(op);
       listed.rewrite = mark;
       const auto number_of = [&](const Tensor& tensor) -> int64_t {
         if (!tensor.defined()) return prepared::undefined_value;
@@ -322,7 +308,7 @@ bool RewriteLists::add(const RewriteCase& given, RewriteUse use) {
           operand.kind = ListOperand::Kind::tensors;
           for (const Tensor& tensor : value.tensors()) operand.values.push_back(number_of(tensor));
         } else if (!value.is_none()) {
-          operand.literal = std::make_shared<const Value>(owned(value.get()));
+          operand.literal = std::make_shared<const Value>(prepared::copy_value(value.get()));
         }
         listed.arguments.push_back(std::move(operand));
       }

@@ -17,7 +17,6 @@ using Kind = SampleValue::Kind;
 namespace {
 
 constexpr size_t kMostCases = 6, kMostOfStage = 3;
-constexpr double kMostElements = 1 << 18;
 
 // Cases that say something new: other shapes, or other values.
 std::vector<RewriteCase> distinct(const std::vector<RewriteCase>& cases) {
@@ -99,7 +98,7 @@ bool find_rewrite_cases(RewriteCheck& check, const std::string& samples) {
       RewriteCase one = inputs[choices.below(inputs.size())];
       for (size_t times = 1 + choices.below(3); times > 0; --times)
         one = changed_case(check.pattern, one, choices);
-      if (one.elements() <= kMostElements) changed.push_back(std::move(one));
+      changed.push_back(std::move(one));
     }
     add_cases(check, check.compare(kind, changed));
   }
@@ -293,8 +292,6 @@ void check_rewrite_conditions(RewriteCheck& check) {
     RewriteCase one = check.cases[choices.below(check.cases.size())];
     for (size_t times = 2 + choices.below(2); times > 0; --times)
       one = changed_case(check.pattern, one, choices);
-    // Several sizes that grow at once.
-    if (one.elements() > kMostElements) continue;
     if (choices.below(3) == 0) one.constants = most_constants(check.pattern, one);
     changed.push_back(std::move(one));
   }

@@ -46,14 +46,19 @@ std::vector<std::string> result_names(const tenon::Op& op) {
   return names;
 }
 
-std::vector<Result> call(const tenon::Op& op, WrittenArguments& arguments) {
-  const WrittenArguments::Given& given = arguments.given();
-  const std::vector<std::string> names = result_names(op);
-  tenon::Results results = tenon::Results::of_count(static_cast<int64_t>(names.size()));
+tenon::Results run(const tenon::Op& op, const WrittenArguments::Given& given) {
+  const int64_t count = tenon::service::ops().result_count(op.handle());
+  tenon::Results results = tenon::Results::of_count(count);
   tenon::detail::check(tenon::service::ops().call_keywords, op.handle(), given.values.data(),
                        static_cast<int64_t>(given.values.size()), given.names.data(),
                        given.named.data(), static_cast<int64_t>(given.named.size()),
                        results.slots());
+  return results;
+}
+
+std::vector<Result> call(const tenon::Op& op, WrittenArguments& arguments) {
+  const std::vector<std::string> names = result_names(op);
+  tenon::Results results = run(op, arguments.given());
   std::vector<Result> list;
   for (size_t i = 0; i < names.size(); ++i)
     list.push_back({names[i], results.take(static_cast<int64_t>(i))});
@@ -153,16 +158,11 @@ Time time_call(const tenon::Op& op, WrittenArguments& arguments) {
   constexpr size_t kMost = 1000000;
   const tenon::NoGrad no_grad;
   const WrittenArguments::Given& given = arguments.given();
-  const int64_t results = tenon::service::ops().result_count(op.handle());
   std::vector<double> times;
   const auto begin = Clock::now();
   do {
-    tenon::Results made = tenon::Results::of_count(results);
     const auto start = Clock::now();
-    tenon::detail::check(tenon::service::ops().call_keywords, op.handle(), given.values.data(),
-                         static_cast<int64_t>(given.values.size()), given.names.data(),
-                         given.named.data(), static_cast<int64_t>(given.named.size()),
-                         made.slots());
+    const tenon::Results made = run(op, given);
     times.push_back(std::chrono::duration<double>(Clock::now() - start).count());
   } while (times.size() < kMost &&
            std::chrono::duration<double>(Clock::now() - begin).count() < kEnough);

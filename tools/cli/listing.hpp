@@ -1,7 +1,7 @@
 // Listings: documents of the runtime whose elements are the rows of a table.
 //
-// Where standard output has a width, as a terminal has, rows are grouped by namespace and broken to fit.
-// Elsewhere, and with --wide, each is a line of any length with its name in full, for grep and its like.
+// Rows are grouped by namespace and broken to fit where standard output has a width, as a terminal
+// has. Elsewhere, and with --wide, each is a line of any length with its name in full, for grep and its like.
 #pragma once
 
 #include <functional>

@@ -47,7 +47,7 @@ struct Input {
   std::string keyword;  // empty: by position
   std::vector<size_t> values;
   bool list = false;
-  Json literal;   // when it is defined there are no values
+  Json literal;   // in place of values, where it is defined
   Tensor tensor;  // of a literal for a parameter of type Tensor
 };
 

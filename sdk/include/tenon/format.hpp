@@ -3,7 +3,7 @@
 //   fmt::format("{} of {}", x, x.shape())        "tensor([1., 2.]) of [2]"
 //   fmt::format("{:>6}", x.dtype())              "   f32"
 //
-// Those that print.hpp has. The SDK includes no fmt: include this header behind <fmt/core.h> or another
+// Values of print.hpp's kinds. The SDK includes no fmt: include this header behind <fmt/core.h> or another
 // header of it; without one in front it has nothing.
 #pragma once
 

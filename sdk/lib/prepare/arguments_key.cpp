@@ -47,7 +47,7 @@ ArgumentsKey::ArgumentsKey(const Arguments& arguments) : same_(identities(argume
       for (uint32_t k = 0; k < value.length; ++k)
         one.layouts.push_back(layout(value.as.tensors[k]));
     } else {
-      one.literal = std::make_shared<const Value>(copy_literal(value));
+      one.literal = std::make_shared<const Value>(copy_value(value));
     }
     list.push_back(std::move(one));
   };

@@ -477,7 +477,7 @@ void Program::give_outputs(tenon_tensor* const* arguments, tenon_value* results)
       for (const int64_t number : output.values) tensors.push_back(tensor_of(number));
       detail::give_result(std::move(tensors), &results[r]);
     } else if (output.literal != nullptr) {
-      results[r] = copy_literal(output.literal->get()).give();
+      results[r] = copy_value(output.literal->get()).give();
     }
   }
 }

@@ -207,7 +207,7 @@ ListOperand Recorder::read_argument(const Call& call, int64_t place, tenon_value
     case TENON_VALUE_MODULE_DICT:
       refuse(format_text("{} gets {}", call.name(), detail::kind_text(argument)));
     default:
-      operand.literal = std::make_shared<const Value>(copy_literal(argument));
+      operand.literal = std::make_shared<const Value>(copy_value(argument));
   }
   return operand;
 }
@@ -334,7 +334,7 @@ Results Recorder::tenon_function(const Call& call) {
   const Op op = call.op();
   const std::string op_name = call.name();
   if (std::this_thread::get_id() != thread_) refuse(op_name + " is called on another thread");
-  ListedCall listed{op, {}, {}, {}, {}, {}};
+  ListedCall listed(op);
   std::vector<tenon_value> arguments;
   std::vector<std::vector<tenon_tensor*>> lists(static_cast<size_t>(call.size()));
   for (int64_t i = 0; i < call.size(); ++i) {
@@ -392,7 +392,7 @@ void Recorder::add_output(const tenon_value& value) {
              value.tag != TENON_VALUE_STRING_LIST) {
     refuse(format_text("a result of the model is {}", detail::kind_text(value)));
   } else if (value.tag != TENON_VALUE_NONE) {
-    operand.literal = std::make_shared<const Value>(copy_literal(value));
+    operand.literal = std::make_shared<const Value>(copy_value(value));
   }
   list_.outputs.push_back(std::move(operand));
 }

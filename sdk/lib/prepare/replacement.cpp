@@ -200,7 +200,7 @@ class Maker {
       same.result = known.term->result;
       if (equal_terms(*known.term, same)) return known.results;
     }
-    ListedCall made{Op(term.signature->op), {}, {}, {}, {}, {}};
+    ListedCall made{Op(term.signature->op)};
     for (size_t i = 0; i < term.arguments.size(); ++i)
       made.arguments.push_back(argument(term.arguments[i], term.signature->parameters[i]));
     made.rewrite = rule_.rule->name;

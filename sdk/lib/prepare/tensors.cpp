@@ -60,33 +60,18 @@ std::string layout_text(const Tensor& tensor) {
   return dtype_text(tensor.dtype()) + kernel::shape_text(tensor.shape());
 }
 
-Value copy_literal(const tenon_value& value) {
+Value copy_value(const tenon_value& value) {
   tenon_value copy{};
-  switch (value.tag) {
-    case TENON_VALUE_STRING:
-      detail::give_text({value.as.string, value.length}, &copy);
-      break;
-    case TENON_VALUE_INT_LIST:
-      detail::give_list(IntList(value.as.integers, value.length), &copy);
-      break;
-    case TENON_VALUE_FLOAT_LIST:
-      detail::give_list(FloatList(value.as.numbers, value.length), &copy);
-      break;
-    case TENON_VALUE_BOOL_LIST:
-      detail::give_list(std::vector<bool>(value.as.booleans, value.as.booleans + value.length),
-                        &copy);
-      break;
-    case TENON_VALUE_STRING_LIST: {
-      std::vector<std::string> texts;
-      for (uint32_t i = 0; i < value.length; ++i) {
-        const tenon_string& text = value.as.strings[i];
-        texts.emplace_back(text.data, static_cast<size_t>(text.length));
-      }
-      detail::give_list(texts, &copy);
-      break;
-    }
-    default:
-      copy = value;  // a number or a dtype
+  if (value.tag == TENON_VALUE_BOOL_LIST) {
+    detail::give_list(std::vector<bool>(value.as.booleans, value.as.booleans + value.length),
+                      &copy);
+  } else if (value.tag == TENON_VALUE_STRING_LIST) {
+    std::vector<std::string> texts;
+    for (uint32_t i = 0; i < value.length; ++i)
+      texts.emplace_back(value.as.strings[i].data, static_cast<size_t>(value.as.strings[i].length));
+    detail::give_list(texts, &copy);
+  } else {
+    detail::give_copy(Argument(value), &copy);
   }
   return Value(copy);
 }

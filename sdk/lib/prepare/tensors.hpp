@@ -23,8 +23,6 @@ int64_t bytes_of(const Tensor& tensor);
 bool is_number(const Tensor& tensor, int64_t most);
 // "f32[8, 3]"
 std::string layout_text(const Tensor& tensor);
-// A number, a text or a list of them that owns what it refers to.
-Value copy_literal(const tenon_value& value);
 bool same_literal(const tenon_value& a, const tenon_value& b);
 // Whether both have the same values and literals.
 bool same_operands(const std::vector<ListOperand>& a, const std::vector<ListOperand>& b);

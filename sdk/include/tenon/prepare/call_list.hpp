@@ -41,6 +41,8 @@ struct ListOperand {
 };
 
 struct ListedCall {
+  explicit ListedCall(Op called) : op(std::move(called)) {}
+
   Op op;
   std::vector<ListOperand> arguments;  // one for each parameter of the schema
   std::vector<ListOperand> results;
@@ -59,6 +61,9 @@ struct CallList {
   // they are the same.
   std::vector<Tensor> compared;
 };
+
+// A copy of an argument that owns what it refers to: what a literal is.
+Value copy_value(const tenon_value& value);
 
 // Calls visit(number) with every tensor of an operand that is defined.
 template <class Visit>

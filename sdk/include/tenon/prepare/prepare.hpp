@@ -43,12 +43,11 @@ struct PreparedCall {
 
 // Account of a list, for one layout of the arguments.
 struct PreparedList {
-  std::string
-      arguments;       // "f32[8, 3, 224, 224]"; "i64[] = 16000" where the list is for these numbers
-  std::string reason;  // why the model runs as it is; empty where there is a list
+  // "f32[8, 3, 224, 224]"; "i64[] = 16000" where the list is for these numbers.
+  std::string arguments;
+  std::string reason;    // why the model runs as it is; empty where there is a list
   int64_t recorded = 0;  // calls of the model
-  int64_t compared =
-      0;  // results of calls that the model reads: where they differ, another list runs
+  int64_t compared = 0;  // results that the model reads: where they differ, another list runs
   std::vector<std::string> folded, dropped;  // ops of calls whose results are constants, or unused
   std::vector<rewrites::Applied> rewrites;   // rules that have changed it
   std::vector<std::string> refused;  // rules that fit and were not used, each with the reason
@@ -115,8 +114,8 @@ class Prepared : public Module {
 };
 
 // Prepares a module, which should be in eval mode; `examples` are arguments by position, for which
-// lists are made now, and run once where they change nothing. Arguments that the module refuses throw nothing here: lists() has the reason. Arguments of
-// other layouts get a list at their first use.
+// lists are made now, and run once where they change nothing. Arguments that the module refuses throw
+// nothing here: lists() has the reason. Arguments of other layouts get a list at their first use.
 Prepared prepare(const Module& module, const std::vector<std::vector<Tensor>>& examples = {},
                  const PrepareOptions& options = {});
 

@@ -22,8 +22,7 @@ namespace rewrites {
 struct Literal {
   enum class Kind : uint8_t { none, boolean, integer, number, dtype, text, list, tensor };
   Kind kind = Kind::none;
-  int64_t integer =
-      0;  // a boolean, an integer, the code of a dtype, the number of a tensor in a list
+  int64_t integer = 0;  // also a boolean, the code of a dtype, the number of a tensor in a list
   double number = 0;
   std::string text;
   std::vector<Literal> list;
@@ -49,9 +48,9 @@ struct Term {
   std::string name;         // of the op, the variable or the rest, which may be empty
   int64_t result = -1;      // op(...).1: of the call's tensors the second; -1: not written
   std::vector<Term> items;  // of a call and of a list
-  Literal literal;          //
-  Expression computed;      //
-  int64_t column = 1;       // in the rule's text, from 1
+  Literal literal;
+  Expression computed;
+  int64_t column = 1;  // in the rule's text, from 1
 };
 
 struct Rule {

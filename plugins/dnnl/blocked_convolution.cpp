@@ -1,183 +1,28 @@
-// Images in blocks of channels, as oneDNN computes with them: convolutions and pools from blocks to
-// blocks, and the two conversions. Rewrites of prepared models keep images so from one to the next.
+// Convolutions from images in blocks of channels to such images, with what models do with the result.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
 
-#include <tenon/kernel/lanes.hpp>
-
+#include "blocks.hpp"
 #include "packed_weights.hpp"
 #include "pieces.hpp"
 #include "shared_ops/activation.hpp"
 #include "shared_ops/convolution.hpp"
-#include "shared_ops/windows.hpp"
-#include "thresholds.hpp"
 
 namespace {
 
 using namespace nn;
-using onednn::Samples, onednn::Scratch, onednn::Side;
+using namespace onednn;
 using tenon::kernel::OneOpenmpThread;
 using Dims = dnnl::memory::dims;
 using Description = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 
-constexpr uint32_t kF32 = 1u << static_cast<unsigned>(tenon::f32);
 constexpr int64_t kMostPlain = 3;  // channels of an image that a convolution reads in planes
 
-int64_t block() { return onednn::has_wide_registers() ? 16 : 8; }
 Tag blocked_tag() { return block() == 16 ? Tag::aBcd16b : Tag::aBcd8b; }
-int64_t blocks_of(int64_t channels) { return (channels + block() - 1) / block(); }
-Shape blocked_shape(int64_t batch, int64_t channels, int64_t height, int64_t width) {
-  Shape shape;
-  for (const int64_t size : {batch, blocks_of(channels), height, width, block()}) shape.push(size);
-  return shape;
-}
-void check_blocked(const char* op, const char* name, const Tensor& tensor) {
-  kernel::check_dtype(op, name, tensor.dtype(), kF32);
-  if (tensor.dim() == 5 && tensor.shape()[4] == block()) return;
-  throw tenon::ValueError(std::string(op) + "(): '" + name +
-                          "' must have shape [N, blocks, H, W, " + std::to_string(block()) +
-                          "], as dnnl.to_blocked returns it, got " + shape_text(tensor));
-}
-
-// ---- conversions ----
-
-// One block of channels and the planes of these channels; the last block may have fewer.
-template <int B>
-struct Blocks {
-  using V = tenon::kernel::Vector<float, B * 4>;
-
-  TENON_INLINE static void run(const float* from, float* to, int64_t positions, int64_t channels,
-                               bool in) {
-    if (channels < B || positions < B) {
-      each(from, to, positions, channels, in);
-      return;
-    }
-    // The last square overlaps the one before.
-    for (int64_t next = 0; next < positions; next += B) {
-      const int64_t first = std::min(next, positions - B);
-      V rows[B];
-      for (int i = 0; i < B; ++i)
-        tenon::kernel::detail::load_vector(
-            rows[i], in ? from + i * positions + first : from + (first + i) * B);
-      turn<1>(rows);
-      for (int i = 0; i < B; ++i)
-        __builtin_memcpy(in ? to + (first + i) * B : to + i * positions + first, &rows[i],
-                         sizeof(V));
-    }
-  }
-
- private:
-  TENON_INLINE static void each(const float* from, float* to, int64_t positions, int64_t channels,
-                                bool in) {
-    for (int64_t p = 0; p < positions; ++p) {
-      for (int64_t c = 0; c < channels; ++c)
-        (in ? to[p * B + c] : to[c * positions + p]) =
-            in ? from[c * positions + p] : from[p * B + c];
-      for (int64_t c = channels; in && c < B; ++c) to[p * B + c] = 0;
-    }
-  }
-  // Rows and columns change places, in steps that exchange squares of Step by Step elements.
-  template <int Step>
-  TENON_INLINE static void turn(V* rows) {
-    if constexpr (Step < B) {
-      for (int i = 0; i < B; ++i) {
-        if ((i & Step) != 0) continue;
-        const V a = rows[i], b = rows[i + Step];
-        exchange<Step>(a, b, rows[i], rows[i + Step], std::make_integer_sequence<int, B>());
-      }
-      turn<2 * Step>(rows);
-    }
-  }
-  template <int Step, int... Lane>
-  TENON_INLINE static void exchange(const V& a, const V& b, V& low, V& high,
-                                    std::integer_sequence<int, Lane...>) {
-    low = __builtin_shufflevector(a, b, ((Lane & Step) == 0 ? Lane : Lane - Step + B)...);
-    high = __builtin_shufflevector(a, b, ((Lane & Step) == 0 ? Lane + Step : Lane + B)...);
-  }
-};
-
-void convert(const float* from, float* to, int64_t batch, int64_t channels, int64_t positions,
-             bool in) {
-  const int64_t b = block(), blocks = blocks_of(channels);
-  const int64_t grain = 1 + 65536 / std::max<int64_t>(1, b * positions);
-  tenon::parallel_for(0, batch * blocks, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = i % blocks * b;
-      const int64_t plain = (i / blocks * channels + first) * positions, at = i * b * positions;
-      const int64_t count = std::min(b, channels - first);
-      if (b == 16)
-        tenon::kernel::run<Blocks<16>>(from + (in ? plain : at), to + (in ? at : plain), positions,
-                                       count, in);
-      else
-        tenon::kernel::run<Blocks<8>>(from + (in ? plain : at), to + (in ? at : plain), positions,
-                                      count, in);
-    }
-  });
-}
-
-struct ToBlocked {
-  static constexpr auto schema = "dnnl.to_blocked(Tensor input) -> Tensor";
-  static constexpr auto samples =
-      R"([{"input": {"shape": [2, 19, 5, 4], "dtype": "f32", "requires_grad": false}}, {"input": {"shape": [1, 32, 2, 3], "dtype": "f32", "requires_grad": false}}])";
-  static constexpr auto doc =
-      "Images f32 [N, C, H, W] in blocks of channels [N, blocks, H, W, block]: a block is as many "
-      "channels as a register of the processor holds, 16 or 8, the last one filled with zeros.";
-  static Tensor shape_rule(const Tensor& input) {
-    check(input);
-    const IntList s = input.shape();
-    return tenon::empty_tensor(blocked_shape(s[0], s[1], s[2], s[3]));
-  }
-  static Tensor forward(const Tensor& input) {
-    const Tensor result = shape_rule(input);
-    if (result.numel() == 0) return result;
-    const Tensor x = tenon::contiguous_as(input, tenon::f32);
-    const IntList s = input.shape();
-    convert(x.data<const float>(), result.data<float>(), s[0], s[1], s[2] * s[3], true);
-    return result;
-  }
-
- private:
-  static void check(const Tensor& input) {
-    kernel::check_dtype("to_blocked", "input", input.dtype(), kF32);
-    if (input.dim() == 4) return;
-    throw tenon::ValueError("to_blocked(): 'input' must have shape [N, C, H, W], got " +
-                            shape_text(input));
-  }
-};
-
-struct FromBlocked {
-  static constexpr auto schema = "dnnl.from_blocked(Tensor input, int channels) -> Tensor";
-  static constexpr auto samples =
-      R"([{"input": {"op": "dnnl.to_blocked", "input": {"shape": [2, 19, 3, 4], "dtype": "f32", "requires_grad": false}}, "channels": 19}])";
-  static constexpr auto doc =
-      "Images in blocks of channels, as dnnl.to_blocked returns them, as [N, channels, H, W].";
-  static Tensor shape_rule(const Tensor& input, int64_t channels) {
-    check_blocked("from_blocked", "input", input);
-    const IntList s = input.shape();
-    if (channels < 0 || blocks_of(channels) != s[1]) {
-      throw tenon::ValueError("from_blocked(): 'channels' is " + std::to_string(channels) +
-                              ", which is not what " + std::to_string(s[1]) + " blocks of " +
-                              std::to_string(block()) + " hold");
-    }
-    Shape shape;
-    for (const int64_t size : {s[0], channels, s[2], s[3]}) shape.push(size);
-    return tenon::empty_tensor(shape);
-  }
-  static Tensor forward(const Tensor& input, int64_t channels) {
-    const Tensor result = shape_rule(input, channels);
-    if (result.numel() == 0) return result;
-    const Tensor x = tenon::contiguous_as(input, tenon::f32);
-    const IntList s = input.shape();
-    convert(x.data<const float>(), result.data<float>(), s[0], channels, s[2] * s[3], false);
-    return result;
-  }
-};
-
-// ---- convolutions ----
 
 // The last pass over a result, for what oneDNN's kernels do not do, or do without NaN: an addend, then a
 // range, then a line.
@@ -552,86 +397,5 @@ struct Conv2dBlocked {
   }
 };
 
-// ---- pools ----
-
-// One block of channels of an image.
-template <int B>
-struct BlockedMaxima {
-  using V = tenon::kernel::Vector<float, B * 4>;
-
-  TENON_INLINE static void run(const Windows* windows, const float* from, float* to) {
-    const Windows& w = *windows;
-    for (int64_t y = 0; y < w.out[1]; ++y) {
-      const int64_t top = y * w.stride[1] - w.padding[1];
-      for (int64_t x = 0; x < w.out[2]; ++x, to += B) {
-        const int64_t left = x * w.stride[2] - w.padding[2];
-        V best = V{} - std::numeric_limits<float>::infinity();
-        for (int64_t i = 0; i < w.kernel[1]; ++i) {
-          const int64_t row = top + i * w.dilation[1];
-          if (row < 0 || row >= w.in[1]) continue;
-          for (int64_t j = 0; j < w.kernel[2]; ++j) {
-            const int64_t column = left + j * w.dilation[2];
-            if (column < 0 || column >= w.in[2]) continue;
-            V value;
-            tenon::kernel::detail::load_vector(value, from + (row * w.in[2] + column) * B);
-            tenon::kernel::take_better<true>(best, value);  // a NaN is taken, and stays
-          }
-        }
-        __builtin_memcpy(to, &best, sizeof(V));
-      }
-    }
-  }
-};
-
-struct MaxPool2dBlocked {
-  static constexpr auto schema =
-      "dnnl.max_pool2d_blocked(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] "
-      "padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor";
-  static constexpr auto samples =
-      R"([{"input": {"op": "dnnl.to_blocked", "input": {"shape": [2, 19, 6, 4], "dtype": "f32", "requires_grad": false}}, "kernel_size": 2}])";
-  static constexpr auto doc =
-      "nn.functional.max_pool2d of images in blocks of channels, as dnnl.to_blocked returns them.";
-
-  static Tensor shape_rule(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
-                           IntList padding, IntList dilation, bool ceil_mode) {
-    return empty_result(input, windows(input, kernel_size, stride, padding, dilation, ceil_mode));
-  }
-  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
-                        IntList padding, IntList dilation, bool ceil_mode) {
-    const Windows w = windows(input, kernel_size, stride, padding, dilation, ceil_mode);
-    const Tensor result = empty_result(input, w), x = tenon::contiguous_as(input, tenon::f32);
-    const auto* const from = x.data<const float>();
-    auto* const to = result.data<float>();
-    const int64_t b = block(), images = input.shape()[0] * input.shape()[1];
-    const int64_t grain = 1 + 65536 / std::max<int64_t>(1, w.work() * b);
-    tenon::parallel_for(0, images, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const float* const image = from + i * w.in_size() * b;
-        float* const values = to + i * w.out_size() * b;
-        if (b == 16)
-          tenon::kernel::run<BlockedMaxima<16>>(&w, image, values);
-        else
-          tenon::kernel::run<BlockedMaxima<8>>(&w, image, values);
-      }
-    });
-    return result;
-  }
-
- private:
-  static Windows windows(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
-                         IntList padding, IntList dilation, bool ceil_mode) {
-    check_blocked("max_pool2d_blocked", "input", input);
-    const std::array<int64_t, 2> size = {input.shape()[2], input.shape()[3]};
-    return {
-        "max_pool2d_blocked", {size.data(), 2}, kernel_size, stride, padding, dilation, ceil_mode};
-  }
-  static Tensor empty_result(const Tensor& input, const Windows& w) {
-    const IntList s = input.shape();
-    Shape shape;
-    for (const int64_t size : {s[0], s[1], w.out[1], w.out[2], s[4]}) shape.push(size);
-    return tenon::empty_tensor(shape);
-  }
-};
-
 }  // namespace
-TENON_OPS(ToBlocked, FromBlocked, Conv2dBlocked, MaxPool2dBlocked)
+TENON_OP(Conv2dBlocked)
