@@ -1,12 +1,10 @@
 // Service calls: prepared calls, and what makes them stale.
-#include <utility>
-
 #include "core/dispatch/call/prepared_call.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/call/trace.hpp"
 #include "core/nn/module.hpp"
 #include "core/runtime/slots.hpp"
-#include "core/tensor/result_place.hpp"
+#include "core/tensor/tensor.hpp"
 
 namespace tenon::core {
 
@@ -45,9 +43,9 @@ constinit const tenon_calls_service calls_service{
     .run_placed =
         [](const tenon_prepared_call* call, const tenon_value* arguments, tenon_tensor** place,
            tenon_value* results, tenon_error** error) {
-          Tensor* const outer = std::exchange(result_place, *place);
+          Tensor* const outer = creation.set_place(*place);
           const tenon_status status = run_prepared(*call, arguments, results, nullptr, error);
-          *place = std::exchange(result_place, outer);
+          *place = creation.set_place(outer);
           return status;
         },
 };

@@ -5,18 +5,15 @@
 #include <cstring>
 #include <new>
 #include <string>
-#include <utility>
 
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/tensor/dtype.hpp"
-#include "core/tensor/result_place.hpp"
 
 namespace tenon::core {
 
-constinit thread_local uint32_t creation_flags = 0;
-constinit thread_local Tensor* result_place = nullptr;
+constinit thread_local Creation creation;
 
 namespace {
 
@@ -144,17 +141,23 @@ inline Layout lay_out(Tensor* tensor, Shape shape, Shape strides) {
   return layout;
 }
 
+// Null where there is no place, or one for another dtype or shape.
+[[gnu::noinline]] TensorRef take_place(tenon_dtype dtype, Shape shape) {
+  const Tensor* const place = creation.place;
+  if (place == nullptr || place->view.dtype != dtype || !same_shape(place->shape(), shape))
+    return {};
+  return TensorRef::take(creation.set_place(nullptr));
+}
+
 }  // namespace
 
 TensorRef make_empty(tenon_dtype dtype, Shape shape) {
-  if (result_place != nullptr && result_place->view.dtype == dtype &&
-      same_shape(result_place->shape(), shape)) [[unlikely]]
-    return TensorRef::take(std::exchange(result_place, nullptr));
-  if (!dtype_valid(dtype) || shape.size() > TENON_MAX_RANK) [[unlikely]] {
+  if (!dtype_valid(dtype) || shape.size() >= creation.rank_limit) [[unlikely]] {
+    if (TensorRef placed = take_place(dtype, shape)) return placed;
     dtype_check(dtype);
     element_count(shape);
   }
-  Tensor* const made = make_object(dtype, shape.size(), TENON_TENSOR_CONTIGUOUS | creation_flags);
+  Tensor* const made = make_object(dtype, shape.size(), TENON_TENSOR_CONTIGUOUS | creation.flags);
   TensorRef tensor = TensorRef::take(made);
   // Count, shape and strides in one pass; element_count reports a wrong size afterwards.
   int64_t* sizes = mutable_shape(made);
@@ -201,7 +204,7 @@ TensorRef make_wrapped(tenon_dtype dtype, Shape shape, Shape strides, void* data
     strides = row_major;
   }
   check_strides(shape, strides);
-  auto tensor = TensorRef::take(make_object(dtype, shape.size(), creation_flags));
+  auto tensor = TensorRef::take(make_object(dtype, shape.size(), creation.flags));
   const Layout layout = lay_out(tensor.get(), shape, strides);
   if (layout.count == 0) {
     tensor->storage = Storage::wrap(data, 0, owner, release_owner);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "core/base/intrusive_ptr.hpp"
 #include "core/base/reference_count.hpp"
@@ -120,9 +121,22 @@ using Tensor = ::tenon_tensor;
 
 using TensorRef = IntrusivePtr<Tensor>;
 
-// Flags that new tensors of this thread carry: TENON_TENSOR_INFERENCE in inference mode. Views have
-// those of their base.
-extern constinit thread_local uint32_t creation_flags [[gnu::tls_model("initial-exec")]];
+// What new tensors of a thread are made by.
+struct Creation {
+  // That they carry: TENON_TENSOR_INFERENCE in inference mode. Views have those of their base.
+  uint32_t flags = 0;
+  // Above the rank of a tensor that make_empty makes as always: 0 where there is a place.
+  uint32_t rank_limit = TENON_MAX_RANK + 1;
+  // The tensor that the next make_empty of its dtype and shape returns: owned until then, or null.
+  Tensor* place = nullptr;
+
+  // Returns the place before.
+  Tensor* set_place(Tensor* tensor) noexcept {
+    rank_limit = tensor == nullptr ? TENON_MAX_RANK + 1 : 0;
+    return std::exchange(place, tensor);
+  }
+};
+extern constinit thread_local Creation creation [[gnu::tls_model("initial-exec")]];
 
 // Uninitialized and contiguous. Throws ValueError for negative sizes, a rank above TENON_MAX_RANK,
 // an unknown dtype, or more bytes than can be addressed.

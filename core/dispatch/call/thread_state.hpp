@@ -34,7 +34,7 @@ struct OwnOfThread {
 struct ThreadState {
   OwnOfThread own;
   bool grad_enabled = true;
-  bool inference = false;         // creation_flags says the same to what makes tensors
+  bool inference = false;         // creation.flags says the same to what makes tensors
   bool strict_gradients = false;  // a Function's gradient must have its input's shape
   bool types_disabled = false;    // operands of child types are plain tensors
   bool modes_disabled = false;    // modes above autograd are not called
@@ -75,7 +75,7 @@ using TypesDisabledGuard = SwitchGuard<&ThreadState::types_disabled>;
 
 inline void set_thread_state(const ThreadState& state) {
   thread_state = state;
-  creation_flags = state.inference ? uint32_t{TENON_TENSOR_INFERENCE} : 0;
+  creation.flags = state.inference ? uint32_t{TENON_TENSOR_INFERENCE} : 0;
   large_storage_is_lazy = state.multiply_adds != nullptr;
 }
 // Sets all of it for a scope.
@@ -95,7 +95,7 @@ class ThreadStateGuard {
 
 inline void set_inference_mode(bool enabled) {
   thread_state.inference = enabled;
-  creation_flags = enabled ? uint32_t{TENON_TENSOR_INFERENCE} : 0;
+  creation.flags = enabled ? uint32_t{TENON_TENSOR_INFERENCE} : 0;
 }
 
 // From now on the thread's calls compute shapes and dtypes alone (kernel/shapes.cpp), and add the
