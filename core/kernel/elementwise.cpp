@@ -80,7 +80,7 @@ inline const Tensor* dense_model(const ElementwiseCall& call) {
       model = tensor;
       continue;
     }
-    if (tensor->view.dtype != model->view.dtype || !same_sizes(*tensor, *model)) return nullptr;
+    if (tensor->view.dtype != model->view.dtype || !same_sizes(*model, *tensor)) return nullptr;
   }
   const bool dense =
       model != nullptr && (model->view.dtype == TENON_F32 || model->view.dtype == TENON_F64);

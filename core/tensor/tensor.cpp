@@ -141,22 +141,27 @@ inline Layout lay_out(Tensor* tensor, Shape shape, Shape strides) {
   return layout;
 }
 
-// Null where there is no place, or one for another dtype or shape.
-[[gnu::noinline]] TensorRef take_place(tenon_dtype dtype, Shape shape) {
-  const Tensor* const place = creation.place;
-  if (place == nullptr || place->view.dtype != dtype || !same_shape(place->shape(), shape))
-    return {};
-  return TensorRef::take(creation.set_place(nullptr));
+// For a place, and for faults: make_empty comes back here with neither.
+[[gnu::noinline]] TensorRef make_unusual(tenon_dtype dtype, Shape shape) {
+  dtype_check(dtype);
+  element_count(shape);
+  Tensor* const place = creation.set_place(nullptr);
+  if (place == nullptr) return make_empty(dtype, shape);
+  if (place->view.dtype == dtype && same_shape(place->shape(), shape))
+    return TensorRef::take(place);
+  // Kept for a later tensor, whatever becomes of this one.
+  struct Kept {
+    Tensor* place;
+    ~Kept() { creation.set_place(place); }
+  } kept{place};
+  return make_empty(dtype, shape);
 }
 
 }  // namespace
 
 TensorRef make_empty(tenon_dtype dtype, Shape shape) {
-  if (!dtype_valid(dtype) || shape.size() >= creation.rank_limit) [[unlikely]] {
-    if (TensorRef placed = take_place(dtype, shape)) return placed;
-    dtype_check(dtype);
-    element_count(shape);
-  }
+  if (!dtype_valid(dtype) || shape.size() >= creation.rank_limit) [[unlikely]]
+    return make_unusual(dtype, shape);
   Tensor* const made = make_object(dtype, shape.size(), TENON_TENSOR_CONTIGUOUS | creation.flags);
   TensorRef tensor = TensorRef::take(made);
   // Count, shape and strides in one pass; element_count reports a wrong size afterwards.

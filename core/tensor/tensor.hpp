@@ -121,9 +121,9 @@ using Tensor = ::tenon_tensor;
 
 using TensorRef = IntrusivePtr<Tensor>;
 
-// What new tensors of a thread are made by.
+// Facts that new tensors of a thread are made by.
 struct Creation {
-  // That they carry: TENON_TENSOR_INFERENCE in inference mode. Views have those of their base.
+  // Theirs: TENON_TENSOR_INFERENCE in inference mode. Views have those of their base.
   uint32_t flags = 0;
   // Above the rank of a tensor that make_empty makes as always: 0 where there is a place.
   uint32_t rank_limit = TENON_MAX_RANK + 1;
