@@ -56,7 +56,7 @@ TEST_CASE("a model that is like an engine has its answers, and names the nodes t
   CHECK(own(x).to_vector<int64_t>() == std::vector<int64_t>{1, 0});
   CHECK(load(path, "onnxruntime")(x).to_vector<int64_t>() == std::vector<int64_t>{2, 0});
   CHECK(changes(path, "onnxruntime") ==
-        std::vector<std::string>{"'largest' (ArgMax): onnx.runtime.arg_extremum"});
+        std::vector<std::string>{"'largest' (ArgMax): onnx._runtime.arg_extremum"});
 }
 
 TEST_CASE("an engine without conversions is refused with those that there are") {
@@ -95,8 +95,8 @@ TEST_CASE("a conversion for an engine holds up to the next version of the standa
 
 TEST_CASE("NaN in rows is the largest where it is first, as ONNX Runtime compares") {
   std::mt19937 draw(41);
-  const Op arg_extremum("onnx.runtime.arg_extremum"), reduce("onnx.runtime.reduce"),
-      topk("onnx.runtime.topk");
+  const Op arg_extremum("onnx._runtime.arg_extremum"), reduce("onnx._runtime.reduce"),
+      topk("onnx._runtime.topk");
   for (int round = 0; round < 50; ++round) {
     std::vector<float> row(1 + draw() % 12);
     for (float& one : row)

@@ -17,7 +17,8 @@ Tensor undefined_where(const Tensor& condition, const Tensor& result) {
 }
 
 struct RuntimeGelu {
-  static constexpr auto schema = "onnx.runtime.gelu(Tensor X, *, str approximate='none') -> Tensor";
+  static constexpr auto schema =
+      "onnx._runtime.gelu(Tensor X, *, str approximate='none') -> Tensor";
   static constexpr auto samples = R"([{"X": {"shape": [2, 3]}, "approximate": "tanh"}])";
   static constexpr auto doc = "nn.functional.gelu, which is NaN at -inf.";
   static constexpr bool composite = true;
@@ -27,7 +28,7 @@ struct RuntimeGelu {
 };
 
 struct RuntimeHardSwish {
-  static constexpr auto schema = "onnx.runtime.hardswish(Tensor X) -> Tensor";
+  static constexpr auto schema = "onnx._runtime.hardswish(Tensor X) -> Tensor";
   static constexpr auto samples = R"([{"X": {"shape": [2, 3]}}])";
   static constexpr auto doc = "nn.functional.hardswish, which is NaN at -inf.";
   static constexpr bool composite = true;
@@ -37,7 +38,7 @@ struct RuntimeHardSwish {
 };
 
 struct RuntimeSoftsign {
-  static constexpr auto schema = "onnx.runtime.softsign(Tensor input) -> Tensor";
+  static constexpr auto schema = "onnx._runtime.softsign(Tensor input) -> Tensor";
   static constexpr auto samples = R"([{"input": {"shape": [2, 3]}}])";
   static constexpr auto doc = "nn.functional.softsign, which is NaN at infinities.";
   static constexpr bool composite = true;
@@ -54,7 +55,7 @@ Tensor zero_at_nan(const Tensor& input, const Tensor& result) {
 
 struct RuntimeThreshold {
   static constexpr auto schema =
-      "onnx.runtime.thresholded_relu(Tensor X, *, float alpha=1.0) -> Tensor";
+      "onnx._runtime.thresholded_relu(Tensor X, *, float alpha=1.0) -> Tensor";
   static constexpr auto samples = R"([{"X": {"shape": [2, 3]}}])";
   static constexpr auto doc = "X above alpha, 0 elsewhere and at NaN.";
   static constexpr bool composite = true;
@@ -65,7 +66,7 @@ struct RuntimeThreshold {
 
 struct RuntimeShrink {
   static constexpr auto schema =
-      "onnx.runtime.shrink(Tensor input, *, float bias=0.0, float lambd=0.5) -> Tensor";
+      "onnx._runtime.shrink(Tensor input, *, float bias=0.0, float lambd=0.5) -> Tensor";
   static constexpr auto samples = R"([{"input": {"shape": [2, 3]}}])";
   static constexpr auto doc = "onnx.shrink, which is 0 at NaN.";
   static constexpr bool composite = true;
@@ -113,7 +114,7 @@ Tensor integers(const Tensor& input) {
 }
 
 struct RuntimeCast {
-  static constexpr auto schema = "onnx.runtime.cast(Tensor(a) input, *, dtype to) -> Tensor(a)";
+  static constexpr auto schema = "onnx._runtime.cast(Tensor(a) input, *, dtype to) -> Tensor(a)";
   static constexpr auto samples = R"([{"input": {"shape": [2, 3]}, "to": "i32"},
           {"input": {"shape": [2, 3]}, "to": "u8"}, {"input": {"shape": [2, 3]}, "to": "f64"}])";
   static constexpr auto doc =
@@ -139,12 +140,12 @@ struct RuntimeCast {
 
 struct RuntimeCastLike {
   static constexpr auto schema =
-      "onnx.runtime.cast_like(Tensor(a) input, Tensor target_type) -> Tensor(a)";
+      "onnx._runtime.cast_like(Tensor(a) input, Tensor target_type) -> Tensor(a)";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 3]}, "target_type": {"shape": [1]}},
           {"input": {"shape": [2, 3]}, "target_type": {"shape": [1], "dtype": "i64"}}])";
   static constexpr auto doc =
-      "The tensor in the dtype of another one, converted as onnx.runtime.cast does.";
+      "The tensor in the dtype of another one, converted as onnx._runtime.cast does.";
   static constexpr bool composite = true;
   static constexpr bool any_dtype = true;
   static constexpr bool may_copy = true;
@@ -154,11 +155,11 @@ struct RuntimeCastLike {
 };
 
 struct RuntimePower {
-  static constexpr auto schema = "onnx.runtime.pow(Tensor X, Tensor Y) -> Tensor";
+  static constexpr auto schema = "onnx._runtime.pow(Tensor X, Tensor Y) -> Tensor";
   static constexpr auto samples =
       R"([{"X": {"values": [1.5, 0.5, 2.0]}, "Y": {"values": [2.0, -1.0, 0.5]}}])";
   static constexpr auto doc =
-      "onnx.pow, in which integers are powers of f64, cut off as by onnx.runtime.cast.";
+      "onnx.pow, in which integers are powers of f64, cut off as by onnx._runtime.cast.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& x, const Tensor& y) {
     static const Op op("onnx.pow");

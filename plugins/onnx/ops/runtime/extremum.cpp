@@ -19,7 +19,7 @@ Tensor without_nan(const Tensor& data, bool largest) {
 
 struct RuntimeArgExtremum {
   static constexpr auto schema =
-      "onnx.runtime.arg_extremum(Tensor data, *, int axis=0, bool keepdims=True, bool last=False, "
+      "onnx._runtime.arg_extremum(Tensor data, *, int axis=0, bool keepdims=True, bool last=False, "
       "bool largest=True) -> Tensor";
   static constexpr auto samples = R"([{"data": {"shape": [2, 3]}, "axis": 1}])";
   static constexpr auto doc =
@@ -58,7 +58,7 @@ Tensor with_axes_last(const Tensor& data, const std::vector<int64_t>& axes) {
 
 struct RuntimeReduce {
   static constexpr auto schema =
-      "onnx.runtime.reduce(Tensor data, int[]? axes=None, *, str kind, bool keepdims=True, bool "
+      "onnx._runtime.reduce(Tensor data, int[]? axes=None, *, str kind, bool keepdims=True, bool "
       "noop_with_empty_axes=False) -> Tensor";
   static constexpr auto samples =
       R"([{"data": {"shape": [2, 3]}, "kind": "max", "axes": [1]}, {"data": {"shape": [2, 3]}, "kind": "l2"}])";
@@ -94,7 +94,7 @@ struct RuntimeReduce {
 
 struct RuntimeTopK {
   static constexpr auto schema =
-      "onnx.runtime.topk(Tensor X, int K, *, int axis=-1, bool largest=True, bool sorted=True) -> "
+      "onnx._runtime.topk(Tensor X, int K, *, int axis=-1, bool largest=True, bool sorted=True) -> "
       "(Tensor Values, Tensor Indices)";
   static constexpr auto samples = R"([{"X": {"shape": [3, 4]}, "K": 2}])";
   static constexpr auto doc =

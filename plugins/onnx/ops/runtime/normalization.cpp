@@ -6,7 +6,7 @@ namespace {
 using namespace onnx;
 
 struct RuntimeMeanVariance {
-  static constexpr auto schema = "onnx.runtime.mean_variance_norm(Tensor X, int[] axes) -> Tensor";
+  static constexpr auto schema = "onnx._runtime.mean_variance_norm(Tensor X, int[] axes) -> Tensor";
   static constexpr auto samples = R"([{"X": {"shape": [2, 3]}, "axes": [1]}])";
   static constexpr auto doc =
       "nn.functional.mean_variance_norm without its epsilon: constant slices become NaN.";
@@ -19,7 +19,7 @@ struct RuntimeMeanVariance {
 
 struct RuntimeLpNormalization {
   static constexpr auto schema =
-      "onnx.runtime.lp_normalization(Tensor input, *, int axis=-1, int p=2) -> Tensor";
+      "onnx._runtime.lp_normalization(Tensor input, *, int axis=-1, int p=2) -> Tensor";
   static constexpr auto samples = R"([{"input": {"shape": [2, 3]}}])";
   static constexpr auto doc = "onnx.lp_normalization, whose squares are in the dtype.";
   static constexpr bool composite = true;
@@ -35,7 +35,7 @@ struct RuntimeLpNormalization {
 
 struct RuntimeGroupNorm {
   static constexpr auto schema =
-      "onnx.runtime.group_norm(Tensor X, Tensor scale, Tensor bias, *, int num_groups, float "
+      "onnx._runtime.group_norm(Tensor X, Tensor scale, Tensor bias, *, int num_groups, float "
       "epsilon=1e-05) -> Tensor";
   static constexpr auto samples =
       R"([{"X": {"shape": [2, 4, 3]}, "scale": {"shape": [4]}, "bias": {"shape": [4]}, "num_groups": 2}])";

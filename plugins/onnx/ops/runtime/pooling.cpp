@@ -52,7 +52,7 @@ Tensor first_of(const Tensor& x, const Window& window, bool columns) {
 
 struct RuntimeMaxPool {
   static constexpr auto schema =
-      "onnx.runtime.max_pool(Tensor X, *, int[] kernel_shape, str auto_pad='NOTSET', bool "
+      "onnx._runtime.max_pool(Tensor X, *, int[] kernel_shape, str auto_pad='NOTSET', bool "
       "ceil_mode=False, int[]? dilations=None, int[]? pads=None, int storage_order=0, int[]? "
       "strides=None, int outputs=1) -> (Tensor Y, Tensor? Indices)";
   static constexpr auto samples =

@@ -8,7 +8,7 @@ using tenon::arg, tenon::Op;
 
 struct RuntimeResize {
   static constexpr auto schema =
-      "onnx.runtime.crop_and_resize(Tensor X, float[]? roi=None, float[]? scales=None, int[]? "
+      "onnx._runtime.crop_and_resize(Tensor X, float[]? roi=None, float[]? scales=None, int[]? "
       "sizes=None, *, bool antialias=False, int[]? axes=None, float cubic_coeff_a=-0.75, bool "
       "exclude_outside=False, float extrapolation_value=0.0, str "
       "keep_aspect_ratio_policy='stretch', "

@@ -37,7 +37,7 @@ bool is_plain(const Tensor& data, std::string_view reduction) {
 
 struct RuntimeScatterElements {
   static constexpr auto schema =
-      "onnx.runtime.scatter_elements(Tensor data, Tensor indices, Tensor updates, *, int axis=0, "
+      "onnx._runtime.scatter_elements(Tensor data, Tensor indices, Tensor updates, *, int axis=0, "
       "str reduction='none') -> Tensor";
   static constexpr auto samples =
       R"([{"data": {"shape": [2, 3]}, "indices": {"values": [[1, 0, -1]], "dtype": "i64"}, "updates": {"shape": [1, 3]}, "reduction": "max"}])";
@@ -57,7 +57,7 @@ struct RuntimeScatterElements {
 
 struct RuntimeScatterNd {
   static constexpr auto schema =
-      "onnx.runtime.scatter_nd(Tensor data, Tensor indices, Tensor updates, *, str reduction) -> "
+      "onnx._runtime.scatter_nd(Tensor data, Tensor indices, Tensor updates, *, str reduction) -> "
       "Tensor";
   static constexpr auto samples =
       R"([{"data": {"shape": [3, 2]}, "indices": {"values": [[2], [0], [2]], "dtype": "i64"}, "updates": {"shape": [3, 2]}, "reduction": "min"}])";
@@ -67,7 +67,7 @@ struct RuntimeScatterNd {
   static Tensor forward(const Tensor& data, const Tensor& indices, const Tensor& updates,
                         std::string_view reduction) {
     if (reduction != "max" && reduction != "min")
-      throw tenon::ValueError("onnx.runtime.scatter_nd(): 'reduction' is '" +
+      throw tenon::ValueError("onnx._runtime.scatter_nd(): 'reduction' is '" +
                               std::string(reduction) + "'; there are max and min");
     if (is_plain(data, reduction)) {
       static const Op plain("scatter_nd");
@@ -77,7 +77,7 @@ struct RuntimeScatterNd {
     const auto targets = gather.call<Tensor>(places_of(data), indices, int64_t{0});
     if (vector_of(targets.shape()) != vector_of(updates.shape()))
       throw tenon::ValueError(
-          "onnx.runtime.scatter_nd(): updates have another shape than the "
+          "onnx._runtime.scatter_nd(): updates have another shape than the "
           "places that the indices name");
     return with_updates(data, updates, targets, reduction == "max");
   }

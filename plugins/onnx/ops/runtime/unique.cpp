@@ -22,7 +22,7 @@ struct Before {
 
 struct RuntimeUnique {
   static constexpr auto schema =
-      "onnx.runtime.unique(Tensor X, *, int? axis=None, bool sorted=True) -> (Tensor Y, Tensor "
+      "onnx._runtime.unique(Tensor X, *, int? axis=None, bool sorted=True) -> (Tensor Y, Tensor "
       "indices, Tensor inverse_indices, Tensor counts)";
   static constexpr auto doc =
       "onnx.unique in which NaN is equal to the number that a search for it ends at; slices of "
