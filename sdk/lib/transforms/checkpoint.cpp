@@ -3,6 +3,7 @@
 #include <string>
 
 #include <tenon/autograd.hpp>
+#include <tenon/module_hooks.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/saved_tensors.hpp>
 #include <tenon/transforms/checkpoint.hpp>
@@ -37,6 +38,15 @@ class PresentScope {
   Present before_;
 };
 
+// The scopes of a run, as long as it lives.
+template <class Pack, class Unpack>
+struct Open {
+  Open(Region* region, Phase phase, Pack pack, Unpack unpack)
+      : present_scope(region, phase), hooks(std::move(pack), std::move(unpack)) {}
+  PresentScope present_scope;
+  SavedTensorsHooks<Pack, Unpack> hooks;
+};
+
 // The tensor that an op saved, by its facts.
 struct Saved {
   std::string op;
@@ -63,14 +73,16 @@ class Region : public std::enable_shared_from_this<Region> {
     remember(std::move(again), std::move(arguments));
   }
 
-  void first_run(const std::function<void()>& first) {
-    const PresentScope scope(this, Phase::first);
+  // Scopes of the first run.
+  std::shared_ptr<void> open_first() {
     const auto pack = [region = shared_from_this()](const Tensor& tensor, const char* op) {
       return Kept{region, region->add(tensor, op)};
     };
-    const SavedTensorsHooks hooks(pack,
-                                  [](const Kept& kept) { return kept.region->take(kept.index); });
-    first();
+    const auto unpack = [](const Kept& kept) { return kept.region->take(kept.index); };
+    return std::make_shared<Open<decltype(pack), decltype(unpack)>>(this, Phase::first, pack,
+                                                                    unpack);
+  }
+  void close_first() {
     running_ = false;
     computed_.clear();
     // From now on this function computes the arguments of those inside again.
@@ -81,21 +93,28 @@ class Region : public std::enable_shared_from_this<Region> {
 
   // An inner checkpoint of the first run.
   void add_inner(const std::shared_ptr<Region>& inner) { inner_.push_back(inner); }
-
-  // An inner checkpoint of a second run, which has its arguments again.
-  void meet_inner(const std::function<void()>& run, Run again, std::vector<Tensor> arguments) {
+  // The inner checkpoint that a second run has reached; null when its graph is gone.
+  std::shared_ptr<Region> next_inner() {
     if (next_inner_ == inner_.size())
       throw RuntimeError(
           "checkpoint: the second run has an inner checkpoint that the first run did not have; the "
           "function has to do the same each time");
-    const std::shared_ptr<Region> inner = inner_[next_inner_++].lock();
-    {
-      const PresentScope scope(inner.get(), Phase::passing);
-      const auto same = [](const Tensor& tensor) { return tensor; };
-      const SavedTensorsHooks hooks(same, same);
-      run();
+    return inner_[next_inner_++].lock();
+  }
+  // Scopes of a run on the way to what follows.
+  static std::shared_ptr<void> open_passing(Region* region) {
+    const auto same = [](const Tensor& tensor) { return tensor; };
+    return std::make_shared<Open<decltype(same), decltype(same)>>(region, Phase::passing, same,
+                                                                  same);
+  }
+  void remember(Run again, std::vector<Tensor> tensors) {
+    again_ = std::move(again);
+    arguments_.clear();
+    for (Tensor& tensor : tensors) {
+      const int64_t version = tensor.defined() ? tensor.version() : 0;
+      Tensor tangent = tensor.defined() ? unpack_dual(tensor).tangent : Tensor();
+      arguments_.push_back({std::move(tensor), std::move(tangent), version});
     }
-    if (inner != nullptr) inner->remember(std::move(again), std::move(arguments));
   }
 
  private:
@@ -116,15 +135,6 @@ class Region : public std::enable_shared_from_this<Region> {
     return saved_.size() - 1;
   }
 
-  void remember(Run again, std::vector<Tensor> tensors) {
-    again_ = std::move(again);
-    arguments_.clear();
-    for (Tensor& tensor : tensors) {
-      const int64_t version = tensor.defined() ? tensor.version() : 0;
-      Tensor tangent = tensor.defined() ? unpack_dual(tensor).tangent : Tensor();
-      arguments_.push_back({std::move(tensor), std::move(tangent), version});
-    }
-  }
   void forget_function() {
     again_ = nullptr;
     arguments_.clear();
@@ -225,15 +235,44 @@ class Region : public std::enable_shared_from_this<Region> {
 
 }  // namespace
 
+struct Running::State {
+  std::shared_ptr<Region> region;  // null where its graph is gone
+  bool again = false;              // within a second run of the function around it
+  Run run;
+  std::vector<Tensor> arguments;
+  std::shared_ptr<void> scopes;
+};
+
+Running::Running(Run again, std::vector<Tensor> arguments) {
+  if (!GradMode::enabled() || InferenceMode::enabled() || present.phase == Phase::passing) return;
+  state_ = std::make_unique<State>();
+  state_->again = present.phase == Phase::again;
+  if (state_->again) {
+    state_->run = std::move(again);
+    state_->arguments = std::move(arguments);
+    state_->region = present.region->next_inner();
+    state_->scopes = Region::open_passing(state_->region.get());
+    return;
+  }
+  state_->region = std::make_shared<Region>(present.region, std::move(again), std::move(arguments));
+  if (present.region != nullptr) present.region->add_inner(state_->region);
+  state_->scopes = state_->region->open_first();
+}
+Running::~Running() = default;
+
+void Running::end() {
+  if (state_ == nullptr) return;
+  state_->scopes.reset();
+  if (!state_->again)
+    state_->region->close_first();
+  else if (state_->region != nullptr)
+    state_->region->remember(std::move(state_->run), std::move(state_->arguments));
+}
+
 void run(const std::function<void()>& first, Run again, std::vector<Tensor> arguments) {
-  if (!GradMode::enabled() || InferenceMode::enabled() || present.phase == Phase::passing)
-    return first();
-  if (present.phase == Phase::again)
-    return present.region->meet_inner(first, std::move(again), std::move(arguments));
-  const auto region =
-      std::make_shared<Region>(present.region, std::move(again), std::move(arguments));
-  if (present.region != nullptr) present.region->add_inner(region);
-  region->first_run(first);
+  Running running(std::move(again), std::move(arguments));
+  first();
+  running.end();
 }
 
 KeptBuffers::KeptBuffers(const Module& module) {
@@ -245,6 +284,92 @@ KeptBuffers::~KeptBuffers() {
   for (const Kept& kept : kept_) {
     if (kept.buffer.version() != kept.version) Tensor(kept.buffer).copy_(kept.value);
   }
+}
+
+namespace {
+
+// Calls of modules that are running, and those that run again.
+thread_local std::vector<std::unique_ptr<Running>> module_calls;
+thread_local std::vector<tenon_module*> called_again;
+
+// The arguments of a call, with tensors apart.
+struct CallArguments {
+  std::vector<tenon_value> values;  // tensors are null
+  std::vector<std::string> names;   // empty by position
+
+  void call(const Module& module, const std::vector<Tensor>& tensors) const {
+    std::vector<tenon_value> positional, named;
+    std::vector<tenon_string> keywords;
+    size_t next = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      tenon_value value = values[i];
+      if (value.tag == TENON_VALUE_TENSOR) value.as.tensor = tensors[next++].handle();
+      if (names[i].empty()) {
+        positional.push_back(value);
+      } else {
+        named.push_back(value);
+        keywords.push_back({names[i].data(), static_cast<int64_t>(names[i].size())});
+      }
+    }
+    Value results[detail::max_results];
+    detail::check(service::modules().call, module.handle(), positional.data(),
+                  static_cast<int64_t>(positional.size()), keywords.data(), named.data(),
+                  static_cast<int64_t>(named.size()), reinterpret_cast<tenon_value*>(results),
+                  int64_t{-1});
+  }
+};
+
+// A scope in which a call of the module is a second run.
+class CalledAgain {
+ public:
+  explicit CalledAgain(const Module& module) { called_again.push_back(module.handle()); }
+  ~CalledAgain() { called_again.pop_back(); }
+  CalledAgain(const CalledAgain&) = delete;
+  CalledAgain& operator=(const CalledAgain&) = delete;
+  static bool is(const Module& module) {
+    return !called_again.empty() && called_again.back() == module.handle();
+  }
+};
+
+void begin_call(const Module& module, const HookValues& inputs) {
+  CallArguments arguments;
+  std::vector<Tensor> tensors;
+  for (int64_t i = 0; i < inputs.size(); ++i) {
+    tenon_value value = inputs[i].value();
+    if (value.tag == TENON_VALUE_TENSOR) {
+      tensors.push_back(Tensor::borrow(std::exchange(value.as.tensor, nullptr)));
+    } else if (value.tag > TENON_VALUE_DTYPE) {
+      throw TypeError("recompute: input " + std::to_string(i) + " of " + module.type() +
+                      " is neither a tensor nor a number, and is not kept for a second run; set "
+                      "\"recompute\" on modules inside of it");
+    }
+    arguments.values.push_back(value);
+    arguments.names.emplace_back(inputs.name(i));
+  }
+  Run again = [module, arguments = std::move(arguments)](const std::vector<Tensor>& given) {
+    const CalledAgain called(module);
+    const KeptBuffers kept(module);
+    arguments.call(module, given);
+  };
+  module_calls.back() = std::make_unique<Running>(std::move(again), std::move(tensors));
+}
+
+}  // namespace
+
+void recompute_calls(const Module& module) {
+  module.register_forward_pre_hook([](const Module& called, const HookValues& inputs) {
+    if (CalledAgain::is(called)) return;
+    module_calls.push_back(nullptr);
+    begin_call(called, inputs);
+  });
+  module.register_forward_hook(
+      [](const Module& called, const HookValues&, const HookValues&) {
+        if (CalledAgain::is(called)) return;
+        const std::unique_ptr<Running> running = std::move(module_calls.back());
+        module_calls.pop_back();
+        if (running != nullptr) running->end();
+      },
+      {false, true});
 }
 
 }  // namespace transforms::recompute

@@ -123,6 +123,30 @@ TEST_SUITE("lib/transforms/checkpoint") {
     CHECK(numbers(kept.tensor("weight").grad()) == numbers(plain.tensor("weight").grad()));
   }
 
+  TEST_CASE("every call of a module is computed again where it is asked for, inner ones too") {
+    const auto make = [] {
+      seed_generator(3);
+      Module model = create_module(Json::parse(R"({"type": "Sequential", "layers": [
+        {"type": "Sequential", "layers": [{"type": "Linear", "in_features": 2, "out_features": 2},
+                                          {"type": "Dropout"}, {"type": "Tanh"}]},
+        {"type": "Linear", "in_features": 2, "out_features": 2}]})"));
+      model.to(f64);
+      return model;
+    };
+    const Module plain = make(), kept = make();
+    recompute::recompute_calls(kept);
+    recompute::recompute_calls(kept.child("0"));
+    const Tensor x = row({1, 2, 3, 4}).view({2, 2});
+    for (const Module& model : {plain, kept}) {
+      seed_generator(5);
+      sum(model(x) * model(x)).backward();
+    }
+    for (const auto& [name, parameter] : plain.named_parameters())
+      CHECK_MESSAGE(numbers(parameter.grad()) == numbers(kept.tensor(name.c_str()).grad()), name);
+    CHECK(refused([&] { kept(row({1})); }).kind != TENON_OK);
+    CHECK(sum(kept(x)).requires_grad());
+  }
+
   TEST_CASE("hooks that lose the tangent of what they keep are refused in a level") {
     const auto hooked = [](const Tensor& x) {
       const SavedTensorsHooks hooks([](const Tensor& saved) { return numbers(saved); },

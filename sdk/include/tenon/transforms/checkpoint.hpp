@@ -28,10 +28,28 @@ namespace recompute {
 
 // Runs the function on some of its arguments.
 using Run = std::function<void(const std::vector<Tensor>& arguments)>;
-// Runs `first` now, and `again` when a backward needs what it saved, with the tangents that the
-// arguments have now. Arguments must not be changed in place between: InplaceError. Where recording is
-// off it only runs `first`.
+// One run of a function, from the construction to its end: what ops save meanwhile is dropped, and
+// `again` runs when a backward needs it, with the tangents that the arguments have now. Arguments must not
+// be changed in place between: InplaceError. Does nothing where recording is off. Scopes of a thread
+// end in the reverse order.
+class Running {
+ public:
+  Running(Run again, std::vector<Tensor> arguments);
+  ~Running();
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  // The function has returned.
+  void end();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+// Runs `first` in a Running.
 void run(const std::function<void()>& first, Run again, std::vector<Tensor> arguments);
+// From now on every call of the module is a Running. Its hooks run again with it; its buffers are changed
+// once. Calls throw TypeError for inputs other than tensors and numbers.
+void recompute_calls(const Module& module);
 // A scope that puts the module's buffers back where they were changed: a second run counts no
 // statistics again.
 class KeptBuffers {
