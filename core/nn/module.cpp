@@ -238,7 +238,7 @@ void assign_child(tenon_module& module, tenon_module::Child& child, tenon_module
 }  // namespace
 
 void assign_member(tenon_module& module, std::string_view name, const tenon_value& value,
-                   bool make_parameter) {
+                   uint32_t flags) {
   const tenon_module::Place place = require_place(module, name);
   const bool child = place.kind == tenon_module::Kind::Child;
   const bool none = value.tag == TENON_VALUE_NONE;
@@ -250,8 +250,9 @@ void assign_member(tenon_module& module, std::string_view name, const tenon_valu
   }
   Tensor* const tensor = none ? nullptr : value.as.tensor;
   TensorRef kept(tensor);
-  if (place.kind == tenon_module::Kind::Parameter) {
-    if (tensor != nullptr && !make_parameter && !(tensor->requires_grad() && is_leaf(*tensor)))
+  if (place.kind == tenon_module::Kind::Parameter && (flags & TENON_ASSIGN_ANY_TENSOR) == 0) {
+    if (tensor != nullptr && (flags & TENON_ASSIGN_MAKE_PARAMETER) == 0 &&
+        !(tensor->requires_grad() && is_leaf(*tensor)))
       refuse_value(place.kind, name, value);
     kept = as_parameter(module, name, tensor);
   }

@@ -114,11 +114,10 @@ void register_buffer(tenon_module& module, const std::string& name, Tensor* tens
 // Throws ValueError where the child contains the module.
 void register_child(tenon_module& module, const std::string& name, tenon_module* child);
 
-// Gives a registered name another value: none, a tensor, or a module, as its kind asks. With
-// `make_parameter` a tensor becomes a parameter as in register_parameter; without it only a leaf
-// that requires grad is one.
+// Gives a registered name another value: none, a tensor, or a module, as its kind asks. `flags`:
+// TENON_ASSIGN_ bits. Without any only a leaf that requires grad takes a parameter's place.
 void assign_member(tenon_module& module, std::string_view name, const tenon_value& value,
-                   bool make_parameter);
+                   uint32_t flags);
 
 // From now on the handle of the name's value is kept in *location as another reference, which
 // the location's owner releases in the end. One location for each name.

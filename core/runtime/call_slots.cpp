@@ -30,7 +30,8 @@ constinit const tenon_calls_service calls_service{
       return modules_generation.load(std::memory_order_acquire);
     },
     .watched = []() -> int32_t {
-      return thread_state.call_flags != 0 || thread_state.dual_level != 0 || process_is_traced()
+      return thread_state.call_flags != 0 || thread_state.dual_level != nullptr ||
+                     process_is_traced()
                  ? 1
                  : 0;
     },

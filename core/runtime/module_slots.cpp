@@ -135,8 +135,7 @@ constinit const tenon_modules_service modules_service{
            tenon_value* items) { list_walk(checked(module), kind, recurse, count, names, items); }),
     .assign = slot([](tenon_module* module, const char* name, int64_t length,
                       const tenon_value* value, uint32_t flags) {
-      assign_member(checked(module), text_of(name, length), *value,
-                    (flags & TENON_ASSIGN_MAKE_PARAMETER) != 0);
+      assign_member(checked(module), text_of(name, length), *value, flags);
       note_module_change();
     }),
     .bind = slot([](tenon_module* module, const char* name, int64_t length, void** location) {

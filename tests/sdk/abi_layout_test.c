@@ -100,13 +100,14 @@ AT(tenon_attribute, tensors, 56);
 AT(tenon_attribute, tensor_count, 64);
 AT(tenon_attribute, destroy, 72);
 
-SIZE(tenon_saved_hooks, 48);
+SIZE(tenon_saved_hooks, 56);
 AT(tenon_saved_hooks, size, 0);
 AT(tenon_saved_hooks, state, 8);
 AT(tenon_saved_hooks, pack, 16);
 AT(tenon_saved_hooks, unpack, 24);
 AT(tenon_saved_hooks, drop, 32);
 AT(tenon_saved_hooks, destroy, 40);
+AT(tenon_saved_hooks, pack_for, 48);
 
 SIZE(tenon_module_descriptor, 88);
 AT(tenon_module_descriptor, size, 0);

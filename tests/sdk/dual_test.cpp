@@ -31,7 +31,11 @@ TEST_SUITE("sdk/dual") {
     {
       const DualLevel level;
       d = make_dual(p, t);
-      CHECK(refusal([] { const DualLevel inner; }).kind == TENON_ERROR_RUNTIME);
+      {
+        const DualLevel inner;
+        CHECK_FALSE(tangent_of(d).defined());
+        CHECK_FALSE(tangent_of(d * 2).defined());
+      }
       CHECK(tangent_of(d).defined());
     }
     CHECK_FALSE(tangent_of(d).defined());
@@ -264,6 +268,121 @@ TEST_SUITE("sdk/dual") {
         pieces.push_back(value);
     }
     CHECK(run(0, count) == pieces);
+  }
+
+  TEST_CASE("levels inside each other give second derivatives") {
+    const DualLevel level;
+    const Tensor x = make_dual(row({2}), row({1}));
+    Tensor first;
+    {
+      const DualLevel inner;
+      first = tangent_of(apply("tangent_product", make_dual(x, row({1})), x * x, 1.0));
+    }
+    CHECK(numbers(first) == Numbers{4});              // d/dy (y * x^2)
+    CHECK(numbers(tangent_of(first)) == Numbers{4});  // d/dx x^2
+    {
+      const DualLevel inner;
+      const Tensor both = make_dual(x, row({1}));
+      first = tangent_of(both * both * both);
+      CHECK(tangent_of(both.exp() / both).sum().item() == doctest::Approx(std::exp(2.0) / 4));
+    }
+    CHECK(numbers(first) == Numbers{12});
+    CHECK(numbers(tangent_of(first)) == Numbers{12});
+  }
+
+  TEST_CASE("levels are not mixed up") {
+    // d/dx (x * d/dy (x + y)) = 1
+    const DualLevel level;
+    const Tensor x = make_dual(row({3}), row({1}));
+    Tensor slope;
+    {
+      const DualLevel inner;
+      slope = tangent_of(x + make_dual(row({5}), row({1})));
+    }
+    CHECK(numbers(slope) == Numbers{1});
+    const Tensor product = x * slope;
+    CHECK(numbers(tangent_of(product)) == Numbers{1});
+    // The inner tangent of what depends on the outer one alone.
+    {
+      const DualLevel inner;
+      const Tensor y = make_dual(x, row({1}));
+      CHECK_FALSE(tangent_of(x * 2).defined());
+      slope = tangent_of(x * y);
+    }
+    CHECK(numbers(slope) == Numbers{3});
+    CHECK(numbers(tangent_of(slope)) == Numbers{1});
+    // A level that follows sees nothing of the one before.
+    const DualLevel next;
+    CHECK_FALSE(tangent_of(x * slope).defined());
+  }
+
+  TEST_CASE("changes in place and views carry the tangents of all levels") {
+    const DualLevel level;
+    const Tensor x = make_dual(row({2, 3}), row({1, 1}));
+    Tensor tangent, part;
+    {
+      const DualLevel inner;
+      const Tensor y = make_dual(x.clone(), row({1, 1}));
+      const Tensor early = y.narrow(0, 0, 1);
+      y.mul_(y);  // y^2
+      y.mul_(y);  // y^4
+      y.mul_(3);
+      early.add_(early);
+      tangent = tangent_of(y);
+      part = tangent_of(early);
+    }
+    CHECK(numbers(tangent) == Numbers{2 * 12 * 8, 12 * 27});
+    CHECK(numbers(tangent_of(tangent)) == Numbers{2 * 36 * 4, 36 * 9});
+    CHECK(numbers(part) == Numbers{2 * 12 * 8});
+    CHECK(numbers(tangent_of(part)) == Numbers{2 * 36 * 4});
+    {
+      const DualLevel inner;
+      const Tensor base = row({1, 2, 3}), late = base.narrow(0, 1, 2);
+      base.narrow(0, 0, 2).mul_(make_dual(x, row({1, 1})));
+      tangent = tangent_of(late * x);
+    }
+    CHECK(numbers(tangent) == Numbers{4, 0});
+    CHECK(numbers(tangent_of(tangent)) == Numbers{2, 0});
+  }
+
+  TEST_CASE("forward over forward over backward, and backward over both") {
+    const Tensor p = leaf({2});
+    Tensor second, third;
+    {
+      const DualLevel level;
+      const Tensor x = make_dual(p, row({1}));
+      {
+        const DualLevel inner;
+        const Tensor y = apply("cube_by_result", make_dual(x, row({1})));
+        third = tangent_of(gradients({y * y}, {p}, {{}, true, true})[0]);  // (x^6)''
+      }
+      CHECK(numbers(third) == Numbers{30 * 16});
+      CHECK(numbers(tangent_of(third)) == Numbers{120 * 8});
+      second = tangent_of(third);
+    }
+    CHECK(numbers(gradients({second}, {p})[0]) == Numbers{360 * 4});
+  }
+
+  TEST_CASE("a large tangent at an inner level carries the outer one") {
+    const Tensor a = arange(70001, none, 1, f64) / 70001 + 1;
+    const DualLevel level;
+    const Tensor x = make_dual(a, ones({70001}, f64));
+    Tensor first;
+    {
+      const DualLevel inner;
+      first = tangent_of(make_dual(x, ones({70001}, f64)).exp());
+    }
+    CHECK(numbers(tangent_of(first)) == numbers(a.exp()));
+  }
+
+  TEST_CASE("a jvp declared as not differentiable is not differentiated by a level around it") {
+    const DualLevel level;
+    const Tensor x = make_dual(row({3}), row({1}));
+    const DualLevel inner;
+    CHECK(numbers(tangent_of(apply("jvp_once", make_dual(row({3}), row({1}))))) == Numbers{6});
+    const Refusal refused = refusal([&] { apply("jvp_once", make_dual(x, row({1}))); });
+    CHECK(has(refused.text, "'fx.jvp_once'"));
+    CHECK(has(refused.text, "tangent of 'x' is differentiated by the dual level around this one"));
   }
 
   TEST_CASE("FW-08 what cannot carry a tangent refuses") {

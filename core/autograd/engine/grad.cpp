@@ -148,7 +148,7 @@ void replace_value(Tensor& tensor, const Tensor& value, Tensor* grad) {
   if (Accumulator* accumulator = meta->accumulator.load(std::memory_order_acquire))
     accumulator->refresh_output();
   meta->retained = nullptr;
-  meta->tangent = {};
+  for (CarriedTangent& carried : meta->tangents) carried.tensor = {};
   const std::lock_guard lock(meta->mutex);
   meta->grad = TensorRef(grad);
 }

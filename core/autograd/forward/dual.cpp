@@ -1,6 +1,6 @@
 #include "core/autograd/forward/dual.hpp"
 
-#include <atomic>
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -8,10 +8,8 @@
 
 #include "core/autograd/engine/grad.hpp"
 #include "core/autograd/graph/history.hpp"
-#include "core/autograd/graph/tensor_meta.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/binding/value.hpp"
-#include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/table/core_ops.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
@@ -21,9 +19,19 @@ namespace tenon::core {
 
 namespace {
 
-std::atomic<uint64_t> level_counter{1};
-// The tangents of the level that this thread opened last, which saved results share.
-thread_local std::shared_ptr<SharedTangents> opened;
+// The innermost level that this thread opened.
+thread_local std::shared_ptr<DualLevel> opened;
+
+// The tensor's own entry for the present level.
+CarriedTangent* find_carried(const Tensor& tensor) {
+  TensorMeta* meta = meta_if_any(tensor);
+  if (meta == nullptr) return nullptr;
+  const auto at_level = [](const CarriedTangent& carried) {
+    return carried.level.get() == thread_state.dual_level;
+  };
+  const auto found = std::find_if(meta->tangents.begin(), meta->tangents.end(), at_level);
+  return found == meta->tangents.end() ? nullptr : &*found;
+}
 
 // New memory with the strides of `tensor`.
 TensorRef empty_in_layout(const Tensor& tensor) {
@@ -49,17 +57,20 @@ bool same_layout(const Tensor& a, const Tensor& b) {
   return true;
 }
 void attach_tangent(Tensor& tensor, TensorRef tangent) {
-  TensorMeta& meta = meta_of(tensor);
-  meta.tangent = std::move(tangent);
-  meta.tangent_level = thread_state.dual_level;
+  if (CarriedTangent* carried = find_carried(tensor)) {
+    carried->tensor = std::move(tangent);
+    return;
+  }
+  std::vector<CarriedTangent>& all = meta_of(tensor).tangents;
+  std::erase_if(all, [](const CarriedTangent& carried) { return !carried.level->open; });
+  all.push_back({thread_state.dual_level->shared_from_this(), std::move(tangent)});
   tensor.view.flags |= TENON_TENSOR_HAS_TANGENT;
 }
 
 Tensor* attached_tangent(const Tensor& tensor) {
   if (!tensor.has_flag(TENON_TENSOR_HAS_TANGENT)) return nullptr;
-  const TensorMeta* meta = meta_if_any(tensor);
-  return meta != nullptr && meta->tangent_level == thread_state.dual_level ? meta->tangent.get()
-                                                                           : nullptr;
+  const CarriedTangent* carried = find_carried(tensor);
+  return carried == nullptr ? nullptr : carried->tensor.get();
 }
 
 TensorRef zeros_in_layout(const Tensor& tensor) {
@@ -77,21 +88,24 @@ TensorRef copy_in_layout(Tensor& tensor, const Tensor& like) {
 // ---- levels ----
 
 void enter_dual_level() {
-  if (thread_state.dual_level != 0)
-    throw Error(TENON_ERROR_RUNTIME,
-                "a dual level is open already: nested forward mode is not supported");
-  opened = std::make_shared<SharedTangents>();
-  thread_state.shared_tangents = opened.get();
-  thread_state.dual_level = level_counter.fetch_add(1);
+  DualLevel* const outer = thread_state.dual_level;
+  opened = std::make_shared<DualLevel>(outer == nullptr ? nullptr : outer->shared_from_this());
+  thread_state.dual_level = opened.get();
 }
 
 void exit_dual_level() {
-  if (thread_state.dual_level == 0) throw Error(TENON_ERROR_RUNTIME, "no dual level is open");
-  thread_state.dual_level = 0;
-  const auto level = std::exchange(thread_state.shared_tangents, nullptr)->shared_from_this();
+  if (thread_state.dual_level == nullptr) throw Error(TENON_ERROR_RUNTIME, "no dual level is open");
+  const auto level = thread_state.dual_level->shared_from_this();
+  opened = level->outer;
+  thread_state.dual_level = opened.get();
+  level->open = false;
   std::vector<TensorRef> freed;  // after the lock: more of them may go along
   const std::lock_guard lock(level->mutex);
-  for (TensorMeta* holder : level->holders) freed.push_back(std::move(holder->tangent));
+  for (TensorMeta* holder : level->holders) {
+    for (CarriedTangent& carried : holder->tangents) {
+      if (carried.level == level) freed.push_back(std::move(carried.tensor));
+    }
+  }
   level->holders.clear();
 }
 
@@ -100,16 +114,16 @@ void share_tangent(Tensor& tensor, Tensor& copy) {
   if (tangent == nullptr) return;
   attach_tangent(copy, TensorRef(tangent));
   if (!tangent->requires_grad()) return;
-  TensorMeta& meta = meta_of(copy);
-  meta.shared_tangents = thread_state.shared_tangents->shared_from_this();
-  const std::lock_guard lock(meta.shared_tangents->mutex);
-  meta.shared_tangents->holders.insert(&meta);
+  CarriedTangent& carried = *find_carried(copy);
+  carried.listed = true;
+  const std::lock_guard lock(carried.level->mutex);
+  carried.level->holders.insert(&meta_of(copy));
 }
 
 // ---- dual tensors ----
 
 Tensor* tangent_of(Tensor& tensor) {
-  if (thread_state.dual_level == 0) return nullptr;
+  if (thread_state.dual_level == nullptr) return nullptr;
   if (Tensor* tangent = attached_tangent(tensor)) return tangent;
   Tensor* base = tensor.view_base;
   Tensor* whole = base == nullptr ? nullptr : attached_tangent(*base);
@@ -132,15 +146,24 @@ void carry_tangent(Tensor& tensor, Tensor& tangent) {
       tensor, same_layout(tangent, tensor) ? TensorRef(&tangent) : copy_in_layout(tangent, tensor));
 }
 
-TensorRef without_tangent(Tensor& tensor) {
+TensorRef without_history(Tensor& tensor, DualLevel* innermost) {
   TensorRef plain = make_detached(tensor);
+  at_each_level(innermost, [&] {
+    if (Tensor* tangent = tangent_of(tensor)) attach_tangent(*plain, TensorRef(tangent));
+  });
+  return plain;
+}
+
+TensorRef without_tangent(Tensor& tensor) {
+  DualLevel* const present = thread_state.dual_level;
+  TensorRef plain = without_history(tensor, present == nullptr ? nullptr : present->outer.get());
   drop_component_tangents(*plain);
   if (tensor.requires_grad()) set_history(*plain, gradient_edge(tensor));
   return plain;
 }
 
 TensorRef make_dual(Tensor& primal, Tensor& tangent) {
-  if (thread_state.dual_level == 0)
+  if (thread_state.dual_level == nullptr)
     throw Error(TENON_ERROR_RUNTIME, "make_dual needs an open dual level");
   refresh_history(primal);
   if (!dtype_differentiable(primal.view.dtype) || !dtype_differentiable(tangent.view.dtype)) {

@@ -1,14 +1,30 @@
-// Forward mode: levels, and tensors that carry a tangent while one is open.
+// Forward mode: levels, and tensors that carry a tangent at each while it is open.
 #pragma once
 
+#include "core/autograd/graph/tensor_meta.hpp"
+#include "core/dispatch/call/thread_state.hpp"
 #include "core/tensor/tensor.hpp"
 
 namespace tenon::core {
 
-// One level at a time on the present thread. Throws RuntimeError when one is open already, or none
-// is.
+// Opens a level inside of the present one, or ends the present one. A tangent belongs to one level,
+// and may carry tangents of the levels around it. Throws RuntimeError when there is none to end.
 void enter_dual_level();
 void exit_dual_level();
+
+// Runs the body at each level that the thread sees, the outermost first: with that level as the
+// present one, so that its ops carry the tangents of the levels around it alone.
+template <class Body>
+void at_each_level(DualLevel* innermost, Body&& body) {
+  if (innermost == nullptr) return;
+  at_each_level(innermost->outer.get(), body);
+  const SwitchGuard<&ThreadState::dual_level> present(innermost);
+  body();
+}
+template <class Body>
+void at_each_level(Body&& body) {
+  at_each_level(thread_state.dual_level, body);
+}
 
 // A new handle on the primal's data that carries the tangent: the very tensor, or a copy of it when
 // its strides are not the primal's. Throws when shapes or dtypes do not fit, or no level is open.
@@ -18,8 +34,12 @@ TensorRef make_dual(Tensor& primal, Tensor& tangent);
 Tensor* tangent_of(Tensor& tensor);
 // Makes it the tensor's own tangent, in the tensor's layout.
 void carry_tangent(Tensor& tensor, Tensor& tangent);
-// Another handle on the tensor's data and history that carries no tangent.
+// Another handle on the tensor's data and history that carries no tangent but those of the levels
+// around the present one.
 TensorRef without_tangent(Tensor& tensor);
+
+// Another handle on the data that carries the tangents of a level and those around it alone.
+TensorRef without_history(Tensor& tensor, DualLevel* innermost);
 
 // For a node's saved results, which stand for the results without keeping them: `copy` carries the
 // tangent of `tensor` until the level ends, which breaks the cycle from the tangent's own history.

@@ -262,12 +262,15 @@ class Propagation {
         given.push_back(slot.tangent.get());
       }
     }
-    if ((implementation_.flags & TENON_OP_JVP_ONCE) == 0 || !thread_state.grad_enabled) {
+    const bool once = (implementation_.flags & TENON_OP_JVP_ONCE) != 0;
+    if (once) refuse_tangents_around();
+    if (!once || !thread_state.grad_enabled) {
       run_rule(implementation_.descriptor.jvp, plain_.values(), rule_, given, computed_);
       return;
     }
     for (const Slot& slot : slots_) {
-      if (slot.tangent && slot.tangent->requires_grad()) fail_once(slot);
+      if (slot.tangent && slot.tangent->requires_grad())
+        fail_once(slot, "requires grad: detach the tangent, or call the op under no_grad");
     }
     {
       const GradModeGuard guard(false);
@@ -276,12 +279,22 @@ class Propagation {
     if (call_.node != nullptr) call_.node->forbid_differentiation(computed_, jvp_differentiated);
   }
 
-  [[noreturn]] void fail_once(const Slot& slot) const {
+  // A level around this one differentiates the rule.
+  void refuse_tangents_around() const {
+    at_each_level(thread_state.dual_level->outer.get(), [&] {
+      for (const Slot& slot : slots_) {
+        if ((slot.operand != nullptr && tangent_of(*slot.operand) != nullptr) ||
+            (slot.tangent && tangent_of(*slot.tangent) != nullptr))
+          fail_once(slot, "is differentiated by the dual level around this one");
+      }
+    });
+  }
+  [[noreturn]] void fail_once(const Slot& slot, const char* cause) const {
     throw Error(TENON_ERROR_RUNTIME,
                 "the jvp of op '{}' of plugin '{}' is declared as not differentiable, but the "
-                "tangent of '{}' requires grad: detach the tangent, or call the op under no_grad",
+                "tangent of '{}' {}",
                 implementation_.schema.name, implementation_.provider,
-                implementation_.schema.parameters[slot.parameter].name);
+                implementation_.schema.parameters[slot.parameter].name, cause);
   }
 
   void compute_pointwise() {
@@ -325,7 +338,10 @@ class Propagation {
     const auto fits = [&](const Tensor& tensor) {
       return tensor.contiguous() && same_shape(tensor.shape(), like.shape());
     };
-    if (like.view.count < 4 * kBlock || !like.contiguous() || call_.node != nullptr) return false;
+    // Blocks carry no tangents.
+    if (like.view.count < 4 * kBlock || !like.contiguous() || call_.node != nullptr ||
+        thread_state.dual_level->outer != nullptr)
+      return false;
     return std::all_of(slots_.begin(), slots_.end(), [&](const Slot& slot) {
       if (slot.operand == nullptr) return true;
       if (!fits(*slot.operand)) return false;
@@ -516,12 +532,18 @@ class Propagation {
   std::vector<TensorRef> computed_;
 };
 
+bool carries_at_level(const Implementation& implementation, const tenon_value* arguments) {
+  bool found = false;
+  for_each_operand(implementation, arguments,
+                   [&](Tensor* operand) { found = found || tangent_of(*operand) != nullptr; });
+  return found;
+}
+
 }  // namespace
 
 bool carries_tangent(const Implementation& implementation, const tenon_value* arguments) {
   bool found = false;
-  for_each_operand(implementation, arguments,
-                   [&](Tensor* operand) { found = found || tangent_of(*operand) != nullptr; });
+  at_each_level([&] { found = found || carries_at_level(implementation, arguments); });
   return found;
 }
 
@@ -548,15 +570,20 @@ void check_dual(const Implementation& implementation, const tenon_value* argumen
                   implementation.schema.parameters[parameter].name);
     }
     require_disjoint(*tensor, implementation.schema.short_name());
-    Tensor* tangent = tangent_of(*tensor);
-    if (tangent != nullptr && thread_state.grad_enabled && has_history(*tangent))
-      check_inplace(*tangent, implementation.schema.short_name());
+    at_each_level([&] {
+      Tensor* tangent = tangent_of(*tensor);
+      if (tangent != nullptr && thread_state.grad_enabled && has_history(*tangent))
+        check_inplace(*tangent, implementation.schema.short_name());
+    });
   });
 }
 
 void propagate_tangents(const DualCall& call) {
-  Propagation(call).run();
-  if (call.node != nullptr) call.node->share_tangents(call.results);
+  at_each_level([&] {
+    if (!carries_at_level(call.implementation, call.arguments)) return;
+    Propagation(call).run();
+    if (call.node != nullptr) call.node->share_tangents(call.results);
+  });
 }
 
 }  // namespace tenon::core

@@ -178,7 +178,7 @@ Tensor* BackwardRule::unpack(const SavedTensor& saved, int64_t index) {
     if (!packed) tensor = hold(make_detached(*tensor));
     if (node_.outputs_[saved.index].differentiable)
       set_history(*tensor, {NodeRef(&node_), saved.index});
-    if (!packed) share_tangent(*saved.tensor, *tensor);
+    if (!packed) at_each_level([&] { share_tangent(*saved.tensor, *tensor); });
   } else if (saved.kind == SavedTensor::Kind::ListedIntermediate) {
     tensor = hold(refusing(*tensor, static_cast<uintptr_t>(index)));
   } else if (packed && saved.packed->edge.node) {

@@ -215,7 +215,8 @@ void OpNode::save(SavedTensor::Kind kind, size_t index, Tensor* tensor) {
 }
 
 bool OpNode::pack(SavedTensor& saved, Tensor& tensor, bool with_history) {
-  PackedTensor* packed = pack_saved(tensor, with_history, name());
+  PackedTensor* packed =
+      pack_saved(tensor, with_history, name(), implementation_->schema.name.c_str());
   if (packed == nullptr) return false;
   saved.packed = packed;
   saved.state |= SavedTensor::kPacked;
@@ -286,6 +287,15 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& p
     forbid_differentiation(produced, backward_differentiated, {incoming, gradients.size()});
 }
 
+void OpNode::pack_results() {
+  for (size_t i = 0; i < saved_count_ && thread_state.saved_scope != nullptr; ++i) {
+    SavedTensor& saved = saved_[i];
+    if (!saved.own_result() || saved.packs() || saved.tensor == nullptr) continue;
+    TensorRef kept = TensorRef::take(std::exchange(saved.tensor, nullptr));
+    if (!pack(saved, *kept, false)) saved.tensor = kept.give();
+  }
+}
+
 void OpNode::share_tangents(std::span<Tensor** const> results) {
   for (size_t i = 0; i < saved_count_; ++i) {
     if (saved_[i].own_result() && !saved_[i].packs() && saved_[i].tensor != nullptr)
@@ -306,7 +316,7 @@ void OpNode::forbid_differentiation(std::vector<TensorRef>& produced, ErrorReaso
   const NodeRef node = ErrorNode::create(*implementation_, reason, 0, edges, outputs);
   for (size_t i = 0; i < produced.size(); ++i) {
     if (!produced[i] || !dtype_differentiable(produced[i]->view.dtype)) continue;
-    produced[i] = make_detached(*produced[i]);
+    produced[i] = without_history(*produced[i], thread_state.dual_level);
     set_history(*produced[i], {node, static_cast<uint32_t>(i)});
   }
 }

@@ -47,6 +47,8 @@ class OpNode final : public Node {
   void connect(size_t slot, Tensor& tensor) { new (edges_ + slot) Edge(gradient_edge(tensor)); }
   void set_tensor_slots(uint64_t mask) { tensor_slots_ = mask; }
   void save(SavedTensor::Kind kind, size_t index, Tensor* tensor);
+  // Packs results that were saved as they are.
+  void pack_results();
   void set_function(std::unique_ptr<FunctionContext> function);
   void mark_non_differentiable(size_t output) { outputs_[output].differentiable = false; }
   // Saved results carry the tangents of the results, for forward mode over backward.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "core/autograd/graph/accumulator.hpp"
@@ -14,18 +15,28 @@
 namespace tenon::core {
 
 struct TensorMeta;
-// The tensors whose tangents go when their dual level ends.
-struct SharedTangents : std::enable_shared_from_this<SharedTangents> {
-  std::mutex mutex;
-  std::unordered_set<TensorMeta*> holders;
+// A level of forward mode, and those around it. Tangents name theirs.
+struct DualLevel : std::enable_shared_from_this<DualLevel> {
+  explicit DualLevel(std::shared_ptr<DualLevel> around) : outer(std::move(around)) {}
+  const std::shared_ptr<DualLevel> outer;
+  std::atomic<bool> open{true};
+  std::mutex mutex;                         // guards holders, and the tangents that they drop
+  std::unordered_set<TensorMeta*> holders;  // tensors whose tangents go when the level ends
+};
+struct CarriedTangent {
+  std::shared_ptr<DualLevel> level;
+  TensorRef tensor;     // null when it is gone
+  bool listed = false;  // among the level's holders
 };
 
 struct TensorMeta final : AutogradMeta {
   ~TensorMeta() override {
     Accumulator::dispose(accumulator.load(std::memory_order_relaxed));
-    if (!shared_tangents) return;
-    const std::lock_guard lock(shared_tangents->mutex);
-    shared_tangents->holders.erase(this);
+    for (const CarriedTangent& carried : tangents) {
+      if (!carried.listed) continue;
+      const std::lock_guard lock(carried.level->mutex);
+      carried.level->holders.erase(this);
+    }
   }
   std::atomic<Accumulator*> accumulator{nullptr};  // owned
   std::mutex adding;                               // held while a gradient is added
@@ -33,9 +44,7 @@ struct TensorMeta final : AutogradMeta {
   TensorRef grad;                                  // gradient of a leaf
   std::shared_ptr<RetainedGrad> retained;          // gradient of a computed tensor with retain_grad
   std::vector<HookHandle> hooks;                   // registered on it, for removal by id
-  TensorRef tangent;                               // forward mode
-  uint64_t tangent_level = 0;
-  std::shared_ptr<SharedTangents> shared_tangents;  // list that has this
+  std::vector<CarriedTangent> tangents;            // forward mode, at most one for each level
 };
 
 // The tensor's meta, made when missing. [this tensor's owner]

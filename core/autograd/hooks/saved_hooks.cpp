@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/autograd/forward/dual.hpp"
 #include "core/autograd/graph/history.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
@@ -43,18 +44,22 @@ PackedTensor::~PackedTensor() {
   if (hooks != nullptr) hooks->hooks.drop(hooks->hooks.state, packed);
 }
 
-PackedTensor* pack_saved(Tensor& tensor, bool with_history, const char* node) {
+PackedTensor* pack_saved(Tensor& tensor, bool with_history, const char* node, const char* op) {
   const std::shared_ptr<const SavedHooks> hooks = thread_state.saved_scope->hooks;
   if (hooks == nullptr) return nullptr;
   auto kept = std::make_unique<PackedTensor>();
   kept->dtype = tensor.view.dtype;
   kept->shape.assign(tensor.shape().begin(), tensor.shape().end());
   const TensorRef given = make_detached(tensor);
+  at_each_level([&] { share_tangent(tensor, *given); });
   const uint32_t version = tensor.version();
   void* packed = nullptr;
   {
     const HookCall call;
-    call_checked(hooks->hooks.pack, hooks->hooks.state, given.get(), &packed);
+    if (hooks->hooks.pack_for != nullptr)
+      call_checked(hooks->hooks.pack_for, hooks->hooks.state, op, given.get(), &packed);
+    else
+      call_checked(hooks->hooks.pack, hooks->hooks.state, given.get(), &packed);
   }
   kept->hooks = hooks;
   kept->packed = packed;
@@ -65,6 +70,9 @@ PackedTensor* pack_saved(Tensor& tensor, bool with_history, const char* node) {
                 node);
   }
   if (with_history && tensor.requires_grad()) kept->edge = gradient_edge(tensor);
+  at_each_level([&] {
+    if (tangent_of(tensor) != nullptr) kept->level = thread_state.dual_level->shared_from_this();
+  });
   return kept.release();
 }
 
@@ -83,7 +91,13 @@ TensorRef unpack_saved(const PackedTensor& packed, const char* node) {
               : std::string("no tensor"),
         node, dtype_text(packed.dtype), shape_text({packed.shape.data(), packed.shape.size()}));
   }
-  return make_detached(*given);
+  bool dual = packed.level == nullptr || !packed.level->open;
+  at_each_level([&] { dual = dual || tangent_of(*given) != nullptr; });
+  if (dual) return without_history(*given, thread_state.dual_level);
+  throw Error(TENON_ERROR_RUNTIME,
+              "a saved tensor unpack hook gave a tensor without the tangent that {} had saved; "
+              "compute gradients outside of the dual level, or without these hooks",
+              node);
 }
 
 void push_saved_hooks(const tenon_saved_hooks& given) {
@@ -91,7 +105,8 @@ void push_saved_hooks(const tenon_saved_hooks& given) {
   if (outer != nullptr && outer->hooks == nullptr)
     throw Error(TENON_ERROR_RUNTIME, outer->disabled);
   const tenon_saved_hooks hooks = copy_growable(given);
-  if (hooks.pack == nullptr || hooks.unpack == nullptr || hooks.drop == nullptr)
+  if ((hooks.pack == nullptr && hooks.pack_for == nullptr) || hooks.unpack == nullptr ||
+      hooks.drop == nullptr)
     throw Error(TENON_ERROR_ARGUMENT, "saved-tensor hooks need all of pack, unpack and drop");
   thread_state.saved_scope = new SavedScope{outer, std::make_shared<SavedHooks>(hooks), {}};
 }

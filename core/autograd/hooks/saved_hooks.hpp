@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/autograd/graph/node.hpp"
+#include "core/autograd/graph/tensor_meta.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/saved_hooks.h"
 
@@ -20,7 +21,7 @@ struct SavedHooks {
     if (hooks.destroy != nullptr) hooks.destroy(hooks.state);
   }
   const tenon_saved_hooks hooks;
-  const CodeLease code = lease_at(Holder::Hook, hooks.pack, hooks.destroy);
+  const CodeLease code = lease_at(Holder::Hook, hooks.unpack, hooks.destroy);
 };
 
 // A saved tensor in the plugin's keeping.
@@ -29,7 +30,8 @@ struct PackedTensor {
   void* packed = nullptr;
   tenon_dtype dtype = TENON_DTYPE_NONE;
   std::vector<int64_t> shape;
-  Edge edge;  // the history of an input
+  Edge edge;                         // the history of an input
+  std::shared_ptr<DualLevel> level;  // at which it carried a tangent
 
   PackedTensor() = default;
   PackedTensor(const PackedTensor&) = delete;
@@ -39,9 +41,10 @@ struct PackedTensor {
 
 // Packs by the innermost scope of this thread; null when that keeps tensors as they are. Throws
 // what pack throws, and RuntimeError when it changes the tensor.
-PackedTensor* pack_saved(Tensor& tensor, bool with_history, const char* node);
-// A new handle, without history. Throws what unpack throws, and RuntimeError when it is
-// another tensor's.
+PackedTensor* pack_saved(Tensor& tensor, bool with_history, const char* node,
+                         const char* op = nullptr);
+// A new handle, without history but with the tangents. Throws what unpack throws, and RuntimeError
+// when it is another tensor's, or has lost its tangent.
 TensorRef unpack_saved(const PackedTensor& packed, const char* node);
 
 void push_saved_hooks(const tenon_saved_hooks& hooks);

@@ -94,7 +94,7 @@ tenon_status run_recorded(Call& call) noexcept {
   if (implementation.fast_record && (call.flags & looked_at) == 0 && records())
     return record_fast(call);
   constexpr uint32_t tracked = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
-  const bool watched = records() || thread_state.dual_level != 0;  // else bases do not matter
+  const bool watched = records() || thread_state.dual_level != nullptr;  // else bases do not matter
   if ((call.flags & tracked) == 0 && !watched) return next<LayerId::autograd>(call);
   return run_tracked(call);
 }

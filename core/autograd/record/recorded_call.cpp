@@ -87,6 +87,13 @@ void check_no_inference_saved(const Implementation& implementation, const tenon_
   }
 }
 
+// A scope in which results with tangents are saved as they are: they get these, and are packed,
+// later.
+class ResultScope : SwitchGuard<&ThreadState::saved_scope> {
+ public:
+  explicit ResultScope(bool dual) : SwitchGuard(dual ? nullptr : thread_state.saved_scope) {}
+};
+
 class RecordedCall {
  public:
   RecordedCall(const Call& call, bool recording, bool dual)
@@ -165,6 +172,7 @@ class RecordedCall {
     if (dual_) {
       propagate_tangents({implementation_, arguments_, originals_, places_, constant_, context,
                           saved, node.get()});
+      if (node) node->pack_results();
     }
   }
 
@@ -414,6 +422,7 @@ class RecordedCall {
 
   void save(OpNode* node, const SavedItem& item, std::span<Tensor* const> results) {
     if (item.kind == SavedItem::Kind::Result) {
+      const ResultScope unpacked(dual_);
       node->save(SavedTensor::Kind::Result, item.index,
                  item.index < results.size() ? results[item.index] : nullptr);
       return;
@@ -431,6 +440,7 @@ class RecordedCall {
     for (const TensorRef& saved : context_->saved) {
       const auto own = std::find(results.begin(), results.end(), saved.get());
       if (saved && own != results.end()) {
+        const ResultScope unpacked(dual_);
         node->save(SavedTensor::Kind::ListedOwnResult, static_cast<size_t>(own - results.begin()),
                    saved.get());
       } else {

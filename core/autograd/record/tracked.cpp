@@ -53,7 +53,7 @@ bool needs_autograd(Call& call) noexcept {
   if ((flags & (TENON_TENSOR_VIEW | TENON_TENSOR_REQUIRES_GRAD)) == TENON_TENSOR_VIEW &&
       records() && concerns_base(implementation, call.arguments))
     flags |= TENON_TENSOR_REQUIRES_GRAD;
-  if (thread_state.dual_level != 0 &&
+  if (thread_state.dual_level != nullptr &&
       (flags & (TENON_TENSOR_VIEW | TENON_TENSOR_HAS_TANGENT)) == TENON_TENSOR_VIEW &&
       has_dual_base(implementation, call.arguments))
     flags |= TENON_TENSOR_HAS_TANGENT;

@@ -208,7 +208,9 @@ uint32_t connect_history(Tensor& tensor) {
     refresh_history(component);
     const uint32_t hidden = component.typed() ? refresh_components(component) : 0;
     carried |= hidden | (component.flags() & TENON_TENSOR_REQUIRES_GRAD);
-    if (tangent_of(component) != nullptr) carried |= TENON_TENSOR_HAS_TANGENT;
+    at_each_level([&] {
+      if (tangent_of(component) != nullptr) carried |= TENON_TENSOR_HAS_TANGENT;
+    });
   });
   const TensorType& type = type_of(tensor);
   // The gradient of a subclass of Tensor is that of its data, and of integers there is none.
@@ -229,10 +231,14 @@ uint32_t refresh_components(Tensor& tensor) {
   if (type.is_tensor || !dtype_differentiable(tensor.view.dtype) || type.converter() == nullptr)
     return hidden;
   const TensorRef plain = to_plain(tensor);
-  Tensor* tangent = tangent_of(*plain);
-  if (tangent == nullptr) return hidden;
-  carry_tangent(tensor, *to_plain(*tangent));
-  return 0;
+  uint32_t shown = hidden;
+  at_each_level([&] {
+    Tensor* tangent = tangent_of(*plain);
+    if (tangent == nullptr) return;
+    carry_tangent(tensor, *to_plain(*tangent));
+    shown = 0;
+  });
+  return shown;
 }
 
 bool has_held_history(const Tensor& tensor) {

@@ -113,11 +113,13 @@ void add_edges(Tensor& tensor, std::vector<Edge>& edges) {
 }  // namespace
 
 TensorRef connect_tangent(TensorRef result, Tensor& from) {
-  Tensor* tangent = tangent_of(from);
-  if (tangent == nullptr || tangent_of(*result) != nullptr ||
-      !dtype_differentiable(result->view.dtype))
-    return result;
-  return make_dual(*result, *to_plain(*tangent));
+  at_each_level([&] {
+    Tensor* tangent = tangent_of(from);
+    if (tangent != nullptr && tangent_of(*result) == nullptr &&
+        dtype_differentiable(result->view.dtype))
+      result = make_dual(*result, *to_plain(*tangent));
+  });
+  return result;
 }
 
 TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name) {
@@ -155,14 +157,16 @@ TensorRef connect_same_data(TensorRef result, Tensor& from, const TensorType& ty
   };
   if (!dtype_differentiable(result->view.dtype)) return result;
   if (from.requires_grad() && records() && !result->requires_grad()) lost("history");
-  if (tangent_of(from) != nullptr && tangent_of(*result) == nullptr) lost("tangent");
+  at_each_level([&] {
+    if (tangent_of(from) != nullptr && tangent_of(*result) == nullptr) lost("tangent");
+  });
   return result;
 }
 
 void refuse_hidden_history(const CallFrame& frame, const Override& entry) {
   const bool recording = (frame.hidden & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
   if (!recording &&
-      ((frame.hidden & TENON_TENSOR_HAS_TANGENT) == 0 || thread_state.dual_level == 0))
+      ((frame.hidden & TENON_TENSOR_HAS_TANGENT) == 0 || thread_state.dual_level == nullptr))
     return;
   throw Error(TENON_ERROR_NOT_IMPLEMENTED,
               "override {} (plugin '{}') has a backward, and an operand's component {} that no "
@@ -182,7 +186,7 @@ void refuse_lost_gradient(const CallFrame& frame, tenon_value* results) {
     return;
   const uint32_t carried = frame.call.flags | frame.hidden;
   const bool recording = (carried & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
-  const bool dual = (carried & TENON_TENSOR_HAS_TANGENT) != 0 && thread_state.dual_level != 0;
+  const bool dual = (carried & TENON_TENSOR_HAS_TANGENT) != 0 && thread_state.dual_level != nullptr;
   const Override* const entry = candidate.entry;
   std::vector<Edge> edges;
   // One that was changed in place is what others use next.

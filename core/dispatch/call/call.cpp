@@ -77,7 +77,7 @@ template <uint32_t kSpelling>
 // Whether the call leaves no node whatever its operands are: then it need not look at the bases of
 // views. A Function gives its input another handle.
 [[gnu::always_inline]] inline bool changes_no_history(const Implementation& implementation) {
-  return !records() && thread_state.dual_level == 0 && !implementation.mutates &&
+  return !records() && thread_state.dual_level == nullptr && !implementation.mutates &&
          (implementation.flags & TENON_OP_FUNCTION) == 0;
 }
 

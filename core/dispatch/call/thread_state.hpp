@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "core/dispatch/call/call_flags.hpp"
@@ -10,7 +11,7 @@
 namespace tenon::core {
 
 class EngineRun;
-struct SharedTangents;
+struct DualLevel;
 struct CallFrame;
 struct SavedScope;
 struct ModeEntry;
@@ -38,10 +39,9 @@ struct ThreadState {
   bool strict_gradients = false;  // a Function's gradient must have its input's shape
   bool types_disabled = false;    // operands of child types are plain tensors
   bool modes_disabled = false;    // modes above autograd are not called
-  uint8_t anomaly = 0;      // 1: nodes keep where they were recorded; 2: gradients are searched
-  uint64_t dual_level = 0;  // level of forward mode; 0: none is open
-  SharedTangents* shared_tangents = nullptr;  // tangents of that level, whichever thread opened it
-  EngineRun* run = nullptr;                   // the innermost backward under way
+  uint8_t anomaly = 0;  // 1: nodes keep where they were recorded; 2: gradients are searched
+  DualLevel* dual_level = nullptr;   // innermost level of forward mode that calls see, if any
+  EngineRun* run = nullptr;          // the innermost backward under way
   const CallFrame* frame = nullptr;  // the handlers and overrides that are running, innermost first
   SavedScope* saved_scope = nullptr;  // innermost scope of saved-tensor hooks
   uint32_t call_flags = 0;            // kThreadFlags: what every call begins with
@@ -58,16 +58,18 @@ extern constinit thread_local ThreadState thread_state;
 inline bool records() { return thread_state.grad_enabled && !thread_state.inference; }
 
 // Sets a switch of the thread for a scope.
-template <bool ThreadState::*kSwitch>
+template <auto kSwitch>
 class SwitchGuard {
+  using Value = std::decay_t<decltype(thread_state.*kSwitch)>;
+
  public:
-  explicit SwitchGuard(bool on) : previous_(thread_state.*kSwitch) { thread_state.*kSwitch = on; }
+  explicit SwitchGuard(Value value) : previous_(std::exchange(thread_state.*kSwitch, value)) {}
   ~SwitchGuard() { thread_state.*kSwitch = previous_; }
   SwitchGuard(const SwitchGuard&) = delete;
   SwitchGuard& operator=(const SwitchGuard&) = delete;
 
  private:
-  bool previous_;
+  Value previous_;
 };
 using GradModeGuard = SwitchGuard<&ThreadState::grad_enabled>;
 // Makes the thread's calls see tensors of child types as plain ones.

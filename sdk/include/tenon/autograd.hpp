@@ -89,6 +89,8 @@ inline void Tensor::backward(const Tensor& seed, bool retain_graph, bool create_
 }
 
 // Forward mode: tensors made dual inside a level carry tangents through ops until the level ends.
+// Levels nest: inside of another one, a tangent carries those of the outer level, so the parts of
+// a result that belong to both are the outer tangent of its inner tangent.
 class DualLevel {
  public:
   DualLevel() { detail::check(service::autograd().dual_level_enter); }

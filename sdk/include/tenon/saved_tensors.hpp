@@ -9,8 +9,8 @@
 
 TENON_NAMESPACE_BEGIN
 
-// While it lives, what calls on this thread save is passed to `pack(const Tensor&) -> Packed`, and
-// each use in a backward gets `unpack(const Packed&) -> Tensor` of the same shape and dtype. Packed
+// While it lives, what calls on this thread save is passed to `pack(const Tensor&) -> Packed`, or to
+// `pack(const Tensor&, const char* op) -> Packed`, which gets the name of the op that saves, and each use in a backward gets `unpack(const Packed&) -> Tensor` of the same shape and dtype. Packed
 // once, unpacked as often as it is used, on the thread that runs backward; destroyed with the
 // graph. Scopes nest; only the innermost is used. `pack` must not change its tensor. Destroyed in
 // the reverse order of construction, on the same thread.
@@ -25,9 +25,14 @@ class SavedTensorsHooks {
     tenon_saved_hooks hooks{};
     hooks.size = sizeof(hooks);
     hooks.state = both;
-    hooks.pack = [](void* state, tenon_tensor* tensor, void** packed, tenon_error** error) {
+    hooks.pack_for = [](void* state, const char* op, tenon_tensor* tensor, void** packed,
+                        tenon_error** error) {
       return detail::guarded(error, [&] {
-        *packed = new Packed(static_cast<Both*>(state)->pack(Tensor::borrow(tensor)));
+        Both& given = *static_cast<Both*>(state);
+        if constexpr (kNamesOps)
+          *packed = new Packed(given.pack(Tensor::borrow(tensor), op));
+        else
+          *packed = new Packed(given.pack(Tensor::borrow(tensor)));
       });
     };
     hooks.unpack = [](void* state, void* packed, tenon_tensor** tensor, tenon_error** error) {
@@ -50,7 +55,16 @@ class SavedTensorsHooks {
   SavedTensorsHooks& operator=(const SavedTensorsHooks&) = delete;
 
  private:
-  using Packed = std::decay_t<std::invoke_result_t<Pack&, const Tensor&>>;
+  static constexpr bool kNamesOps = std::is_invocable_v<Pack&, const Tensor&, const char*>;
+  template <bool kNamed, class = void>
+  struct Result {
+    using Type = std::invoke_result_t<Pack&, const Tensor&>;
+  };
+  template <class Unused>
+  struct Result<true, Unused> {
+    using Type = std::invoke_result_t<Pack&, const Tensor&, const char*>;
+  };
+  using Packed = std::decay_t<typename Result<kNamesOps>::Type>;
   struct Both {
     Pack pack;
     Unpack unpack;

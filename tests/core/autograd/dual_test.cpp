@@ -18,10 +18,54 @@ struct Level {
 }  // namespace
 
 TEST_SUITE("autograd/dual") {
-  TEST_CASE("one level is open at a time, and one that is not cannot be left") {
+  TEST_CASE("a level that is not open cannot be left") {
     CHECK(refusal([] { exit_dual_level(); }, TENON_ERROR_RUNTIME) != "");
+    {
+      const Level level;
+      const Level inner;
+    }
+    CHECK(refusal([] { exit_dual_level(); }, TENON_ERROR_RUNTIME) != "");
+  }
+
+  TEST_CASE("a tensor carries a tangent for each level, and shows that of the present one") {
+    const TensorRef primal = floats({1}), first = floats({3}), second = floats({4});
     const Level level;
-    CHECK(refusal([] { enter_dual_level(); }, TENON_ERROR_RUNTIME) != "");
+    const TensorRef outer = make_dual(*primal, *first);
+    {
+      const Level inner;
+      CHECK(tangent_of(*outer) == nullptr);
+      const TensorRef both = make_dual(*outer, *second);
+      CHECK(tangent_of(*both) == second.get());
+      std::vector<Tensor*> seen;
+      at_each_level([&] { seen.push_back(tangent_of(*both)); });
+      CHECK(seen == std::vector<Tensor*>{first.get(), second.get()});
+      CHECK(tangent_of(*without_tangent(*both)) == nullptr);
+      at_each_level([&] { seen.push_back(tangent_of(*without_tangent(*outer))); });
+      CHECK(seen.back() == nullptr);
+      exit_dual_level();
+      CHECK(tangent_of(*both) == first.get());
+      enter_dual_level();
+      CHECK(tangent_of(*both) == nullptr);
+    }
+    CHECK(tangent_of(*outer) == first.get());
+  }
+
+  TEST_CASE("an outer level outlives the inner one, also where a saved copy holds both tangents") {
+    const TensorRef primal = floats({1}), first = leaf({3}), second = leaf({4});
+    const TensorRef copy = floats({1});
+    {
+      const Level level;
+      const TensorRef outer = make_dual(*primal, *first);
+      {
+        const Level inner;
+        const TensorRef both = make_dual(*outer, *second);
+        at_each_level([&] { share_tangent(*both, *copy); });
+        CHECK(tangent_of(*copy) == second.get());
+      }
+      CHECK(second->references == 1);
+      CHECK(tangent_of(*copy) == first.get());
+    }
+    CHECK(first->references == 1);
   }
 
   TEST_CASE("a dual tensor has the data of its primal, and the very tangent") {

@@ -21,6 +21,9 @@ enum {
 /* A bit of modules.assign's flags: a tensor becomes a parameter as modules.register_parameter makes
  * one. Without it only a leaf that requires grad is a parameter. */
 #define TENON_ASSIGN_MAKE_PARAMETER 1
+/* Another bit: any tensor takes a parameter's place, a computed one too. For a call that gets its
+ * parameters as arguments; the caller puts the parameter back. */
+#define TENON_ASSIGN_ANY_TENSOR 2
 
 /* A module type. Growable: begins with its size. Owned by the plugin; it and everything it points
  * to must stay valid as long as the plugin is loaded. Of each instance the host owns attributes,

@@ -73,16 +73,17 @@ typedef struct tenon_autograd_service {
                                       int64_t input_count, int32_t retain_graph,
                                       int32_t create_graph, int32_t allow_unused,
                                       tenon_tensor** results, tenon_error** error);
-  /* Opens a level of forward mode; tangents live until it is left. Calling thread only. */
+  /* Opens a level of forward mode, inside of the open one if there is one; its tangents live until
+   * it is left. A tangent may carry tangents of the levels around its own. Calling thread only. */
   tenon_status(TENON_CALL* dual_level_enter)(tenon_error** error);
-  /* Leaves the level: tensors lose their tangents. Calling thread only. */
+  /* Leaves the innermost level: tensors lose its tangents. Calling thread only. */
   tenon_status(TENON_CALL* dual_level_exit)(tenon_error** error);
-  /* A tensor with the data and history of `primal` that carries `tangent`, of the same shape. New
-   * reference. Calling thread only. */
+  /* A tensor with the data and history of `primal`, and its tangents of outer levels, that carries
+   * `tangent`, of the same shape, at the innermost level. New reference. Calling thread only. */
   tenon_status(TENON_CALL* dual_make)(tenon_tensor* primal, tenon_tensor* tangent,
                                       tenon_tensor** result, tenon_error** error);
-  /* Both parts of a dual tensor; `*tangent` is null when it carries none. New references. Calling
-   * thread only. */
+  /* Both parts of a dual tensor at the innermost level; `*tangent` is null when it carries none
+   * there. New references. Calling thread only. */
   tenon_status(TENON_CALL* dual_unpack)(tenon_tensor* dual, tenon_tensor** primal,
                                         tenon_tensor** tangent, tenon_error** error);
   /* Opens a scope of saved-tensor hooks on this thread. Copies the struct, and owns its state from
