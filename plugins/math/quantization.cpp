@@ -44,6 +44,11 @@ Tensor spread(const char* op, const char* name, const Tensor& given, const Tenso
   return given.index_select(along, floor_divide(arange(size), block_size));
 }
 
+// Floating dtypes that numbers are quantized to. Their zero point is 0.
+bool is_small_float(DType dtype) {
+  return dtype == DType::f8_e4m3 || dtype == DType::f8_e5m2 || dtype == DType::f4_e2m1;
+}
+
 struct Quantize {
   static constexpr auto schema =
       "quantize(Tensor input, Tensor scale, Tensor? zero_point=None, *, int dim=1, int "
@@ -57,7 +62,9 @@ struct Quantize {
   static constexpr auto doc =
       "round(input / scale) + zero_point, half to even, saturated to the dtype: that of "
       "zero_point, "
-      "or u8, i8, u16 or i16. scale has one element, one for each entry along dim, or with "
+      "or u8, i8, u16 or i16; of f8_e4m3, f8_e5m2 and f4_e2m1 input / scale, rounded and "
+      "saturated, "
+      "whose zero_point is 0. scale has one element, one for each entry along dim, or with "
       "block_size one for each block of entries along dim; zero_point has its shape. NaN gives 0 "
       "(ONNX' QuantizeLinear). There is no gradient.";
   static constexpr bool zero_gradient = true;
@@ -73,11 +80,12 @@ struct Quantize {
       throw TypeError("quantize(): dtype is " + std::string(dtype_text(dtype)) +
                       ", but 'zero_point' is " + dtype_text(result));
     }
-    const auto [low, high] = range_of(op, result);
     if (zero_point.defined())
       kernel::check_same_shape(op, "scale", scale, "zero_point", zero_point);
     const DType compute = input.dtype() == f64 || scale.dtype() == f64 ? f64 : f32;
     const Tensor factors = spread(op, "scale", scale, input, dim, block_size);
+    if (is_small_float(result)) return (input.to(compute) / factors.to(compute)).to(result);
+    const auto [low, high] = range_of(op, result);
     Tensor scaled = (input.to(compute) / factors.to(compute)).round();
     if (zero_point.defined())
       scaled = scaled + spread(op, "zero_point", zero_point.to(compute), input, dim, block_size);
@@ -102,8 +110,13 @@ struct Dequantize {
   static Tensor forward(const Tensor& input, const Tensor& scale, const Tensor& zero_point,
                         int64_t dim, int64_t block_size) {
     constexpr auto op = "dequantize";
-    kernel::check_dtype(op, "input", input.dtype(), integer_dtypes | dtype_bit(u16));
     kernel::check_floating(op, "scale", scale);
+    if (is_small_float(input.dtype())) {
+      const DType compute = compute_dtype(scale.dtype());
+      return (input.to(compute) * spread(op, "scale", scale.to(compute), input, dim, block_size))
+          .to(scale.dtype());
+    }
+    kernel::check_dtype(op, "input", input.dtype(), integer_dtypes | dtype_bit(u16));
     Tensor numbers = input.to(i64);
     if (zero_point.defined()) {
       kernel::check_same_dtype(op, "input", input, "zero_point", zero_point);

@@ -87,10 +87,9 @@ struct Attention {
       "of the cache, past_key and past_value, and are returned with it; several heads of queries "
       "in "
       "turn share one of keys. softcap c is c tanh(x / c); 0 is none. attn_mask is added, or, of "
-      "dtype bool, says which keys count, and may be shorter than the keys; is_causal adds the "
-      "mask "
-      "of keys up to the query's position behind the cache, key_lengths [B] that of the first "
-      "keys. "
+      "dtype bool, says which keys count, and may be shorter than the keys; key_lengths [B] adds "
+      "the mask of the first keys, is_causal that of keys up to the query's position: behind the "
+      "cache, or among key_lengths keys that end with the queries' own. "
       "A query without keys has zeros. scale is 1 / sqrt(features) unless given. with_scores "
       "returns [B, heads, L, S] as 'product', 'capped', 'masked' or 'weights' (ONNX' Attention).";
   static constexpr bool composite = true;
@@ -112,8 +111,7 @@ struct Attention {
     const Tensor keys = after("past_key", past_key, in_heads("key", key, kv_num_heads)),
                  values = after("past_value", past_value, in_heads("value", value, kv_num_heads));
     check_heads(q, keys, values);
-    const int64_t past = past_key.defined() ? past_key.size(2) : 0;
-    const Tensor mask = mask_of(q, keys, attn_mask, key_lengths, is_causal, past);
+    const Tensor mask = mask_of(q, keys, attn_mask, past_key, key_lengths, is_causal);
     const auto features = static_cast<double>(q.size(3));
     const double factor = scale ? *scale : features == 0 ? 1 : 1 / std::sqrt(features);
     const Tensor k = repeated(keys, q.size(1)), v = repeated(values, q.size(1));
@@ -145,17 +143,25 @@ struct Attention {
   }
   // All masks as one, which is undefined where every key counts.
   static Tensor mask_of(const Tensor& q, const Tensor& keys, const Tensor& attn_mask,
-                        const Tensor& key_lengths, bool is_causal, int64_t past) {
+                        const Tensor& past_key, const Tensor& key_lengths, bool is_causal) {
     const int64_t steps = q.size(2), count = keys.size(2);
     const Tensor at = tenon::arange(count);
-    Tensor allowed;
-    if (is_causal) allowed = at.le(tenon::arange(steps).unsqueeze(1) + past);
+    Tensor allowed, lengths;
     if (key_lengths.defined()) {
       kernel::check_dtype(kName, "key_lengths", key_lengths.dtype(), tenon::integer_dtypes);
       const int64_t batch = q.size(0);
       kernel::check_shape(kName, "key_lengths", key_lengths, IntList(&batch, 1));
-      const Tensor held = at.lt(key_lengths.reshape({batch, 1, 1, 1}));
-      allowed = allowed.defined() ? allowed.logical_and(held) : held;
+      lengths = key_lengths.to(tenon::i64).reshape({batch, 1, 1, 1});
+      allowed = at.lt(lengths);
+    }
+    if (is_causal) {
+      Tensor position = tenon::arange(steps).unsqueeze(1);
+      if (past_key.defined())
+        position = position + past_key.size(2);
+      else if (lengths.defined())
+        position = position + (lengths - steps);  // the queries are of the last keys of a cache
+      const Tensor before = at.le(position);
+      allowed = allowed.defined() ? allowed.logical_and(before) : before;
     }
     if (!attn_mask.defined()) return allowed;
     const bool chooses = attn_mask.dtype() == tenon::boolean;

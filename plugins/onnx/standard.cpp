@@ -1,5 +1,5 @@
 // The complete list of the standard's operators: for each the versions that define it. Where the last one
-// removes it, '-' is behind it; what the builder makes itself has no rule.
+// removes it, '-' is behind it; what the builder makes itself has no rule; behind '#' is why one is not converted.
 //
 // Read from the schemas of ONNX 1.12 to opset 17, from onnx/defs/operator_sets.h and the release notes of
 // ONNX 1.18, 1.19 and 1.20 for later ones.
@@ -84,7 +84,7 @@ HardSwish:14,22
 Hardmax:1,11,13
 Identity:1,13,14,16,19,21,23,24,25 = onnx.Model
 If:1,11,13,16,19,21,23,24,25 = onnx.Model
-ImageDecoder:20
+ImageDecoder:20 # it decodes files; read pictures with data.images
 InstanceNormalization:1,6,22
 IsInf:10,20
 IsNaN:9,13,20
@@ -147,7 +147,7 @@ ReduceMin:1,11,12,13,18,20
 ReduceProd:1,11,13,18
 ReduceSum:1,11,13
 ReduceSumSquare:1,11,13,18
-RegexFullMatch:20
+RegexFullMatch:20 # there are no tensors of text: compute texts before the model, and call it with numbers
 Relu:1,6,13,14
 Reshape:1,5,13,14,19,21,23,24,25
 Resize:10,11,13,18,19
@@ -185,9 +185,9 @@ Split:1,2,11,13,18
 SplitToSequence:11,24
 Sqrt:1,6,13
 Squeeze:1,11,13,21,23,24,25
-StringConcat:20
-StringNormalizer:10
-StringSplit:20
+StringConcat:20 # there are no tensors of text: compute texts before the model, and call it with numbers
+StringNormalizer:10 # there are no tensors of text: compute texts before the model, and call it with numbers
+StringSplit:20 # there are no tensors of text: compute texts before the model, and call it with numbers
 Sub:1,6,7,13,14
 Sum:1,6,8,13
 Swish:24

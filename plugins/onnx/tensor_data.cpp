@@ -14,10 +14,14 @@ namespace {
 
 using tenon::DType, tenon::Tensor;
 
-constexpr DType kDTypes[] = {DType::none, DType::f32, DType::u8,  DType::i8,   DType::u16,
-                             DType::i16,  DType::i32, DType::i64, DType::none, DType::boolean,
-                             DType::f16,  DType::f64, DType::u32, DType::u64,  DType::c64,
-                             DType::c128, DType::bf16};
+constexpr DType kDTypes[] = {
+    DType::none, DType::f32,  DType::u8,      DType::i8,      DType::u16,
+    DType::i16,  DType::i32,  DType::i64,     DType::none,    DType::boolean,
+    DType::f16,  DType::f64,  DType::u32,     DType::u64,     DType::c64,
+    DType::c128, DType::bf16, DType::f8_e4m3, DType::none,    DType::f8_e5m2,
+    DType::none, DType::none, DType::none,    DType::f4_e2m1, DType::f8_e8m0};
+// Types of which a byte has two elements, the first in its lower half. Integers of 4 bits become those of 8.
+constexpr int64_t kUint4 = 21, kInt4 = 22, kFloat4 = 23;
 constexpr const char* kTypeTexts[] = {
     "undefined",      "float",    "uint8",        "int8",           "uint16",
     "int16",          "int32",    "int64",        "string",         "bool",
@@ -123,6 +127,30 @@ Tensor from_list(const TensorData& data, DType dtype, int64_t count) {
   return result;
 }
 
+Tensor from_halves(const TensorData& data, DType dtype, int64_t count, std::string_view bytes) {
+  std::string listed;
+  if (!data.has_raw && !data.is_external) {
+    Numbers numbers(data);
+    if (data.list != 0 && data.list != 5)
+      refuse(data, "its numbers are in a list for another type");
+    for (int64_t left = numbers.count(); left > 0; --left)
+      listed.push_back(static_cast<char>(numbers.next()));
+    bytes = listed;
+  }
+  if (static_cast<uint64_t>(count / 2 + count % 2) != bytes.size())
+    refuse(data, "it has " + std::to_string(bytes.size()) + " bytes, its dimensions need " +
+                     std::to_string(count / 2 + count % 2));
+  const Tensor result = tenon::empty_tensor(
+      tenon::IntList(data.dims.data(), static_cast<int64_t>(data.dims.size())), dtype);
+  auto* to = static_cast<unsigned char*>(result.view_record().data);
+  for (int64_t i = 0; i < count; ++i) {
+    const auto byte = static_cast<unsigned char>(bytes[static_cast<size_t>(i / 2)]);
+    const unsigned half = i % 2 == 0 ? byte & 15U : byte >> 4U;
+    to[i] = static_cast<unsigned char>(data.type == kInt4 && half > 7 ? half | 0xF0U : half);
+  }
+  return result;
+}
+
 void normalize_bools(const Tensor& tensor, int64_t count) {
   auto* bytes = static_cast<unsigned char*>(tensor.view_record().data);
   for (int64_t i = 0; i < count; ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
@@ -144,14 +172,20 @@ std::string type_text(int64_t type) {
   return std::to_string(type);
 }
 
+bool is_integer_of_4_bits(int64_t type) { return type == kUint4 || type == kInt4; }
+
 Tensor make_tensor(const TensorData& data, const MappedFile& file, std::string_view bytes) {
-  const DType dtype = dtype_of_type(data.type);
+  const DType dtype = data.type == kUint4  ? DType::u8
+                      : data.type == kInt4 ? DType::i8
+                                           : dtype_of_type(data.type);
   if (dtype == DType::none) {
     throw tenon::NotImplementedError("tensor '" + std::string(data.name) + "' is of type " +
                                      type_text(data.type) + ", which Tenon does not compute in");
   }
   const int64_t size = tenon::element_size(dtype);
   const int64_t count = count_of(data, size);
+  if (data.type == kFloat4 || is_integer_of_4_bits(data.type))
+    return from_halves(data, dtype, count, bytes);
   if (!data.has_raw && !data.is_external) return from_list(data, dtype, count);
   if (static_cast<uint64_t>(count * size) != bytes.size())
     refuse(data, "it has " + std::to_string(bytes.size()) + " bytes, its dimensions need " +

@@ -7,6 +7,8 @@ namespace onnx {
 
 // The dtype of TensorProto.DataType; `none` where Tenon has none.
 tenon::DType dtype_of_type(int64_t type);
+// int4 and uint4, whose tensors are of i8 and u8: ops that give a result of the type of an input cannot take them.
+bool is_integer_of_4_bits(int64_t type);
 int64_t type_of_dtype(tenon::DType dtype);
 // "float8e4m3fn", for messages.
 std::string type_text(int64_t type);

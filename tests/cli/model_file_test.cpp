@@ -189,4 +189,16 @@ TEST_SUITE("model files") {
     CHECK(find("Flip")["conversions"][0]["like"].text() == "acme");
     CHECK(contains(folder.run("coverage toy:3").out, "acme"));
   }
+
+  TEST_CASE(
+      "coverage gives the reason that a complete list has for an operator without a conversion") {
+    const ToyFolder folder;
+    CHECK(contains(folder.run("coverage toy:3").out, "\n  Flip: mirrors are not read\n"));
+    const tenon::Json ops = folder.run("coverage toy:3 --json").json()["ops"];
+    for (int64_t i = 0; i < ops.size(); ++i) {
+      CAPTURE(ops[i]["name"].text());
+      CHECK(ops[i]["reason"].text("") ==
+            (ops[i]["name"].text() == "Flip" ? "mirrors are not read" : ""));
+    }
+  }
 }

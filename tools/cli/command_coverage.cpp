@@ -91,6 +91,20 @@ void print_type_coverage(const Json& coverage) {
   }
 }
 
+// Operators without a conversion, behind each reason that the complete list has for them.
+void print_missing(const Json& ops) {
+  std::map<std::string, std::string> names;
+  for (int64_t i = 0; i < ops.size(); ++i) {
+    if (ops[i]["how"].text() != "missing") continue;
+    std::string& list = names[ops[i]["reason"].text("")];
+    list += format_text("{}{}", list.empty() ? "" : ", ", ops[i]["name"].text());
+  }
+  for (const auto& [reason, list] : names) {
+    const std::string text = reason.empty() ? list : format_text("{}: {}", list, reason);
+    print(wrapped(text, 2, line_width(98)));
+  }
+}
+
 void print_format_coverage(const Json& coverage) {
   const Json ops = coverage["ops"];
   print_fitted(format_text("{} {}, {} operators\n", coverage["format"].text(),
@@ -115,8 +129,7 @@ void print_format_coverage(const Json& coverage) {
   }
   if (!table.empty()) print(table.text());
   print_way(coverage, "missing", "no plugin has a conversion");
-  if (const std::string names = names_of(ops, "missing"); !names.empty())
-    print(wrapped(names, 2, line_width(98)));
+  print_missing(ops);
 }
 
 // "onnx:17", or "onnx" where no type has that name.

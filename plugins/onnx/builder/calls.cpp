@@ -91,6 +91,13 @@ void GraphBuilder::build_call(const Node& node, const std::string& name, const P
     throw tenon::NotImplementedError("it has " + std::to_string(node.outputs.size()) +
                                      " outputs, and its conversion gives " +
                                      std::to_string(results));
+  if (node.type == "QuantizeLinear" || node.type == "CastLike") {
+    for (const std::string_view input : node.inputs) {
+      if (!input.empty() && constants_.has_4_bits(place.scope.read(input, "the input")))
+        throw tenon::NotImplementedError(
+            "it makes tensors of integers of 4 bits, which Tenon does not compute in");
+    }
+  }
   Step step;
   step.spread = rule.spread;
   step.name = name;

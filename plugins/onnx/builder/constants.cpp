@@ -5,6 +5,7 @@
 #include <tenon/detail/parameters.hpp>
 
 #include "attributes.hpp"
+#include "tensor_data.hpp"
 
 namespace onnx {
 
@@ -29,13 +30,20 @@ Source Constants::add(const Tensor& tensor, std::string_view name) {
 
 Source Constants::initializer(const TensorData& data) {
   const auto [known, fresh] = known_.try_emplace({&data, ""});
-  if (fresh) known->second = add(file_.tensor(data), data.name);
+  if (fresh) {
+    known->second = add(file_.tensor(data), data.name);
+    if (is_integer_of_4_bits(data.type)) four_bits_.insert(known->second.index);
+  }
   return known->second;
 }
 
 Source Constants::constant(const Attribute& attribute, std::string_view name) {
   const auto [known, fresh] = known_.try_emplace({&attribute, ""});
-  if (fresh) known->second = add(constant_tensor(file_, attribute), name);
+  if (fresh) {
+    known->second = add(constant_tensor(file_, attribute), name);
+    if (attribute.tensor && is_integer_of_4_bits(attribute.tensor->type))
+      four_bits_.insert(known->second.index);
+  }
   return known->second;
 }
 

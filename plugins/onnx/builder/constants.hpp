@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "builder.hpp"
 #include "scope.hpp"
@@ -22,6 +23,11 @@ class Constants {
   Source constant(const Attribute& attribute, std::string_view name);
   Source attribute(const Attribute& attribute, const Parameter& parameter);
 
+  // Whether it is a tensor of int4 or uint4 in the file.
+  bool has_4_bits(Source source) const {
+    return source.kind == Source::Kind::constant && four_bits_.count(source.index) != 0;
+  }
+
   // A constant that an op reads as a tensor of numbers is a weight: a parameter, or a buffer where the op
   // keeps statistics there.
   Source as_member(Source source, const std::string& parameter);
@@ -36,6 +42,7 @@ class Constants {
       known_;                                     // by messages and what they are for
   std::map<uint32_t, std::string_view> weights_;  // constants that may be members
   std::map<uint32_t, Source> members_;            // constants that are members
+  std::set<uint32_t> four_bits_;                  // constants of int4 and uint4
   std::map<std::string, int> names_;              // of members, with the last number behind them
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include <tenon/conversion_rules.hpp>
 #include <tenon/text.hpp>
 
 #include "scope.hpp"
@@ -10,6 +11,18 @@
 namespace onnx {
 
 namespace {
+
+// The reason that a complete list has for an operator without a conversion: "StringSplit:20 # reason".
+std::string reason_of(const Node& node) {
+  std::string reason;
+  if (!node.domain.empty()) return reason;
+  tenon::for_each_conversion_rule("complete.onnx", [&](const std::string&, std::string_view line) {
+    const size_t sign = line.find('#');
+    if (sign != std::string_view::npos && line.substr(0, line.find(':')) == node.type)
+      reason = tenon::detail::trim(line.substr(sign + 1));
+  });
+  return reason;
+}
 
 // Walks through the nodes of a model.
 class Missing {
@@ -54,6 +67,8 @@ class Missing {
     text += node.domain.empty() ? "opset " : tenon::printable(node.domain) + " ";
     if (version == 0) return text + "(the model does not say which version of the domain it uses)";
     text += std::to_string(version);
+    if (const std::string reason = reason_of(node); !reason.empty())
+      return text + " (" + reason + ")";
     const int64_t first = operators_.first_version(node.domain, node.type);
     if (first > 0) return text + " (there is a conversion from " + std::to_string(first) + " on)";
     return text + tenon::suggestion(node.type, operators_.names(node.domain));

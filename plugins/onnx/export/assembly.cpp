@@ -18,9 +18,6 @@ using tenon::DType, tenon::Tensor;
 
 namespace {
 
-// The largest message of protobuf.
-constexpr size_t kMostBytes = (size_t{1} << 31) - 1;
-
 bool same_elements(const Tensor& a, const Tensor& b) {
   const Tensor left = tenon::contiguous_as(a, a.dtype()),
                right = tenon::contiguous_as(b, b.dtype());
@@ -71,11 +68,12 @@ struct Linear {
 class Assembly {
  public:
   Assembly(const std::vector<BatchRecording>& recordings, const AssemblyNames& names,
-           const ExportRules& rules)
+           const ExportRules& rules, Initializers& written)
       : recordings_(recordings),
         first_(recordings.front().recording),
         names_(names),
-        rules_(rules) {}
+        rules_(rules),
+        written_(written) {}
 
   std::string run() {
     check_structure();
@@ -215,7 +213,7 @@ class Assembly {
   }
   std::string initializer(const std::string& wished, const Tensor& tensor) {
     const std::string name = unique(wished);
-    initializers_.push_back(tensor_bytes(name, tensor));
+    initializers_.push_back(written_.bytes(name, tensor));
     return name;
   }
 
@@ -376,7 +374,7 @@ class Assembly {
     for (const int64_t input : node.inputs) inputs.push_back(input < 0 ? "" : name_of(input));
     for (const int64_t output : node.outputs)
       outputs.push_back(output < 0 ? "" : result_name(output, path_of(node.place) + "output"));
-    SourceGraph::Part part = graph.part(path_of(node.place), inputs, outputs);
+    SourceGraph::Part part = graph.part(path_of(node.place), inputs, outputs, written_);
     std::move(part.nodes.begin(), part.nodes.end(), std::back_inserter(nodes_));
     std::move(part.initializers.begin(), part.initializers.end(),
               std::back_inserter(initializers_));
@@ -390,9 +388,6 @@ class Assembly {
     for (const int64_t input : first_.inputs) add_value(graph, 11, input, "");
     for (size_t i = 0; i < first_.outputs.size(); ++i)
       add_value(graph, 12, first_.outputs[i], output_names_[i]);
-    if (graph.bytes().size() > kMostBytes)
-      throw tenon::NotImplementedError("the model has " + std::to_string(graph.bytes().size()) +
-                                       " bytes, and a file of the format has at most 2 GiB");
     Message model;
     model.number(1, ir_version_of(rules_.opset()));
     model.text(2, "tenon").text(3, version_text()).text(7, graph.bytes());
@@ -417,6 +412,7 @@ class Assembly {
   const Recording& first_;
   const AssemblyNames& names_;
   const ExportRules& rules_;
+  Initializers& written_;
   std::map<const tenon_tensor*, std::string> weights_;
   std::vector<std::string> value_names_, output_names_;
   std::vector<std::pair<int64_t, std::string>> renamed_outputs_;
@@ -430,8 +426,8 @@ class Assembly {
 }  // namespace
 
 std::string assemble(const std::vector<BatchRecording>& recordings, const AssemblyNames& names,
-                     const ExportRules& rules) {
-  return Assembly(recordings, names, rules).run();
+                     const ExportRules& rules, Initializers& weights) {
+  return Assembly(recordings, names, rules, weights).run();
 }
 
 }  // namespace onnx

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "export/export_rules.hpp"
+#include "export/graph.hpp"
 #include "export/recording.hpp"
 
 namespace onnx {
@@ -24,6 +25,6 @@ struct AssemblyNames {
 // The bytes of a ModelProto. One recording: each size is fixed. NotImplementedError where a size of the batch
 // is needed in a place that a file has a fixed number in.
 std::string assemble(const std::vector<BatchRecording>& recordings, const AssemblyNames& names,
-                     const ExportRules& rules);
+                     const ExportRules& rules, Initializers& weights);
 
 }  // namespace onnx

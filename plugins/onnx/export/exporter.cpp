@@ -56,15 +56,19 @@ class Evaluation {
 
 struct Exporter : ModuleOf<Exporter> {
   static constexpr auto schema =
-      "onnx.Exporter(Module model, str path, *, int? opset=None, str dynamic='batch')";
+      "onnx.Exporter(Module model, str path, *, int? opset=None, str dynamic='batch', bool "
+      "external=False)";
   static constexpr auto forward_schema = "forward(Tensor[] inputs) -> str";
   static constexpr auto samples = R"([{"model": "Tanh", "path": "model.onnx"}])";
   static constexpr auto doc =
       "Writes an ONNX file of a module, which is called with the inputs; their elements do not "
       "matter. `dynamic` names the first dimension of the inputs, whose size is open; '' keeps the "
-      "sizes of the inputs. Returns a summary.";
+      "sizes of the inputs. With `external`, and where they have more than a file of the format "
+      "can "
+      "hold, weights are in a second file, path.data. Returns a summary.";
 
-  Exporter(const Module& model, std::string_view, std::optional<int64_t> opset, std::string_view) {
+  Exporter(const Module& model, std::string_view, std::optional<int64_t> opset, std::string_view,
+           bool) {
     if (opset && (*opset < onnx::kFirstOpset || *opset > onnx::kLastOpset)) {
       throw tenon::ValueError("onnx.Exporter: opset must be from " +
                               std::to_string(onnx::kFirstOpset) + " to " +
@@ -79,17 +83,44 @@ struct Exporter : ModuleOf<Exporter> {
     check_path(model, path);
     const std::optional<int64_t> opset = (*this)["opset"_arg];
     const Evaluation evaluation(model);
+    onnx::Initializers weights((*this)["external"_arg] || is_large(model) ? path + ".data" : "");
     if (model.type() == "onnx.Model") {
       const onnx::SourceGraph graph(model);
-      tenon::state::write_file(path, graph.model_bytes(opset.value_or(0)));
-      return "opset " + std::to_string(opset.value_or(graph.versions().at("")));
+      write(path, graph.model_bytes(opset.value_or(0), weights), weights);
+      return summary(opset.value_or(graph.versions().at("")), path, weights);
     }
     onnx::ExportRules rules(opset.value_or(opset_of(model)));
-    tenon::state::write_file(path, assemble(record(model, inputs, rules), names(model), rules));
-    return "opset " + std::to_string(rules.opset());
+    write(path, assemble(record(model, inputs, rules), names(model), rules, weights), weights);
+    return summary(rules.opset(), path, weights);
   }
 
  private:
+  // Whether the weights leave no room for the rest of a file, for which 64 MiB are kept.
+  static bool is_large(const Module& model) {
+    int64_t bytes = 64 << 20;
+    const auto add = [&](const auto& list) {
+      for (const auto& [name, tensor] : list)
+        bytes += tensor.numel() * tenon::element_size(tensor.dtype());
+    };
+    add(model.named_parameters());
+    add(model.named_buffers());
+    return bytes > onnx::Initializers::kMostBytes;
+  }
+  // The data first: a model is not there without it.
+  static void write(const std::string& path, const std::string& bytes,
+                    const onnx::Initializers& weights) {
+    if (static_cast<int64_t>(bytes.size()) > onnx::Initializers::kMostBytes)
+      throw tenon::NotImplementedError(
+          "the model has " + std::to_string(bytes.size()) +
+          " bytes, and a file of the format has at most 2 GiB; set external to true");
+    weights.write();
+    tenon::state::write_file(path, bytes);
+  }
+  static std::string summary(int64_t opset, const std::string& path,
+                             const onnx::Initializers& weights) {
+    return "opset " + std::to_string(opset) +
+           (weights.has_file() ? ", weights in " + path + ".data" : "");
+  }
   // Weights are views of the file that a graph is read from: it is not replaced.
   static void check_path(const Module& model, const std::string& path) {
     for (const Module& module : model.modules()) {

@@ -40,6 +40,28 @@ std::string node_bytes(const WrittenNode& node);
 std::string value_bytes(const WrittenValue& value);
 std::string tensor_bytes(const std::string& name, const tenon::Tensor& tensor);
 
+// Initializers of a written model: in its one message, which has at most 2 GiB, or with their elements in a file
+// beside it.
+class Initializers {
+ public:
+  // The largest message of the format.
+  static constexpr int64_t kMostBytes = (int64_t{1} << 31) - 1;
+
+  Initializers() = default;  // all in the message
+  explicit Initializers(std::string data_path);
+
+  bool has_file() const { return !path_.empty(); }
+  // A TensorProto. The tensor is kept until write(), where its elements are for the file.
+  std::string bytes(const std::string& name, const tenon::Tensor& tensor);
+  // Writes the file, if there is one. IOError.
+  void write() const;
+
+ private:
+  std::string path_;
+  std::vector<std::pair<int64_t, tenon::Tensor>> kept_;  // with their places in the file
+  int64_t size_ = 0;
+};
+
 // A message of a file: begun, then added to field by field.
 class Message {
  public:

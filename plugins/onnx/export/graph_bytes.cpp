@@ -2,6 +2,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include <tenon/error.hpp>
+#include <tenon/state/atomic_file.hpp>
 
 #include "export/graph.hpp"
 #include "messages.hpp"
@@ -16,9 +17,23 @@ using tenon::Tensor;
 
 int64_t type_code(tenon::DType dtype) {
   const int64_t type = type_of_dtype(dtype);
-  if (type != 0) return type;
+  if (type != 0 && dtype != tenon::DType::f4_e2m1) return type;  // two to a byte
   throw tenon::NotImplementedError(std::string("the format has no tensors of dtype ") +
                                    tenon::dtype_text(dtype));
+}
+
+// Elements in a file of data begin at pages, so that they can be mapped; smaller ones stay in the message.
+constexpr int64_t kPageBytes = 4096, kSmallBytes = 1024;
+
+int64_t bytes_of(const Tensor& tensor) {
+  return tensor.numel() * tenon::element_size(tensor.dtype());
+}
+// The fields of a TensorProto but its elements.
+void write_head(std::string& bytes, const std::string& name, const Tensor& tensor) {
+  Writer writer(bytes);
+  for (const int64_t dim : tensor.shape()) writer.add_int64(1, dim);
+  writer.add_int32(2, static_cast<int32_t>(type_code(tensor.dtype())));
+  if (!name.empty()) writer.add_string(8, name);
 }
 
 // One of the fields of an AttributeProto, and its kind.
@@ -104,15 +119,46 @@ std::string value_bytes(const WrittenValue& value) {
 
 std::string tensor_bytes(const std::string& name, const Tensor& tensor) {
   const Tensor whole = tenon::contiguous_as(tensor, tensor.dtype());
-  const auto size = static_cast<size_t>(whole.numel() * tenon::element_size(whole.dtype()));
+  const auto size = static_cast<size_t>(bytes_of(whole));
   std::string bytes;
   bytes.reserve(size + name.size() + 64);
-  Writer writer(bytes);
-  for (const int64_t dim : whole.shape()) writer.add_int64(1, dim);
-  writer.add_int32(2, static_cast<int32_t>(type_code(whole.dtype())));
-  if (!name.empty()) writer.add_string(8, name);
-  writer.add_bytes(9, static_cast<const char*>(whole.view_record().data), size);
+  write_head(bytes, name, whole);
+  Writer(bytes).add_bytes(9, static_cast<const char*>(whole.view_record().data), size);
   return bytes;
+}
+
+Initializers::Initializers(std::string data_path) : path_(std::move(data_path)) {}
+
+std::string Initializers::bytes(const std::string& name, const Tensor& tensor) {
+  const int64_t size = bytes_of(tensor);
+  if (!has_file() || size < kSmallBytes) return tensor_bytes(name, tensor);
+  size_ = (size_ + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const std::pair<const char*, std::string> entries[] = {
+      {"location", path_.substr(path_.rfind('/') + 1)},
+      {"offset", std::to_string(size_)},
+      {"length", std::to_string(size)}};
+  std::string bytes;
+  write_head(bytes, name, tensor);
+  for (const auto& [key, value] : entries)
+    Writer(bytes).add_message(13, Message().text(1, key).text(2, value).bytes());
+  Writer(bytes).add_int32(14, 1);
+  kept_.emplace_back(size_, tensor);
+  size_ += size;
+  return bytes;
+}
+
+void Initializers::write() const {
+  if (!has_file()) return;
+  tenon::state::AtomicFile file(path_);
+  const std::string zeros(static_cast<size_t>(kPageBytes), '\0');
+  int64_t at = 0;
+  for (const auto& [offset, tensor] : kept_) {
+    file.write(zeros.data(), offset - at);
+    const Tensor whole = tenon::contiguous_as(tensor, tensor.dtype());
+    file.write(whole.view_record().data, bytes_of(whole));
+    at = offset + bytes_of(whole);
+  }
+  file.commit();
 }
 
 }  // namespace onnx

@@ -14,6 +14,7 @@
 #include "export/graph.hpp"
 #include "export/versions.hpp"
 #include "message_reader.hpp"
+#include "tensor_data.hpp"
 #include "weight.hpp"
 
 namespace onnx {
@@ -130,6 +131,12 @@ std::string name_of(std::string_view bytes, protozero::pbf_tag_type field) {
   return {};
 }
 
+// Whether tensors of the type are weights, of which a file has most of its bytes.
+bool is_floating_type(int64_t type) {
+  const tenon::DType dtype = dtype_of_type(type);
+  return tenon::is_floating(dtype) && !tenon::is_narrow(dtype);
+}
+
 // Nodes of a graph and of those inside of it.
 void each_node(const Graph& graph, const std::function<void(const Node&)>& body) {
   for (const Node& node : graph.nodes) {
@@ -194,13 +201,14 @@ void SourceGraph::require_version(int64_t opset) const {
                                    ", or convert the result with onnx.version_converter");
 }
 
-std::string SourceGraph::initializer_bytes(std::string_view tensor) const {
+std::string SourceGraph::initializer_bytes(std::string_view tensor, Initializers& weights) const {
   const std::string name = name_of(tensor, 8);
   const auto changed = changed_.find(name);
-  if (changed != changed_.end()) return tensor_bytes(name, changed->second);
+  if (changed != changed_.end()) return weights.bytes(name, changed->second);
   const TensorData data = read_tensor(tensor);
   // Data of other files comes along: the written file may be in another folder.
-  return data.is_external ? tensor_bytes(name, file_->tensor(data)) : std::string(tensor);
+  const bool is_moved = data.is_external || (weights.has_file() && is_floating_type(data.type));
+  return is_moved ? weights.bytes(name, file_->tensor(data)) : std::string(tensor);
 }
 
 // A node whose output is a weight that was changed: a Constant, or what was computed of constants.
@@ -214,7 +222,7 @@ bool SourceGraph::is_replaced(std::string_view node) const {
   return any;
 }
 
-std::string SourceGraph::graph_bytes() const {
+std::string SourceGraph::graph_bytes(Initializers& weights) const {
   std::string made;
   std::set<std::string> written;
   Reader reader = reader_of(graph_);
@@ -230,7 +238,7 @@ std::string SourceGraph::graph_bytes() const {
       if (!is_replaced(bytes)) writer.add_message(1, bytes.data(), bytes.size());
     } else if (tag == 5) {
       written.insert(name_of(bytes, 8));
-      writer.add_message(5, initializer_bytes(bytes));
+      writer.add_message(5, initializer_bytes(bytes, weights));
     } else if (std::find(outputs_.begin(), outputs_.end(), name_of(bytes, 1)) != outputs_.end()) {
       writer.add_message(12, bytes.data(), bytes.size());
     }
@@ -244,12 +252,12 @@ std::string SourceGraph::graph_bytes() const {
       throw tenon::NotImplementedError(path_ + ": the weight '" + name +
                                        "' is one of a function or of a graph inside of a node, "
                                        "where it cannot be replaced");
-    protozero::pbf_writer(made).add_message(5, tensor_bytes(name, tensor));
+    protozero::pbf_writer(made).add_message(5, weights.bytes(name, tensor));
   }
   return made;
 }
 
-std::string SourceGraph::model_bytes(int64_t opset) const {
+std::string SourceGraph::model_bytes(int64_t opset, Initializers& weights) const {
   if (opset != 0) require_version(opset);
   std::string made;
   Reader reader = reader_of(bytes_);
@@ -258,7 +266,7 @@ std::string SourceGraph::model_bytes(int64_t opset) const {
     protozero::pbf_writer writer(made);
     if (tag == 7) {
       reader.skip();
-      writer.add_message(7, graph_bytes());
+      writer.add_message(7, graph_bytes(weights));
     } else if (tag == 1 && opset != 0) {
       writer.add_int64(1, std::max(reader.get_int64(), ir_version_of(opset)));
     } else if (tag == 8 && opset != 0) {
@@ -277,7 +285,8 @@ std::string SourceGraph::model_bytes(int64_t opset) const {
 
 SourceGraph::Part SourceGraph::part(const std::string& prefix,
                                     const std::vector<std::string>& inputs,
-                                    const std::vector<std::string>& outputs) const {
+                                    const std::vector<std::string>& outputs,
+                                    Initializers& weights) const {
   std::map<std::string, std::string, std::less<>> given;
   for (size_t i = 0; i < inputs_.size() && i < inputs.size(); ++i) given[inputs_[i]] = inputs[i];
   const Rename rename = [&](std::string_view name) -> std::string {
@@ -286,7 +295,7 @@ SourceGraph::Part SourceGraph::part(const std::string& prefix,
     return found != given.end() ? found->second : prefix + std::string(name);
   };
   Part part;
-  const std::string graph = graph_bytes();
+  const std::string graph = graph_bytes(weights);
   Reader reader = reader_of(graph);
   while (reader.next()) {
     if (reader.tag() == 1)

@@ -7,6 +7,7 @@
 
 #include <tenon/module.hpp>
 
+#include "export/graph.hpp"
 #include "operators.hpp"
 
 namespace onnx {
@@ -24,18 +25,18 @@ class SourceGraph {
   void require_version(int64_t opset) const;
 
   // The whole model, in its own words: names, metadata, inputs and outputs. `opset` 0: that of the file.
-  std::string model_bytes(int64_t opset) const;
+  std::string model_bytes(int64_t opset, Initializers& weights) const;
 
   // Its nodes and initializers for another graph: each name behind a prefix, inputs and outputs of these names.
   struct Part {
     std::vector<std::string> nodes, initializers;
   };
   Part part(const std::string& prefix, const std::vector<std::string>& inputs,
-            const std::vector<std::string>& outputs) const;
+            const std::vector<std::string>& outputs, Initializers& weights) const;
 
  private:
-  std::string graph_bytes() const;
-  std::string initializer_bytes(std::string_view tensor) const;
+  std::string graph_bytes(Initializers& weights) const;
+  std::string initializer_bytes(std::string_view tensor, Initializers& weights) const;
   bool is_replaced(std::string_view node) const;
 
   std::string path_;

@@ -24,25 +24,46 @@ Activation activation_of(std::string_view name, std::optional<double> alpha,
   throw tenon::ValueError("there is no activation '" + std::string(name) + "'");
 }
 
+bool takes_beta(std::string_view activation) {
+  return activation == "Affine" || activation == "ScaledTanh" || activation == "HardSigmoid";
+}
+bool takes_alpha(std::string_view activation) {
+  return takes_beta(activation) || activation == "LeakyRelu" || activation == "ThresholdedRelu" ||
+         activation == "Elu";
+}
+
+// Numbers of the activations, in their order: one that has a number takes the next.
+class Numbers {
+ public:
+  explicit Numbers(FloatList list) : list_(list) {}
+  std::optional<double> next(bool taken) {
+    if (!taken || at_ >= list_.size()) return std::nullopt;
+    return list_[at_++];
+  }
+
+ private:
+  FloatList list_;
+  int64_t at_ = 0;
+};
+
 std::vector<Activation> activations_of(const RecurrentAttributes& attributes,
                                        const std::vector<std::string_view>& usual,
                                        int64_t direction) {
   std::vector<Activation> list;
-  for (size_t i = 0; i < usual.size(); ++i) {
-    const size_t place = static_cast<size_t>(direction) * usual.size() + i;
-    if (attributes.activations.empty()) {
-      list.push_back(activation_of(usual[i], {}, {}));
-      continue;
-    }
-    if (place >= attributes.activations.size())
-      throw tenon::ValueError("there are " + std::to_string(attributes.activations.size()) +
-                              " activations, each direction has " + std::to_string(usual.size()));
-    const auto number = [&](FloatList numbers) {
-      const auto at = static_cast<int64_t>(place);
-      return at < numbers.size() ? std::optional<double>(numbers[at]) : std::nullopt;
-    };
-    list.push_back(activation_of(attributes.activations[place], number(attributes.alphas),
-                                 number(attributes.betas)));
+  if (attributes.activations.empty()) {
+    for (const std::string_view name : usual) list.push_back(activation_of(name, {}, {}));
+    return list;
+  }
+  const size_t first = static_cast<size_t>(direction) * usual.size(), end = first + usual.size();
+  if (end > attributes.activations.size())
+    throw tenon::ValueError("there are " + std::to_string(attributes.activations.size()) +
+                            " activations, each direction has " + std::to_string(usual.size()));
+  Numbers alphas(attributes.alphas), betas(attributes.betas);
+  for (size_t i = 0; i < end; ++i) {
+    const std::string_view name = attributes.activations[i];
+    const std::optional<double> alpha = alphas.next(takes_alpha(name)),
+                                beta = betas.next(takes_beta(name));
+    if (i >= first) list.push_back(activation_of(name, alpha, beta));
   }
   return list;
 }

@@ -1,4 +1,6 @@
 // Pictures: other sizes, boxes, regions.
+#include <limits>
+
 #include "window.hpp"
 
 namespace {
@@ -66,6 +68,62 @@ struct NonMaxSuppression {
   }
 };
 
+// Bins of boxes along a dimension of `size` places: which of them each bin has, [boxes, bins, size]. Edges are
+// computed in the dtype of the boxes, as the standard's examples do.
+Tensor bins_of(const Tensor& first, const Tensor& last, int64_t count, int64_t size) {
+  const Tensor length = (last - first + 1).clamp(1).reshape({-1, 1});
+  const Tensor step = length / static_cast<double>(count);
+  const Tensor bin = tenon::arange(count).to(first.dtype()), start = first.reshape({-1, 1});
+  const Tensor low = (tenon::floor(bin * step) + start).unsqueeze(-1);
+  const Tensor high = (tenon::ceil((bin + 1) * step) + start).unsqueeze(-1);
+  const Tensor place = tenon::arange(size).to(first.dtype());
+  return tenon::logical_and(tenon::ge(place, low), tenon::lt(place, high));
+}
+// The nearest integer, away from zero where two are as near.
+Tensor rounded(const Tensor& x) { return tenon::floor(tenon::abs(x) + 0.5) * tenon::sign(x); }
+
+struct MaxRoiPool {
+  static constexpr auto schema =
+      "onnx.max_roi_pool(Tensor X, Tensor rois, *, int[] pooled_shape, float spatial_scale=1.0) -> "
+      "Tensor";
+  static constexpr auto samples =
+      R"([{"X": {"shape": [2, 2, 5, 6]}, "pooled_shape": [2, 3], "spatial_scale": 0.5,
+           "rois": {"values": [[0, 0, 0, 9, 9], [1, 2, 3, 20, 4]], "requires_grad": false}}])";
+  static constexpr auto doc =
+      "The maxima of pooled_shape bins of each box. rois: [boxes, 5], the index of a picture and "
+      "x1, y1, x2, y2, which are multiplied by spatial_scale and rounded; a bin outside of the "
+      "picture is 0.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& x, const Tensor& rois, IntList pooled_shape, double scale) {
+    if (x.dim() != 4 || rois.dim() != 2 || rois.size(1) != 5 || pooled_shape.size() != 2 ||
+        pooled_shape[0] < 1 || pooled_shape[1] < 1)
+      throw tenon::ValueError(
+          "onnx.max_roi_pool(): expected X of 4 dimensions, rois of shape [boxes, 5] and two "
+          "positive sizes in pooled_shape");
+    const Tensor pictures = tenon::index_select(x, 0, tenon::select(rois, 1, 0).to(tenon::i64));
+    const auto edge = [&](int64_t column) {
+      return rounded(tenon::select(rois, 1, column) * scale);
+    };
+    const Tensor rows = bins_of(edge(2), edge(4), pooled_shape[0], x.size(2));
+    const Tensor columns = bins_of(edge(1), edge(3), pooled_shape[1], x.size(3));
+    const Tensor lowest = number_like(x, -std::numeric_limits<double>::infinity());
+    std::vector<Tensor> wide, made;
+    for (int64_t i = 0; i < pooled_shape[1]; ++i) {
+      const Tensor inside = tenon::select(columns, 1, i).reshape({-1, 1, 1, x.size(3)});
+      wide.push_back(tenon::amax(tenon::where(inside, pictures, lowest), 3));
+    }
+    const Tensor narrow = tenon::stack(wide, -1);  // [boxes, channels, rows, bins]
+    for (int64_t i = 0; i < pooled_shape[0]; ++i) {
+      const Tensor inside = tenon::select(rows, 1, i).reshape({-1, 1, x.size(2), 1});
+      made.push_back(tenon::amax(tenon::where(inside, narrow, lowest), 2));
+    }
+    const Tensor some_rows = tenon::any(rows, 2).reshape({-1, 1, pooled_shape[0], 1});
+    const Tensor some_columns = tenon::any(columns, 2).reshape({-1, 1, 1, pooled_shape[1]});
+    return tenon::where(tenon::logical_and(some_rows, some_columns), tenon::stack(made, 2),
+                        number_like(x, 0));
+  }
+};
+
 struct RoiAlign {
   static constexpr auto schema =
       "onnx.roi_align(Tensor X, Tensor rois, Tensor batch_indices, *, str "
@@ -127,5 +185,6 @@ struct MaxUnpool {
 }  // namespace
 TENON_OP(Resize)
 TENON_OP(NonMaxSuppression)
+TENON_OP(MaxRoiPool)
 TENON_OP(RoiAlign)
 TENON_OP(MaxUnpool)

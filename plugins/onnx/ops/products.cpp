@@ -1,4 +1,6 @@
 // Products of matrices, conversions of dtypes.
+#include <limits>
+
 #include "common.hpp"
 
 namespace {
@@ -32,25 +34,50 @@ struct Gemm {
 };
 
 struct Cast {
-  static constexpr auto schema = "onnx.cast(Tensor(a) input, *, dtype to) -> Tensor(a)";
+  static constexpr auto schema =
+      "onnx.cast(Tensor(a) input, *, dtype to, bool saturate=True) -> Tensor(a)";
   static constexpr auto samples = R"([{"input": {"shape": [2, 3]}, "to": "i32"},
           {"input": {"shape": [2, 3], "dtype": "i64"}, "to": "i64"},
           {"input": {"shape": [2, 3], "dtype": "f64"}, "to": "f64"}])";
   static constexpr auto doc =
-      "The tensor in another dtype. Numbers beyond a small integer type wrap around, as in C.";
+      "The tensor in another dtype. Numbers beyond a small integer type wrap around, as in C; "
+      "those "
+      "beyond a floating type of 8 bits become its largest, or NaN (f8_e4m3) and infinity "
+      "(f8_e5m2) without saturate.";
   static constexpr bool composite = true;
   static constexpr bool any_dtype = true;
   static constexpr bool may_copy = true;
-  static Tensor forward(const Tensor& input, DType to) {
+  static Tensor forward(const Tensor& given, DType to, bool saturate) {
+    if (to == DType::f8_e8m0)
+      throw tenon::NotImplementedError(
+          "onnx.cast(): numbers are not converted to float8e8m0, whose rounding is a choice; "
+          "compute the scales of blocks with block_quantize");
+    const Tensor input =
+        tenon::is_narrow(given.dtype()) && to != given.dtype() ? given.to(tenon::f32) : given;
+    if (!saturate && (to == DType::f8_e4m3 || to == DType::f8_e5m2) && to != given.dtype())
+      return unsaturated(input, to).to(to);
     const bool number = tenon::is_differentiable(input.dtype());
     const bool small = to == tenon::u8 || to == tenon::i8 || to == tenon::i16 || to == tenon::u16 ||
                        to == tenon::i32 || to == tenon::u32;
     return number && small ? input.to(tenon::i64).to(to) : input.to(to);
   }
+
+ private:
+  // Numbers that round to more than the largest one become NaN or infinity. A number half way to the next power of two
+  // goes to the even one, which is the largest of e4m3, and the power of e5m2.
+  static Tensor unsaturated(const Tensor& input, DType to) {
+    const Tensor x = input.to(tenon::f32), size = tenon::abs(x);
+    if (to == DType::f8_e4m3)
+      return tenon::where(tenon::gt(size, 464),
+                          number_like(x, std::numeric_limits<double>::quiet_NaN()), x);
+    const Tensor infinity = tenon::sign(x) * std::numeric_limits<double>::infinity();
+    return tenon::where(tenon::ge(size, 61440), infinity, x);
+  }
 };
 
 struct CastLike {
-  static constexpr auto schema = "onnx.cast_like(Tensor(a) input, Tensor target_type) -> Tensor(a)";
+  static constexpr auto schema =
+      "onnx.cast_like(Tensor(a) input, Tensor target_type, *, bool saturate=True) -> Tensor(a)";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 3]}, "target_type": {"shape": [1]}},
           {"input": {"shape": [2, 3]}, "target_type": {"shape": [1], "dtype": "i64"}}])";
@@ -59,8 +86,8 @@ struct CastLike {
   static constexpr bool composite = true;
   static constexpr bool any_dtype = true;
   static constexpr bool may_copy = true;
-  static Tensor forward(const Tensor& input, const Tensor& target) {
-    return Cast::forward(input, target.dtype());
+  static Tensor forward(const Tensor& input, const Tensor& target, bool saturate) {
+    return Cast::forward(input, target.dtype(), saturate);
   }
 };
 

@@ -212,7 +212,8 @@ struct Slice {
       return tenon::slice(data, axis, from, to, std::min(step, std::max<int64_t>(size, 1)));
     }
     // Backwards: the same elements of the flipped tensor.
-    const int64_t from = wrap(start, -1, size - 1), to = std::min(wrap(end, -1, size - 1), from);
+    const int64_t from = wrap(start, std::min<int64_t>(0, size - 1), size - 1),
+                  to = std::min(wrap(end, -1, size - 1), from);
     const int64_t stride = step == INT64_MIN ? INT64_MAX : -step;
     return tenon::slice(tenon::flip(data, {axis}), axis, size - 1 - from, size - 1 - to,
                         std::min(stride, std::max<int64_t>(size, 1)));

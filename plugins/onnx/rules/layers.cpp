@@ -33,10 +33,14 @@ RMSNormalization:23(X, scale; axis=-1, epsilon=1e-5, stash_type=1) = onnx.rms_no
 )")
 
 TENON_CONVERSIONS(products, "onnx", R"(
-Cast:6(input; to, saturate=1) = onnx.cast(input, to=to)
-Cast:24(input; to, round_mode='up', saturate=1) = onnx.cast(input, to=to)
-CastLike:15(input, target_type; saturate=1) = onnx.cast_like(input, target_type)
-CastLike:24(input, target_type; round_mode='up', saturate=1) = onnx.cast_like(input, target_type)
+Cast:6(input; to, saturate==1=1) = onnx.cast(input, to=to)
+Cast:6(input; to, saturate) = onnx.cast(input, to=to, saturate=saturate)
+Cast:24(input; to, round_mode='up', saturate==1=1) = onnx.cast(input, to=to)
+Cast:24(input; to, round_mode='up', saturate) = onnx.cast(input, to=to, saturate=saturate)
+CastLike:15(input, target_type; saturate==1=1) = onnx.cast_like(input, target_type)
+CastLike:15(input, target_type; saturate) = onnx.cast_like(input, target_type, saturate=saturate)
+CastLike:24(input, target_type; round_mode='up', saturate==1=1) = onnx.cast_like(input, target_type)
+CastLike:24(input, target_type; round_mode='up', saturate) = onnx.cast_like(input, target_type, saturate=saturate)
 Det:11(X) = linalg.det(X)
 Einsum:12(Inputs...; equation) = einsum(equation, Inputs)
 Gemm:7(A, B, C?; alpha=1.0, beta=1.0, transA=0, transB=0) = onnx.gemm(A, B, C, alpha=alpha, beta=beta, transA=transA, transB=transB)

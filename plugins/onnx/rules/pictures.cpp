@@ -8,6 +8,7 @@ GridSample:16(X, grid; align_corners=0, mode='bilinear', padding_mode='zeros') =
 GridSample:20(X, grid; align_corners=0, mode=='linear'='linear', padding_mode='zeros') = nn.functional.grid_sample(X, grid, 'bilinear', padding_mode, align_corners)
 GridSample:20(X, grid; align_corners=0, mode=='cubic', padding_mode='zeros') = nn.functional.grid_sample(X, grid, 'bicubic', padding_mode, align_corners)
 GridSample:20(X, grid; align_corners=0, mode=='nearest', padding_mode='zeros') = nn.functional.grid_sample(X, grid, 'nearest', padding_mode, align_corners)
+MaxRoiPool:1(X, rois; pooled_shape, spatial_scale=1.0) = onnx.max_roi_pool(X, rois, pooled_shape=pooled_shape, spatial_scale=spatial_scale)
 MaxUnpool:9(X, I, output_shape?; kernel_shape, pads?, strides?) = onnx.max_unpool(X, I, output_shape, kernel_shape=kernel_shape, pads=pads, strides=strides)
 NonMaxSuppression:10(boxes, scores, max_output_boxes_per_class?, iou_threshold?, score_threshold?; center_point_box=0) = onnx.non_max_suppression(boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold, center_point_box=center_point_box)
 Resize:10(X, scales; mode='nearest') = onnx.resize(X, none, scales, coordinate_transformation_mode='asymmetric', mode=mode, nearest_mode='floor')

@@ -20,9 +20,10 @@ namespace {
 constexpr std::string_view kComplete = "complete.";
 
 // "Upsample:7,9,10-": an operator and the versions that define it again; the last one removes it.
+// "StringSplit:20 # there are no tensors of text": with a reason why it is not converted.
 struct Operator {
-  std::string name, maker;  // the maker: what converts it without a rule
-  std::string plugin;       // that declares the list
+  std::string name, maker;     // the maker: what converts it without a rule
+  std::string plugin, reason;  // the plugin that declares the list
   std::vector<int64_t> versions;
   bool removed = false;  // by the last version
 
@@ -62,8 +63,13 @@ bool take_number(std::string_view& text, int64_t& number) {
 }
 
 Operator read_operator(const std::string& plugin, std::string_view line) {
-  const size_t colon = std::min(line.find(':'), line.size());
   Operator one;
+  const std::string_view whole = line;
+  if (const size_t sign = line.find('#'); sign != std::string_view::npos) {
+    one.reason = tenon::detail::trim(line.substr(sign + 1));
+    line = line.substr(0, sign);
+  }
+  const size_t colon = std::min(line.find(':'), line.size());
   one.name = tenon::detail::trim(line.substr(0, colon));
   one.plugin = plugin;
   std::string_view rest = line.substr(std::min(colon + 1, line.size()));
@@ -85,7 +91,7 @@ Operator read_operator(const std::string& plugin, std::string_view line) {
   if (sound && (rest.empty() || one.removed)) return one;
   throw ValueError(lib::format_text(
       "plugin {}: cannot read the line {} of a complete list; write it like 'Upsample:7,9,10-'",
-      lib::quote(plugin), lib::quote(std::string(line))));
+      lib::quote(plugin), lib::quote(std::string(whole))));
 }
 
 // The complete list of a format and the rules for it.
@@ -182,8 +188,9 @@ Json format_coverage(const std::string& name, int64_t version) {
     listing.begin_object()
         .set("name", one.name)
         .set("how", has_rule ? "converted" : "missing")
-        .set("version", valid)
-        .begin_array("conversions");
+        .set("version", valid);
+    if (!has_rule && !one.reason.empty()) listing.set("reason", one.reason);
+    listing.begin_array("conversions");
     for (const Conversion& rule : conversions) {
       listing.begin_object()
           .set("plugin", rule.plugin)

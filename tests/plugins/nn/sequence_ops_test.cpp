@@ -129,6 +129,16 @@ TEST_SUITE("nn") {
                     tenon::ValueError);
   }
 
+  TEST_CASE("queries that are causal in a cache of key_lengths keys are of the last of them") {
+    const Tensor k = tenon::zeros({2, 1, 5, 2}, tenon::f64);
+    const Tensor v = tenon::arange(5).to(tenon::f64).reshape({1, 1, 5, 1}).expand({2, 1, 5, 1});
+    const Tensor lengths = tenon::tensor({4, 3}, tenon::i64);
+    const Tensor output = std::get<0>(functional::attention(k.narrow(2, 0, 2), k, v, Tensor(),
+                                                            Tensor(), Tensor(), lengths, true));
+    // Means of the first 3 and 4 numbers, and of the first 2 and 3.
+    check_values(output, {2, 1, 2, 1}, {1, 1.5, 0.5, 1}, 1e-12);
+  }
+
   TEST_CASE("rotary_embedding turns each pair by its angle") {
     for (const bool interleaved : {false, true}) {
       const Tensor x = numbers({2, 3, 4, 6}, tenon::f64),

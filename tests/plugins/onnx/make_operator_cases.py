@@ -1,19 +1,14 @@
 """Writes models of one node for operators, most of opset 18 to 25, which the package onnx of Debian has
-no cases for: FOLDER/NAME/model.onnx, input_N.npy, and a line in FOLDER/operators.txt: name, inputs, outputs.
-operator_outputs.js computes them with ONNX Runtime."""
-import os
+no cases for, into a folder: operator_cases.py."""
 import sys
 
 import numpy as np
 
-for name, type_ in (("float", float), ("int", int), ("object", object), ("bool", bool)):
-    setattr(np, name, type_)
+from operator_cases import F, Cases, TensorProto
 
-from onnx import TensorProto, helper, numpy_helper
-
+cases = Cases(sys.argv[1])
+case = cases.case
 rng = np.random.default_rng(1)
-F = np.float32
-lines = []
 
 
 def normal(*shape):
@@ -22,36 +17,6 @@ def normal(*shape):
 
 def integers(*values):
     return np.array(values, np.int64)
-
-
-def case(name, opset, operator, inputs, outputs=1, results=None, **attributes):
-    """Inputs are arrays, None for one that is absent; lists of integers become initializers."""
-    folder = os.path.join(sys.argv[1], name)
-    os.makedirs(folder, exist_ok=True)
-    names, graph_inputs, initializers = [], [], []
-    count = 0
-    for place, value in enumerate(inputs):
-        if value is None:
-            names.append("")
-            continue
-        names.append(f"x{place}")
-        if isinstance(value, list):
-            initializers.append(numpy_helper.from_array(np.array(value[0]), names[-1]))
-            continue
-        type_ = helper.np_dtype_to_tensor_dtype(value.dtype) if hasattr(
-            helper, "np_dtype_to_tensor_dtype") else numpy_helper.from_array(value).data_type
-        graph_inputs.append(helper.make_tensor_value_info(names[-1], type_, value.shape))
-        np.save(os.path.join(folder, f"input_{count}.npy"), value)
-        count += 1
-    results = results or [TensorProto.FLOAT] * outputs
-    graph_outputs = [helper.make_tensor_value_info(f"y{i}", one, None) for i, one in enumerate(results)]
-    node = helper.make_node(operator, names, [one.name for one in graph_outputs], **attributes)
-    graph = helper.make_graph([node], name, graph_inputs, graph_outputs, initializers)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    model.ir_version = 10
-    with open(os.path.join(folder, "model.onnx"), "wb") as file:
-        file.write(model.SerializeToString())
-    lines.append(f"{name} {count} {outputs}")
 
 
 def attention():
@@ -261,9 +226,7 @@ def like_onnxruntime():
              to=getattr(TensorProto, name))
 
 
-os.makedirs(sys.argv[1], exist_ok=True)
 for group in (attention, normalizations, pictures, indices, signals, quantization, recurrences,
               like_onnxruntime):
     group()
-with open(os.path.join(sys.argv[1], "operators.txt"), "w", encoding="utf-8") as file:
-    file.write("\n".join(lines) + "\n")
+cases.finish()

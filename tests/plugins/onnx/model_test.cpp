@@ -293,6 +293,84 @@ TEST_CASE("a tensor whose size is not that of its data is refused before memory 
   CHECK(has(with(model_writer::tensor("w", {-1}, {1})), "tensor 'w': a dimension is -1"));
 }
 
+namespace {
+
+// DequantizeLinear of an initializer: of a type of the format, in these bytes.
+Graph dequantized(int64_t type, int64_t size, const std::string& bytes) {
+  const Message weight = Fields().number(1, size).number(2, type).text(8, "w").text(9, bytes);
+  return {
+      {node("DequantizeLinear", {"w", "scale"}, {"scaled"}), node("Add", {"x", "scaled"}, {"y"})},
+      {"x"},
+      {"y"},
+      {weight, model_writer::tensor("scale", {}, {0.5F})}};
+}
+std::vector<float> sum_with_zeros(const Graph& graph, int64_t size) {
+  const Folder folder;
+  const tenon::NoGrad no_grad;
+  return load(folder, model(graph, 23))(tenon::zeros({size})).to_vector<float>();
+}
+
+}  // namespace
+
+TEST_CASE("weights of 8 and 4 bits are dequantized, two of 4 bits to a byte") {
+  using Floats = std::vector<float>;
+  CHECK(sum_with_zeros(dequantized(17, 3, "\x38\xc0\x7e"), 3) == Floats{0.5F, -1, 224});
+  CHECK(sum_with_zeros(dequantized(19, 2, "\x3c\x7b"), 2) == Floats{0.5F, 28672});
+  CHECK(sum_with_zeros(dequantized(21, 3, "\xf1\x07"), 3) == Floats{0.5F, 7.5F, 3.5F});
+  CHECK(sum_with_zeros(dequantized(22, 3, "\xf1\x07"), 3) == Floats{0.5F, -0.5F, 3.5F});
+  CHECK(sum_with_zeros(dequantized(23, 3, "\xf2\x07"), 3) == Floats{0.5F, -3, 3});
+}
+
+TEST_CASE(
+    "what the file stores in 4 or 8 bits is not computed in, and the error names the tensor or the "
+    "node") {
+  Graph short_of = dequantized(22, 3, "\xf1");
+  CHECK(has(fault(short_of, 21), "tensor 'w': it has 1 bytes, its dimensions need 2"));
+  Graph quantized{{node("QuantizeLinear", {"x", "scale", "zero"}, {"y"}, {}, "", "narrow")},
+                  {"x"},
+                  {"y"},
+                  {model_writer::tensor("scale", {}, {0.5F}),
+                   Fields().number(2, 22).text(8, "zero").text(9, std::string(1, '\0'))}};
+  const std::string text = fault(quantized, 21);
+  CHECK(has(text, "integers of 4 bits"));
+  CHECK(has(text, "'narrow' (QuantizeLinear)"));
+  Graph added{{node("Add", {"w", "w"}, {"y"}, {}, "", "sum")},
+              {"x"},
+              {"y"},
+              {Fields().number(1, 2).number(2, 17).text(8, "w").text(9, "\x38\x38")}};
+  CHECK(has(fault(added), "to(float32)"));
+}
+
+TEST_CASE("operators on tensors of text are refused with the reason and what to do") {
+  const std::string text =
+      fault({{node("StringConcat", {"x", "x"}, {"y"}, {}, "", "joined")}, {"x"}, {"y"}}, 20);
+  CHECK(has(text, "StringConcat of opset 20 (there are no tensors of text: compute texts before"));
+  CHECK(has(text, "'joined'"));
+}
+
+TEST_CASE(
+    "a file's weights are those of its initializers, its constants and the graphs inside of "
+    "nodes") {
+  const Graph inner{{}, {}, {"c"}, {model_writer::tensor("w", {2}, {5, 6})}};
+  const Graph graph{{node("Constant", {}, {"kernel"},
+                          {tensor_attribute("value", model_writer::tensor("", {2}, {3, 4}))}),
+                     node("Constant", {}, {"axis"},
+                          {tensor_attribute("value", model_writer::tensor("", {}, {1}))}),
+                     node("If", {"x"}, {"y"}, {graph_attribute("then_branch", inner.message())})},
+                    {"x"},
+                    {"y"},
+                    {model_writer::tensor("w", {2}, {1, 2})}};
+  const Folder folder;
+  const std::string path = folder.write("model.onnx", model(graph));
+  static const tenon::Op read("onnx.read_weights");
+  const auto [names, tensors] =
+      read.call<std::tuple<std::vector<std::string>, std::vector<Tensor>>>(path);
+  CHECK(names == std::vector<std::string>{"w", "kernel", "w_1"});
+  REQUIRE(tensors.size() == 3);
+  CHECK(tensors[1].to_vector<float>() == std::vector<float>{3, 4});
+  CHECK(tensors[2].to_vector<float>() == std::vector<float>{5, 6});
+}
+
 TEST_CASE("data of a tensor in another file stays within the folder of the model") {
   const Folder folder;
   const Graph graph{{node("Add", {"x", "w"}, {"y"})}, {"x"}, {"y"}, {}};

@@ -1,10 +1,11 @@
-// Results of ONNX Runtime for the models of make_operator_cases.py: writes FOLDER/NAME/output_N.npy, and copies
-// operators.txt to FOLDER/cases.txt when all are there. One that it cannot compute is an error.
+// Results of ONNX Runtime for the models of make_operator_cases.py: writes FOLDER/NAME/output_N.npy, and
+// FOLDER/cases.txt, the lines of operators.txt, when all are there. One that it cannot compute is an error; with
+// `refusals` behind the folder it is left out, and is in FOLDER/refusals.txt.
 "use strict";
 const fs = require("fs");
 const path = require("path");
 
-const [modules, folder] = process.argv.slice(2);
+const [modules, folder, refusals] = process.argv.slice(2);
 const npy = require("./npy.js");
 const ort = require(path.join(modules, "onnxruntime-node"));
 
@@ -20,8 +21,18 @@ async function compute(name) {
 }
 
 async function main() {
-  const lines = fs.readFileSync(path.join(folder, "operators.txt"), "utf8");
-  for (const line of lines.trim().split("\n")) await compute(line.split(" ")[0]);
-  fs.writeFileSync(path.join(folder, "cases.txt"), lines);
+  const computed = [], refused = [];
+  for (const line of fs.readFileSync(path.join(folder, "operators.txt"), "utf8").trim().split("\n")) {
+    const name = line.split(" ")[0];
+    try {
+      await compute(name);
+      computed.push(line);
+    } catch (error) {
+      if (!refusals) throw error;
+      refused.push(`${name} ${String(error.message).split("\n")[0]}`);
+    }
+  }
+  if (refusals) fs.writeFileSync(path.join(folder, "refusals.txt"), refused.join("\n") + "\n");
+  fs.writeFileSync(path.join(folder, "cases.txt"), computed.join("\n") + "\n");
 }
 main();

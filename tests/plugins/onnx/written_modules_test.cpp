@@ -279,6 +279,34 @@ TEST_CASE("each shipped module is exported, and computes the same when it is rea
   }
 }
 
+TEST_CASE(
+    "weights are written to a file beside the model, and come along when it is written again") {
+  const model_writer::Folder folder;
+  const NoGrad no_grad;
+  const Module module = create_module(Json::parse(
+      R"({"type": "Sequential", "layers": [{"type": "Linear", "in_features": 40, "out_features": 30},
+          "Tanh", {"type": "Linear", "in_features": 30, "out_features": 20}]})"));
+  const Tensor input = Op("randn").call<Tensor>(std::vector<int64_t>{3, 40});
+  const std::string first = folder.write("first.onnx", "");
+  const auto write = [&](const Module& model, const std::string& path) {
+    const std::vector<Tensor> inputs{input};
+    return Module::create("onnx.Exporter", arg("model") = model, arg("path") = path,
+                          arg("external") = true)
+        .call<std::string>(inputs);
+  };
+  CHECK(write(module, first) == "opset 17, weights in " + first + ".data");
+  CHECK(std::filesystem::file_size(first) < 2000);
+  CHECK(std::filesystem::file_size(first + ".data") > 4 * (40 * 30 + 30 * 20));
+  const Module again = Module::create("onnx.Model", arg("path") = first);
+  check_same(outputs::call(again, {input}, 1), outputs::call(module, {input}, 1), 2e-6);
+
+  const std::string second = folder.write("second.onnx", "");
+  CHECK(write(again, second) == "opset 17, weights in " + second + ".data");
+  std::filesystem::remove(first + ".data");
+  const Module third = Module::create("onnx.Model", arg("path") = second);
+  check_same(outputs::call(third, {input}, 1), outputs::call(module, {input}, 1), 2e-6);
+}
+
 TEST_CASE("ONNX Runtime computes exported modules, for batches of another size") {
   const char* models = std::getenv("TENON_MODELS");
   const std::string modules =
