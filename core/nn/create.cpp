@@ -83,6 +83,7 @@ class Builder {
     std::vector<ModuleRef> made;
     std::vector<TensorRef> tensors;
     std::deque<std::vector<tenon_module*>> lists;
+    std::deque<std::vector<tenon_tensor*>> tensor_lists;
     std::deque<std::vector<tenon_named_module>> dictionaries;
     std::deque<std::string> names;
   };
@@ -202,11 +203,10 @@ class Builder {
       return set_modules(node, parameter, value, attributes);
     if (takes_written_tensor(node, parameter)) {
       return located(node, &type, [&] {
-        tenon_tensor* made = nullptr;
-        call_checked(settings_->tensor, settings_->self, &node, &made);
         value = {};
-        value.tag = made == nullptr ? TENON_VALUE_NONE : TENON_VALUE_TENSOR;
-        value.as.tensor = attributes.tensors.emplace_back(TensorRef::take(made)).get();
+        if (parameter.type.list) return set_tensors(node, value, attributes);
+        value.as.tensor = written_tensor(node, attributes);
+        value.tag = value.as.tensor == nullptr ? TENON_VALUE_NONE : TENON_VALUE_TENSOR;
       });
     }
     located(node, &type,
@@ -216,7 +216,23 @@ class Builder {
   bool takes_written_tensor(const tenon_json& node, const Parameter& parameter) const {
     return settings_ != nullptr && settings_->size >= sizeof *settings_ &&
            settings_->tensor != nullptr && parameter.type.kind == TypeKind::tensor &&
-           !parameter.type.list && (node.is_number() || node.is_array());
+           !parameter.type.dictionary &&
+           (node.is_array() || (node.is_number() && !parameter.type.list));
+  }
+
+  tenon_tensor* written_tensor(const tenon_json& node, Attributes& attributes) {
+    tenon_tensor* made = nullptr;
+    call_checked(settings_->tensor, settings_->self, &node, &made);
+    return attributes.tensors.emplace_back(TensorRef::take(made)).get();
+  }
+
+  void set_tensors(const tenon_json& node, tenon_value& value, Attributes& attributes) {
+    std::vector<tenon_tensor*>& list = attributes.tensor_lists.emplace_back();
+    for (const tenon_json& child : node.children())
+      list.push_back(written_tensor(child, attributes));
+    value.tag = TENON_VALUE_TENSOR_LIST;
+    value.length = static_cast<uint32_t>(list.size());
+    value.as.tensors = list.data();
   }
 
   void set_modules(const tenon_json& node, const Parameter& parameter, tenon_value& value,

@@ -53,7 +53,7 @@ struct StepRows {
         g.compute(gates + from, hidden_gates + from, n, count);
         TENON_INDEPENDENT
         for (int64_t k = 0; k < count; ++k)
-          hidden[at + k] = g.fresh[k] + g.update[k] * (before[at + k] - g.fresh[k]);
+          hidden[at + k] = (T{1} - g.update[k]) * g.fresh[k] + g.update[k] * before[at + k];
       }
     }
   }
@@ -99,7 +99,7 @@ struct GruStep {
       "and "
       "of the hidden state [batch, n]. r and u are the sigmoid of the sums of their first and "
       "second thirds, f = tanh(third of gates + r times third of hidden_gates); the new state is "
-      "f + u (hidden - f).";
+      "(1 - u) f + u hidden.";
   static constexpr auto saves = "gates, hidden_gates, hidden";
 
   static Tensor shape_rule(const Tensor& gates, const Tensor& hidden_gates, const Tensor& hidden) {

@@ -146,7 +146,8 @@ TEST_SUITE("call") {
 
   TEST_CASE("what cannot be read names the argument") {
     CHECK(contains(error("add 1 x", 1), "the argument 'other' cannot be read from 'x'"));
-    CHECK(contains(error("sum [[1,2],[3]]", 1), "its lists differ in length or depth"));
+    CHECK(
+        contains(error("sum [[1,2],[3]]", 1), "found a list of 1 element, where the first has 2"));
     CHECK(contains(error("add 1 2 alpah=3", 2),
                    "add has no parameter 'alpah' (did you mean 'alpha'?)"));
     CHECK(contains(error("add 1 2 3", 2), "add takes 2 arguments by position"));

@@ -44,6 +44,30 @@ TEST_SUITE("reports: files") {
     CHECK(contains(refusal([&] { state::load_tensors(other); }), "is not a valid tensor file"));
   }
 
+  TEST_CASE(
+      "safetensors: offsets that overlap, leave a gap, run backward or do not fit are refused") {
+    const TemporaryFolder folder;
+    const auto fault = [&](const std::string& entries) {
+      const std::string path =
+          write(folder / "a", tensor_file("{" + entries + "}", "0123456789abcdef"));
+      return refusal([&] { state::load_tensors(path); });
+    };
+    const auto entry = [](const char* name, const char* shape, const char* offsets) {
+      return std::string("\"") + name + R"(":{"dtype":"F32","shape":)" + shape +
+             R"(,"data_offsets":)" + offsets + "}";
+    };
+    CHECK(fault(entry("a", "[2]", "[0,8]") + "," + entry("b", "[2]", "[8,16]")) == "no error");
+    CHECK(contains(fault(entry("a", "[2]", "[0,8]") + "," + entry("b", "[2]", "[0,8]")), "'b'"));
+    CHECK(contains(fault(entry("a", "[1]", "[0,4]") + "," + entry("b", "[2]", "[8,16]")), "'b'"));
+    CHECK(contains(fault(entry("a", "[1000,1000]", "[0,16]")), "[1000, 1000]"));
+    CHECK(contains(fault(entry("a", "[4294967296,4294967296]", "[0,16]")), "'a'"));
+    for (const char* offsets : {"[16,0]", "[-16,0]", "[0,16,16]", "[0]", "[0.5,16]", "16"})
+      CHECK(contains(fault(entry("a", "[4]", offsets)), "'a'"));
+    CHECK(contains(fault(entry("a", "[4.5]", "[0,16]")), "'a'"));
+    const std::string list = write(folder / "b", tensor_file("[1, 2]", ""));
+    CHECK(contains(refusal([&] { state::load_tensors(list); }), "it must be an object"));
+  }
+
   TEST_CASE("safetensors: tensors that are not contiguous, or share memory, are stored as values") {
     const TemporaryFolder folder;
     const std::string path = folder / "a";

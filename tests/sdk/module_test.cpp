@@ -269,6 +269,30 @@ TEST_SUITE("sdk/module") {
           Numbers{1, 2});
   }
 
+  TEST_CASE("F-097: what a constructor sets first is registered: it calls no base before") {
+    const Module module = module_of("fx.Bare");
+    CHECK(module.named_parameters().size() == 1);  // the bias is an empty slot
+    CHECK(module.tensor("weight").sizes() == std::vector<int64_t>{3, 2});
+    CHECK(module.tensor("weight").requires_grad());
+    CHECK(module.training());
+  }
+
+  TEST_CASE("a list of tensors is an attribute that a document writes as numbers") {
+    fx("seen");
+    const Module module = state::create_module(Json::parse(
+        R"({"type": "fx.Words", "words": [], "flags": [], "tensors": [[1, 2.5], 3, [[4]]]})"));
+    const tenon_value& tensors = service::modules().attributes(module.handle())[2];
+    REQUIRE(tensors.length == 3);
+    CHECK(numbers(Tensor::borrow(tensors.as.tensors[0])) == Numbers{1, 2.5});
+    CHECK(Tensor::borrow(tensors.as.tensors[1]).item<int64_t>() == 3);
+    CHECK(Tensor::borrow(tensors.as.tensors[2]).dim() == 2);
+    CHECK(has(refusal([] {
+                state::create_module(Json::parse(
+                    R"({"type": "fx.Words", "words": [], "flags": [], "tensors": [[1, [2]]]})"));
+              }).text,
+              "found a list, where others are numbers"));
+  }
+
   TEST_CASE("a parameter that does not require grad is left as it is, and shares its memory") {
     Module module = module_of("fx.Bare");
     const Tensor mine = row({1, 2});

@@ -1,6 +1,8 @@
 // Tensors that a config gives to ops: numbers and lists of them, and names of ops that compute them.
 #include <cmath>
 
+#include <tenon/json_tensor.hpp>
+
 #include "support.hpp"
 
 namespace {
@@ -45,6 +47,42 @@ TEST_SUITE("tensor arguments") {
     CHECK(
         loss(output, target).item() ==
         op.call<Tensor>(output, target, tenon::arange(1, 7, 1, tenon::f32).reshape({2, 3})).item());
+  }
+
+  TEST_CASE("a list of tensors is written as a list of these, each of its own shape") {
+    const training::OpRole role{"op", {"{}"}, 0, {}, {"type"}};
+    const auto section = [](const std::string& operands) {
+      return Json::parse(R"({"type": "einsum", "equation": "ij,j->", "operands": )" + operands +
+                         "}");
+    };
+    const training::OpChoice choice(role, section("[[[1, 2], [3, 4.5]], [1, 2.5]]"));
+    CHECK(choice.call_one({}).tensor().item<float>() == 1 + 5 + 3 + 11.25F);
+    const auto fault = [&](const std::string& operands) {
+      const Json json = section(operands);
+      const auto all = training::op_faults(role, training::find_op(role, "einsum", json), json);
+      return all.empty() ? "no fault" : all.front();
+    };
+    CHECK(fault("[[[1]], [1]]") == "no fault");
+    CHECK(contains(fault("[[[1, 2], [3]], [1]]"),
+                   "found a list of 1 element, where the first has 2"));
+    CHECK(contains(fault("3"), "takes 'Tensor[] operands', found 3"));
+    CHECK(contains(fault("\"x\""), "takes 'Tensor[] operands', found \"x\""));
+
+    const tenon::Module graph = tenon::create_module(Json::parse(
+        R"({"type": "Graph", "inputs": ["x"], "nodes": {
+              "sum": {"op": "einsum", "inputs": {}, "equation": "ij,j->",
+                      "operands": [[[1, 2], [3, 4.5]], [1, 2.5]]},
+              "all": {"op": "add", "inputs": ["x", "sum"]}}, "outputs": ["all"]})"));
+    CHECK(graph(tenon::zeros({})).item<float>() == 20.25F);
+  }
+
+  TEST_CASE("whole numbers beyond those of f64 are tensors exactly") {
+    const Tensor found =
+        tenon::json_tensor(Json::parse("[9007199254740993, -9223372036854775807]"));
+    CHECK(found.to_vector<int64_t>() ==
+          std::vector<int64_t>{9007199254740993, -9223372036854775807});
+    CHECK(tenon::json_tensor(Json::parse("[1, 2.5]")).dtype() == tenon::f32);
+    CHECK(tenon::json_tensor(Json::parse("[[], []]")).sizes() == std::vector<int64_t>{2, 0});
   }
 
   TEST_CASE("what is not a tensor is refused, with the place and the reason") {

@@ -11,6 +11,7 @@
 
 #include <tenon/call.hpp>
 #include <tenon/listing/listing.hpp>
+#include <tenon/nested_numbers.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
@@ -104,50 +105,32 @@ class LiteralReader {
   const char *at_, *end_;
 };
 
-// The elements of a literal and their shape. ValueError for lists that are not rectangular.
-class Elements {
- public:
-  explicit Elements(const Literal& literal) { add(literal, 0); }
-  Tensor tensor(DType dtype, bool floating) const {
-    if (dtype == DType::none)
-      dtype = kind_ == Literal::Kind::floating || floating || integers_.empty() ? tenon::f32
-              : kind_ == Literal::Kind::boolean                                 ? tenon::boolean
-                                                                                : tenon::i64;
-    const tenon::IntList shape(shape_.data(), static_cast<int64_t>(shape_.size()));
-    const Tensor written = kind_ == Literal::Kind::floating
-                               ? tenon::from_buffer(numbers_.data(), shape)
-                               : tenon::from_buffer(integers_.data(), shape);
-    return tenon::contiguous_as(written, dtype);
+void add_elements(const Literal& literal, size_t depth, tenon::NestedNumbers& numbers) {
+  switch (literal.kind) {
+    case Literal::Kind::boolean:
+      return numbers.add(depth, literal.integer != 0);
+    case Literal::Kind::integer:
+      return numbers.add(depth, literal.integer);
+    case Literal::Kind::floating:
+      return numbers.add(depth, literal.number);
+    case Literal::Kind::list:
+      break;
   }
+  numbers.add_list(depth, static_cast<int64_t>(literal.items.size()));
+  for (const Literal& item : literal.items) add_elements(item, depth + 1, numbers);
+}
 
- private:
-  void add(const Literal& literal, size_t depth) {
-    if (literal.kind != Literal::Kind::list) {
-      if (depth != shape_.size()) refuse();
-      full_ = true;
-      kind_ = std::max(kind_, literal.kind);
-      integers_.push_back(literal.integer);
-      numbers_.push_back(literal.number);
-      return;
-    }
-    const auto size = static_cast<int64_t>(literal.items.size());
-    if (depth == shape_.size()) {
-      if (full_) refuse();
-      shape_.push_back(size);
-    } else if (shape_[depth] != size) {
-      refuse();
-    }
-    for (const Literal& item : literal.items) add(item, depth + 1);
-  }
-  [[noreturn]] static void refuse() {
-    throw tenon::ValueError("its lists differ in length or depth");
-  }
-
-  std::vector<int64_t> shape_, integers_;
-  std::vector<double> numbers_;
-  Literal::Kind kind_ = Literal::Kind::boolean;
-  bool full_ = false;
-};
+// ValueError for lists that are not rectangular.
+Tensor tensor_from(const Literal& literal, DType dtype, bool floating) {
+  using Kind = tenon::NestedNumbers::Kind;
+  tenon::NestedNumbers numbers;
+  add_elements(literal, 0, numbers);
+  if (dtype == DType::none)
+    dtype = floating || numbers.kind() == Kind::fraction ? tenon::f32
+            : numbers.kind() == Kind::truth              ? tenon::boolean
+                                                         : tenon::i64;
+  return numbers.tensor(dtype);
+}
 
 // "f32[64,64]"; undefined for another text.
 Tensor random_tensor(const std::string& word) {
@@ -229,7 +212,7 @@ Tensor read_input(DType dtype, bool floating) {
     return read_tensor(path, "");
   }
   Literal literal;
-  if (LiteralReader(bytes).read(literal)) return Elements(literal).tensor(dtype, floating);
+  if (LiteralReader(bytes).read(literal)) return tensor_from(literal, dtype, floating);
   Literal rows;
   std::istringstream lines(bytes);
   for (std::string line; std::getline(lines, line);) {
@@ -244,7 +227,7 @@ Tensor read_input(DType dtype, bool floating) {
   }
   if (rows.items.empty()) throw tenon::ValueError("standard input is empty");
   if (rows.items.size() == 1) rows = Literal(rows.items.front());
-  return Elements(rows).tensor(dtype, floating);
+  return tensor_from(rows, dtype, floating);
 }
 
 // Whether the word is the name of a file, perhaps with that of a tensor in it.
@@ -255,14 +238,14 @@ bool is_file(const std::string& word) {
 
 Tensor tensor_of(const std::string& word, bool floating) {
   Literal literal;
-  if (LiteralReader(word).read(literal)) return Elements(literal).tensor(DType::none, floating);
+  if (LiteralReader(word).read(literal)) return tensor_from(literal, DType::none, floating);
   if (word == "-") return read_input(DType::none, floating);
   if (is_file(word)) return read_tensor(word, "");
   if (const Tensor random = random_tensor(word); random.defined()) return random;
   if (const size_t colon = word.rfind(':'); colon != word.npos && colon > 0) {
     const std::string before = word.substr(0, colon), behind = word.substr(colon + 1);
     if (const std::optional<DType> dtype = dtype_named(behind)) {
-      if (LiteralReader(before).read(literal)) return Elements(literal).tensor(*dtype, false);
+      if (LiteralReader(before).read(literal)) return tensor_from(literal, *dtype, false);
       return tenon::contiguous_as(tensor_of(before, false), *dtype);
     }
     if (is_file(before)) return read_tensor(before, behind);

@@ -47,8 +47,9 @@ struct Input {
   std::string keyword;  // empty: by position
   std::vector<size_t> values;
   bool list = false;
-  Json literal;   // in place of values, where it is defined
-  Tensor tensor;  // of a literal for a parameter of type Tensor
+  Json literal;                 // in place of values, where it is defined
+  Tensor tensor;                // of a literal for a parameter of type Tensor
+  std::vector<Tensor> tensors;  // of one for a parameter of type Tensor[]
 };
 
 struct Node {
@@ -240,13 +241,19 @@ struct Graph : ModuleOf<Graph> {
       const bool takes_tensor = type == "Tensor" || type == "Tensor?" ||
                                 (list && tenon::detail::starts_with(type, "Tensor|Scalar") &&
                                  type.find('[') == std::string_view::npos);
-      if (!takes_tensor || !(list || input.literal.is_number())) continue;
-      const std::string fault = tenon::json_tensor_fault(input.literal);
-      if (!fault.empty())
-        refuse(input.literal,
-               "Graph: a tensor is numbers, or lists of them with equal lengths; " + fault);
-      input.tensor = tenon::json_tensor(input.literal);
+      if (list && tenon::detail::starts_with(type, "Tensor[]")) {
+        for (int64_t k = 0; k < input.literal.size(); ++k)
+          input.tensors.push_back(written_tensor(input.literal[k]));
+      } else if (takes_tensor && (list || input.literal.is_number())) {
+        input.tensor = written_tensor(input.literal);
+      }
     }
+  }
+  static Tensor written_tensor(const Json& literal) {
+    const std::string fault = tenon::json_tensor_fault(literal);
+    if (!fault.empty())
+      refuse(literal, "Graph: a tensor is numbers, or lists of them with equal lengths; " + fault);
+    return tenon::json_tensor(literal);
   }
 
   std::optional<size_t> find(const std::string& name) const {
@@ -470,6 +477,11 @@ struct Graph : ModuleOf<Graph> {
       value.as.tensor = input.tensor.handle();
       return value;
     }
+    if (!input.tensors.empty()) {
+      std::vector<tenon_tensor*>& list = lists.emplace_back();
+      for (const Tensor& tensor : input.tensors) list.push_back(tensor.handle());
+      return list_of(list);
+    }
     if (input.values.empty()) {
       value.tag = TENON_VALUE_JSON;
       value.as.json = const_cast<tenon_json*>(input.literal.handle());
@@ -478,6 +490,10 @@ struct Graph : ModuleOf<Graph> {
     if (!input.list) return values[input.values[0]].get();
     std::vector<tenon_tensor*>& list = lists.emplace_back();
     for (const size_t one : input.values) list.push_back(values[one].tensor().handle());
+    return list_of(list);
+  }
+  static tenon_value list_of(const std::vector<tenon_tensor*>& list) {
+    tenon_value value{};
     value.tag = TENON_VALUE_TENSOR_LIST;
     value.length = static_cast<uint32_t>(list.size());
     value.as.tensors = list.data();

@@ -64,10 +64,20 @@ bool fits_one(const Json& value, const std::string& base) {
   return base != "Tensor";  // "any" takes all that there is; modules take no tensors of a config
 }
 
+// Why a value is not a tensor, or not a list of them, as the type has it; empty: it is one.
+std::string tensor_fault(const Json& value, const DeclaredType& type) {
+  if (!type.list) return json_tensor_fault(value);
+  if (!value.is_array()) return lib::format_text("found {}", value.dump());
+  std::string fault;
+  for (int64_t i = 0; i < value.size() && fault.empty(); ++i) fault = json_tensor_fault(value[i]);
+  return fault;
+}
+
 bool fits(const Json& value, const DeclaredType& type, TensorForms tensors) {
   if (value.is_null()) return type.optional;
-  if (type.is_tensor() && !type.list && tensors == TensorForms::written)
-    return names_op(value) || json_tensor_fault(value).empty();
+  if (type.is_tensor() && !type.dictionary && tensors == TensorForms::written) {
+    return (!type.list && names_op(value)) || tensor_fault(value, type).empty();
+  }
   if (!type.list) return fits_one(value, type.base);
   // One number stands for all of a list.
   if (!value.is_container())
@@ -111,9 +121,9 @@ std::vector<std::string> argument_faults(const Json& object, const std::string& 
     if (fits(object[i], *parameter, tensors)) continue;
     const bool list =
         parameter->is_tensor() && tensors == TensorForms::written && object[i].is_array();
-    faults.push_back(lib::format_text(
-        "{} takes '{} {}', {}", start, parameter->text, key,
-        list ? json_tensor_fault(object[i]) : lib::format_text("found {}", object[i].dump())));
+    faults.push_back(lib::format_text("{} takes '{} {}', {}", start, parameter->text, key,
+                                      list ? tensor_fault(object[i], *parameter)
+                                           : lib::format_text("found {}", object[i].dump())));
   }
   for (const DeclaredType& parameter : parameters) {
     if (!parameter.has_default && has(names, parameter.name) && !object[parameter.name].defined())

@@ -143,6 +143,16 @@ bool is_tensor(const FoundOp& op, const std::string& name, const Json& value) {
                   (one.base == "Tensor" || (one.is_tensor() && value.is_array()));
          });
 }
+// Whether an argument is a list of such tensors.
+bool is_tensor_list(const FoundOp& op, const std::string& name, const Json& value) {
+  return value.is_array() &&
+         std::any_of(op.parameters.begin(), op.parameters.end(), [&](const DeclaredType& one) {
+           return one.name == name && one.is_tensor() && one.list && !one.dictionary;
+         });
+}
+Tensor written_tensor(const Json& value) {
+  return at_place(value, [&] { return json_tensor(value); });
+}
 std::string computing_op(const Json& value) {
   return value.is_text() ? value.text() : value["type"].text();
 }
@@ -212,6 +222,24 @@ std::vector<std::string> op_faults(const OpRole& role, const FoundOp& op, const 
 
 // ---- calling ----
 
+OpChoice::OwnTensors::OwnTensors(std::vector<Tensor> own, bool is_list)
+    : tensors(std::move(own)), list(is_list) {
+  for (const Tensor& tensor : tensors) handles.push_back(tensor.handle());
+}
+tenon_value OpChoice::OwnTensors::value() const {
+  if (!list) return Argument(tensors.front()).value();
+  tenon_value value{};
+  value.tag = TENON_VALUE_TENSOR_LIST;
+  value.length = static_cast<uint32_t>(handles.size());
+  value.as.tensors = handles.data();
+  return value;
+}
+void OpChoice::put_tensors(size_t at, std::vector<Tensor> tensors, bool list) {
+  tensors_.emplace_back(at, std::make_shared<const OwnTensors>(std::move(tensors), list));
+  values_.resize(std::max(values_.size(), at + 1));
+  values_[at] = tensors_.back().second->value();
+}
+
 OpChoice::OpChoice(const OpRole& role, const Json& section, const std::string& name)
     : section_(section),
       found_(find_op(role, name.empty() ? section["type"].text() : name,
@@ -231,9 +259,13 @@ OpChoice::OpChoice(const OpRole& role, const Json& section, const std::string& n
       continue;
     }
     if (is_tensor(found_, key, section[i])) {
-      tensors_.emplace_back(values_.size(),
-                            at_place(section[i], [&] { return json_tensor(section[i]); }));
-      values_.push_back(Argument(tensors_.back().second).value());
+      put_tensors(values_.size(), {written_tensor(section[i])}, false);
+      continue;
+    }
+    if (is_tensor_list(found_, key, section[i])) {
+      std::vector<Tensor> list;
+      for (int64_t k = 0; k < section[i].size(); ++k) list.push_back(written_tensor(section[i][k]));
+      put_tensors(values_.size(), std::move(list), true);
       continue;
     }
     documents_.push_back(section[i]);
@@ -249,13 +281,16 @@ std::vector<Value> OpChoice::call(const std::vector<Argument>& operands,
         lib::format_text("{}: {} has not been computed from labels; call compute_arguments before",
                          one.section.place(), one.op.front().found().name));
   }
-  std::vector<Tensor> converted;
+  std::vector<OwnTensors> converted;
   std::vector<tenon_value> arguments, values, own = values_;
   if (!tensors_.empty()) {
     const std::optional<DType> dtype = operand_dtype(operands);
-    for (const auto& [at, tensor] : tensors_) {
-      converted.push_back(dtype ? contiguous_as(tensor, *dtype) : tensor);
-      own[at] = Argument(converted.back()).value();
+    converted.reserve(tensors_.size());
+    for (const auto& [at, written] : tensors_) {
+      std::vector<Tensor> list;
+      for (const Tensor& tensor : written->tensors)
+        list.push_back(dtype ? contiguous_as(tensor, *dtype) : tensor);
+      own[at] = converted.emplace_back(std::move(list), written->list).value();
     }
   }
   std::vector<tenon_string> names;
@@ -301,8 +336,7 @@ void OpChoice::compute_arguments(const Tensor& labels, int64_t classes) {
         throw ValueError(lib::format_text("{} must give a tensor", one.op.front().found().name));
       return result;
     });
-    tensors_.emplace_back(one.at, tensor);
-    values_[one.at] = Argument(tensors_.back().second).value();
+    put_tensors(one.at, {tensor}, false);
   }
   computed_.clear();
 }

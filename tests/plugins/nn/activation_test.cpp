@@ -242,6 +242,42 @@ TEST_SUITE("nn") {
           "dropout(): p must be a probability, between 0 and 1, got 1.500000");
   }
 
+  TEST_CASE("F-086: a module without parameters is the op of its name, for its attributes") {
+    const std::pair<const char*, const char*> pairs[] = {{"CELU", "celu"},
+                                                         {"ELU", "elu"},
+                                                         {"GELU", "gelu"},
+                                                         {"Hardshrink", "hardshrink"},
+                                                         {"Hardsigmoid", "hardsigmoid"},
+                                                         {"Hardswish", "hardswish"},
+                                                         {"Hardtanh", "hardtanh"},
+                                                         {"LeakyReLU", "leaky_relu"},
+                                                         {"LogSigmoid", "logsigmoid"},
+                                                         {"Mish", "mish"},
+                                                         {"ReLU6", "relu6"},
+                                                         {"SELU", "selu"},
+                                                         {"SiLU", "silu"},
+                                                         {"Softplus", "softplus"},
+                                                         {"Softshrink", "softshrink"},
+                                                         {"Softsign", "softsign"},
+                                                         {"Tanhshrink", "tanhshrink"}};
+    for (const auto& [name, function] : pairs) {
+      CAPTURE(std::string(name));
+      const Tensor x = (numbers({3, 7}) * 4).requires_grad_(), y = x.detach().requires_grad_();
+      const Tensor by_module = tenon::create_module(
+                       tenon::Json::parse(std::string("{\"type\": \"") + name + "\"}"))(x),
+                   by_op = tenon::Op(std::string("nn.functional.") + function).call<Tensor>(y);
+      CHECK(by_module.to_vector<float>() == by_op.to_vector<float>());
+      CHECK(by_module.grad_fn().name() == by_op.grad_fn().name());
+      by_module.sum().backward();
+      by_op.sum().backward();
+      CHECK(x.grad().to_vector<float>() == y.grad().to_vector<float>());
+    }
+    const Tensor x = numbers({3, 7});
+    const tenon::Module steep =
+        tenon::create_module(tenon::Json::parse(R"({"type": "LeakyReLU", "negative_slope": 0.5})"));
+    CHECK(steep(x).to_vector<float>() == functional::leaky_relu(x, 0.5).to_vector<float>());
+  }
+
   TEST_CASE("embedding takes rows by index, and no gradient for the padding") {
     const Tensor table = numbers({5, 3}).requires_grad_();
     const Tensor index = tenon::tensor({{0, 4}, {4, 2}});

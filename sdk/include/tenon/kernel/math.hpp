@@ -5,6 +5,8 @@
 // header declares the C functions again, as `simd`; a kernel writes nothing else. Elsewhere (Clang,
 // other processors, musl) the same source calls the scalar functions.
 //
+// By AVX2 and AVX-512 exp and log of f32 are Tenon's own: close_math.hpp.
+//
 // Why libmvec: it is part of the C library that every plugin links already, covers every function
 // below for SSE2, AVX2 and AVX-512, and serves lambdas over scalars as they are written. Highway's
 // math has no tan, cosh, erf or pow; functions of our own would be slower to build and less tested.
@@ -86,6 +88,10 @@ TENON_BINARY_MATH(hypot)
 #undef TENON_UNARY_MATH
 #undef TENON_BINARY_MATH
 #undef TENON_SIMD
+
+#if TENON_HAS_VECTOR_CALLS
+#include "tenon/kernel/close_math.hpp"
+#endif
 
 TENON_NAMESPACE_BEGIN
 namespace kernel {

@@ -10,6 +10,7 @@
 // checked against its schema.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -107,16 +108,26 @@ class OpChoice {
     Json section;
     std::vector<OpChoice> op;  // one
   };
-  void add_tensor(const Json& argument);
+  // A tensor that the section writes as numbers or an op computes, or a list of them.
+  struct OwnTensors {
+    std::vector<Tensor> tensors;
+    bool list;
+    std::vector<tenon_tensor*> handles;
+
+    OwnTensors(std::vector<Tensor> own, bool is_list);
+    tenon_value value() const;  // borrowed from this object
+  };
+  void put_tensors(size_t at, std::vector<Tensor> tensors, bool list);
 
   Json section_;
   FoundOp found_;
   Op op_;
   std::vector<std::string> names_;
   std::vector<tenon_value> values_;
-  std::vector<Json> documents_;                     // documents that values_ borrow from
-  std::vector<std::pair<size_t, Tensor>> tensors_;  // tensors of values_
-  std::vector<Computed> computed_;                  // arguments that are still to be computed
+  std::vector<Json> documents_;  // documents that values_ borrow from
+  // Tensors that values_ borrow, each with its place among them.
+  std::vector<std::pair<size_t, std::shared_ptr<const OwnTensors>>> tensors_;
+  std::vector<Computed> computed_;  // arguments that are still to be computed
 };
 
 // The result of `action`; its errors begin with the place of the node.
