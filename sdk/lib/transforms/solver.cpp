@@ -25,8 +25,9 @@ Tensor corrected_root(const char* who, const Tensor& found, const OfUnknown& res
   for (int64_t k = 0; k < order; ++k) {
     const Tensor rest = residual(x);
     if (rest.sizes() != solution.sizes() || rest.dtype() != solution.dtype())
-      throw ValueError(name + ": the residual has another shape or dtype than the solution; give one "
-                              "equation for each unknown");
+      throw ValueError(name +
+                       ": the residual has another shape or dtype than the solution; give one "
+                       "equation for each unknown");
     x = x - reshape(linalg::solve(matrix, reshape(rest, {count, 1})), solution.sizes());
   }
   return x;

@@ -21,8 +21,8 @@ Tensor root_of(const Tensor& a) {
   return custom_root(residual, cube_root, {1e-10, 1000, 3}, a);
 }
 Tensor fixed(const Tensor& a) {
-  return fixed_point([](const Tensor& x, const Tensor& b) { return cos(b * x); },
-                     zeros({2}, f64), {1e-14}, a);
+  return fixed_point([](const Tensor& x, const Tensor& b) { return cos(b * x); }, zeros({2}, f64),
+                     {1e-14}, a);
 }
 
 }  // namespace
@@ -33,10 +33,13 @@ TEST_SUITE("lib/transforms/solver") {
     CHECK(close(root_of(a), row({2, 3})));
     CHECK(close(jacrev(root_of)(a), row({1 / 12.0, 0, 0, 1 / 27.0}).view({2, 2})));
     CHECK(close(jacfwd(root_of)(a), jacrev(root_of)(a)));
-    const auto slope = [](const Tensor& b) { return grad([](const Tensor& c) { return sum(root_of(c)); })(b); };
+    const auto slope = [](const Tensor& b) {
+      return grad([](const Tensor& c) { return sum(root_of(c)); })(b);
+    };
     CHECK(close(slope(a), row({1 / 12.0, 1 / 27.0})));
     const auto bend = [&](const Tensor& b) { return jvp(slope, b, row({1, 1})).second; };
-    CHECK(close(bend(a), row({-2 / 9.0 * std::pow(8, -5 / 3.0), -2 / 9.0 * std::pow(27, -5 / 3.0)})));
+    CHECK(
+        close(bend(a), row({-2 / 9.0 * std::pow(8, -5 / 3.0), -2 / 9.0 * std::pow(27, -5 / 3.0)})));
     CHECK(close(jvp(bend, a, row({1, 1})).second,
                 row({10 / 27.0 * std::pow(8, -8 / 3.0), 10 / 27.0 * std::pow(27, -8 / 3.0)})));
   }
@@ -47,7 +50,8 @@ TEST_SUITE("lib/transforms/solver") {
     const Tensor x = fixed(a);
     CHECK(close(cos(a * x), x));
     const auto captured = [&](const Tensor& b) {
-      return sum(fixed_point([&](const Tensor& y) { return cos(b * y); }, zeros({2}, f64), {1e-14}));
+      return sum(
+          fixed_point([&](const Tensor& y) { return cos(b * y); }, zeros({2}, f64), {1e-14}));
     };
     CHECK(close(grad(captured)(a), grad([](const Tensor& b) { return sum(fixed(b)); })(a)));
   }
@@ -59,9 +63,8 @@ TEST_SUITE("lib/transforms/solver") {
     });
     CHECK(error.kind == TENON_ERROR_RUNTIME);
     CHECK(has(error.text, "no end after 5 iterations"));
-    error = refused([&] {
-      custom_root([](const Tensor& x) { return sum(x); }, [&] { return a; }, {});
-    });
+    error = refused(
+        [&] { custom_root([](const Tensor& x) { return sum(x); }, [&] { return a; }, {}); });
     CHECK(error.kind == TENON_ERROR_VALUE);
     error = refused([&] {
       custom_root([](const Tensor& x) { return x; }, [] { return tensor({1, 2}); }, {});

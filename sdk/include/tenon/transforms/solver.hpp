@@ -4,7 +4,7 @@
 //   // x with cos(a x) = x
 //   const Tensor x = fixed_point([](const Tensor& y, const Tensor& a) { return cos(a * y); },
 //                                zeros({3}, f64), {}, a);
-//   // x with x^3 = a, found by a solver of one's own
+//   // x with x^3 = a, which other code finds
 //   const Tensor r = custom_root([](const Tensor& y, const Tensor& a) { return y * y * y - a; },
 //                                [](const Tensor& a) { return my_cube_root(a); }, {}, a);
 //
@@ -21,9 +21,9 @@ TENON_NAMESPACE_BEGIN
 namespace transforms {
 
 struct SolverOptions {
-  double tolerance = 1e-10;       // of fixed_point: the largest change of an element that ends it
-  int64_t max_iterations = 1000;  // of fixed_point
-  int64_t order = 2;              // derivatives that are taken of the result; further ones are wrong
+  double tolerance = 1e-10;       // largest change of an element that ends fixed_point
+  int64_t max_iterations = 1000;  // iterations that fixed_point may take
+  int64_t order = 2;  // derivatives that are taken of the result; further ones are wrong
 };
 
 namespace derived {
@@ -78,7 +78,9 @@ Tensor custom_root(const Residual& residual, const Solve& solve, const SolverOpt
 template <class Function, class... Arguments>
 Tensor fixed_point(const Function& function, const Tensor& start, const SolverOptions& options,
                    const Arguments&... arguments) {
-  const auto residual = [&](const Tensor& x, const auto&... each) { return x - function(x, each...); };
+  const auto residual = [&](const Tensor& x, const auto&... each) {
+    return x - function(x, each...);
+  };
   const auto solve = [&](const auto&... each) {
     return derived::iterate([&](const Tensor& x) { return function(x, each...); }, start.detach(),
                             options);
