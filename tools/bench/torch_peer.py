@@ -1,4 +1,4 @@
-"""What PyTorch takes for what bench/convolution.cpp measures: prints {"samples_ns": {name: [processor time, ...]}}.
+"""What PyTorch takes for what bench/convolution.cpp and bench/transforms.cpp measure: prints {"samples_ns": {name: [processor time, ...]}}.
 Debian's python3-torch, by the interpreter that has it."""
 import json
 import time
@@ -43,6 +43,27 @@ INFERRED = {
 }
 CALLS = {f"convolution_training/{name}": convolution(*sizes, training=True) for name, sizes in TRAINED.items()}
 CALLS.update({f"convolution/{name}": convolution(*sizes) for name, sizes in INFERRED.items()})
+
+
+def jacobian():
+    from functorch import jacrev
+
+    first, second = torch.rand(256, 256) * 0.2 - 0.1, torch.rand(256, 256) * 0.2 - 0.1
+    x = torch.rand(256)
+    return lambda: jacrev(lambda y: torch.tanh(torch.tanh(y @ first) @ second))(x)
+
+
+def second_derivatives():
+    from functorch import hessian
+
+    weight, x = torch.rand(64, 64) * 0.4 - 0.2, torch.rand(64)
+    return lambda: hessian(lambda y: (torch.tanh(y @ weight) * y).sum())(x)
+
+
+try:
+    CALLS.update({"transforms_jacrev": jacobian(), "transforms_hessian": second_derivatives()})
+except ImportError:
+    pass  # PyTorch without functorch
 
 
 def sample(call):

@@ -1,4 +1,4 @@
-// States of modules in files, and modules from documents with settings: init, load, dtype, frozen.
+// States of modules in files, and modules from documents with settings: init, load, dtype, frozen, recompute.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -17,6 +17,7 @@
 #include <tenon/state/module_file.hpp>
 #include <tenon/state/numpy_file.hpp>
 #include <tenon/text.hpp>
+#include <tenon/transforms/checkpoint.hpp>
 
 #include "dtype_name.hpp"
 #include "input_file.hpp"
@@ -271,10 +272,16 @@ void freeze(const Module& module, const Json& setting) {
   }
 }
 
+void recompute(const Module& module, const Json& setting) {
+  if (!setting.is_bool())
+    throw TypeError(format_text("found {}, expected true or false", setting.dump()));
+  if (setting.as_bool()) transforms::recompute::recompute_calls(module);
+}
+
 // In the order in which they are applied.
-constexpr std::array<const char*, 4> kKeys{"init", "load", "dtype", "frozen"};
-constexpr std::array<void (*)(const Module& module, const Json& setting), 4> kSettings{
-    initialize, load_setting, set_dtype, freeze};
+constexpr std::array<const char*, 5> kKeys{"init", "load", "dtype", "frozen", "recompute"};
+constexpr std::array<void (*)(const Module& module, const Json& setting), 5> kSettings{
+    initialize, load_setting, set_dtype, freeze, recompute};
 
 tenon_status apply(void*, tenon_module* module, uint32_t index, const tenon_json* value,
                    tenon_error** error) {

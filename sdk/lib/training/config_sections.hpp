@@ -103,12 +103,14 @@ inline constexpr std::string_view kSections = R"({
                   "description": "dtype of its floating point parameters and buffers"},
         "frozen": {"anyOf": [{"type": "boolean"}, {"type": "string"},
                              {"type": "array", "minItems": 1, "items": {"type": "string"}}],
-                   "description": "whether training leaves its parameters as they are, or the names of those that it does, in which '*' stands for any text"}
+                   "description": "whether training leaves its parameters as they are, or the names of those that it does, in which '*' stands for any text"},
+        "recompute": {"type": "boolean",
+                      "description": "whether its activations are computed again in backward, which takes less memory and more time; they are kept when left out"}
       },
       "required": ["type"],
       "examples": [{"type": "onnx.Model", "path": "encoder.onnx"}, {"type": "Sequential", "layers": [{"type": "Linear", "in_features": 64, "out_features": 10}],
                     "init": {"*.weight": "nn.init.xavier_uniform_"}, "load": "encoder.safetensors",
-                    "dtype": "float32", "frozen": true}],
+                    "dtype": "float32", "frozen": true, "recompute": true}],
       "shorthand": "type"
     },
     "load": {

@@ -11,7 +11,8 @@
 TENON_NAMESPACE_BEGIN
 namespace transforms::recompute {
 
-namespace {
+// Named, because Running, which is not of this file alone, has a Region.
+namespace regions {
 
 class Region;
 
@@ -25,7 +26,7 @@ struct Present {
   Region* region;
   Phase phase;
 };
-thread_local Present present{nullptr, Phase::first};
+static thread_local Present present{nullptr, Phase::first};
 
 class PresentScope {
  public:
@@ -233,7 +234,9 @@ class Region : public std::enable_shared_from_this<Region> {
   size_t next_inner_ = 0;
 };
 
-}  // namespace
+}  // namespace regions
+
+using regions::Phase, regions::present, regions::Region;
 
 struct Running::State {
   std::shared_ptr<Region> region;  // null where its graph is gone

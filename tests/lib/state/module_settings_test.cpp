@@ -1,4 +1,4 @@
-// Settings of a module beside its attributes: init, load, dtype, frozen.
+// Settings of a module beside its attributes: init, load, dtype, frozen, recompute.
 
 #include <string>
 #include <vector>
@@ -84,6 +84,24 @@ TEST_SUITE("state/module_settings") {
     CHECK(has(refused(R"({"type": "Graph", "nodes": {
                   "a": {"op": "mul", "inputs": ["input", [1, [2]]]}}})"),
               "found a list, where others are numbers"));
+  }
+
+  TEST_CASE("recompute has a module run again in backward, to the same gradients") {
+    const std::string layers =
+        R"("layers": [{"type": "Linear", "in_features": 2, "out_features": 2}, "Tanh"]})";
+    const Module plain = made(R"({"type": "Sequential", )" + layers);
+    const Module again = made(R"({"type": "Sequential", "recompute": true, )" + layers);
+    state::load_state(again, state::state_of(plain));
+    int runs = 0;
+    again.child("1").register_forward_hook(
+        [&](const Module&, const Tensor&, const Tensor&) { ++runs; });
+    const Tensor x = ones({3, 2});
+    sum(plain(x)).backward();
+    sum(again(x)).backward();
+    CHECK(runs == 2);
+    CHECK(again.tensor("0.weight").grad().to_vector<float>() ==
+          plain.tensor("0.weight").grad().to_vector<float>());
+    CHECK(has(refused(R"({"type": "Tanh", "recompute": 1})"), "/recompute: "));
   }
 
   TEST_CASE("dtype and frozen hold for a module and all in it, also in a Graph") {

@@ -28,6 +28,7 @@ LoadReport load(const Module& module, const std::string& path, bool strict = tru
 //   "load": {"file": "encoder.safetensors", "prefix": "encoder.", "strict": true}
 //   "dtype": "bfloat16"
 //   "frozen": true, or names of parameters: ["conv1.*", "fc.bias"]
+//   "recompute": true, which keeps activations of the module for no backward (checkpoint.hpp)
 //
 // A type may be the path of a model's file (model_format.hpp). Settings hold for the module and all below it, and are applied in this order; settings of an inner module
 // before those of the outer. An attribute of the same name takes precedence. A relative file is
