@@ -1,0 +1,113 @@
+// Tensors with a hidden batch dimension, which functions under vmap get for their arguments.
+//
+// sdk/lib/transforms/README.md has the layers. For code that makes transforms of its own: lower(x) is
+// the tensor inside of all active levels, raise(t) the way back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenon/service.hpp"
+#include "tenon/typed_tensor.hpp"
+
+// One running vmap. Counted; made and ended by the plugin `transforms`. Any thread reads it.
+typedef struct transforms_level {
+  int64_t references; /* atomic */
+  int64_t depth;      /* 1 for the outermost of its thread */
+  int64_t size;       /* samples of the batch */
+  uint32_t randomness;
+  uint32_t alive; /* atomic; 0 once its vmap has returned */
+  struct transforms_level* outer; /* the level that was active when it began; may be null */
+} transforms_level;
+
+// Named "transforms".
+typedef struct transforms_service {
+  tenon_service head;
+  /* Begins a level of `size` samples on the calling thread, the innermost from now on. New reference.
+   * Calling thread only. */
+  tenon_status(TENON_CALL* begin)(int64_t size, uint32_t randomness, transforms_level** level,
+                                  tenon_error** error);
+  /* Ends the level and releases the reference. RuntimeError when it is not the innermost of the
+   * thread; it is ended in any case. Calling thread only. */
+  tenon_status(TENON_CALL* end)(transforms_level* level, tenon_error** error);
+  /* The innermost level of the thread; null outside of vmap. Borrowed. Calling thread only. */
+  transforms_level*(TENON_CALL* active)(void);
+} transforms_service;
+
+TENON_NAMESPACE_BEGIN
+namespace transforms {
+
+TENON_USES_SERVICE(service_table, transforms_service, "transforms", 1)
+
+// What random ops do in a vmap.
+enum class Randomness : uint32_t {
+  error,     // they are refused
+  same,      // all samples get the same numbers
+  different  // each sample gets its own
+};
+
+// A counted reference to a level.
+class Level {
+ public:
+  Level() = default;
+  explicit Level(transforms_level* level) : level_(level) {
+    if (level_ != nullptr) __atomic_fetch_add(&level_->references, 1, __ATOMIC_RELAXED);
+  }
+  static Level take(transforms_level* level) {
+    Level taken;
+    taken.level_ = level;
+    return taken;
+  }
+  Level(const Level& other) : Level(other.level_) {}
+  Level(Level&& other) noexcept : level_(std::exchange(other.level_, nullptr)) {}
+  Level& operator=(Level other) noexcept {
+    std::swap(level_, other.level_);
+    return *this;
+  }
+  ~Level() {
+    if (level_ != nullptr && __atomic_sub_fetch(&level_->references, 1, __ATOMIC_ACQ_REL) == 0)
+      delete level_;
+  }
+  transforms_level* get() const { return level_; }
+  transforms_level* operator->() const { return level_; }
+  bool operator==(const Level& other) const { return level_ == other.level_; }
+  bool operator!=(const Level& other) const { return level_ != other.level_; }
+  bool alive() const { return __atomic_load_n(&level_->alive, __ATOMIC_ACQUIRE) != 0; }
+
+ private:
+  transforms_level* level_ = nullptr;
+};
+
+// The payload of the tensor type `Batched`. `value` has the batch as its first dimension.
+struct Batched {
+  static constexpr auto name = "Batched";
+  static constexpr auto doc =
+      "A tensor of each sample of a vmap: has the shape of one sample, and holds all of them.";
+  static constexpr auto partial = true;
+  Tensor value;
+  Level level;
+  static constexpr Component<Batched> components[] = {{"value", &Batched::value}};
+  std::vector<int64_t> shape() const { return {value.shape().begin() + 1, value.shape().end()}; }
+  std::string text() const { return "Batched(level " + std::to_string(level->depth) + ", " + value.text() + ")"; }
+};
+
+// The innermost level of this thread; null outside of vmap.
+inline Level active_level() { return Level(service_table().active()); }
+
+// A batched tensor of the level, from one that has the batch as its dimension `dim`. ValueError when
+// that has another size than the level.
+Tensor batch(const Tensor& value, const Level& level, int64_t dim = 0);
+// The tensor of the whole batch, its dimension at `dim`: of one that is not batched by the level an
+// expanded view. It has the history of the elements.
+Tensor unbatch(const Tensor& tensor, const Level& level, int64_t dim = 0);
+
+// The tensor inside of all active levels of this thread, with a dimension in front for each of them,
+// the outermost first; one that is not batched is expanded. Without a level the tensor itself.
+Tensor lower(const Tensor& tensor);
+// The way back: takes the dimensions of all active levels from the front.
+Tensor raise(const Tensor& tensor);
+
+}  // namespace transforms
+TENON_NAMESPACE_END
