@@ -480,15 +480,20 @@ tenon_status call_parent(const tenon_call* view, const tenon_value* arguments, t
   const TensorType* level = candidates[running.index].level;
   size_t index = running.index + 1;
   while (index < candidates.size() && candidates[index].level == level) ++index;
-  if (index == candidates.size()) {
-    results[0] = tenon_value{};
-    results[0].tag = TENON_VALUE_NOT_IMPLEMENTED;
-    return TENON_OK;
-  }
   Call call = running.call;
   call.flags = call_flags(implementation, call.flags);
   call.results = results;
   call.error = error;
+  if (index == candidates.size()) {
+    clear_results(call);
+    if (implementation.composite && (level->descriptor.flags & TENON_TYPE_DECOMPOSES) != 0) {
+      if (arguments != nullptr) call.arguments = arguments;
+      call.flags &= ~uint32_t{TENON_TENSOR_TYPED};
+      return next<LayerId::typed>(call);
+    }
+    results[0].tag = TENON_VALUE_NOT_IMPLEMENTED;
+    return TENON_OK;
+  }
   if (arguments == nullptr) return run_candidate(running, index, call, running.hidden);
   Carried carried;
   const tenon_status status = guarded(error, [&] {

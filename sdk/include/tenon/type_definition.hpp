@@ -38,6 +38,8 @@
 //                    a tensor of this type; without it gradients stay what they are
 //   partial          true: covers some ops on purpose
 //   never_operand    true: no op takes it
+//   decomposes       true, of a type unrelated to Tensor with a handler: call_parent for an op that is
+//                    made of ops (composite) runs that on the operands as they are
 #pragma once
 
 #include <cstdint>
@@ -98,6 +100,9 @@ constexpr uint32_t type_flags() {
   }
   if constexpr (TypeHas_never_operand<T>::value) {
     if (T::never_operand) flags |= TENON_TYPE_NEVER_OPERAND;
+  }
+  if constexpr (TypeHas_decomposes<T>::value) {
+    if (T::decomposes) flags |= TENON_TYPE_DECOMPOSES;
   }
   return flags;
 }

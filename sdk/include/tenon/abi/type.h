@@ -78,8 +78,11 @@ enum {
 
 /* Flags of a type. */
 enum {
-  TENON_TYPE_PARTIAL = 1 << 0,      /* handles some ops on purpose: no warning about the others */
-  TENON_TYPE_NEVER_OPERAND = 1 << 1 /* no op accepts an operand of it */
+  TENON_TYPE_PARTIAL = 1 << 0,       /* handles some ops on purpose: no warning about the others */
+  TENON_TYPE_NEVER_OPERAND = 1 << 1, /* no op accepts an operand of it */
+  /* a type unrelated to Tensor: where its handler calls call_parent for an op that is made of
+   * ops, that op runs on the operands as they are, and the ops that it calls are asked for */
+  TENON_TYPE_DECOMPOSES = 1 << 2
 };
 
 /* A tensor type. Growable: begins with its size; fields past `size` read as zero. Owned by the

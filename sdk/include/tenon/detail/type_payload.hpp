@@ -30,6 +30,7 @@ TENON_DETECT(attributes)
 TENON_DETECT(from_attributes)
 TENON_DETECT(partial)
 TENON_DETECT(never_operand)
+TENON_DETECT(decomposes)
 #undef TENON_DETECT
 
 template <class T>
