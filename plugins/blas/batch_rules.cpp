@@ -16,7 +16,8 @@ addmm(input, mat1, mat2, beta, alpha) = add(mul(matmul(mat1, mat2), alpha), mul(
 
 TENON_BATCH_RULES(factors, R"(
 linalg.cholesky, linalg.det, linalg.eig, linalg.eigh, linalg.eigvals, linalg.eigvalsh, linalg.inv, linalg.lu: leading(A=2)
-linalg.matrix_rank, linalg.pinv, linalg.qr, linalg.slogdet, linalg.svd, linalg.svdvals: leading(A=2)
+linalg.matrix_exp, linalg.matrix_rank, linalg.pinv, linalg.slogdet, linalg.svd, linalg.svdvals: leading(A=2)
+linalg.qr: leading(A=2) where mode != "r"
 linalg.solve: leading(A=2, B=2) where rank(A) == 2, rank(B) == 2
 linalg.solve(A, B) = select(linalg.solve(A, unsqueeze(B, 1)), -1, 0) where rank(A) == 2, rank(B) == 1, left == true
 )")

@@ -5,13 +5,14 @@
 TENON_BATCH_RULES(elements, R"(
 eq, ne, lt, le, gt, ge, logical_and, logical_or, logical_xor, logical_not, isfinite, isinf, isnan, signbit: elementwise
 where, clone, contiguous, positive, conj, real, imag, to, copy_, fill_, zero_: elementwise
-zeros_like, ones_like, full_like, nan_to_num: elementwise
+zeros_like, ones_like, full_like, nan_to_num, clamp, square, logit, polygamma, nextafter: elementwise
 one_hot, view_as_real, view_as_complex, constant_pad_nd: leading(input=0)
 )")
 
 TENON_BATCH_RULES(reductions, R"(
 sum, mean, amax, amin, all, any, count_nonzero, logsumexp, var, std, vector_norm, nansum: dims(dim)
-prod, argmax, argmin, median, max, min: dims(dim)
+prod, argmax, argmin, median, max, min, kthvalue, mode, nanmedian: dims(dim)
+quantile, nanquantile: dims(dim, input) where not rank(q) >= 1
 cummax, cummin, cumprod, cumsum, logcumsumexp, sort, argsort, topk: dims(dim)
 )")
 

@@ -17,6 +17,8 @@ nn.functional.linear(input, weight, bias) = matmul(input, transpose(weight, 0, 1
 nn.functional.embedding: leading(input=0) where not batched(weight)
 nn.functional.dropout: elementwise where training == false
 nn.functional.dropout: random
+nn.functional.gumbel_softmax, nn.init.orthogonal_, nn.init.trunc_normal_: random
+nn.functional.flash_attention: fold(query=4, key=4, value=4)
 nn.functional.gru_step: fold(gates=2, hidden_gates=2, hidden=2)
 nn.functional.lstm_step: fold(gates=2, hidden_gates=2, cell=2)
 )")
@@ -39,7 +41,7 @@ nn.functional.fold: fold(input=3)
 )")
 
 TENON_BATCH_RULES(losses, R"(
-nn.functional.binary_cross_entropy: elementwise where reduction == "none"
+nn.functional.binary_cross_entropy: each where reduction == "none"
 nn.functional.binary_cross_entropy(input, target, weight) =
   mean(nn.functional.binary_cross_entropy(input, target, weight, reduction="none")) where reduction == "mean"
 nn.functional.binary_cross_entropy(input, target, weight) =

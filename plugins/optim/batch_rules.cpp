@@ -2,5 +2,5 @@
 #include <tenon/transforms/batch_rules.hpp>
 
 TENON_BATCH_RULES(steps, R"(
-optim.sgd_step_, optim.adam_step_, optim.adamw_step_, optim.adagrad_step_, optim.rmsprop_step_: elementwise
+optim.sgd_step_, optim.adam_step_, optim.adamw_step_, optim.adagrad_step_, optim.rmsprop_step_: each
 )")

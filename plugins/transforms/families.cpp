@@ -332,7 +332,7 @@ bool holds(const BatchRule& rule, const BatchCall& batch) {
   return true;
 }
 
-std::optional<Results> run_elementwise(const BatchCall& batch) {
+std::optional<Results> run_elementwise(const BatchCall& batch, bool whole) {
   int64_t rank = 0;
   bool scalars = false, dtypes = false;
   DType dtype = DType::none;
@@ -345,15 +345,17 @@ std::optional<Results> run_elementwise(const BatchCall& batch) {
   if (rank > 0 && scalars && dtypes) return std::nullopt;
   InnerArguments arguments(batch);
   for (const Operand& operand : batch.operands()) {
-    if (operand.batched && operand.rank() < rank)
-      arguments.set(operand, widened(operand.inner, rank - operand.rank()));
+    if (whole || (operand.batched && operand.rank() < rank))
+      arguments.set(operand,
+                    widened(whole ? batch.whole(operand) : operand.inner, rank - operand.rank()));
   }
   return arguments.call();
 }
 
 std::optional<Results> run_family(const BatchRule& rule, const BatchCall& batch) {
   const std::string& family = rule.family;
-  if (family == "elementwise") return run_elementwise(batch);
+  if (family == "elementwise") return run_elementwise(batch, false);
+  if (family == "each") return run_elementwise(batch, true);
   if (family == "dims") return run_dims(rule, batch);
   if (family == "leading") return run_leading(rule, batch);
   if (family == "shape") return run_shape(rule, batch, false);

@@ -15,8 +15,9 @@ bool holds(const tenon::transforms::BatchRule& rule, const BatchCall& batch);
 std::optional<Results> run_family(const tenon::transforms::BatchRule& rule, const BatchCall& batch);
 
 // Runs an elementwise op: operands broadcast behind the batch dimension. Nothing where the dtype of the
-// result would be another one, since tensors without dimensions count less in it.
-std::optional<Results> run_elementwise(const BatchCall& batch);
+// result would be another one, since tensors without dimensions count less in it. `whole`: operands that
+// are not batched are expanded.
+std::optional<Results> run_elementwise(const BatchCall& batch, bool whole = false);
 
 // The expression of a rule, on the operands of the call as they are. Results are batched.
 Results run_expression(const tenon::transforms::BatchRule& rule, const BatchCall& batch);

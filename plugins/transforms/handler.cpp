@@ -142,14 +142,22 @@ Results run(const BatchCall& batch, const Call& call) {
     if (std::optional<Results> results = run_family(rule, batch))
       return wrap_results(batch, std::move(*results), rule.text);
   }
-  Results decomposed = call.call_parent();
-  if (!decomposed.declined()) return renewed(batch, std::move(decomposed));
+  try {
+    Results decomposed = call.call_parent();
+    if (!decomposed.declined()) return renewed(batch, std::move(decomposed));
+  } catch (const RuntimeError&) {
+    throw;  // an op within is refused
+  } catch (const Error&) {
+    // It may read elements, which a batched tensor does not have. What it has changed stays so.
+    if (plan.changes) throw;
+  }
   batch.check_changes();
   if (is_elementwise(batch)) {
     if (std::optional<Results> results = run_elementwise(batch))
       return wrap_results(batch, std::move(*results), "elementwise");
+  } else {
+    log_loop(batch);
   }
-  log_loop(batch);
   return run_loop(batch, false);
 }
 

@@ -230,8 +230,8 @@ bool continues(std::string_view line) {
 
 const std::vector<std::string>& batch_families() {
   static const std::vector<std::string> families{
-      "elementwise", "dims",    "insert", "permute", "shape",  "expand", "leading",
-      "fold",        "squeeze", "groups", "loop",    "random", "refuse"};
+      "elementwise", "each", "dims",    "insert", "permute", "shape",  "expand",
+      "leading",     "fold", "squeeze", "groups", "loop",    "random", "refuse"};
   return families;
 }
 
