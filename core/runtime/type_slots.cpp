@@ -64,6 +64,10 @@ TensorRef make_typed(const TensorType& type, TensorRef tensor, void** payload) {
   if (owner != nullptr && payload != nullptr)
     made.reset(make_payload(owner->id, owner->descriptor.payload_size));
   set_type(*tensor, type.id, made.get());
+  // Ops that are made of ops get the object: one that reads memory makes it contiguous first, and
+  // that is refused.
+  if ((type.descriptor.flags & TENON_TYPE_DECOMPOSES) != 0)
+    tensor->view.flags &= ~uint32_t{TENON_TENSOR_CONTIGUOUS};
   if (payload != nullptr) {
     // To be constructed by the caller at once, and then destroyed with the tensor.
     if (made != nullptr) made->destroy = owner->descriptor.destroy;

@@ -1,0 +1,371 @@
+#include "transforms/families.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <tenon/ops.hpp>
+
+namespace tenon_transforms {
+
+using namespace tenon;
+using transforms::BatchRule;
+using transforms::Condition;
+using transforms::RuleTerm;
+
+namespace {
+
+std::optional<int64_t> integer_of(const tenon_value& value) {
+  if (value.tag == TENON_VALUE_INT || value.tag == TENON_VALUE_BOOL) return value.as.integer;
+  return std::nullopt;
+}
+
+bool compares(const std::string& comparison, double a, double b) {
+  if (comparison == "==") return a == b;
+  if (comparison == "!=") return a != b;
+  if (comparison == "<") return a < b;
+  if (comparison == "<=") return a <= b;
+  if (comparison == ">") return a > b;
+  return a >= b;
+}
+
+bool compares(const Condition& condition, const tenon_value& value) {
+  const RuleTerm& expected = condition.value;
+  const bool equal = condition.comparison == "==";
+  switch (expected.kind) {
+    case RuleTerm::Kind::text:
+      return (value.tag == TENON_VALUE_STRING &&
+              std::string_view(value.as.string, value.length) == expected.text) == equal;
+    case RuleTerm::Kind::nothing:
+      return (value.tag == TENON_VALUE_NONE) == equal;
+    case RuleTerm::Kind::list:
+      return (value.length == expected.terms.size()) == equal;
+    default:
+      break;
+  }
+  const double right = expected.kind == RuleTerm::Kind::number
+                           ? expected.number
+                           : static_cast<double>(expected.integer);
+  if (value.tag == TENON_VALUE_FLOAT) return compares(condition.comparison, value.as.number, right);
+  const std::optional<int64_t> left = integer_of(value);
+  return left && compares(condition.comparison, static_cast<double>(*left), right);
+}
+
+size_t require_position(const BatchRule& rule, const BatchCall& batch, const std::string& name) {
+  const int position = batch.plan().position(name);
+  if (position >= 0) return static_cast<size_t>(position);
+  throw ValueError("the batch rule '" + rule.text + "' of plugin '" + rule.provider + "' names '" +
+                   name + "', which is not a parameter of " + batch.name() + "; fix the rule");
+}
+
+// Whether tensors that a family does not mention are batched: it does not know what to do then.
+bool others_batched(const BatchRule& rule, const BatchCall& batch) {
+  for (const Operand& operand : batch.operands()) {
+    if (!operand.batched) continue;
+    const std::string& name = batch.plan().parameters[operand.parameter].name;
+    if (std::find(rule.parameters.begin(), rule.parameters.end(), name) == rule.parameters.end())
+      return true;
+  }
+  return false;
+}
+
+// Whether a rule has the operand's parameter among its own. Other values do not count.
+bool mentions(const BatchRule& rule, const BatchCall& batch, const Operand& operand) {
+  const std::string& name = batch.plan().parameters[operand.parameter].name;
+  return std::find(rule.parameters.begin(), rule.parameters.end(), name) != rule.parameters.end();
+}
+bool mentions_tensors(const BatchRule& rule, const BatchCall& batch) {
+  return std::any_of(batch.operands().begin(), batch.operands().end(),
+                     [&](const Operand& operand) { return mentions(rule, batch, operand); });
+}
+
+// The one rank of samples of operands, of the mentioned ones where `some`; -1 where they have several.
+int64_t common_rank(const BatchRule& rule, const BatchCall& batch, bool some) {
+  int64_t rank = -1;
+  for (const Operand& operand : batch.operands()) {
+    if (some && !mentions(rule, batch, operand)) continue;
+    if (rank >= 0 && rank != operand.rank()) return -1;
+    rank = operand.rank();
+  }
+  return rank;
+}
+
+// A dimension of a sample as one of the batch. IndexError outside of a sample.
+int64_t moved(int64_t dim, int64_t rank) {
+  const int64_t count = std::max<int64_t>(rank, 1);
+  if (dim < -count || dim >= count)
+    detail::throw_message(TENON_ERROR_INDEX,
+                          {"dimension ", dim, " is out of range for a tensor of ", rank,
+                           " dimensions (expected ", -count, " to ", count - 1, ")"});
+  return dim < 0 ? dim : dim + 1;
+}
+
+// ---- dims ----
+
+// The op on lines of all elements: a none of an int.
+Results run_flat(const BatchCall& batch, size_t parameter, int64_t rank) {
+  InnerArguments arguments(batch);
+  for (const Operand& operand : batch.operands())
+    arguments.set(operand, reshape(batch.whole(operand),
+                                   {batch.size(),
+                                    operand.inner.numel() /
+                                        std::max<int64_t>(operand.batched ? batch.size() : 1, 1)}));
+  arguments.set(parameter, int64_t{1});
+  Results results = arguments.call();
+  const int keepdim = batch.plan().position("keepdim");
+  if (keepdim >= 0 && batch.argument(static_cast<size_t>(keepdim)).as.integer != 0) {
+    std::vector<int64_t> shape{batch.size()};
+    shape.resize(static_cast<size_t>(rank) + 1, 1);
+    results.transform([&](const Tensor& tensor) { return reshape(tensor, shape); });
+  }
+  return results;
+}
+
+std::optional<Results> run_dims(const BatchRule& rule, const BatchCall& batch) {
+  const bool some = mentions_tensors(rule, batch);
+  if (some && others_batched(rule, batch)) return std::nullopt;
+  const int64_t rank = common_rank(rule, batch, some);
+  if (rank < 0) return std::nullopt;
+  InnerArguments arguments(batch);
+  for (const Operand& operand : batch.operands()) {
+    if (some && !mentions(rule, batch, operand)) continue;
+    const Tensor whole = batch.whole(operand);
+    arguments.set(operand, rank == 0 ? unsqueeze(whole, 1) : whole);
+  }
+  for (const std::string& name : rule.parameters) {
+    const size_t position = require_position(rule, batch, name);
+    if (batch.plan().parameters[position].tensor) continue;
+    const tenon_value& value = batch.argument(position);
+    if (value.tag == TENON_VALUE_INT) {
+      arguments.set(position, moved(value.as.integer, rank));
+    } else if (value.tag == TENON_VALUE_INT_LIST && value.length > 0) {
+      std::vector<int64_t> dims(value.as.integers, value.as.integers + value.length);
+      for (int64_t& dim : dims) dim = moved(dim, rank);
+      arguments.set(position, std::move(dims));
+    } else if (value.tag == TENON_VALUE_NONE && batch.plan().parameters[position].list) {
+      std::vector<int64_t> dims;
+      for (int64_t dim = 1; dim <= std::max<int64_t>(rank, 1); ++dim) dims.push_back(dim);
+      arguments.set(position, std::move(dims));
+    } else if (value.tag == TENON_VALUE_NONE) {
+      return run_flat(batch, position, rank);
+    } else {
+      return std::nullopt;
+    }
+  }
+  Results results = arguments.call();
+  if (rank == 0) {
+    results.transform([](const Tensor& tensor) {
+      return tensor.dim() == 2 && tensor.size(1) == 1 ? tenon::select(tensor, 1, 0) : tensor;
+    });
+  }
+  return results;
+}
+
+// ---- shapes ----
+
+std::optional<Results> run_shape(const BatchRule& rule, const BatchCall& batch, bool expands) {
+  if (batch.operands().size() != 1) return std::nullopt;
+  const size_t position = require_position(rule, batch, rule.parameters.at(0));
+  const tenon_value& value = batch.argument(position);
+  if (value.tag != TENON_VALUE_INT_LIST) return std::nullopt;
+  InnerArguments arguments(batch);
+  const Operand& operand = batch.operands().front();
+  if (expands) {
+    const int64_t missing = static_cast<int64_t>(value.length) - operand.rank();
+    if (missing < 0) return std::nullopt;
+    arguments.set(operand, widened(operand.inner, missing));
+  }
+  arguments.set(position, with_batch(batch.size(), {value.as.integers, value.length}));
+  return arguments.call();
+}
+
+// Without a dimension: all of size 1 go, but for the batch's.
+std::optional<Results> run_squeeze(const BatchRule& rule, const BatchCall& batch) {
+  const size_t position = require_position(rule, batch, rule.parameters.at(0));
+  if (batch.argument(position).tag != TENON_VALUE_NONE) return run_dims(rule, batch);
+  const Tensor& inner = batch.operands().front().inner;
+  std::vector<int64_t> shape{batch.size()};
+  for (int64_t i = 1; i < inner.dim(); ++i) {
+    if (inner.size(i) != 1) shape.push_back(inner.size(i));
+  }
+  return Results(reshape(inner, shape));
+}
+
+// ---- leading dimensions ----
+
+std::optional<Results> run_leading(const BatchRule& rule, const BatchCall& batch) {
+  if (others_batched(rule, batch)) return std::nullopt;
+  int64_t leading = 0;
+  const auto own = [&](const Operand& operand) -> int64_t {
+    for (size_t i = 0; i < rule.parameters.size(); ++i) {
+      if (rule.parameters[i] == batch.plan().parameters[operand.parameter].name)
+        return std::max<int64_t>(rule.numbers[i], 0);
+    }
+    return -1;
+  };
+  for (const Operand& operand : batch.operands()) {
+    const int64_t trailing = own(operand);
+    if (trailing < 0) continue;
+    if (operand.rank() < trailing) return std::nullopt;
+    leading = std::max(leading, operand.rank() - trailing);
+  }
+  InnerArguments arguments(batch);
+  for (const Operand& operand : batch.operands()) {
+    const int64_t trailing = own(operand);
+    if (trailing < 0 || !operand.batched) continue;
+    arguments.set(operand, widened(operand.inner, leading - (operand.rank() - trailing)));
+  }
+  return arguments.call();
+}
+
+std::optional<Results> run_fold(const BatchRule& rule, const BatchCall& batch) {
+  if (others_batched(rule, batch)) return std::nullopt;
+  InnerArguments arguments(batch);
+  int64_t folded = -1;  // samples of one sample; -2: none, the batch takes their place
+  for (const Operand& operand : batch.operands()) {
+    const std::string& name = batch.plan().parameters[operand.parameter].name;
+    const auto found = std::find(rule.parameters.begin(), rule.parameters.end(), name);
+    if (found == rule.parameters.end()) continue;
+    const int64_t rank = rule.numbers[static_cast<size_t>(found - rule.parameters.begin())];
+    const Tensor whole = batch.whole(operand);
+    if (operand.rank() == rank - 1 && (folded == -1 || folded == -2)) {
+      folded = -2;
+      arguments.set(operand, whole);
+    } else if (operand.rank() == rank && (folded == -1 || folded == whole.size(1))) {
+      folded = whole.size(1);
+      std::vector<int64_t> shape{whole.size(0) * whole.size(1)};
+      for (int64_t i = 2; i < whole.dim(); ++i) shape.push_back(whole.size(i));
+      arguments.set(operand, reshape(whole, shape));
+    } else {
+      return std::nullopt;
+    }
+  }
+  Results results = arguments.call();
+  if (folded < 0) return results;
+  results.transform([&](const Tensor& tensor) {
+    std::vector<int64_t> shape{batch.size(), folded};
+    for (int64_t i = 1; i < tensor.dim(); ++i) shape.push_back(tensor.size(i));
+    return reshape(tensor, shape);
+  });
+  return results;
+}
+
+// A new dimension: those of the result are one more.
+std::optional<Results> run_insert(const BatchRule& rule, const BatchCall& batch) {
+  const size_t position = require_position(rule, batch, rule.parameters.at(0));
+  const std::optional<int64_t> dim = integer_of(batch.argument(position));
+  const int64_t rank = common_rank(rule, batch, false);
+  if (!dim || rank < 0) return std::nullopt;
+  InnerArguments arguments(batch);
+  for (const Operand& operand : batch.operands()) arguments.set(operand, batch.whole(operand));
+  arguments.set(position, moved(*dim, rank + 1));
+  return arguments.call();
+}
+
+std::optional<Results> run_permute(const BatchRule& rule, const BatchCall& batch) {
+  const size_t position = require_position(rule, batch, rule.parameters.at(0));
+  const tenon_value& value = batch.argument(position);
+  const Operand& operand = batch.operands().front();
+  if (value.tag != TENON_VALUE_INT_LIST) return std::nullopt;
+  std::vector<int64_t> dims{0};
+  for (uint32_t i = 0; i < value.length; ++i) {
+    const int64_t dim = moved(value.as.integers[i], operand.rank());
+    dims.push_back(dim < 0 ? dim + operand.inner.dim() : dim);
+  }
+  InnerArguments arguments(batch);
+  arguments.set(position, std::move(dims));
+  return arguments.call();
+}
+
+// ---- groups ----
+
+// A convolution whose weight is batched: the samples are groups of one convolution. Parameters: the
+// input, the weight, the bias and the number of groups.
+std::optional<Results> run_groups(const BatchRule& rule, const BatchCall& batch) {
+  const Operand* const input = batch.operand(require_position(rule, batch, rule.parameters.at(0)));
+  const Operand* const weight = batch.operand(require_position(rule, batch, rule.parameters.at(1)));
+  const Operand* const bias = batch.operand(require_position(rule, batch, rule.parameters.at(2)));
+  const size_t groups = require_position(rule, batch, rule.parameters.at(3));
+  if (input == nullptr || weight == nullptr || input->rank() != weight->rank()) return std::nullopt;
+  const int64_t b = batch.size();
+  if (b == 0) return std::nullopt;
+  InnerArguments arguments(batch);
+  const Tensor x = batch.whole(*input), w = batch.whole(*weight);
+  std::vector<int64_t> shape{x.size(1), b * x.size(2)};
+  for (int64_t i = 3; i < x.dim(); ++i) shape.push_back(x.size(i));
+  arguments.set(*input, reshape(transpose(x, 0, 1), shape));
+  shape = {b * w.size(1)};
+  for (int64_t i = 2; i < w.dim(); ++i) shape.push_back(w.size(i));
+  arguments.set(*weight, reshape(w, shape));
+  if (bias != nullptr) arguments.set(*bias, reshape(batch.whole(*bias), {b * w.size(1)}));
+  arguments.set(groups, b * batch.argument(groups).as.integer);
+  Results results = arguments.call();
+  results.transform([&](const Tensor& tensor) {
+    std::vector<int64_t> out{tensor.size(0), b, tensor.size(1) / b};
+    for (int64_t i = 2; i < tensor.dim(); ++i) out.push_back(tensor.size(i));
+    return transpose(reshape(tensor, out), 0, 1);
+  });
+  return results;
+}
+
+}  // namespace
+
+bool holds(const BatchRule& rule, const BatchCall& batch) {
+  for (const Condition& condition : rule.conditions) {
+    const size_t position = require_position(rule, batch, condition.parameter);
+    const Operand* const operand = batch.operand(position);
+    bool held = false;
+    if (condition.function == "batched")
+      held = batch.batched(position);
+    else if (condition.function == "given")
+      held = batch.argument(position).tag != TENON_VALUE_NONE;
+    else if (condition.function == "floating")
+      held = operand != nullptr && is_floating(operand->inner.dtype());
+    else if (condition.function == "rank")
+      held =
+          operand != nullptr && compares(condition.comparison, static_cast<double>(operand->rank()),
+                                         static_cast<double>(condition.value.integer));
+    else
+      held = compares(condition, batch.argument(position));
+    if (held == condition.negated) return false;
+  }
+  return true;
+}
+
+std::optional<Results> run_elementwise(const BatchCall& batch, bool whole) {
+  int64_t rank = 0;
+  bool scalars = false, dtypes = false;
+  DType dtype = DType::none;
+  for (const Operand& operand : batch.operands()) {
+    rank = std::max(rank, operand.rank());
+    scalars = scalars || operand.rank() == 0;
+    dtypes = dtypes || (dtype != DType::none && dtype != operand.inner.dtype());
+    dtype = operand.inner.dtype();
+  }
+  if (rank > 0 && scalars && dtypes) return std::nullopt;
+  InnerArguments arguments(batch);
+  for (const Operand& operand : batch.operands()) {
+    if (whole || (operand.batched && operand.rank() < rank))
+      arguments.set(operand,
+                    widened(whole ? batch.whole(operand) : operand.inner, rank - operand.rank()));
+  }
+  return arguments.call();
+}
+
+std::optional<Results> run_family(const BatchRule& rule, const BatchCall& batch) {
+  const std::string& family = rule.family;
+  if (family == "elementwise") return run_elementwise(batch, false);
+  if (family == "each") return run_elementwise(batch, true);
+  if (family == "dims") return run_dims(rule, batch);
+  if (family == "leading") return run_leading(rule, batch);
+  if (family == "shape") return run_shape(rule, batch, false);
+  if (family == "expand") return run_shape(rule, batch, true);
+  if (family == "squeeze") return run_squeeze(rule, batch);
+  if (family == "fold") return run_fold(rule, batch);
+  if (family == "insert") return run_insert(rule, batch);
+  if (family == "permute") return run_permute(rule, batch);
+  if (family == "groups") return run_groups(rule, batch);
+  return std::nullopt;
+}
+
+}  // namespace tenon_transforms

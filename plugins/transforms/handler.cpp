@@ -1,0 +1,221 @@
+// The handler of Batched: takes every op with a batched operand to the tensors inside.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/ops.hpp>
+
+#include "transforms/batch_call.hpp"
+#include "transforms/families.hpp"
+#include "transforms/op_plan.hpp"
+
+namespace tenon_transforms {
+
+using namespace tenon;
+using transforms::BatchRule;
+using transforms::Randomness;
+
+namespace {
+
+// The innermost level among the operands.
+Level innermost(const tenon_call& call) {
+  Level level;
+  const auto look = [&](tenon_tensor* handle) {
+    if (handle == nullptr) return;
+    const Batched* const payload = try_as<Batched>(Tensor::borrow(handle));
+    if (payload == nullptr || payload->level == level) return;
+    if (!payload->level.alive())
+      throw RuntimeError(std::string(service::ops().name(call.op)) +
+                         "(): a batched tensor is used after its vmap has returned: return it from "
+                         "the function instead of keeping it");
+    if (level.defined() && payload->level->depth == level->depth)
+      throw RuntimeError(
+          std::string(service::ops().name(call.op)) +
+          "(): operands are batched by two calls of vmap, neither of which is inside "
+          "the other");
+    if (!level.defined() || payload->level->depth > level->depth) level = payload->level;
+  };
+  for (int64_t i = 0; i < call.argument_count; ++i) {
+    const tenon_value& value = call.arguments[i];
+    if (value.tag == TENON_VALUE_TENSOR) look(value.as.tensor);
+    for (uint32_t k = 0; value.tag == TENON_VALUE_TENSOR_LIST && k < value.length; ++k)
+      look(value.as.tensors[k]);
+  }
+  return level;
+}
+
+// ---- elementwise ops without a rule ----
+
+Tensor plain(const Tensor& tensor) {
+  const Batched* const payload = try_as<Batched>(tensor);
+  return payload == nullptr ? tensor : plain(payload->value);
+}
+
+// Whether the host runs the op in loops over elements. The operands say which implementation is asked;
+// of an in-place form it is the op.
+bool has_loops(const BatchCall& batch) {
+  const OpPlan& plan = batch.plan();
+  const tenon_op* op = plan.op;
+  if (plan.changes) {
+    if (plan.changed != 0 || plan.name.back() != '_') return false;
+    const std::string name = plan.name.substr(0, plan.name.size() - 1);
+    if (service::ops().find(name.data(), static_cast<int64_t>(name.size()), &op, nullptr) !=
+        TENON_OK)
+      return false;
+  }
+  const OpPlan& form = plan_of(op);
+  std::vector<tenon_value> values(form.parameters.size());
+  std::vector<Tensor> kept;
+  kept.reserve(batch.operands().size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int position = plan.position(form.parameters[i].name);
+    if (position < 0 || position == plan.out) continue;
+    values[i] = batch.argument(static_cast<size_t>(position));
+    if (values[i].tag == TENON_VALUE_TENSOR_LIST) return false;
+    if (values[i].tag != TENON_VALUE_TENSOR) continue;
+    kept.push_back(plain(Tensor::borrow(values[i].as.tensor)));
+    values[i].as.tensor = kept.back().handle();
+  }
+  tenon_prepared_call* prepared = nullptr;
+  if (service::calls().prepare(op, values.data(), static_cast<int64_t>(values.size()), &prepared,
+                               nullptr) != TENON_OK)
+    return false;
+  const bool loops = service::calls().writes_into(prepared) != 0;
+  service::calls().release(prepared);
+  return loops;
+}
+
+bool is_elementwise(const BatchCall& batch) {
+  Elementwise known = batch.plan().elementwise.load(std::memory_order_relaxed);
+  if (known == Elementwise::unknown) {
+    known = has_loops(batch) ? Elementwise::yes : Elementwise::no;
+    batch.plan().elementwise.store(known, std::memory_order_relaxed);
+  }
+  return known == Elementwise::yes;
+}
+
+// ---- a call ----
+
+void log_loop(const BatchCall& batch) {
+  if (batch.plan().logged.exchange(true)) return;
+  const std::string line =
+      "vmap runs " + batch.name() + " in a loop over samples: no plugin has a batch rule for it";
+  service::threads().log(2, "transforms", line.c_str(), static_cast<int64_t>(line.size()));
+}
+
+[[noreturn]] void refuse_random(const BatchCall& batch) {
+  throw RuntimeError(batch.name() +
+                     "(): vmap: it draws random numbers; say by randomness whether all samples get "
+                     "the same numbers or different ones");
+}
+
+// Results of an op that is made of ops, as new handles: the host has made views of them.
+Results renewed(const BatchCall& batch, Results results) {
+  results.transform([&](const Tensor& result) {
+    for (const Operand& operand : batch.operands()) {
+      if (operand.given.is_same(result)) return result;
+    }
+    const Batched* const payload = try_as<Batched>(result);
+    return payload == nullptr ? result : make<Batched>(payload->value, payload->level);
+  });
+  return results;
+}
+
+Results run(const BatchCall& batch, const Call& call) {
+  const OpPlan& plan = batch.plan();
+  if (plan.elementwise.load(std::memory_order_relaxed) == Elementwise::yes) {
+    batch.check_changes();
+    if (std::optional<Results> results = run_elementwise(batch))
+      return wrap_results(batch, std::move(*results), "elementwise");
+  }
+  for (const BatchRule& rule : plan.rules) {
+    if (!holds(rule, batch)) continue;
+    if (rule.family.empty()) return run_expression(rule, batch);
+    batch.check_changes();
+    if (rule.family == "refuse") throw RuntimeError(batch.name() + "(): vmap: " + rule.reason);
+    if (rule.family == "random") {
+      if (batch.level()->randomness == static_cast<uint32_t>(Randomness::error))
+        refuse_random(batch);
+      return run_loop(batch, true);
+    }
+    if (rule.family == "loop") return run_loop(batch, false);
+    if (std::optional<Results> results = run_family(rule, batch))
+      return wrap_results(batch, std::move(*results), rule.text);
+  }
+  try {
+    Results decomposed = call.call_parent();
+    if (!decomposed.declined()) return renewed(batch, std::move(decomposed));
+  } catch (const RuntimeError&) {
+    throw;  // an op within is refused
+  } catch (const Error&) {
+    // It may read elements, which a batched tensor does not have. What it has changed stays so.
+    if (plan.changes) throw;
+  }
+  batch.check_changes();
+  if (is_elementwise(batch)) {
+    if (std::optional<Results> results = run_elementwise(batch))
+      return wrap_results(batch, std::move(*results), "elementwise");
+  } else {
+    log_loop(batch);
+  }
+  return run_loop(batch, false);
+}
+
+// The operands that an op has changed are its results.
+Results changed_operands(const BatchCall& batch) {
+  Results results = Results::of_count(batch.plan().result_count);
+  int64_t r = 0;
+  for (size_t i = 0; i < batch.plan().parameters.size() && r < results.size(); ++i) {
+    const OpParameter& parameter = batch.plan().parameters[i];
+    if (!parameter.mutates || parameter.out) continue;
+    if (parameter.list) {
+      std::vector<Tensor> list;
+      for (const Operand& operand : batch.operands()) {
+        if (operand.parameter == i) list.push_back(operand.given);
+      }
+      detail::give_result(std::move(list), results.slots() + r++);
+    } else if (const Operand* const operand = batch.operand(i)) {
+      detail::give_result(Tensor(operand->given), results.slots() + r++);
+    } else {
+      ++r;  // none was given, and none results
+    }
+  }
+  return results;
+}
+
+Results into_out(const BatchCall& batch, const tenon_value& out, Results results) {
+  if (out.tag != TENON_VALUE_TENSOR)
+    throw TypeError(batch.name() + "(): vmap: out takes no list of tensors; omit it");
+  const Tensor target = Tensor::borrow(out.as.tensor);
+  if (transforms::batched_by(target, batch.level()) == nullptr)
+    throw TypeError(batch.name() +
+                    "(): vmap: 'out' is not batched, but an operand is: omit it, or give a batched "
+                    "tensor");
+  const Tensor result = results.take(0).tensor();
+  if (target.sizes() != result.sizes() || target.dtype() != result.dtype())
+    throw ValueError(batch.name() + "(): vmap: 'out' has another shape or dtype than the result");
+  static const Op copy("copy_");
+  copy.call<Tensor>(target, result);
+  return Results(target);
+}
+
+}  // namespace
+}  // namespace tenon_transforms
+
+TENON_NAMESPACE_BEGIN
+
+Results transforms::Batched::tenon_function(const Call& call) {
+  using namespace tenon_transforms;
+  const tenon_call& raw = *call.handle();
+  const OpPlan& plan = plan_of(raw.op);
+  const BatchCall batch(raw, plan, innermost(raw));
+  Results results = run(batch, call);
+  if (plan.changed >= 0) return changed_operands(batch);
+  if (plan.out >= 0) {
+    const tenon_value& out = raw.arguments[plan.out];
+    if (out.tag != TENON_VALUE_NONE) return into_out(batch, out, std::move(results));
+  }
+  return results;
+}
+
+TENON_NAMESPACE_END

@@ -1,0 +1,145 @@
+// Ops without a batch rule: once for each sample.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/ops.hpp>
+
+#include "transforms/families.hpp"
+
+namespace tenon_transforms {
+
+using namespace tenon;
+using transforms::Randomness;
+
+namespace {
+
+struct GeneratorState {
+  uint64_t seed = 0, offset = 0;
+  GeneratorState() { service::threads().generator_reserve(0, &seed, &offset); }
+  bool operator!=(const GeneratorState& other) const {
+    return seed != other.seed || offset != other.offset;
+  }
+  void restore() const { service::threads().generator_state_set(seed, offset); }
+};
+
+std::string shape_text(const Tensor& tensor) {
+  std::string text = "[";
+  for (const int64_t size : tensor.shape())
+    text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  return text + "]";
+}
+
+// Tensors of each result, by sample: one for a tensor, several for a list.
+struct Collected {
+  bool list = false;
+  std::vector<std::vector<Tensor>> by_place;  // then by sample
+};
+
+class Loop {
+ public:
+  Loop(const BatchCall& batch, bool random) : batch_(batch), random_(random) {}
+
+  Results run() {
+    const int64_t samples = batch_.size();
+    results_.resize(static_cast<size_t>(batch_.plan().result_count));
+    if (samples == 0) {
+      if (!batch_.plan().changes) run_sample(-1);
+    } else {
+      const GeneratorState start;
+      for (int64_t i = 0; i < samples; ++i) {
+        if (i > 0 && randomness() == Randomness::same) start.restore();
+        run_sample(i);
+        if (!random_ && randomness() == Randomness::error && start != GeneratorState()) {
+          start.restore();
+          throw RuntimeError(batch_.name() +
+                             "(): vmap: it draws random numbers; say by randomness whether all "
+                             "samples get the same numbers or different ones");
+        }
+      }
+    }
+    return stacked();
+  }
+
+ private:
+  Randomness randomness() const { return static_cast<Randomness>(batch_.level()->randomness); }
+
+  // -1: a sample of zeros, which says what results are like.
+  void run_sample(int64_t sample) {
+    InnerArguments arguments(batch_);
+    for (const Operand& operand : batch_.operands()) {
+      if (!operand.batched) continue;
+      arguments.set(operand, sample >= 0 ? tenon::select(operand.inner, 0, sample)
+                                         : zeros(operand.given.sizes(), operand.inner.dtype()));
+    }
+    Results given = arguments.call();
+    if (batch_.plan().changes && batch_.plan().changed >= 0) return;
+    for (size_t r = 0; r < results_.size(); ++r)
+      collect(r, given.take(static_cast<int64_t>(r)), sample);
+  }
+
+  void collect(size_t r, const Value& value, int64_t sample) {
+    Collected& collected = results_[r];
+    const tenon_value& raw = value.get();
+    if (raw.tag == TENON_VALUE_NONE) return;
+    std::vector<Tensor> tensors;
+    if (raw.tag == TENON_VALUE_TENSOR) {
+      tensors.push_back(value.tensor());
+    } else if (raw.tag == TENON_VALUE_TENSOR_LIST) {
+      collected.list = true;
+      tensors = value.tensors();
+    } else {
+      throw TypeError(batch_.name() + "(): vmap: the op gives a value of kind " +
+                      detail::kind_text(raw) +
+                      ", which may differ between samples; compute it with ops that give tensors");
+    }
+    if (sample <= 0) collected.by_place.resize(tensors.size());
+    const auto fail = [&](const std::string& what, const std::string& first,
+                          const std::string& now) {
+      throw ValueError(batch_.name() + "(): vmap: result " + std::to_string(r) + " has " + what +
+                       " " + first + " for sample 0 and " + now + " for sample " +
+                       std::to_string(sample) +
+                       ": it depends on elements, and samples of a batch have one shape");
+    };
+    if (tensors.size() != collected.by_place.size())
+      fail("a length of", std::to_string(collected.by_place.size()),
+           std::to_string(tensors.size()));
+    for (size_t k = 0; k < tensors.size(); ++k) {
+      std::vector<Tensor>& samples = collected.by_place[k];
+      if (!samples.empty() && samples.front().sizes() != tensors[k].sizes())
+        fail("the shape", shape_text(samples.front()), shape_text(tensors[k]));
+      samples.push_back(tensors[k]);
+    }
+  }
+
+  Tensor whole(const std::vector<Tensor>& samples) const {
+    if (batch_.size() > 0) return stack(samples, 0);
+    return zeros(with_batch(0, samples.front().shape()), samples.front().dtype());
+  }
+
+  Results stacked() {
+    Results results = Results::of_count(batch_.plan().result_count);
+    if (batch_.plan().changes && batch_.plan().changed >= 0) return results;
+    for (size_t r = 0; r < results_.size(); ++r) {
+      const Collected& collected = results_[r];
+      std::vector<Tensor> tensors;
+      for (const std::vector<Tensor>& samples : collected.by_place)
+        tensors.push_back(make<Batched>(whole(samples), batch_.level()));
+      if (collected.list)
+        detail::give_result(std::move(tensors), results.slots() + r);
+      else if (!tensors.empty())
+        detail::give_result(std::move(tensors.front()), results.slots() + r);
+    }
+    return results;
+  }
+
+  const BatchCall& batch_;
+  bool random_;
+  std::vector<Collected> results_;
+};
+
+}  // namespace
+
+Results run_loop(const BatchCall& batch, bool random) { return Loop(batch, random).run(); }
+
+}  // namespace tenon_transforms

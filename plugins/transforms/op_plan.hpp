@@ -1,0 +1,45 @@
+// Facts about an op that batching needs, read once: its parameters and its batch rules.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenon/plugin.hpp>
+#include <tenon/transforms/rule_text.hpp>
+
+namespace tenon_transforms {
+
+struct OpParameter {
+  std::string name;
+  bool tensor = false;  // may hold one, or a list
+  bool list = false;    // int[], Tensor[]
+  bool mutates = false;
+  bool out = false;
+};
+
+enum class Elementwise : int { unknown, yes, no };
+
+struct OpPlan {
+  const tenon_op* op = nullptr;
+  std::string name;
+  std::vector<OpParameter> parameters;
+  std::vector<tenon::transforms::BatchRule> rules;  // in the order in which they are tried
+  int64_t result_count = 0;
+  int out = -1;      // position of `out`
+  int changed = -1;  // position of the first operand that is changed in place and returned
+  bool changes = false;
+  bool random = false;
+  mutable std::atomic<Elementwise> elementwise{Elementwise::unknown};
+  mutable std::atomic<bool> logged{false};
+
+  // -1 where there is none of the name.
+  int position(std::string_view parameter) const;
+};
+
+// The plan of an op as plugins are now. Valid for the life of the process. Any thread.
+const OpPlan& plan_of(const tenon_op* op);
+
+}  // namespace tenon_transforms

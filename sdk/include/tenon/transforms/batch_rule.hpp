@@ -1,0 +1,155 @@
+// Rules by which ops run under vmap, as functions; batch_rules.hpp has rules as data.
+//
+//   struct Sort {                                        // an op of this plugin, or of any other
+//     static constexpr auto schema = "acme.sort(Tensor input, int dim) -> (Tensor, Tensor)";
+//     ...
+//     // One dimension for each tensor in the order of the parameters, -1 where it is not batched.
+//     static transforms::BatchResults batch(const transforms::BatchInfo& info, IntList in_dims,
+//                                           const Tensor& input, int64_t dim);
+//   };
+//   TENON_OP(Sort)
+//   TENON_BATCH_RULE(Sort)
+#pragma once
+
+#include <tuple>
+
+#include "tenon/override_definition.hpp"
+#include "tenon/transforms/batch_rules.hpp"
+#include "tenon/transforms/batched.hpp"
+
+TENON_NAMESPACE_BEGIN
+namespace transforms {
+
+// The vmap that a rule is asked for.
+struct BatchInfo {
+  int64_t size;  // samples of the batch
+  Randomness randomness;
+};
+
+// Results of a rule with the dimension that has the batch in each of them; -1: not batched.
+struct BatchResults {
+  std::vector<Tensor> results;
+  std::vector<int64_t> dims;
+};
+
+namespace rule {
+
+[[noreturn, gnu::cold]] inline void throw_wrong(const char* schema, const char* what, int64_t a,
+                                                const char* then, int64_t b) {
+  detail::throw_message(TENON_ERROR_VALUE, {"the batch rule of ", detail::schema_name(schema), " ",
+                                            what, a, then, b, "; fix the rule"});
+}
+
+template <class D, class Function>
+struct BatchRule;
+template <class D, class... P>
+struct BatchRule<D, BatchResults (*)(const BatchInfo&, IntList, P...)> {
+  static constexpr auto schema = D::schema;
+  static constexpr auto types = "Batched";
+
+  // The innermost level among the operands.
+  static void look(const Tensor& tensor, Level& level) {
+    const Batched* const payload = tensor.defined() ? try_as<Batched>(tensor) : nullptr;
+    if (payload != nullptr && (!level.defined() || payload->level->depth > level->depth))
+      level = payload->level;
+  }
+  template <class T>
+  static void look_at(const T& argument, Level& level) {
+    if constexpr (std::is_same_v<T, Tensor>) {
+      look(argument, level);
+    } else if constexpr (std::is_same_v<T, TensorList>) {
+      for (const Tensor& tensor : argument) look(tensor, level);
+    } else if constexpr (std::is_same_v<T, Argument>) {
+      if (argument.value().tag == TENON_VALUE_TENSOR)
+        look(Tensor::borrow(argument.value().as.tensor), level);
+    }
+  }
+  // One operand without its level; notes where the batch is.
+  static Tensor opened(const Tensor& tensor, const Level& level, std::vector<int64_t>& dims) {
+    const Batched* const payload = tensor.defined() ? batched_by(tensor, level) : nullptr;
+    dims.push_back(payload == nullptr ? -1 : 0);
+    if (payload != nullptr) return payload->value;
+    const Batched* const outer = tensor.defined() ? try_as<Batched>(tensor) : nullptr;
+    return outer == nullptr ? tensor : make<Batched>(outer->value, outer->level);
+  }
+  struct Open {
+    const Level& level;
+    std::vector<int64_t>& dims;
+    std::vector<std::vector<Tensor>>& lists;
+    std::vector<Tensor>& kept;
+
+    Tensor operator()(const Tensor& tensor) const { return opened(tensor, level, dims); }
+    TensorList operator()(const TensorList& list) const {
+      std::vector<Tensor>& open = lists.emplace_back();
+      for (const Tensor& tensor : list) open.push_back(opened(tensor, level, dims));
+      return {open.data(), static_cast<int64_t>(open.size())};
+    }
+    Argument operator()(const Argument& argument) const {
+      if (argument.value().tag != TENON_VALUE_TENSOR) return argument;
+      kept.push_back(opened(Tensor::borrow(argument.value().as.tensor), level, dims));
+      return Argument(kept.back());
+    }
+    template <class T>
+    const T& operator()(const T& argument) const {
+      return argument;
+    }
+  };
+
+  static Results forward(P... arguments) {
+    Level level;
+    (look_at<std::decay_t<P>>(arguments, level), ...);
+    if (!level.alive())
+      detail::throw_message(TENON_ERROR_RUNTIME,
+                            {detail::schema_name(D::schema),
+                             "(): a batched tensor is used after its vmap has returned"});
+    std::vector<int64_t> dims;
+    std::vector<std::vector<Tensor>> lists;
+    std::vector<Tensor> kept;
+    lists.reserve(sizeof...(P));
+    kept.reserve(sizeof...(P));
+    const Open open{level, dims, lists, kept};
+    // In order: braces evaluate from left to right.
+    std::tuple<std::decay_t<P>...> opened_arguments{open(arguments)...};
+    const BatchInfo info{level->size, static_cast<Randomness>(level->randomness)};
+    BatchResults given = std::apply(
+        [&](const auto&... each) {
+          return D::batch(info, {dims.data(), static_cast<int64_t>(dims.size())}, each...);
+        },
+        opened_arguments);
+    return wrapped(given, level);
+  }
+
+  static Results wrapped(const BatchResults& given, const Level& level) {
+    constexpr int64_t expected = detail::count_schema(D::schema).returns;
+    const auto count = static_cast<int64_t>(given.results.size());
+    if (count != expected) throw_wrong(D::schema, "gives ", count, " results, expected ", expected);
+    if (static_cast<int64_t>(given.dims.size()) != count)
+      throw_wrong(D::schema, "gives ", static_cast<int64_t>(given.dims.size()),
+                  " dimensions for results, expected ", count);
+    Results results = Results::of_count(expected);
+    for (int64_t i = 0; i < count; ++i) {
+      const Tensor& result = given.results[static_cast<size_t>(i)];
+      const int64_t dim = given.dims[static_cast<size_t>(i)];
+      if (dim < -1 || dim >= result.dim())
+        throw_wrong(D::schema, "gives a result of ", result.dim(),
+                    " dimensions, with the batch at dimension ", dim);
+      if (dim >= 0 && result.size(dim) != level->size)
+        throw_wrong(D::schema, "gives a result of size ", result.size(dim),
+                    " at its batch dimension, expected ", level->size);
+      Tensor made = dim < 0 ? result : transforms::batch(result, level, dim);
+      results.slots()[i] = tenon_value{TENON_VALUE_TENSOR, 0, {0}};
+      results.slots()[i].as.tensor = made.give();
+    }
+    return results;
+  }
+};
+
+}  // namespace rule
+}  // namespace transforms
+TENON_NAMESPACE_END
+
+// At global scope: registers the rule that `Definition::batch` is, for the op of its schema.
+#define TENON_BATCH_RULE(Definition)                                                       \
+  struct Definition##BatchRule                                                             \
+      : ::tenon::transforms::rule::BatchRule<Definition, decltype(&Definition::batch)> {}; \
+  TENON_OVERRIDE(Definition##BatchRule)
