@@ -63,9 +63,8 @@ constinit thread_local bool large_storage_is_lazy = false;
 
 uint32_t Storage::number() noexcept {
   static constinit std::atomic<uint64_t> last{0};
-  if (foreign) return 0;
   uint32_t found = assigned_number.load(std::memory_order_acquire);
-  if (found != 0) return found;
+  if (found != 0 || foreign) return found;
   const uint64_t next = last.fetch_add(1, std::memory_order_relaxed) + 1;
   if (next > UINT32_MAX) return 0;
   return assigned_number.compare_exchange_strong(found, static_cast<uint32_t>(next))

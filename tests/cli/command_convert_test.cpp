@@ -1,5 +1,6 @@
 // tenon convert: tensors of a file as a file of another format.
 #include <filesystem>
+#include <fstream>
 
 #include <doctest/doctest.h>
 
@@ -38,6 +39,32 @@ TEST_SUITE("convert") {
       CHECK(found[0].second.dtype() == expected.dtype());
       CHECK(found[0].second.to_vector<double>() == expected.to_vector<double>());
     }
+  }
+
+  TEST_CASE("a model is prepared once, and every command that calls it takes the file") {
+    const Workspace folder;
+    std::ofstream(folder.path("net.json"))
+        << R"({"schema_version": 1, "model": {"type": "Sequential",
+      "layers": [{"type": "Linear", "in_features": 3, "out_features": 2}, {"type": "ReLU"}]}})";
+    const Outcome made =
+        run_program_in(folder.path(), "convert net.json net.tenon --input input=4x3");
+    CHECK(made.error == "");
+    CHECK(made.out == "wrote net.tenon: 1 list of calls\n");
+    const Outcome plan = run_program_in(folder.path(), "plan net.tenon");
+    CHECK(plan.out.find("prepared for f32[4, 3]") != std::string::npos);
+    CHECK(
+        run_program_in(folder.path(), "bench net.tenon --calls 3").out.find("prepared, 1 stream") !=
+        std::string::npos);
+    CHECK(run_program_in(folder.path(), "run net.tenon").out.find("[4,2]") != std::string::npos);
+    tenon::state::save_npy(folder.path("x.npy").string(), tenon::ones({4, 3}));
+    CHECK(run_program_in(folder.path(), "predict net.tenon x.npy -o y.npz").code == 0);
+    CHECK(tenon::state::load_npz(folder.path("y.npz").string())[0].second.sizes() ==
+          std::vector<int64_t>{4, 2});
+    CHECK(run_program_in(folder.path(), "convert net.tenon net.tenon").error ==
+          "tenon: IOError: cannot write 'net.tenon': it is the file that is read\n");
+    CHECK(run_program_in(folder.path(), "bench net.tenon --as-is").code == 2);
+    tenon::state::save_npy(folder.path("x.npy").string(), tenon::ones({5, 3}));
+    CHECK(run_program_in(folder.path(), "predict net.tenon x.npy -o y.npz").code == 1);
   }
 
   TEST_CASE("a prefix chooses tensors, and a dtype is for floating ones") {

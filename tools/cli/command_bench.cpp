@@ -19,6 +19,7 @@
 #include <tenon/training/config.hpp>
 
 #include "commands.hpp"
+#include "exit_code.hpp"
 #include "format.hpp"
 #include "given_inputs.hpp"
 #include "json.hpp"
@@ -145,19 +146,33 @@ std::string time_text(double seconds) {
 }
 
 int bench_model(const BenchOptions& options, const SessionOptions& session) {
-  const tenon::training::TrainingConfig config(tenon::training::read_config(options.config));
-  tenon::config::apply(config.document);
+  const bool opens = is_prepared_file(options.config);
+  if (opens && options.as_is)
+    throw UsageError("--as-is is for a model; the file of a prepared one has its lists alone");
+  tenon::Json document;
+  if (!opens) {
+    const tenon::training::TrainingConfig config(tenon::training::read_config(options.config));
+    tenon::config::apply(config.document);
+    document = config.model;
+  }
   // Streams use the cores; ops of each would wait for those of others.
   if (options.streams > 1 && session.threads == 0) tenon::set_thread_count(1);
   const tenon::NoGrad no_grad;
-  const tenon::Module model = tenon::state::create_module(config.model);
-  model.eval();
-  GivenInputs given(options.config, model);
+  tenon::Module model;
+  tenon::Prepared prepared;
+  if (opens) {
+    prepared = open_prepared_file(options.config);
+  } else {
+    model = tenon::state::create_module(document);
+    model.eval();
+    prepared = tenon::prepare(model);
+  }
+  GivenInputs given =
+      opens ? GivenInputs(options.config, prepared) : GivenInputs(options.config, model);
   for (const std::string& input : options.inputs) given.give(input);
   tenon::seed_generator(0);
   const std::vector<Tensor> inputs = given.tensors(GivenInputs::Elements::random);
 
-  const tenon::Prepared prepared = tenon::prepare(model);
   std::vector<tenon::Prepared> clones{prepared};
   while (clones.size() < static_cast<size_t>(options.streams)) clones.push_back(prepared.clone());
   std::vector<Stream> streams;
@@ -222,7 +237,8 @@ void define_bench(Commands& commands) {
       "the "
       "list of the calls, which is not part of the others. Streams call at the same time, with one "
       "copy of the weights, each with one thread where --threads does not say more.");
-  command.argument(options.config, "CONFIG", "The config file, or the file of a model");
+  command.argument(options.config, "CONFIG",
+                   "The config file, or the file of a model, prepared or not");
   command.inputs(options.inputs);
   command.flag("--as-is", options.as_is, "Call the model itself, without preparing it");
   command.number("--streams", options.streams, 1, 1024, "N", "Calls at the same time");

@@ -5,19 +5,25 @@
 #include <filesystem>
 #include <optional>
 
+#include <tenon/config/config.hpp>
 #include <tenon/json.hpp>
 #include <tenon/op.hpp>
+#include <tenon/prepare/prepare.hpp>
 #include <tenon/state/atomic_file.hpp>
 #include <tenon/state/gguf_file.hpp>
+#include <tenon/state/module_file.hpp>
 #include <tenon/state/numpy_file.hpp>
 #include <tenon/state/tensor_file.hpp>
 #include <tenon/state/torch_file.hpp>
+#include <tenon/training/config.hpp>
 #include <tenon/training/files.hpp>
+#include <tenon/training/weights.hpp>
 
 #include "commands.hpp"
 #include "declared_files.hpp"
 #include "dtype_name.hpp"
 #include "format.hpp"
+#include "given_inputs.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
 
@@ -34,6 +40,7 @@ using tenon::DType, tenon::Tensor;
 struct ConvertOptions {
   std::string input, output;
   std::string dtype, prefix, shard_size;
+  std::vector<std::string> inputs;
 };
 
 // Formats of tenon::state. A plugin adds others by facts: "weights.read", an op (str path) -> (str[] names,
@@ -249,7 +256,40 @@ std::string write_shards(const ConvertOptions& options, const std::vector<NamedT
   return index;
 }
 
+// A model, prepared for its inputs.
+int convert_model(const ConvertOptions& options) {
+  if (!options.dtype.empty() || !options.prefix.empty() || !options.shard_size.empty())
+    throw UsageError(
+        "--dtype, --prefix and --shard-size are for tensors; a model is prepared as it is");
+  std::string fault = training::output_fault(options.output);
+  if (fault.empty() && training::same_file(options.output, options.input))
+    fault = format_text("cannot write '{}': it is the file that is read", options.output);
+  if (!fault.empty()) throw tenon::IOError(fault);
+  tenon::Prepared prepared;
+  if (is_prepared_file(options.input)) {
+    prepared = open_prepared_file(options.input);
+  } else {
+    const training::TrainingConfig config(training::read_config(options.input));
+    tenon::config::apply(config.document);
+    tenon::Module model = state::create_module(config.model);
+    model.eval();
+    if (!training::is_model_file(options.input) && !config.output.weights.empty() &&
+        std::filesystem::exists(config.output.weights))
+      training::load_weights(model, config.output.weights);
+    GivenInputs given(options.input, model);
+    for (const std::string& input : options.inputs) given.give(input);
+    prepared = tenon::prepare(model, {given.tensors(GivenInputs::Elements::zero)});
+  }
+  prepared.save(options.output);
+  print(format_text("wrote {}: {} of calls\n", options.output,
+                    counted(static_cast<int64_t>(prepared.lists().size()), "list")));
+  return kFine;
+}
+
 int convert_file(const ConvertOptions& options) {
+  if (is_prepared_file(options.output)) return convert_model(options);
+  if (!options.inputs.empty())
+    throw UsageError("--input is for a model that is prepared: OUTPUT.tenon");
   const DType dtype = asked_dtype(options.dtype);
   const int64_t most = shard_bytes(options);
   check_output(options);
@@ -283,16 +323,20 @@ void define_convert(Commands& commands) {
       "  tenon convert checkpoint.pth model.safetensors\n"
       "  tenon convert model.safetensors model.npz --dtype float16\n"
       "  tenon convert model.gguf model.safetensors --prefix blk.0.\n"
+      "  tenon convert detector.onnx detector.tenon --input x=1x3x320x320\n"
       "The endings choose the formats: safetensors (and the index of one in parts), npz, files of "
       "torch.save and GGUF are read, safetensors and npz are written, and what plugins add. "
       "Nothing "
-      "that a checkpoint names is run.");
+      "that a checkpoint names is run. OUTPUT.tenon is a model, or that of a config with the "
+      "weights "
+      "of its output, prepared for inputs of one layout.");
   command.option(
       "--shard-size", options.shard_size, "BYTES",
       "Write a .safetensors file as parts of at most this size, such as 5GB, with an index: "
       "OUTPUT.index.json");
   command.argument(options.input, "FILE", "The file to read");
   command.argument(options.output, "OUTPUT", "The file to write");
+  command.inputs(options.inputs);
   command.option("--dtype", options.dtype, "DTYPE", "Convert floating tensors to this dtype");
   command.option("--prefix", options.prefix, "TEXT",
                  "Take the tensors whose names begin with it, under the rest of their names");

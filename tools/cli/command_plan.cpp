@@ -1,5 +1,6 @@
 // tenon plan: prints what a run of a config would do.
 #include "commands.hpp"
+#include "exit_code.hpp"
 #include "format.hpp"
 #include "given_inputs.hpp"
 #include "json.hpp"
@@ -11,7 +12,21 @@ namespace cli {
 
 namespace {
 
+// The lists of a prepared model.
+int plan_prepared_file(const PlanOptions& options) {
+  const std::vector<tenon::PreparedList> lists = open_prepared_file(options.config).lists();
+  if (options.json) {
+    tenon::JsonArray array;
+    for (const tenon::PreparedList& list : lists) array.add(prepared_json(list));
+    print_json(tenon::JsonObject().set("path", options.config).set("lists", array.json()));
+    return kFine;
+  }
+  for (const tenon::PreparedList& list : lists) print_prepared_list(list);
+  return kFine;
+}
+
 int plan_config(const PlanOptions& options) {
+  if (is_prepared_file(options.config)) return plan_prepared_file(options);
   const Plan plan = make_plan(options);
   if (options.json) {
     print_json(plan_json(plan));
@@ -47,7 +62,8 @@ void define_plan(Commands& commands) {
       "  tenon plan detector.onnx --input x=1x3x320x320\n"
       "The model is called with shapes alone: it computes nothing. Ends with 1 when the run would "
       "fail for a reason that can be seen now.");
-  command.argument(options.config, "CONFIG", "The config file, or the file of a model");
+  command.argument(options.config, "CONFIG",
+                   "The config file, or the file of a model, prepared or not");
   command.inputs(options.inputs);
   command.frozen(options.frozen);
   command.flag("!--no-shapes", options.shapes,

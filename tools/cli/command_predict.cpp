@@ -118,7 +118,8 @@ int predict_model_file(const PredictOptions& options) {
 }
 
 int predict_outputs(const PredictOptions& options) {
-  if (training::is_model_file(options.config)) return predict_model_file(options);
+  if (is_prepared_file(options.config) || training::is_model_file(options.config))
+    return predict_model_file(options);
   refuse_inputs(options.inputs, options.config);
   if (options.data.size() != 1)
     throw UsageError(options.data.empty()
@@ -165,7 +166,8 @@ void define_predict(Commands& commands) {
       "Samples are read like the config's data; target columns may be missing. For a classifier, "
       "the predicted class precedes the scores. A model's file takes FILE or NAME=FILE for its "
       "inputs (.npy, .npz, .safetensors); without --output its outputs are printed.");
-  command.argument(options.config, "CONFIG", "The config file, or the file of a model");
+  command.argument(options.config, "CONFIG",
+                   "The config file, or the file of a model, prepared or not");
   command.optional_arguments(options.data, "DATA",
                              "The file of samples; for a model's file, files of its inputs");
   command.inputs(options.inputs);

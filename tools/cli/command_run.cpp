@@ -306,7 +306,8 @@ int run_model_file(const RunOptions& options) {
 }
 
 int run_config(const RunOptions& options, const SessionOptions& session) {
-  if (training::is_model_file(options.config)) return run_model_file(options);
+  if (is_prepared_file(options.config) || training::is_model_file(options.config))
+    return run_model_file(options);
   refuse_inputs(options.inputs, options.config);
   const Clock::time_point start = Clock::now();
   const bool trains = options.evaluate.empty();

@@ -9,6 +9,7 @@
 #include <tenon/state/numpy_file.hpp>
 #include <tenon/state/tensor_file.hpp>
 #include <tenon/text.hpp>
+#include <tenon/trust/guard.hpp>
 
 #include "exit_code.hpp"
 #include "format.hpp"
@@ -65,9 +66,28 @@ state::NamedTensors read_inputs(const std::string& path) {
 }  // namespace
 
 GivenInputs::GivenInputs(const std::string& path, const tenon::Module& model) : path_(path) {
-  const tenon::Json parameters = tenon::parse_schema(model.forward_schema())["parameters"];
   std::optional<std::vector<state::ModelInput>> declared;  // configs have none
   if (state::find_model_format(path)) declared = state::model_inputs(path);
+  add_inputs(model.forward_schema(), declared);
+}
+
+GivenInputs::GivenInputs(const std::string& path, const tenon::Prepared& model) : path_(path) {
+  std::vector<state::ModelInput> declared;
+  const std::vector<tenon::PreparedList> lists = model.lists();
+  for (const Tensor& layout : lists.front().layouts) {
+    state::ModelInput input;
+    input.dtype = layout.dtype();
+    input.has_shape = true;
+    for (const int64_t size : layout.shape()) input.shape.push_back(std::to_string(size));
+    declared.push_back(std::move(input));
+  }
+  add_inputs(model.forward_schema(), declared);
+  for (Input& input : inputs_) input.declared.name = input.parameter;
+}
+
+void GivenInputs::add_inputs(const std::string& forward,
+                             const std::optional<std::vector<state::ModelInput>>& declared) {
+  const tenon::Json parameters = tenon::parse_schema(forward)["parameters"];
   for (int64_t i = 0; i < parameters.size(); ++i) {
     Input& input = inputs_.emplace_back();
     input.parameter = parameters[i]["name"].text();
@@ -232,6 +252,15 @@ tenon::Json GivenInputs::sample() const {
   return tenon::JsonArray()
       .add(tenon::JsonObject().set(format.attribute, whole).set("inputs", inputs.json()).json())
       .json();
+}
+
+bool is_prepared_file(const std::string& path) {
+  return std::filesystem::path(path).extension() == ".tenon";
+}
+
+tenon::Prepared open_prepared_file(const std::string& path) {
+  tenon::trust::install();
+  return tenon::open_prepared(path);
 }
 
 void refuse_inputs(const std::vector<std::string>& inputs, const std::string& config) {

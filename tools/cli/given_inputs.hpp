@@ -1,10 +1,12 @@
 // Inputs of a model's file as the command line gives them: shapes, numbers, or files of tensors.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <tenon/module.hpp>
+#include <tenon/prepare/prepare.hpp>
 #include <tenon/state/model_format.hpp>
 
 namespace cli {
@@ -16,6 +18,8 @@ class GivenInputs {
 
   // Inputs as the file declares them, else by the parameters of the module's forward.
   GivenInputs(const std::string& path, const tenon::Module& model);
+  // Inputs of a file of tenon convert MODEL FILE.tenon: those that it was prepared for, which are given.
+  GivenInputs(const std::string& path, const tenon::Prepared& model);
 
   // "NAME=VALUE" as --input has it. ValueError for a name, shape, number or file that does not fit.
   void give(const std::string& text);
@@ -36,6 +40,8 @@ class GivenInputs {
     std::vector<int64_t> shape;  // given; of `has_shape`
     bool has_shape = false;
   };
+  void add_inputs(const std::string& forward,
+                  const std::optional<std::vector<tenon::state::ModelInput>>& declared);
   Input& find(const std::string& name);
   void give_tensor(Input& input, const tenon::Tensor& tensor);
   void give_shape(Input& input, const std::vector<int64_t>& shape);
@@ -47,6 +53,10 @@ class GivenInputs {
   std::vector<Input> inputs_;
 };
 
+// Whether a path is that of a prepared model, "net.tenon".
+bool is_prepared_file(const std::string& path);
+// open_prepared under the load guard.
+tenon::Prepared open_prepared_file(const std::string& path);
 // UsageError where --input is given with a config.
 void refuse_inputs(const std::vector<std::string>& inputs, const std::string& config);
 

@@ -29,8 +29,8 @@ namespace state = tenon::state;
 namespace {
 
 // Results of a forward schema: "y" of "(Tensor y, Tensor state)", "output" of one without a name.
-std::vector<std::string> result_names(const tenon::Module& model) {
-  const Json returns = tenon::parse_schema(model.forward_schema())["returns"];
+std::vector<std::string> result_names(const std::string& forward) {
+  const Json returns = tenon::parse_schema(forward)["returns"];
   std::vector<std::string> names;
   for (int64_t i = 0; i < returns.size(); ++i) {
     const std::string otherwise = returns.size() == 1 ? "output" : format_text("output_{}", i);
@@ -39,18 +39,25 @@ std::vector<std::string> result_names(const tenon::Module& model) {
   return names;
 }
 
-state::NamedTensors call(const tenon::Module& model, const std::vector<Tensor>& inputs) {
+// Results of a call as it is.
+void call_module(const tenon::Module& model, const std::vector<tenon_value>& values,
+                 tenon_value* results) {
+  tenon::detail::check(tenon::service::modules().call, model.handle(), values.data(),
+                       static_cast<int64_t>(values.size()),
+                       static_cast<const tenon_string*>(nullptr),
+                       static_cast<const tenon_value*>(nullptr), int64_t{0}, results, int64_t{-1});
+}
+
+template <class Call>
+state::NamedTensors call(const std::string& forward, const std::vector<Tensor>& inputs,
+                         Call&& run) {
   std::vector<tenon_value> values;
   values.reserve(inputs.size());
   for (const Tensor& input : inputs) values.push_back(tenon::Argument(input).value());
   tenon_value results[tenon::detail::max_results]{};
-  tenon::detail::check(tenon::service::modules().call, model.handle(), values.data(),
-                       static_cast<int64_t>(values.size()),
-                       static_cast<const tenon_string*>(nullptr),
-                       static_cast<const tenon_value*>(nullptr), int64_t{0},
-                       static_cast<tenon_value*>(results), int64_t{-1});
+  run(values, static_cast<tenon_value*>(results));
   state::NamedTensors outputs;
-  const std::vector<std::string> names = result_names(model);
+  const std::vector<std::string> names = result_names(forward);
   for (size_t i = 0; i < names.size(); ++i) {
     const tenon::Value value(results[i]);
     if (value.is_tensor()) {
@@ -104,10 +111,17 @@ Json output_json(const std::string& name, const Tensor& output, bool elements) {
 ModelCallResult call_model_file(const ModelCallOptions& options) {
   const tenon::NoGrad no_grad;
   tenon::seed_generator(options.seed);
-  const tenon::Module model =
-      state::create_module(tenon::training::read_config(options.path)["model"]);
-  model.eval();
-  GivenInputs given(options.path, model);
+  tenon::Module model;
+  tenon::Prepared prepared;
+  const bool is_prepared = is_prepared_file(options.path);
+  if (is_prepared) {
+    prepared = open_prepared_file(options.path);
+  } else {
+    model = state::create_module(tenon::training::read_config(options.path)["model"]);
+    model.eval();
+  }
+  GivenInputs given =
+      is_prepared ? GivenInputs(options.path, prepared) : GivenInputs(options.path, model);
   for (const std::string& file : options.files) given.give_file(file);
   for (const std::string& input : options.inputs) given.give(input);
   const std::vector<Tensor> inputs = given.tensors(GivenInputs::Elements::random);
@@ -115,7 +129,14 @@ ModelCallResult call_model_file(const ModelCallOptions& options) {
   result.path = options.path;
   for (const Tensor& input : inputs) result.inputs.push_back(input.sizes());
   const auto start = std::chrono::steady_clock::now();
-  result.outputs = call(model, inputs);
+  result.outputs = call(is_prepared ? prepared.forward_schema() : model.forward_schema(), inputs,
+                        [&](const std::vector<tenon_value>& values, tenon_value* results) {
+                          if (is_prepared)
+                            prepared.call_values(values.data(), static_cast<int64_t>(values.size()),
+                                                 results, -1);
+                          else
+                            call_module(model, values, results);
+                        });
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

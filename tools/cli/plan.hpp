@@ -47,5 +47,8 @@ struct Plan {
 Plan make_plan(const PlanOptions& options);
 void print_plan(const Plan& plan);
 tenon::Json plan_json(const Plan& plan);
+// One list of a prepared model, as a part of a plan.
+void print_prepared_list(const tenon::PreparedList& list);
+tenon::Json prepared_json(const tenon::PreparedList& list);
 
 }  // namespace cli

@@ -39,6 +39,8 @@ Json ops_json(const std::vector<training::ProvidedOp>& ops) {
   return list.json();
 }
 
+}  // namespace
+
 Json prepared_json(const tenon::PreparedList& list) {
   tenon::JsonArray calls;
   for (const tenon::PreparedCall& call : list.calls) {
@@ -77,6 +79,8 @@ Json prepared_json(const tenon::PreparedList& list) {
       .set("compared", list.compared)
       .json();
 }
+
+namespace {
 
 Json summary_json(const Plan& plan) {
   tenon::JsonArray layers;

@@ -254,12 +254,18 @@ void print_prepared(const tenon::PreparedList& list) {
         format_text("  results that the model goes by, compared in each run: {}\n", list.compared));
 }
 
+void title(const std::string& text) {
+  print_fitted(format_text("\n{}\n", paint(stdout, Style::bold, text)));
+}
+
 }  // namespace
 
+void print_prepared_list(const tenon::PreparedList& list) {
+  title(format_text("prepared for {}", list.arguments));
+  print_prepared(list);
+}
+
 void print_plan(const Plan& plan) {
-  const auto title = [](const char* text) {
-    print_fitted(format_text("\n{}\n", paint(stdout, Style::bold, text)));
-  };
   print_fitted(format_text("plan of {}\n", paint(stdout, Style::bold, plan.path)));
   title("plugins");
   print(plan.plugins.empty() ? "  none\n" : plugins_table(plan).text());
@@ -270,7 +276,7 @@ void print_plan(const Plan& plan) {
   if (!plan.summary.layers.empty()) {
     title(plan.summary.inputs.empty()
               ? "shapes"
-              : format_text("shapes for input {}", shapes_text(plan.summary.inputs)).c_str());
+              : format_text("shapes for input {}", shapes_text(plan.summary.inputs)));
     print(shapes_table(plan).text());
     const int64_t frozen = plan.summary.parameters - plan.summary.trainable;
     if (frozen > 0) print(format_text("  {} of the parameters are frozen\n", grouped(frozen)));
@@ -282,10 +288,7 @@ void print_plan(const Plan& plan) {
     title("providers");
     print(providers_table(plan).text());
   }
-  if (plan.prepared) {
-    title(format_text("prepared for {}", plan.prepared->arguments).c_str());
-    print_prepared(*plan.prepared);
-  }
+  if (plan.prepared) print_prepared_list(*plan.prepared);
   title("settings");
   print(settings_table(plan).text());
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "tensors.hpp"
 
@@ -66,21 +67,23 @@ int64_t place_lifetimes(std::vector<Lifetime>& lifetimes) {
 
 int64_t most_at_once(const CallList& list, const std::vector<bool>& in_block) {
   std::map<int64_t, Lifetime> lifetimes;  // by memory
+  std::set<int64_t> counted;              // memory of the block, of arguments and of constants
+  for (const ListValue& value : list.values) {
+    if (value.kind != ListValue::Kind::result) counted.insert(value.memory);
+  }
   const size_t calls = list.calls.size();
   for (size_t i = 0; i < calls; ++i) {
     const ListedCall& call = list.calls[i];
     for_each_value(call.results, [&](size_t number) {
       const ListValue& value = list.values[number];
-      if (value.kind == ListValue::Kind::result && !in_block[i])
+      if (in_block[i]) counted.insert(value.memory);
+      if (counted.count(value.memory) == 0)
         lifetimes.try_emplace(value.memory, Lifetime{i, i, bytes_of(value.layout), 0});
     });
     for_each_value(call.arguments, [&](size_t number) {
       const auto found = lifetimes.find(list.values[number].memory);
       if (found != lifetimes.end()) found->second.last = i;
     });
-  }
-  for (const ListValue& value : list.values) {  // views of these
-    if (value.kind != ListValue::Kind::result) lifetimes.erase(value.memory);
   }
   for_each_value(list.outputs, [&](size_t number) {
     const auto found = lifetimes.find(list.values[number].memory);

@@ -1,13 +1,21 @@
+#include "arguments_key.hpp"
+
 #include <algorithm>
 
 #include <tenon/call.hpp>
 
-#include "session.hpp"
+#include "constant_store.hpp"
+#include "lib/base/format.hpp"
+#include "list_document.hpp"
+#include "recorder.hpp"
+#include "saved_numbers.hpp"
 #include "tensors.hpp"
 
 TENON_NAMESPACE_BEGIN
 
 namespace prepared {
+
+using lib::format_text;
 
 namespace {
 
@@ -129,6 +137,89 @@ std::string ArgumentsKey::text() const {
     }
   }
   return text;
+}
+
+std::vector<Tensor> ArgumentsKey::layouts() const {
+  std::vector<Tensor> layouts;
+  size_t next = 0;
+  for (const std::vector<One>* list : {&by_position_, &by_keyword_}) {
+    for (const One& one : *list) {
+      for (const Tensor& layout : one.layouts) {
+        const size_t place = next++;
+        if (layout.defined() && same_[place] == place) layouts.push_back(layout);
+      }
+    }
+  }
+  return layouts;
+}
+
+Json ArgumentsKey::document(ConstantStore& store) const {
+  const auto layout = [](const Tensor& tensor) {
+    return tensor.defined() ? layout_document(tensor).json() : Json();
+  };
+  JsonArray arguments, same, numbers;
+  for (const std::vector<One>* list : {&by_position_, &by_keyword_}) {
+    for (const One& one : *list) {
+      JsonObject object;
+      if (!one.keyword.empty()) object.set("keyword", one.keyword);
+      if (one.tag == TENON_VALUE_TENSOR) {
+        object.set("tensor", layout(one.layouts.front()));
+      } else if (one.tag == TENON_VALUE_TENSOR_LIST) {
+        JsonArray layouts;
+        for (const Tensor& tensor : one.layouts) layouts.add(layout(tensor));
+        object.set("tensors", layouts.json());
+      } else {
+        object.set("value", literal_document(one.literal.get()));
+      }
+      arguments.add(object.json());
+    }
+  }
+  for (const size_t place : same_) same.add(static_cast<int64_t>(place));
+  for (const Tensor& number : numbers_)
+    numbers.add(number.defined() ? store.add(number, "") : Json());
+  return JsonObject()
+      .set("arguments", arguments.json())
+      .set("same", same.json())
+      .set("numbers", numbers.json())
+      .json();
+}
+
+ArgumentsKey::ArgumentsKey(const Json& document, const StoredConstants& stored) {
+  const Json arguments = document["arguments"];
+  if (!arguments.is_array()) throw ValueError("it has no arguments");
+  size_t tensors = 0;
+  for (int64_t i = 0; i < arguments.size(); ++i) {
+    const Json given = arguments[i];
+    One one;
+    one.keyword = given["keyword"].text();
+    const auto add = [&](const Json& layout) {
+      one.layouts.push_back(layout.is_null() ? Tensor() : read_layout(layout));
+      ++tensors;
+    };
+    if (given["value"].defined()) {
+      one.literal = read_literal(given["value"]);
+      if (one.literal == nullptr) one.literal = std::make_shared<const Value>();
+      one.tag = one.literal->get().tag;
+    } else if (given["tensors"].is_array()) {
+      one.tag = TENON_VALUE_TENSOR_LIST;
+      for (int64_t k = 0; k < given["tensors"].size(); ++k) add(given["tensors"][k]);
+    } else {
+      one.tag = TENON_VALUE_TENSOR;
+      add(given["tensor"]);
+    }
+    (one.keyword.empty() ? by_position_ : by_keyword_).push_back(std::move(one));
+  }
+  for (const int64_t place : read_integers(document["same"])) {
+    if (place < 0 || static_cast<size_t>(place) > same_.size())
+      throw ValueError(format_text("argument {} is the same as {}", same_.size(), place));
+    same_.push_back(static_cast<size_t>(place));
+  }
+  const Json numbers = document["numbers"];
+  const auto count = static_cast<size_t>(numbers.size());
+  if (same_.size() != tensors || (count != 0 && count != tensors))
+    throw ValueError("its arguments are not counted right");
+  for (int64_t i = 0; i < numbers.size(); ++i)
+    numbers_.push_back(numbers[i].is_null() ? Tensor() : stored.find(numbers[i]));
 }
 
 }  // namespace prepared

@@ -1,5 +1,6 @@
 #include <tenon/prepare/prepare.hpp>
 
+#include "saved_model.hpp"
 #include "session.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -9,8 +10,11 @@ Prepared::Prepared(const Module& module, const PrepareOptions& options)
   required();  // throws where the module is undefined
 }
 
+Prepared::Prepared(const Module& module, std::shared_ptr<prepared::Session> session)
+    : Module(module), session_(std::move(session)) {}
+
 prepared::Session& Prepared::session() const {
-  required();
+  if (session_ == nullptr) required();
   return *session_;
 }
 
@@ -20,7 +24,9 @@ void Prepared::run(const Given& given, tenon_value* results, int64_t result_coun
       results, result_count);
 }
 
-Prepared Prepared::clone() const { return {*this, session().options()}; }
+Prepared Prepared::clone() const { return {*this, session().clone()}; }
+void Prepared::save(const std::string& path) const { session().save(path); }
+std::string Prepared::forward_schema() const { return session().forward_schema(); }
 std::vector<PreparedList> Prepared::lists() const { return session().lists(); }
 std::vector<std::string> Prepared::reasons() const { return session().reasons(); }
 int64_t Prepared::listed_runs() const { return session().listed_runs(); }
@@ -36,6 +42,10 @@ Prepared prepare(const Module& module, const std::vector<std::vector<Tensor>>& e
         {values.data(), static_cast<int64_t>(values.size()), nullptr, nullptr, 0});
   }
   return prepared;
+}
+
+Prepared open_prepared(const std::string& path) {
+  return {Module(), std::make_shared<prepared::Session>(prepared::read_saved(path))};
 }
 
 TENON_NAMESPACE_END

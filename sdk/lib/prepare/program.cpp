@@ -209,7 +209,10 @@ void Program::choose_providers(PreparedList& report) {
 }
 
 void Program::account(PreparedList& report) const {
-  std::set<int64_t> known;
+  std::set<int64_t> known;  // memory that is counted already, or that no call makes
+  for (const ListValue& value : list_.values) {
+    if (value.kind != Kind::result) known.insert(value.memory);
+  }
   std::vector<bool> in_block;
   report.result_bytes = report.shared_bytes = 0;
   for (size_t i = 0; i < list_.calls.size(); ++i) {

@@ -39,6 +39,7 @@ class Program {
   bool changes_arguments() const { return changes_arguments_; }
   // Whether a call that fails may leave a copy of a member half changed.
   bool writes_members() const { return writes_members_; }
+  const CallList& list() const { return list_; }
   // Number of the results of the model.
   size_t outputs() const { return list_.outputs.size() - list_.compared.size(); }
 

@@ -4,11 +4,13 @@
 #include <utility>
 
 #include <tenon/grad_mode.hpp>
+#include <tenon/runtime.hpp>
 
 #include "arena.hpp"
 #include "lib/base/format.hpp"
 #include "passes.hpp"
 #include "rule_set.hpp"
+#include "saved_model.hpp"
 #include "tensors.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -19,6 +21,16 @@ using lib::format_text;
 
 Session::Session(Module module, PrepareOptions options)
     : module_(std::move(module)), options_(std::move(options)), state_(module_) {}
+
+Session::Session(std::shared_ptr<const SavedModel> saved)
+    : state_(module_), saved_(std::move(saved)) {
+  make_saved();
+}
+
+std::shared_ptr<Session> Session::clone() const {
+  if (saved_ != nullptr) return std::make_shared<Session>(saved_);
+  return std::make_shared<Session>(module_, options_);
+}
 
 // ---- the choice ----
 
@@ -129,6 +141,7 @@ Session::Entry Session::make(const Arguments& arguments) {
     entry.program = nullptr;
   }
   entry.report.arguments = entry.key.text();
+  entry.report.layouts = entry.key.layouts();
   return entry;
 }
 
@@ -251,6 +264,7 @@ Session::Ran Session::run_entry(Entry& entry, tenon_value* results, int64_t resu
 }
 
 void Session::run(const Arguments& arguments, tenon_value* results, int64_t result_count) {
+  if (saved_ != nullptr) return run_saved(arguments, results, result_count);
   {
     const std::lock_guard lock(mutex_);
     if (run_list(arguments, results, result_count)) {
@@ -267,6 +281,16 @@ void Session::run(const Arguments& arguments, tenon_value* results, int64_t resu
 void Session::prepare(const Arguments& arguments) {
   const NoGrad no_grad;
   const std::lock_guard lock(mutex_);
+  // A plugin that is loaded meanwhile ends the calls that were prepared before.
+  constexpr int most = 3;
+  for (int tries = 0; tries < most; ++tries) {
+    const uint64_t ops = service::calls().ops_generation();
+    rehearse(arguments);
+    if (service::calls().ops_generation() == ops) return;
+  }
+}
+
+void Session::rehearse(const Arguments& arguments) {
   Entry* const entry = entry_for(arguments);
   if (entry == nullptr || entry->program == nullptr || entry->program->changes_arguments()) return;
   std::vector<Value> outputs;
@@ -276,6 +300,154 @@ void Session::prepare(const Arguments& arguments) {
   rehearses_ = false;
   if (ran != Ran::whole) return;
   for (const tenon_value& result : results) outputs.emplace_back(result);
+}
+
+// ---- lists of files ----
+
+void Session::make_saved() {
+  const InferenceMode ordinary(false);
+  const NoGrad no_grad;
+  std::vector<std::string> providers;
+  for (const SavedList& saved : saved_->lists)
+    providers.insert(providers.end(), saved.providers.begin(), saved.providers.end());
+  std::sort(providers.begin(), providers.end());
+  providers.erase(std::unique(providers.begin(), providers.end()), providers.end());
+  for (const std::string& provider : providers) load_plugin(provider);
+  // Choosing among providers may load one that declines, with which the calls of before end.
+  constexpr int most = 3;
+  for (int tries = 0; tries < most; ++tries) {
+    saved_ops_ = service::calls().ops_generation();
+    make_saved_programs();
+    if (service::calls().ops_generation() == saved_ops_) return;
+  }
+}
+
+void Session::make_saved_programs() {
+  entries_.clear();
+  for (const SavedList& saved : saved_->lists) {
+    Entry entry{saved.key, saved.report, nullptr, {}};
+    entry.program = std::make_unique<Program>(saved.list, entry.report);
+    for (size_t i = 0; i < saved.providers.size(); ++i) {
+      const PreparedCall& call = entry.report.calls[i];
+      if (call.provider == saved.providers[i]) continue;
+      throw PluginError(
+          format_text("'{}' was prepared for {} of plugin {}, which plugin {} provides now: rank "
+                      "the plugins as before, or prepare the model again",
+                      saved_->path, call.op, saved.providers[i], call.provider));
+    }
+    entries_.push_back(std::move(entry));
+  }
+}
+
+void Session::run_saved(const Arguments& arguments, tenon_value* results, int64_t result_count) {
+  const std::lock_guard lock(mutex_);
+  if (const std::string reason = reason_as_is(arguments); !reason.empty()) refuse_saved(reason);
+  constexpr int most = 3;
+  for (int tries = 1;; ++tries) {
+    if (service::calls().ops_generation() != saved_ops_) {
+      check_builds(saved_->path, saved_->plugins);
+      make_saved();
+    }
+    std::string reason;
+    try {
+      reason = try_saved(arguments, results, result_count);
+    } catch (...) {
+      saved_ops_ = UINT64_MAX;  // a program that was left half done is not used again
+      throw;
+    }
+    if (reason.empty()) break;
+    // Ops that call others load plugins in the first run, with which all calls that are prepared end.
+    const bool again = service::calls().ops_generation() != saved_ops_ && tries < most;
+    saved_ops_ = UINT64_MAX;
+    if (!again) refuse_saved(reason);
+  }
+  ++listed_;
+}
+
+void Session::refuse_saved(const std::string& reason) const {
+  throw RuntimeError(
+      format_text("the prepared model '{}' cannot be called: {}", saved_->path, reason));
+}
+
+// Why it is not done; empty where it is.
+std::string Session::try_saved(const Arguments& arguments, tenon_value* results,
+                               int64_t result_count) {
+  const auto matching = [&](const Program* like) {
+    return std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+      return entry.key.matches(arguments) &&
+             (like == nullptr || (entry.program != nullptr && entry.program->runs_like(*like)));
+    });
+  };
+  auto entry = matching(nullptr);
+  if (entry == entries_.end()) {
+    std::string known;
+    for (const Entry& one : entries_) known += (known.empty() ? "" : "; ") + one.report.arguments;
+    throw ValueError(
+        format_text("the prepared model '{}' is for other arguments: it was prepared for {}, and "
+                    "called with {}; prepare it for these, too",
+                    saved_->path, known, ArgumentsKey(arguments).text()));
+  }
+  for (size_t tries = 0; tries < 2 * entries_.size() + 1; ++tries) {
+    Entry& found = *entry;
+    if (found.program == nullptr) return found.report.reason;
+    const auto outputs = static_cast<int64_t>(found.program->outputs());
+    if (result_count >= 0 && result_count != outputs)
+      throw ValueError(format_text("the prepared model '{}' gives {} results, not {}", saved_->path,
+                                   outputs, result_count));
+    entries_.splice(entries_.begin(), entries_, entry);
+    reasons_.clear();
+    const Ran ran = run_entry(found, results, result_count);
+    if (ran == Ran::whole) return {};
+    if (ran == Ran::not_at_all) return reasons_.empty() ? "it has failed" : reasons_.back();
+    entry = matching(found.program.get());
+    if (entry == entries_.end())
+      return "it goes by numbers that it was not prepared for: prepare it for such arguments, too";
+  }
+  return "it computes otherwise each time";
+}
+
+void Session::save(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  if (saved_ != nullptr) {
+    SavedModel copy = *saved_;
+    copy.path = path;
+    return write_saved(copy);
+  }
+  std::string changed;
+  if (state_.update(changed) != ModelState::Change::none) {
+    entries_.clear();
+    reading_.clear();
+  }
+  SavedModel model;
+  model.path = path;
+  model.forward = module_.forward_schema();
+  std::string reason = state_.reason();
+  std::vector<std::string> plugins;
+  for (const Entry& entry : entries_) {
+    if (entry.program == nullptr || is_stale(entry)) {
+      if (reason.empty()) reason = entry.report.reason;
+      continue;
+    }
+    SavedList saved{entry.key, entry.report, entry.program->list(), {}};
+    for (const PreparedCall& call : entry.report.calls) saved.providers.push_back(call.provider);
+    plugins.insert(plugins.end(), saved.providers.begin(), saved.providers.end());
+    for (const rewrites::Applied& one : entry.report.rewrites) {
+      if (!one.plugin.empty()) plugins.push_back(one.plugin);
+    }
+    model.lists.push_back(std::move(saved));
+  }
+  if (model.lists.empty() || !state_.reason().empty())
+    throw RuntimeError(format_text(
+        "cannot save '{}': the model has no list of calls{}{}", path, reason.empty() ? "" : ": ",
+        reason.empty() ? "; prepare it with examples, or call it" : reason));
+  std::sort(plugins.begin(), plugins.end());
+  plugins.erase(std::unique(plugins.begin(), plugins.end()), plugins.end());
+  model.plugins = find_builds(plugins);
+  write_saved(model);
+}
+
+std::string Session::forward_schema() const {
+  return saved_ != nullptr ? saved_->forward : module_.forward_schema();
 }
 
 // ---- accounts ----

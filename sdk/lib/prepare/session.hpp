@@ -10,6 +10,7 @@
 
 #include <tenon/prepare/prepare.hpp>
 
+#include "arguments_key.hpp"
 #include "model_state.hpp"
 #include "program.hpp"
 #include "record.hpp"
@@ -19,53 +20,22 @@ TENON_NAMESPACE_BEGIN
 
 namespace prepared {
 
-// Calls visit(tensor) with each tensor of the arguments, in lists too; undefined ones are null there.
-template <class Visit>
-void for_each_tensor(const Arguments& arguments, Visit&& visit) {
-  const auto look = [&](const tenon_value* values, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) {
-      if (values[i].tag == TENON_VALUE_TENSOR) visit(values[i].as.tensor);
-      for (uint32_t k = 0; values[i].tag == TENON_VALUE_TENSOR_LIST && k < values[i].length; ++k)
-        visit(values[i].as.tensors[k]);
-    }
-  };
-  look(arguments.values, arguments.count);
-  look(arguments.keyword_values, arguments.keyword_count);
-}
-
-// Everything about the arguments of a call that its list depends on: kinds, keywords, layouts, literals,
-// and which tensors are the same.
-class ArgumentsKey {
- public:
-  explicit ArgumentsKey(const Arguments& arguments);
-  bool matches(const Arguments& arguments) const;
-  // With the elements of the arguments that are numbers, which the list depends on as well.
-  void add_numbers(const Arguments& arguments);
-  bool has_numbers() const { return !numbers_.empty(); }
-  std::string text() const;
-
- private:
-  struct One {
-    std::string keyword;
-    uint32_t tag = TENON_VALUE_NONE;
-    std::vector<Tensor> layouts;  // undefined where a list has no tensor
-    std::shared_ptr<const Value> literal;
-  };
-  static bool matches(const One& one, const tenon_value& value);
-  std::vector<One> by_position_, by_keyword_;
-  std::vector<size_t> same_;     // by tensor: the first that is the same
-  std::vector<Tensor> numbers_;  // by tensor; undefined where the elements do not matter
-};
+struct SavedModel;
 
 class Session {
  public:
   Session(Module module, PrepareOptions options);
+  // Runs the lists of a file, without a module.
+  explicit Session(std::shared_ptr<const SavedModel> saved);
 
   void run(const Arguments& arguments, tenon_value* results, int64_t result_count);
   // Makes the list for these arguments where there is none.
   void prepare(const Arguments& arguments);
 
-  const PrepareOptions& options() const { return options_; }
+  // Another one of the same module or file.
+  std::shared_ptr<Session> clone() const;
+  void save(const std::string& path);
+  std::string forward_schema() const;
   std::vector<PreparedList> lists() const;
   std::vector<std::string> reasons() const;
   int64_t listed_runs() const;
@@ -86,6 +56,7 @@ class Session {
     size_t made = 0;
   };
 
+  void rehearse(const Arguments& arguments);
   bool run_list(const Arguments& arguments, tenon_value* results, int64_t result_count);
   // The entry for the arguments, made where need be; null where the model runs as it is, for a reason.
   Entry* entry_for(const Arguments& arguments);
@@ -102,8 +73,13 @@ class Session {
   void rewrite(CallList& list, PreparedList& report) const;
   Recording record_list(const Arguments& arguments, Entry& entry);
   bool run_as_is(const std::string& reason);
+  void run_saved(const Arguments& arguments, tenon_value* results, int64_t result_count);
+  std::string try_saved(const Arguments& arguments, tenon_value* results, int64_t result_count);
+  [[noreturn]] void refuse_saved(const std::string& reason) const;
+  void make_saved();
+  void make_saved_programs();
 
-  const Module module_;
+  const Module module_;  // undefined: the lists are those of `saved_`
   const PrepareOptions options_;
   mutable std::mutex mutex_;
   ModelState state_;
@@ -113,6 +89,9 @@ class Session {
   std::vector<tenon_tensor*> tensors_;
   std::vector<std::string> reasons_;
   int64_t listed_ = 0, as_is_ = 0;
+  const std::shared_ptr<const SavedModel> saved_;
+  uint64_t saved_ops_ =
+      0;  // number of changes to providers when the programs of `saved_` were made
   bool rehearses_ = false;  // the run is for an example, and leaves the model as it is
 };
 

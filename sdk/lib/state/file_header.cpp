@@ -356,7 +356,7 @@ FileHeader read_header(const std::string& path, std::string_view text, int64_t d
   return HeaderReader(path, data_bytes).read(text);
 }
 
-std::string header_text(const FileHeader& header) {
+std::string header_text(const FileHeader& header, size_t alignment) {
   std::string json = "{";
   if (!header.metadata.empty()) {
     append_string(json, kMetadataKey);
@@ -380,7 +380,8 @@ std::string header_text(const FileHeader& header) {
     json += format_text("],\"data_offsets\":[{},{}]}}", entry.begin, entry.end);
   }
   json += '}';
-  json.resize((json.size() + 7) / 8 * 8, ' ');
+  constexpr size_t length = kLengthBytes;
+  json.resize((length + json.size() + alignment - 1) / alignment * alignment - length, ' ');
   return json;
 }
 

@@ -34,8 +34,8 @@ struct FileHeader {
 // overlap, and fit shapes and dtypes. Throws ValueError that names the path and the fault.
 FileHeader read_header(const std::string& path, std::string_view text, int64_t data_bytes);
 
-// The text of a header, blanks at its end, so that data behind it is aligned.
-std::string header_text(const FileHeader& header);
+// The text of a header, blanks at its end, so that data behind it begins at a multiple of `alignment` bytes.
+std::string header_text(const FileHeader& header, size_t alignment = 8);
 
 }  // namespace state
 

@@ -123,7 +123,7 @@ void write_data(AtomicFile& file, const tenon_tensor_view& view, int64_t bits) {
 }  // namespace
 
 void write_stored(const std::string& path, const NamedTensors& tensors, Stored how,
-                  const Json& metadata) {
+                  const Json& metadata, size_t alignment) {
   check_names(path, tensors);
   StoredTensors parts = store_objects(tensors, how);
   NamedTensors& stored = parts.tensors;
@@ -150,7 +150,7 @@ void write_stored(const std::string& path, const NamedTensors& tensors, Stored h
                                dtype_text(tensor.dtype()), count, quote(name)));
     entry.end = bytes += packed_bytes(count, bits);
   }
-  const std::string text = header_text(header);
+  const std::string text = header_text(header, alignment);
   check_limits(path, header, text, bytes);
   AtomicFile file(path);
   const uint64_t length = text.size();
@@ -362,6 +362,16 @@ StoredFile read_stored(const std::string& path, Access access, const ChosenTenso
 
 void save_tensors(const std::string& path, const NamedTensors& tensors, const Json& metadata) {
   write_stored(path, tensors, Stored::Whole, metadata);
+}
+
+void save_tensors(const std::string& path, const NamedTensors& tensors, const Json& metadata,
+                  int64_t alignment) {
+  constexpr int64_t most = 1 << 16;
+  if (alignment < 8 || alignment > most || alignment % 8 != 0)
+    throw ValueError(
+        format_text("the alignment of a tensor file must be a multiple of 8 up to {}, got {}", most,
+                    alignment));
+  write_stored(path, tensors, Stored::Whole, metadata, static_cast<size_t>(alignment));
 }
 
 NamedTensors load_tensors(const std::string& path, const std::vector<std::string>& names) {

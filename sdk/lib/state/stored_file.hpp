@@ -37,7 +37,7 @@ StoredFile read_stored_gguf(const std::string& path, const ChosenTensor& chosen)
 
 // Tensors of any type. `metadata` is an object of strings, or undefined.
 void write_stored(const std::string& path, const NamedTensors& tensors, Stored stored,
-                  const Json& metadata);
+                  const Json& metadata, size_t alignment = 8);
 
 // An object of these pairs.
 Json json_of(Metadata&& metadata);

@@ -4,6 +4,7 @@
 
 #include "tests/lib/prepare/random_graph.hpp"
 #include "tests/lib/prepare/support.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 using namespace preparing;
 
@@ -34,8 +35,9 @@ const std::vector<std::string> kExactRules = {
 }  // namespace
 
 TEST_SUITE("lib/prepare/graphs") {
-  TEST_CASE("random graphs give the same bits when they are prepared") {
-    int64_t listed = 0, runs = 0;
+  TEST_CASE("random graphs give the same bits when they are prepared, and opened again") {
+    const tenon_test::TemporaryFolder folder;
+    int64_t listed = 0, runs = 0, saved = 0;
     for (unsigned seed = 0; seed < 1000; ++seed) {
       CAPTURE(seed);
       const int64_t rows = seed % 10 == 9 ? 0 : 1 + seed % 5;
@@ -48,10 +50,18 @@ TEST_SUITE("lib/prepare/graphs") {
         if (result_count(model) <= 3)
           REQUIRE(agrees(prepared, model, {randn({rows, 4}), randn({4})}));
       }
+      if (seed % 5 == 0 && !prepared.lists().empty() && prepared.lists().front().reason.empty() &&
+          result_count(model) <= 3) {
+        prepared.save(folder / "graph.tenon");
+        const Prepared opened = open_prepared(folder / "graph.tenon");
+        for (int i = 0; i < 3; ++i) REQUIRE(agrees(opened, model, {randn({rows, 4}), randn({4})}));
+        ++saved;
+      }
       listed += prepared.listed_runs();
       runs += prepared.listed_runs() + prepared.runs_as_is();
     }
     CHECK(listed > runs * 9 / 10);
+    CHECK(saved > 150);
   }
 
   TEST_CASE("random graphs give the same bits under random rules whose sides are equal") {

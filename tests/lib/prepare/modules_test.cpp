@@ -2,6 +2,7 @@
 #include <map>
 
 #include "tests/lib/prepare/support.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 using namespace preparing;
 
@@ -46,7 +47,7 @@ bool takes(const Module& module, const std::vector<Tensor>& inputs) {
 }  // namespace
 
 TEST_SUITE("lib/prepare/modules") {
-  TEST_CASE("each shipped module gives the same bits when it is prepared") {
+  TEST_CASE("each shipped module gives the same bits when it is prepared, and opened again") {
     const Json modules = plugin_facts("nn")["modules"];
     const std::vector<std::vector<Tensor>> inputs = candidates();
     std::string as_is, unchecked;
@@ -74,6 +75,13 @@ TEST_SUITE("lib/prepare/modules") {
           const std::vector<Tensor> expected = call(module, results, copies(input));
           for (int i = 0; i < 2; ++i) {
             const std::vector<Tensor> found = call(prepared, results, copies(input));
+            for (size_t r = 0; r < results; ++r) CHECK(same_bits(found[r], expected[r]));
+          }
+          const tenon_test::TemporaryFolder folder;
+          prepared.save(folder / "module.tenon");
+          const Prepared opened = open_prepared(folder / "module.tenon");
+          for (int i = 0; i < 2; ++i) {
+            const std::vector<Tensor> found = call(opened, results, copies(input));
             for (size_t r = 0; r < results; ++r) CHECK(same_bits(found[r], expected[r]));
           }
           checked = true;

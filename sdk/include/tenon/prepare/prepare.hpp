@@ -5,6 +5,7 @@
 //   const NoGrad no_grad;
 //   const Tensor output = prepared(input);
 //   for (const std::string& reason : prepared.reasons()) ...   // why runs were the model's own
+//   prepared.save("model.tenon");                              // open_prepared("model.tenon")
 //
 // sdk/lib/prepare/README.md says what a list holds, and when the model runs as it is.
 #pragma once
@@ -45,8 +46,9 @@ struct PreparedCall {
 struct PreparedList {
   // "f32[8, 3, 224, 224]"; "i64[] = 16000" where the list is for these numbers.
   std::string arguments;
-  std::string reason;    // why the model runs as it is; empty where there is a list
-  int64_t recorded = 0;  // calls of the model
+  std::vector<Tensor> layouts;  // the tensors among them, each once, without data
+  std::string reason;           // why the model runs as it is; empty where there is a list
+  int64_t recorded = 0;         // calls of the model
   int64_t compared = 0;  // results that the model reads: where they differ, another list runs
   std::vector<std::string> folded, dropped;  // ops of calls whose results are constants, or unused
   std::vector<rewrites::Applied> rewrites;   // rules that have changed it
@@ -93,8 +95,15 @@ class Prepared : public Module {
     return Module::call<Result>(arguments...);
   }
 
-  // Another one of the same module, with its own lists: both share weights.
+  // Another one of the same module or file, with its own lists: both share weights.
   Prepared clone() const;
+  // Writes the lists that are kept, with the constants that they compute with, as a file for open_prepared.
+  // Replaces the file as a whole, or leaves the old one. RuntimeError where there is no list, with the reason;
+  // ValueError where a list calls an op that takes a path or has no result, or computes with what no file
+  // has; IOError.
+  void save(const std::string& path) const;
+  // The schema of the model's forward, of one that was opened as well.
+  std::string forward_schema() const;
   // The layouts that are kept, the one that was used last first.
   std::vector<PreparedList> lists() const;
   // Why calls have run the module as it is: each reason once, in the order in which they came up.
@@ -106,7 +115,9 @@ class Prepared : public Module {
  private:
   friend Prepared prepare(const Module& module, const std::vector<std::vector<Tensor>>& examples,
                           const PrepareOptions& options);
+  friend Prepared open_prepared(const std::string& path);
   Prepared(const Module& module, const PrepareOptions& options);
+  Prepared(const Module& module, std::shared_ptr<prepared::Session> session);
   void run(const Given& given, tenon_value* results, int64_t result_count) const;
   prepared::Session& session() const;
 
@@ -118,5 +129,14 @@ class Prepared : public Module {
 // nothing here: lists() has the reason. Arguments of other layouts get a list at their first use.
 Prepared prepare(const Module& module, const std::vector<std::vector<Tensor>>& examples = {},
                  const PrepareOptions& options = {});
+
+// Opens a file of Prepared::save: its lists, without the module, over weights in the mapped file, which must
+// not be changed or shortened as long as a copy of the result is used. Loads the plugins whose ops the lists
+// call. The module is undefined (it has no members); a call that no list is for, or that the model would run
+// as it is, throws. PluginError where a plugin is missing, another build than the lists were made with, or not
+// the one that is chosen; RuntimeError where the boundary or the processor is another; ValueError where it is
+// not such a file; IOError. A file can call any op of the installed plugins but those that take a `path`: open
+// only those that may compute here.
+Prepared open_prepared(const std::string& path);
 
 TENON_NAMESPACE_END

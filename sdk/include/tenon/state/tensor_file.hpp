@@ -19,6 +19,9 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 // `metadata`, an object of strings, is kept in the file's "__metadata__". ValueError for names and
 // dtypes that the format does not have, IOError for what the system refuses.
 void save_tensors(const std::string& path, const NamedTensors& tensors, const Json& metadata = {});
+// With data that begins at a multiple of `alignment` bytes, otherwise 8, for readers that map the file.
+void save_tensors(const std::string& path, const NamedTensors& tensors, const Json& metadata,
+                  int64_t alignment);
 
 // The tensors of these names, of all names where there are none, in the order of their data. The path may
 // be that of an index of a file in parts (model.safetensors.index.json); a part is opened only when a
