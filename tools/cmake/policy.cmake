@@ -53,8 +53,8 @@ target_compile_options(tenon_warnings INTERFACE
   # reports inside of the headers of libstdc++ 12 and fmt 9 that these use what they deprecate themselves.
   "$<$<AND:$<COMPILE_LANG_AND_ID:CXX,Clang>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,22>>:-Wno-c2y-extensions;-Wno-deprecated-declarations>")
 
-# Code that runs once for a command, a file or a step of training: compiled in two thirds of the time, which
-# the first build notices and nobody who runs it.
+# Code that runs once for a command, a file or a step of training: compiled in two thirds of the time, for
+# the sake of the first build.
 add_library(tenon_quickly_compiled INTERFACE)
 target_compile_options(tenon_quickly_compiled INTERFACE $<$<CONFIG:Release>:-O1>)
 
