@@ -12,6 +12,9 @@ nn.functional.layer_norm(input, normalized_shape, weight, bias, eps) =
 nn.functional.rms_norm(input, normalized_shape, weight, eps) =
   mul(nn.functional.rms_norm(input, normalized_shape, none, eps), weight) where given(weight)
 nn.functional.linear: leading(input=1) where not batched(weight)
+# The gradient of the weight is written in the order of its elements.
+nn.functional.linear(input, weight, bias) = add(matmul(weight, input), bias) where given(bias), rank(input) == 1
+nn.functional.linear(input, weight, bias) = matmul(weight, input) where rank(input) == 1
 nn.functional.linear(input, weight, bias) = add(matmul(input, transpose(weight, 0, 1)), bias) where given(bias)
 nn.functional.linear(input, weight, bias) = matmul(input, transpose(weight, 0, 1))
 nn.functional.embedding: leading(input=0) where not batched(weight)

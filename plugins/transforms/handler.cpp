@@ -1,4 +1,6 @@
 // The handler of Batched: takes every op with a batched operand to the tensors inside.
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,12 +19,20 @@ using transforms::Randomness;
 
 namespace {
 
+// Payload of a batched tensor; null of any other. Valid as long as the tensor.
+const Batched* payload_of(tenon_tensor* handle) {
+  static const uint32_t type = detail::type_id<Batched>();
+  const tenon_tensor_view& view = *tenon_tensor_get_view(handle);
+  if ((view.flags & TENON_TENSOR_TYPED) == 0 || view.type != type) return nullptr;
+  return static_cast<const Batched*>(service::types().payload(handle));
+}
+
 // The innermost level among the operands.
 Level innermost(const tenon_call& call) {
   Level level;
   const auto look = [&](tenon_tensor* handle) {
     if (handle == nullptr) return;
-    const Batched* const payload = try_as<Batched>(Tensor::borrow(handle));
+    const Batched* const payload = payload_of(handle);
     if (payload == nullptr || payload->level == level) return;
     if (!payload->level.alive())
       throw RuntimeError(std::string(service::ops().name(call.op)) +
@@ -121,6 +131,46 @@ Results renewed(const BatchCall& batch, Results results) {
   return results;
 }
 
+// The common case, without copies of operands: an elementwise op whose batched operands have the highest
+// rank of all. Nothing in other cases.
+std::optional<Results> run_aligned(const tenon_call& call, const OpPlan& plan, const Level& level) {
+  constexpr int64_t most = 8;
+  if (call.argument_count > most || plan.changes || plan.result_count != 1) return std::nullopt;
+  tenon_value values[most];
+  int64_t rank = -1, plain_rank = 0, least = INT64_MAX;
+  tenon_dtype dtype = TENON_DTYPE_NONE;
+  bool mixed = false;
+  for (int64_t i = 0; i < call.argument_count; ++i) {
+    values[i] = call.arguments[i];
+    if (values[i].tag == TENON_VALUE_TENSOR_LIST) return std::nullopt;
+    if (values[i].tag != TENON_VALUE_TENSOR) continue;
+    if (i == plan.out) return std::nullopt;
+    const tenon_tensor_view& view = *tenon_tensor_get_view(values[i].as.tensor);
+    mixed = mixed || (dtype != TENON_DTYPE_NONE && dtype != view.dtype);
+    dtype = view.dtype;
+    least = std::min<int64_t>(least, view.rank);
+    if (const Batched* const payload = payload_of(values[i].as.tensor)) {
+      if (payload->level != level || (rank >= 0 && rank != view.rank)) return std::nullopt;
+      rank = view.rank;
+      values[i].as.tensor = payload->value.handle();
+    } else if ((view.flags & TENON_TENSOR_TYPED) != 0) {
+      return std::nullopt;
+    } else {
+      plain_rank = std::max<int64_t>(plain_rank, view.rank);
+    }
+  }
+  if (plain_rank > rank || (mixed && least == 0 && rank > 0)) return std::nullopt;
+  tenon_value result{};
+  detail::check(service::ops().call, plan.op, values, call.argument_count, &result);
+  Value owned(result);
+  const tenon_value& held = owned.get();
+  const bool fits = held.tag == TENON_VALUE_TENSOR &&
+                    tenon_tensor_get_view(held.as.tensor)->rank > 0 &&
+                    tenon_tensor_get_view(held.as.tensor)->shape[0] == level->size;
+  if (!fits) return std::nullopt;
+  return Results(make<Batched>(Tensor::take(owned.give().as.tensor), level));
+}
+
 Results run(const BatchCall& batch, const Call& call) {
   const OpPlan& plan = batch.plan();
   if (plan.elementwise.load(std::memory_order_relaxed) == Elementwise::yes) {
@@ -208,7 +258,11 @@ Results transforms::Batched::tenon_function(const Call& call) {
   using namespace tenon_transforms;
   const tenon_call& raw = *call.handle();
   const OpPlan& plan = plan_of(raw.op);
-  const BatchCall batch(raw, plan, innermost(raw));
+  const Level level = innermost(raw);
+  if (plan.elementwise.load(std::memory_order_relaxed) == Elementwise::yes) {
+    if (std::optional<Results> results = run_aligned(raw, plan, level)) return std::move(*results);
+  }
+  const BatchCall batch(raw, plan, level);
   Results results = run(batch, call);
   if (plan.changed >= 0) return changed_operands(batch);
   if (plan.out >= 0) {

@@ -58,17 +58,23 @@ Results draw_each(const Call& call, transforms_level* level) {
 
 tenon_status TENON_CALL see_random(void* self, const tenon_call* raw, tenon_value* results,
                                    tenon_error** error) {
+  // Most calls draw nothing.
+  const OpPlan* plan = nullptr;
+  const tenon_status status = run_slot(error, [&] { plan = &plan_of(raw->op); });
+  if (status != TENON_OK) return status;
+  if (!plan->random)
+    return service::types().call_parent(raw, static_cast<const tenon_value*>(nullptr), results,
+                                        error);
   return detail::answer(raw, results, error, [&]() -> Results {
     const Call call(raw);
-    const OpPlan& plan = plan_of(raw->op);
     auto* const level = static_cast<transforms_level*>(self);
-    if (!plan.random || has_batched(call, level)) return call.call_parent();
+    if (has_batched(call, level)) return call.call_parent();
     if (level->randomness == static_cast<uint32_t>(Randomness::error))
-      throw RuntimeError(plan.name +
+      throw RuntimeError(plan->name +
                          "(): vmap: it draws random numbers; say by randomness whether all samples "
                          "get the same numbers or different ones");
-    if (plan.changes)
-      throw TypeError(plan.name +
+    if (plan->changes)
+      throw TypeError(plan->name +
                       "(): vmap: it would fill a tensor that is not batched with numbers of each "
                       "sample; make a new tensor of random numbers");
     return draw_each(call, level);

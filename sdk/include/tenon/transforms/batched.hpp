@@ -94,7 +94,7 @@ struct Batched {
   Tensor value;
   Level level;
   static constexpr Component<Batched> components[] = {{"value", &Batched::value}};
-  std::vector<int64_t> shape() const { return {value.shape().begin() + 1, value.shape().end()}; }
+  IntList shape() const { return {value.shape().data() + 1, value.dim() - 1}; }
   std::string text() const {
     return "Batched(level " + std::to_string(level->depth) + ", " + value.text() + ")";
   }
