@@ -39,12 +39,11 @@ TENON_INLINE void exp_parts(const Vector<float, Bytes>& x, Vector<float, Bytes>&
   constexpr float rounding = 12582912;  // 1.5 * 2^23
   const V rounded = x * 1.44269504F + rounding, n = rounded - rounding;
   const V r = x - n * 0.693359375F + n * 2.12194440e-4F;
-  V p = r * 1.3814540580e-3F + 8.3687454462e-3F;
-  p = p * r + 4.1668388993e-2F;
-  p = p * r + 1.6666521132e-1F;
-  p = p * r + 4.9999994040e-1F;
-  p = p * r + 1;
-  power = p * r + 1;
+  const V square = r * r;
+  V p = r * 8.3687454462e-3F + 4.1668388993e-2F;
+  p = square * 1.3814540580e-3F + p;
+  p = p * square + (r * 1.6666521132e-1F + 4.9999994040e-1F);
+  power = (p * square + r) + 1;
   bits = reinterpret_cast<Vector<int32_t, Bytes>>(rounded);
 }
 // exp of numbers of at most 87: the result is a normal number.
