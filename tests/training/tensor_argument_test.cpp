@@ -49,7 +49,7 @@ TEST_SUITE("tensor arguments") {
         op.call<Tensor>(output, target, tenon::arange(1, 7, 1, tenon::f32).reshape({2, 3})).item());
   }
 
-  TEST_CASE("a list of tensors is written as a list of these, each of its own shape") {
+  TEST_CASE("a list of tensors is written as a list of these, whose shapes may differ") {
     const training::OpRole role{"op", {"{}"}, 0, {}, {"type"}};
     const auto section = [](const std::string& operands) {
       return Json::parse(R"({"type": "einsum", "equation": "ij,j->", "operands": )" + operands +
