@@ -227,6 +227,14 @@ Dual elu(const Dual& x, const Real& alpha, const Real& scale) {
 
 // ---- scales ----
 
+// Points whose distance from the origin is beyond the range, or subnormal, are left out.
+double distance_in_range(const Numbers& x, const Range& range) {
+  return std::hypot(x[0], x[1]) <= range.largest ? 0 : kInfinity;
+}
+double normal_distance(const Numbers& x, const Range& range) {
+  return std::hypot(x[0], x[1]) >= range.smallest ? 0 : kInfinity;
+}
+
 // lgamma has zeros at 1 and 2, which operands hit, and between the negative whole numbers; digamma
 // has one at 1.46 too.
 double one_below_0(const Numbers& x, const Range&) { return x[0] < 0 ? 1 : 0; }
@@ -411,7 +419,7 @@ std::vector<Function> make() {
        [](const Operands& x) {
          return with_slope<mpfr_atan>(x[0], reciprocal(squared(x[0].value) + 1));
        }},
-      {"atan2", 2, atan2},
+      {"atan2", 2, atan2, nullptr, distance_in_range},
       {"sinc", 1, [](const Operands& x) { return sinc(x[0]); }, nullptr, of_sinc},
       {"sinh", 1,
        [](const Operands& x) { return with_slope<mpfr_sinh>(x[0], apply<mpfr_cosh>(x[0].value)); }},
@@ -430,7 +438,7 @@ std::vector<Function> make() {
        [](const Operands& x) {
          return with_slope<mpfr_atanh>(x[0], reciprocal(Real(1) - squared(x[0].value)));
        }},
-      {"hypot", 2, [](const Operands& x) { return hypot(x[0], x[1]); }},
+      {"hypot", 2, [](const Operands& x) { return hypot(x[0], x[1]); }, nullptr, normal_distance},
 
       // Special functions.
       {"erf", 1, [](const Operands& x) { return erf(x[0]); }},

@@ -14,6 +14,7 @@
 #include <limits>
 
 #include "tenon/kernel/lanes.hpp"
+#include "tenon/kernel/math.hpp"
 
 #if TENON_HAS_VECTOR_CALLS
 TENON_NAMESPACE_BEGIN
