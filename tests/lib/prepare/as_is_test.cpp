@@ -3,6 +3,7 @@
 
 #include "tests/lib/prepare/support.hpp"
 #include "tests/reload/generation.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 using namespace preparing;
 
@@ -300,5 +301,26 @@ TEST_SUITE("lib/prepare/as_is") {
     generation::start("1");
     CHECK(prepared(input).item() == -1);
     check_listed(prepared, model, input);
+  }
+
+  TEST_CASE("an opened model calls a plugin that is reloaded as it was, and no other build of it") {
+    generation::start("1");
+    const tenon_test::TemporaryFolder folder;
+    const std::string path = folder / "model.tenon";
+    const Tensor input = ones({1});
+    prepare(model_of(R"({"type": "Graph", "nodes": {
+        "scaled": {"op": "generation.scale"}, "shown": {"op": "neg"}}})"),
+            {{input}})
+        .save(path);
+    const Prepared opened = open_prepared(path);
+    const NoGrad no_grad;
+    CHECK(opened(input).item() == -1);
+    generation::start("2");
+    CHECK_THROWS_AS(opened(input), PluginError);
+    CHECK_THROWS_AS(open_prepared(path), PluginError);
+    generation::start("1");
+    CHECK(opened(input).item() == -1);
+    unload("generation", Unload::wait);
+    CHECK_THROWS_AS(opened(input), PluginError);
   }
 }

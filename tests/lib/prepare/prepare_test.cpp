@@ -188,7 +188,9 @@ TEST_SUITE("lib/prepare/prepare") {
     CHECK(prepared.runs_as_is() == 0);
   }
 
-  TEST_CASE("memory of views is counted once: of an argument not at all, of a result in the block with it") {
+  TEST_CASE(
+      "memory of views is counted once: of an argument not at all, of a result in the block with "
+      "it") {
     const Module model = model_of(R"({"type": "Graph", "inputs": ["x"], "outputs": ["y"], "nodes": {
       "u": {"op": "unsqueeze", "inputs": ["x"], "dim": 0}, "e": {"op": "exp", "inputs": ["u"]},
       "t": {"op": "transpose", "inputs": ["e"], "dim0": 1, "dim1": 2},
