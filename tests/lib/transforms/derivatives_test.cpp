@@ -103,7 +103,7 @@ TEST_SUITE("lib/transforms/derivatives") {
 
   TEST_CASE("vjp gives a pullback that runs as often as it is asked") {
     const auto [value, pullback] = vjp(mixed, row({2, 3}));
-    CHECK(numbers(value) == Numbers{6, std::sin(2.0), 27});
+    CHECK(close(value, row({6, std::sin(2.0), 27})));
     CHECK(numbers(pullback(row({1, 0, 0}))) == Numbers{3, 2});
     CHECK(numbers(pullback(row({0, 0, 1}))) == Numbers{0, 27});
     const auto two = [](const Tensor& x, const Tensor& y) { return std::pair(x * y, x + y); };
@@ -116,8 +116,8 @@ TEST_SUITE("lib/transforms/derivatives") {
 
   TEST_CASE("jvp and linearize map tangents forward") {
     const auto [value, tangent] = jvp(mixed, row({2, 3}), row({1, 10}));
-    CHECK(numbers(value) == Numbers{6, std::sin(2.0), 27});
-    CHECK(numbers(tangent) == Numbers{23, std::cos(2.0), 270});
+    CHECK(close(value, row({6, std::sin(2.0), 27})));
+    CHECK(close(tangent, row({23, std::cos(2.0), 270})));
     const auto two = [](const Tensor& x, const Tensor& y) { return x * y; };
     CHECK(jvp(two, std::tuple(scalar(2), scalar(5)), std::tuple(scalar(1), scalar(10)))
               .second.item() == 25);
@@ -139,8 +139,8 @@ TEST_SUITE("lib/transforms/derivatives") {
     for (const int64_t chunk : {0, 1, 2, 5}) {
       const Tensor rows = jacrev(mixed, argnums<0>, {chunk})(x);
       CHECK(rows.sizes() == std::vector<int64_t>{3, 2});
-      CHECK(numbers(rows) == expected);
-      CHECK(numbers(jacfwd(mixed, argnums<0>, {chunk})(x)) == expected);
+      CHECK(close(rows, row(expected).view({3, 2})));
+      CHECK(close(jacfwd(mixed, argnums<0>, {chunk})(x), row(expected).view({3, 2})));
     }
     const auto two = [](const Tensor& a, const Tensor& b) { return std::pair(a * b, sum(a)); };
     const auto [of_product, of_sum] = jacrev(two, argnums<0, 1>)(x, row({5, 7}));
