@@ -3,6 +3,7 @@
 // measure: a model of models/ is run; open_NAME and run_NAME are of the models that people have.
 //
 //   node onnx_peer.js memory NAME   prints by how many bytes opening and running a model grows the process
+//   node onnx_peer.js peak NAME     prints by how many bytes it has grown at most, with five more runs
 "use strict";
 const fs = require("fs");
 const path = require("path");
@@ -91,8 +92,28 @@ async function printMemory(name) {
   console.log(process.memoryUsage.rss() - before);
 }
 
+// Bytes of memory that the process has had at most since clear_refs was written.
+function peakMemory() {
+  return Number(/VmHWM:\s*(\d+)/.exec(fs.readFileSync("/proc/self/status", "utf8"))[1]) * 1024;
+}
+
+async function printPeak(name) {
+  let file, inputs;
+  if (found[name]) {
+    [file, inputs] = [path.join(modules, found[name][0]), found[name][1]()];
+  } else {
+    const shape = JSON.parse(fs.readFileSync(path.join(models, "shapes.json"), "utf8"))[name];
+    [file, inputs] = [path.join(models, `${name}.onnx`), { x: noise(shape) }];
+  }
+  fs.writeFileSync("/proc/self/clear_refs", "5");
+  const before = process.memoryUsage.rss();
+  const session = await first(file, inputs);
+  for (let i = 0; i < 5; ++i) await session.run(inputs);
+  console.log(peakMemory() - before);
+}
+
 const [what, name] = process.argv.slice(2);
-(what === "memory" ? printMemory(name) : printTimes(process.env.PEER_BENCHMARKS.split(","))).catch((error) => {
+(what === "memory" ? printMemory(name) : what === "peak" ? printPeak(name) : printTimes(process.env.PEER_BENCHMARKS.split(","))).catch((error) => {
   console.error(error.message);
   process.exit(1);
 });

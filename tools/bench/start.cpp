@@ -10,6 +10,9 @@
 //   tenon_bench_start open LIBRARY  prints the nanoseconds of dlopen
 //   tenon_bench_start model FILE    prints by how many bytes it grows when it opens the ONNX file of
 //                                   a detector and runs it on a picture of 320 x 320
+//   tenon_bench_start prepared FILE f32:1x512 ...   prints by how many bytes it has grown at most when
+//                                   it has opened the ONNX file of a model, prepared it for zeros of
+//                                   these dtypes and shapes, and called it five times
 //
 // With the plugin `bench` loaded, and CROWD beside it where one is named, prints the nanoseconds
 // of:
@@ -23,11 +26,13 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <sstream>
 #include <string>
 #include <unistd.h>
 #include <vector>
 
 #include <tenon/listing/listing.hpp>
+#include <tenon/prepare/prepare.hpp>
 #include <tenon/tenon.hpp>
 
 namespace {
@@ -104,19 +109,53 @@ void print_training_peak() {
 }
 
 // The plugins are loaded before, as the peer's library is.
-void print_model_growth(const std::string& path) {
+void load_used_plugins() {
   const std::set<std::string> used{"math", "blas", "nn", "dnnl", "onnx"};
   const tenon::Json plugins = tenon::document(tenon::Document::plugins);
   for (int64_t i = 0; i < plugins.size(); ++i) {
     const std::string id = plugins[i]["id"].text();
     if (used.count(id) != 0) tenon::load_plugin(id);
   }
+}
+
+void print_model_growth(const std::string& path) {
+  load_used_plugins();
   const tenon::NoGrad no_grad;
   const tenon::Tensor picture = tenon::zeros({1, 3, 320, 320});
   const long before = resident_bytes();
   const auto model = tenon::Module::create("onnx.Model", tenon::arg("path") = path);
   const tenon::Tensor result = model(picture);
   std::printf("%ld\n", resident_bytes() - before);
+}
+
+// "f32:1x3x320x320", or "i64:" for the sampling rate of a model of sound.
+tenon::Tensor zeros_of(const std::string& text) {
+  const size_t sign = text.find(':');
+  std::vector<int64_t> shape;
+  std::istringstream sizes(text.substr(sign + 1));
+  for (std::string size; std::getline(sizes, size, 'x');) shape.push_back(std::stoll(size));
+  const bool rate = text.compare(0, sign, "i64") == 0;
+  return tenon::full(shape, rate ? 16000 : 0, rate ? tenon::i64 : tenon::f32);
+}
+
+void print_prepared_growth(const std::string& path, const std::vector<std::string>& inputs) {
+  load_used_plugins();
+  const tenon::NoGrad no_grad;
+  std::vector<tenon::Tensor> tensors;
+  std::vector<tenon_value> values;
+  for (const std::string& input : inputs) tensors.push_back(zeros_of(input));
+  for (const tenon::Tensor& tensor : tensors) values.push_back(tenon::Argument(tensor).value());
+  std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins here
+  const long before = resident_bytes();
+  const auto model = tenon::Module::create("onnx.Model", tenon::arg("path") = path);
+  model.eval();
+  const tenon::Prepared prepared = tenon::prepare(model, {tensors});
+  for (int i = 0; i < 5; ++i) {
+    tenon_value results[tenon::detail::max_results]{};
+    prepared.call_values(values.data(), static_cast<int64_t>(values.size()), results, -1);
+    for (tenon_value& result : results) tenon::service::values().release(&result);
+  }
+  std::printf("%ld\n", peak_kib() * 1024 - before);
 }
 
 // Prints the time of one of many calls.
@@ -199,6 +238,10 @@ int run(const std::string& what, const std::string& path, const std::string& cro
 
 int main(int argc, char** argv) {
   try {
+    if (argc > 2 && argv[1] == std::string("prepared")) {
+      print_prepared_growth(argv[2], {argv + 3, argv + argc});
+      return 0;
+    }
     return run(argc > 1 ? argv[1] : "tensor", argc > 2 ? argv[2] : "", argc > 3 ? argv[3] : "");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "tenon_bench_start: %s\n", error.what());

@@ -38,10 +38,9 @@ Tensor arena_tensor(const Tensor& arena, int64_t offset, const Tensor& layout) {
   }
 }
 
-// A tensor on the same memory that no call is recorded for, nor looked at for its history.
-Tensor without_history(const Tensor& tensor) {
-  constexpr uint32_t history = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_VIEW;
-  if ((tensor.view_record().flags & history) == 0) return tensor;
+// A tensor on the same memory that no call is recorded for, nor looked at for its history, and whose
+// references no other stream counts.
+Tensor own_handle(const Tensor& tensor) {
   return alias_tensor(tensor, tensor.shape(), tensor.strides(), 0);
 }
 
@@ -154,7 +153,7 @@ void Program::bind_arguments() {
   for (size_t v = 0; v < list_.values.size(); ++v) {
     const ListValue& value = list_.values[v];
     if (value.kind != Kind::constant) continue;
-    constants_[v] = written[v] ? copy_of(value.constant) : without_history(value.constant);
+    constants_[v] = written[v] ? copy_of(value.constant) : own_handle(value.constant);
     current_[v] = constants_[v].handle();
   }
   const auto handle = [&](int64_t number) -> tenon_tensor* {

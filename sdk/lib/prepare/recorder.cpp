@@ -72,6 +72,7 @@ size_t Recorder::add_value(ListValue::Kind kind, const Tensor& real) {
   Memory& memory = memory_[static_cast<size_t>(value.memory)];
   memory.argument |= kind == ListValue::Kind::argument;
   memory.constant |= kind == ListValue::Kind::constant;
+  if (kind == ListValue::Kind::result) made_bytes_ += bytes_of(real);
   list_.values.push_back(std::move(value));
   reals_.push_back(real);
   by_real_[real.handle()] = number;
@@ -144,8 +145,10 @@ bool Recorder::read_changed() const {
 void Recorder::forget_unused() {
   const auto left = static_cast<size_t>(
       std::count_if(reals_.begin(), reals_.end(), [](const Tensor& t) { return t.defined(); }));
-  if (left < 2 * kept_ + 64) return;
+  constexpr int64_t least_bytes = int64_t{1} << 20;
+  if (left < 2 * kept_ + 64 && made_bytes_ < std::max(least_bytes, kept_bytes_ / 4)) return;
   kept_ = 0;
+  made_bytes_ = kept_bytes_ = 0;
   for (size_t i = 0; i < reals_.size(); ++i) {
     if (!reals_[i].defined()) continue;
     const ListValue& value = list_.values[i];
@@ -157,6 +160,7 @@ void Recorder::forget_unused() {
       reals_[i] = Tensor();
     } else {
       ++kept_;
+      if (value.kind == ListValue::Kind::result) kept_bytes_ += bytes_of(reals_[i]);
     }
   }
 }

@@ -89,7 +89,10 @@ class Recorder final : public Mode {
   };
   std::vector<Memory> memory_;
   std::unordered_map<const tenon_op*, std::vector<size_t>> written_;
-  size_t kept_ = 0;  // real tensors that were left when they were last looked through
+  // Real tensors that were left when they were last looked through, bytes of the results among them, and of
+  // those that were made since.
+  size_t kept_ = 0;
+  int64_t kept_bytes_ = 0, made_bytes_ = 0;
 };
 
 }  // namespace prepared
