@@ -594,7 +594,7 @@ def recurrent(operator):
         lengths = maybe(rng.integers(1, steps + 1, batch).astype(np.int32), 0.3)
         if lengths is not None:
             lengths[rng.integers(batch)] = steps
-        inputs = [normal(steps, batch, size), normal(d, gates * hidden, size), normal(d, gates * hidden, hidden), maybe(normal(d, 2 * gates * hidden)), lengths,
+        inputs = [normal(steps, batch, size), normal(d, gates * hidden, size), normal(d, gates * hidden, hidden) * F(0.4), maybe(normal(d, 2 * gates * hidden)), lengths,
                   maybe(normal(d, batch, hidden))]
         attributes = dict(hidden_size=hidden, direction=direction, **given(clip=maybe(0.7, 0.3)))
         outputs = 2
