@@ -68,7 +68,8 @@ Tensor planted_in(const Tensor& tensor, Planted planted, size_t t, uint64_t seed
   const bool only_zeros = planted == Planted::zeros;
   for (double& number : numbers) {
     if (planted == Planted::ties)
-      number = static_cast<double>(draw(5)) * 4 - 8;  // gates among the operands are saturated
+      // Small: states of saturated gates are sums of 1 and -1, of which no bound of rounding holds.
+      number = static_cast<double>(draw(3)) / 2 - 0.5;
     else if (only_zeros || draw(8) == 0)
       number = draw(2) == 0 ? 0.0 : -0.0;
   }
