@@ -27,12 +27,13 @@ struct Sort {
   static std::tuple<Tensor, Tensor, Tensor> forward(Context& context, const Tensor& input,
                                                     int64_t dim) {
     const Tensor order = argsort(input, dim), inverse = argsort(order, dim);
-    context.save_for_backward({order, inverse});
+    context.save_for_backward({inverse});
+    context.save_for_forward({order});
     return {gather(input, dim, order), order, inverse};
   }
   static Tensor backward(ContextOf<Sort>& context, const Tensor& gradient, const Tensor&,
                          const Tensor&) {
-    return gather(gradient, context["dim"_arg], context.saved(1));
+    return gather(gradient, context["dim"_arg], context.saved(0));
   }
   static std::tuple<Tensor, Tensor, Tensor> jvp(ContextOf<Sort>& context, const Tensor& tangent) {
     return {gather(tangent, context["dim"_arg], context.saved(0)), {}, {}};

@@ -122,8 +122,9 @@ std::shared_ptr<const Value> read_literal(const Json& document) {
     std::transform(list.begin(), list.end(), std::back_inserter(numbers), number_of);
     detail::give_list(numbers, &value);
   } else {
-    std::vector<bool> booleans;
-    for (const int64_t number : list) booleans.push_back(number != 0);
+    std::vector<bool> booleans(list.size());
+    std::transform(list.begin(), list.end(), booleans.begin(),
+                   [](int64_t number) { return number != 0; });
     detail::give_list(booleans, &value);
   }
   return std::make_shared<const Value>(value);

@@ -120,6 +120,7 @@ SavedModel read_document(const Json& document, const StoredConstants& stored) {
   model.plugins = read_builds(document["plugins"]);
   const Json lists = document["lists"];
   if (!lists.is_array() || lists.size() == 0) throw ValueError("it has no lists");
+  model.lists.reserve(static_cast<size_t>(lists.size()));
   for (int64_t i = 0; i < lists.size(); ++i) model.lists.push_back(read_one(lists[i], stored));
   return model;
 }

@@ -282,7 +282,8 @@ KeptBuffers::KeptBuffers(const Module& module) {
   for (const Tensor& buffer : module.buffers())
     kept_.push_back({buffer, buffer.clone(), buffer.version()});
 }
-KeptBuffers::~KeptBuffers() {
+// Copies of one shape and dtype: nothing is refused.
+KeptBuffers::~KeptBuffers() {  // NOLINT(bugprone-exception-escape)
   const NoGrad off;
   for (const Kept& kept : kept_) {
     if (kept.buffer.version() != kept.version) Tensor(kept.buffer).copy_(kept.value);

@@ -14,6 +14,9 @@
 #include "tenon/service.hpp"
 #include "tenon/type_definition.hpp"
 
+// Structs of C, as other plugins may be.
+// NOLINTBEGIN(readability-identifier-naming, modernize-use-using, modernize-redundant-void-arg)
+
 // One running vmap. Counted; made and ended by the plugin `transforms`. Any thread reads it.
 typedef struct transforms_level {
   int64_t references; /* atomic */
@@ -39,6 +42,7 @@ typedef struct transforms_service {
   /* The innermost level of the thread; null outside of vmap. Borrowed. Calling thread only. */
   transforms_level*(TENON_CALL* active)(void);
 } transforms_service;
+// NOLINTEND(readability-identifier-naming, modernize-use-using, modernize-redundant-void-arg)
 
 TENON_NAMESPACE_BEGIN
 namespace transforms {

@@ -266,6 +266,7 @@ class Vmapped {
   auto run_chunks(Arguments& own, const std::vector<vmapped::Input>& inputs, int64_t size,
                   int64_t chunk) const {
     std::vector<Tensor> whole;
+    whole.reserve(inputs.size());
     for (const vmapped::Input& input : inputs) whole.push_back(*input.tensor);
     using Result =
         decltype(vmapped::run(function_, own, inputs, size, out_dims_, options_.randomness));
@@ -314,6 +315,6 @@ Vmapped<std::decay_t<Function>> vmap(Function&& function, BatchDims in_dims = 0,
 
 }  // namespace transforms
 
-using transforms::vmap;
+using transforms::vmap;  // NOLINT(misc-unused-using-decls)
 
 TENON_NAMESPACE_END
