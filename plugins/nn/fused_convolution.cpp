@@ -7,7 +7,6 @@
 namespace {
 
 using namespace nn;
-namespace functional = tenon::nn::functional;
 
 Tensor activated(const Tensor& y, const Activation& activation) {
   static const tenon::Op leaky_relu("nn.functional.leaky_relu"),
@@ -56,7 +55,7 @@ struct Conv2dFused {
                         const Argument& padding, IntList dilation, int64_t groups) {
     static const tenon::Op tail("nn.functional.conv2d_tail");
     const Activation given("conv2d_fused", activation, alpha, beta, scale, shift);
-    Tensor y =
+    auto y =
         tail.call<Tensor>(input, weight, bias, Tensor(), Tensor(), addend,
                           given.kind == Activation::Kind::relu, stride, padding, dilation, groups);
     y = activated(y, given);

@@ -127,6 +127,7 @@ SavedModel read_document(const Json& document, const StoredConstants& stored) {
 
 void check_builds(const std::string& path, const std::vector<PluginBuild>& plugins) {
   std::vector<std::string> ids;
+  ids.reserve(plugins.size());
   for (const PluginBuild& plugin : plugins) ids.push_back(plugin.id);
   std::vector<PluginBuild> builds;
   try {

@@ -74,6 +74,7 @@ Value list_value(const std::string& kind, const std::vector<Literal>& items) {
   tenon_value value{};
   const auto fill = [&](auto element, auto&& read) {
     std::vector<decltype(element)> list;
+    list.reserve(items.size());
     for (const Literal& item : items) list.push_back(read(item));
     tenon::detail::give_list(list, &value);
   };
