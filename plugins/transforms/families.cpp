@@ -58,21 +58,16 @@ size_t require_position(const BatchRule& rule, const BatchCall& batch, const std
                    name + "', which is not a parameter of " + batch.name() + "; fix the rule");
 }
 
-// Whether tensors that a family does not mention are batched: it does not know what to do then.
-bool others_batched(const BatchRule& rule, const BatchCall& batch) {
-  for (const Operand& operand : batch.operands()) {
-    if (!operand.batched) continue;
-    const std::string& name = batch.plan().parameters[operand.parameter].name;
-    if (std::find(rule.parameters.begin(), rule.parameters.end(), name) == rule.parameters.end())
-      return true;
-  }
-  return false;
-}
-
 // Whether a rule has the operand's parameter among its own. Other values do not count.
 bool mentions(const BatchRule& rule, const BatchCall& batch, const Operand& operand) {
   const std::string& name = batch.plan().parameters[operand.parameter].name;
   return std::find(rule.parameters.begin(), rule.parameters.end(), name) != rule.parameters.end();
+}
+// Whether tensors that a family does not mention are batched: it does not know what to do then.
+bool others_batched(const BatchRule& rule, const BatchCall& batch) {
+  return std::any_of(batch.operands().begin(), batch.operands().end(), [&](const Operand& operand) {
+    return operand.batched && !mentions(rule, batch, operand);
+  });
 }
 bool mentions_tensors(const BatchRule& rule, const BatchCall& batch) {
   return std::any_of(batch.operands().begin(), batch.operands().end(),

@@ -113,12 +113,6 @@ void log_loop(const BatchCall& batch) {
   service::threads().log(2, "transforms", line.c_str(), static_cast<int64_t>(line.size()));
 }
 
-[[noreturn]] void refuse_random(const BatchCall& batch) {
-  throw RuntimeError(batch.name() +
-                     "(): vmap: it draws random numbers; say by randomness whether all samples get "
-                     "the same numbers or different ones");
-}
-
 // Results of an op that is made of ops, as new handles: the host has made views of them.
 Results renewed(const BatchCall& batch, Results results) {
   results.transform([&](const Tensor& result) {
@@ -185,7 +179,7 @@ Results run(const BatchCall& batch, const Call& call) {
     if (rule.family == "refuse") throw RuntimeError(batch.name() + "(): vmap: " + rule.reason);
     if (rule.family == "random") {
       if (batch.level()->randomness == static_cast<uint32_t>(Randomness::error))
-        refuse_random(batch);
+        refuse_random(batch.plan());
       return run_loop(batch, true);
     }
     if (rule.family == "loop") return run_loop(batch, false);

@@ -69,10 +69,7 @@ tenon_status TENON_CALL see_random(void* self, const tenon_call* raw, tenon_valu
     const Call call(raw);
     auto* const level = static_cast<transforms_level*>(self);
     if (has_batched(call, level)) return call.call_parent();
-    if (level->randomness == static_cast<uint32_t>(Randomness::error))
-      throw RuntimeError(plan->name +
-                         "(): vmap: it draws random numbers; say by randomness whether all samples "
-                         "get the same numbers or different ones");
+    if (level->randomness == static_cast<uint32_t>(Randomness::error)) refuse_random(*plan);
     if (plan->changes)
       throw TypeError(plan->name +
                       "(): vmap: it would fill a tensor that is not batched with numbers of each "

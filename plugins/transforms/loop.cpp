@@ -3,7 +3,9 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/kernel/shape.hpp>
 #include <tenon/ops.hpp>
+#include <tenon/parallel.hpp>
 
 #include "transforms/families.hpp"
 
@@ -14,21 +16,7 @@ using transforms::Randomness;
 
 namespace {
 
-struct GeneratorState {
-  uint64_t seed = 0, offset = 0;
-  GeneratorState() { service::threads().generator_reserve(0, &seed, &offset); }
-  bool operator!=(const GeneratorState& other) const {
-    return seed != other.seed || offset != other.offset;
-  }
-  void restore() const { service::threads().generator_state_set(seed, offset); }
-};
-
-std::string shape_text(const Tensor& tensor) {
-  std::string text = "[";
-  for (const int64_t size : tensor.shape())
-    text += (text.size() > 1 ? ", " : "") + std::to_string(size);
-  return text + "]";
-}
+bool same_state(const Draws& a, const Draws& b) { return a.seed == b.seed && a.offset == b.offset; }
 
 // Tensors of each result, by sample: one for a tensor, several for a list.
 struct Collected {
@@ -46,15 +34,14 @@ class Loop {
     if (samples == 0) {
       if (!batch_.plan().changes) run_sample(-1);
     } else {
-      const GeneratorState start;
+      const Draws start = generator_state();
       for (int64_t i = 0; i < samples; ++i) {
-        if (i > 0 && randomness() == Randomness::same) start.restore();
+        if (i > 0 && randomness() == Randomness::same) set_generator_state(start);
         run_sample(i);
-        if (!random_ && randomness() == Randomness::error && start != GeneratorState()) {
-          start.restore();
-          throw RuntimeError(batch_.name() +
-                             "(): vmap: it draws random numbers; say by randomness whether all "
-                             "samples get the same numbers or different ones");
+        if (!random_ && randomness() == Randomness::error &&
+            !same_state(start, generator_state())) {
+          set_generator_state(start);
+          refuse_random(batch_.plan());
         }
       }
     }
@@ -107,7 +94,8 @@ class Loop {
     for (size_t k = 0; k < tensors.size(); ++k) {
       std::vector<Tensor>& samples = collected.by_place[k];
       if (!samples.empty() && samples.front().sizes() != tensors[k].sizes())
-        fail("the shape", shape_text(samples.front()), shape_text(tensors[k]));
+        fail("the shape", kernel::shape_text(samples.front().shape()),
+             kernel::shape_text(tensors[k].shape()));
       samples.push_back(tensors[k]);
     }
   }

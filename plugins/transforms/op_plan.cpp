@@ -113,6 +113,12 @@ class Plans {
 
 }  // namespace
 
+void refuse_random(const OpPlan& plan) {
+  throw RuntimeError(plan.name +
+                     "(): vmap: it draws random numbers; say by randomness whether all samples get "
+                     "the same numbers or different ones");
+}
+
 const OpPlan& plan_of(const tenon_op* op) {
   // The last plans of the thread, without a lock.
   struct Cached {

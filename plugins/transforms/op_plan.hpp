@@ -39,6 +39,9 @@ struct OpPlan {
   int position(std::string_view parameter) const;
 };
 
+// RuntimeError: the op draws numbers, and its vmap has Randomness::error.
+[[noreturn]] void refuse_random(const OpPlan& plan);
+
 // The plan of an op as plugins are now. Valid for the life of the process. Any thread.
 const OpPlan& plan_of(const tenon_op* op);
 

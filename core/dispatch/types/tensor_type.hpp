@@ -77,8 +77,12 @@ struct TensorType {
     return payload_owner != nullptr && payload_owner->descriptor.component_count > 0;
   }
   bool has_handler() const;  // its own or an inherited one, that of Tensor not counted
-  // Whether its payload holds one tensor that it stands for, so that conversions need no code.
-  bool keeps_one_tensor() const { return !is_tensor && descriptor.component_count == 1; }
+  // Whether its payload holds one tensor that it stands for, so that conversions need no code. A
+  // handler that takes ops apart has a tensor to compute with, which may have another shape.
+  bool keeps_one_tensor() const {
+    return !is_tensor && descriptor.component_count == 1 &&
+           (descriptor.flags & TENON_TYPE_DECOMPOSES) == 0;
+  }
   // The place where a payload of this type keeps one of its tensors. Throws when the plugin does
   // not say.
   Tensor*& component(Payload& payload, int64_t index) const;

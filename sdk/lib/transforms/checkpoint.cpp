@@ -3,6 +3,7 @@
 #include <string>
 
 #include <tenon/autograd.hpp>
+#include <tenon/kernel/shape.hpp>
 #include <tenon/module_hooks.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/saved_tensors.hpp>
@@ -57,9 +58,8 @@ struct Saved {
     return op == other.op && dtype == other.dtype && shape == other.shape;
   }
   std::string text() const {
-    std::string sizes;
-    for (const int64_t size : shape) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-    return std::string(dtype_text(dtype)) + " [" + sizes + "] of " + op;
+    return std::string(dtype_text(dtype)) + " " +
+           kernel::shape_text({shape.data(), static_cast<int64_t>(shape.size())}) + " of " + op;
   }
 };
 

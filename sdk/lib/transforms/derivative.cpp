@@ -1,8 +1,12 @@
 // Runs of functions that are recorded, or carry tangents.
+#include <algorithm>
+#include <atomic>
+#include <string_view>
 #include <unordered_set>
 
 #include <tenon/grad_mode.hpp>
 #include <tenon/graph.hpp>
+#include <tenon/kernel/shape.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/transforms/derivative.hpp>
 
@@ -12,10 +16,22 @@ namespace transforms::derived {
 namespace {
 
 std::string described(const Tensor& tensor) {
-  std::string text = std::string(dtype_text(tensor.dtype())) + " [";
-  for (int64_t d = 0; d < tensor.dim(); ++d)
-    text += (d == 0 ? "" : ", ") + std::to_string(tensor.size(d));
-  return text + "]";
+  return std::string(dtype_text(tensor.dtype())) + " " + kernel::shape_text(tensor.shape());
+}
+
+// The innermost vmap of the thread, without a need for the plugin `transforms` where none has run.
+Level level_around(const Tensors& tensors) {
+  const auto batched = [](const Tensor& tensor) {
+    if (!tensor.defined()) return false;
+    const tenon_tensor_view& view = tensor.view_record();
+    return (view.flags & TENON_TENSOR_TYPED) != 0 &&
+           std::string_view(service::types().name(view.type)) == Batched::name;
+  };
+  if (!vmap_began.load(std::memory_order_relaxed) &&
+      std::none_of(tensors.begin(), tensors.end(), batched))
+    return {};
+  static const Service<transforms_service> levels("transforms", 1);
+  return Level(levels->active());
 }
 
 // Recordings around the present point of the thread: their derivatives may be differentiated.
@@ -83,8 +99,10 @@ bool depends_on_others(const Tensors& results, const Tensors& leaves) {
 
 struct Pullback::State {
   const char* who;
-  Tensors leaves;
-  Tensors results;
+  Level level;                  // innermost vmap around the run
+  Tensors leaves;               // inside of all vmaps
+  Tensors results;              // as the function returned them
+  Tensors roots;                // and inside of all vmaps
   bool differentiable = false;  // gradients have a history
 };
 
@@ -106,16 +124,18 @@ RecordedScope::RecordedScope(const char* who, const Tensors& inputs)
         std::string(who) +
         ": inference mode is on, in which nothing is recorded; leave it, or use NoGrad");
   const bool outside = GradMode::enabled();
+  const Level level = level_around(inputs);
   state_->who = who;
+  state_->level = level;
   state_->differentiable = outside && recordings > 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     check_input(who, inputs[i], i);
     if (outside && inputs[i].requires_grad()) state_->differentiable = true;
-    Tensor own = alias(inputs[i], outside);
-    if (!own.requires_grad()) own.requires_grad_();
-    arguments_.push_back(std::move(own));
+    Tensor leaf = alias(lower(inputs[i], level), outside);
+    if (!leaf.requires_grad()) leaf.requires_grad_();
+    arguments_.push_back(raise(leaf, level));
+    state_->leaves.push_back(std::move(leaf));
   }
-  state_->leaves = arguments_;
   scope_ = std::make_unique<Scope>();
   outside_ = outside;
 }
@@ -130,15 +150,17 @@ Pullback RecordedScope::end(const Tensors& results) {
                       " of the function is an undefined tensor; return it as aux, or not at all");
   }
   state_->results = results;
+  for (const Tensor& result : results) state_->roots.push_back(lower(result, state_->level));
   if (outside_ && !state_->differentiable)
-    state_->differentiable = depends_on_others(results, state_->leaves);
+    state_->differentiable = depends_on_others(state_->roots, state_->leaves);
   Pullback pullback;
   pullback.state_ = state_;
   return pullback;
 }
 
 Tensor RecordedScope::value(const Tensor& result) const {
-  return state_->differentiable ? result : alias(result, false);
+  return state_->differentiable ? result
+                                : raise(alias(lower(result, state_->level), false), state_->level);
 }
 
 const Tensors& Pullback::results() const { return state_->results; }
@@ -147,20 +169,29 @@ Tensors Pullback::operator()(const Tensors& seeds, bool last, bool strict) const
   if (seeds.size() != state_->results.size())
     throw ValueError(std::string(state_->who) + ": got " + std::to_string(seeds.size()) +
                      " cotangents for " + std::to_string(state_->results.size()) + " results");
-  return pull(state_->results, seeds, last, strict);
+  std::vector<size_t> all;
+  for (size_t i = 0; i < seeds.size(); ++i) all.push_back(i);
+  return pull(all, seeds, last, strict);
 }
 
 Tensors Pullback::of(size_t result, const Tensor& seed) const {
-  return pull({state_->results[result]}, {seed}, false, false);
+  return pull({result}, {seed}, false, false);
 }
 
-Tensors Pullback::pull(const Tensors& results, const Tensors& seeds, bool last, bool strict) const {
+Tensors Pullback::pull(const std::vector<size_t>& results, const Tensors& seeds, bool last,
+                       bool strict) const {
   const State& state = *state_;
+  if (level_around(state.results) != state.level)
+    throw RuntimeError(
+        std::string(state.who) +
+        ": the pullback is called inside of another vmap than the function was; call "
+        "both in the function that vmap runs");
   GradientOptions options;
   options.create_graph = state.differentiable;
   Tensors roots;
   for (size_t i = 0; i < seeds.size(); ++i) {
-    const Tensor& result = results[i];
+    const Tensor& result = state.results[results[i]];
+    const Tensor& root = state.roots[results[i]];
     if (seeds[i].defined()) {
       if (seeds[i].sizes() != result.sizes() || seeds[i].dtype() != result.dtype())
         throw ValueError(std::string(state.who) + ": cotangent " + std::to_string(i) + " is " +
@@ -169,9 +200,10 @@ Tensors Pullback::pull(const Tensors& results, const Tensors& seeds, bool last, 
       options.create_graph = options.create_graph ||
                              (GradMode::enabled() && (recordings > 0 || seeds[i].requires_grad()));
     }
-    if (!result.requires_grad()) continue;
-    roots.push_back(result);
-    options.seeds.push_back(seeds[i]);
+    if (!root.requires_grad()) continue;
+    roots.push_back(root);
+    options.seeds.push_back(seeds[i].defined() ? lower(seeds[i], state.level)
+                                               : ones_like(root.detach()));
   }
   options.retain_graph = !last || options.create_graph;
   options.allow_unused = strict;
@@ -187,6 +219,7 @@ Tensors Pullback::pull(const Tensors& results, const Tensors& seeds, bool last, 
                          "derivative end the path; leave it out of argnums, or drop strict");
     found[i] = zeros_like(state.leaves[i]).detach();
   }
+  for (Tensor& gradient : found) gradient = raise(gradient, state.level);
   return found;
 }
 
@@ -213,7 +246,8 @@ void check_scalar(const char* who, const Tensors& results) {
 
 // ---- forward ----
 
-Carrying::Carrying(const char* who, const Tensors& primals, const Tensors& tangents) : who_(who) {
+Carrying::Carrying(const char* who, const Tensors& primals, const Tensors& tangents)
+    : who_(who), around_(level_around(primals)) {
   if (primals.size() != tangents.size())
     throw ValueError(std::string(who) + ": got " + std::to_string(tangents.size()) +
                      " tangents for " + std::to_string(primals.size()) + " inputs");
@@ -226,16 +260,19 @@ Carrying::Carrying(const char* who, const Tensors& primals, const Tensors& tange
                        (tangent.defined() ? described(tangent) : "undefined") + ", and input " +
                        std::to_string(i) + " " + described(primal) +
                        "; give one of the input's shape and dtype");
-    arguments_.push_back(make_dual(primal, tangent));
+    // A tangent has the layout of its primal, and memory for each sample.
+    Tensor inner = lower(primal, around_);
+    if (!inner.is_same(primal)) inner = contiguous(inner);
+    arguments_.push_back(raise(make_dual(inner, lower(tangent, around_)), around_));
   }
 }
 
 Dual Carrying::open(const Tensor& result) const {
   if (!result.defined())
     throw TypeError(std::string(who_) + ": the function returned an undefined tensor");
-  Dual parts = unpack_dual(result);
+  Dual parts = unpack_dual(lower(result, around_));
   if (!parts.tangent.defined()) parts.tangent = zeros_like(parts.primal.detach());
-  return parts;
+  return {raise(parts.primal, around_), raise(parts.tangent, around_)};
 }
 
 }  // namespace transforms::derived

@@ -1,4 +1,5 @@
 // Modules whose parameters are replaced for a scope.
+#include <tenon/kernel/shape.hpp>
 #include <tenon/text.hpp>
 #include <tenon/transforms/functional_call.hpp>
 
@@ -15,13 +16,6 @@ Parameters detached(const Named& named) {
     if (tensor.defined()) found.emplace(name, tensor.detach());
   }
   return found;
-}
-
-std::string shape_of(const Tensor& tensor) {
-  std::string sizes;
-  for (const int64_t size : tensor.shape())
-    sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-  return "[" + sizes + "]";
 }
 
 }  // namespace
@@ -46,8 +40,9 @@ ReplacedParameters::ReplacedParameters(const Module& module, const Parameters& p
                          printable(name) + "'" + suggestion(name, names));
       if (!tensor.defined() || tensor.sizes() != own.sizes())
         throw ValueError("functional_call: '" + name + "' of " + module.type() + " has shape " +
-                         shape_of(own) + ", but the tensor given for it " +
-                         (tensor.defined() ? "has shape " + shape_of(tensor) : "is undefined"));
+                         kernel::shape_text(own.shape()) + ", but the tensor given for it " +
+                         (tensor.defined() ? "has shape " + kernel::shape_text(tensor.shape())
+                                           : "is undefined"));
       for (const auto& [known, held] : all) {
         if (held.is_same(own)) put(known, tensor);
       }

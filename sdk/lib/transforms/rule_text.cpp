@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <tenon/conversion_rules.hpp>
+#include <tenon/detail/rule_text.hpp>
 #include <tenon/error.hpp>
 #include <tenon/transforms/rule_text.hpp>
 
@@ -11,9 +12,9 @@ TENON_NAMESPACE_BEGIN
 namespace transforms {
 namespace {
 
-class Reader {
+class Reader : tenon::detail::RuleText {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit Reader(std::string_view text) : RuleText(text, "the batch rule") {}
 
   BatchRule rule() {
     BatchRule rule;
@@ -41,7 +42,7 @@ class Reader {
     if (!take("(")) return;
     if (take(")")) return;
     do {
-      blanks();
+      skip_blanks();
       if (rule.family == "refuse") {
         rule.reason = quoted();
         continue;
@@ -90,9 +91,9 @@ class Reader {
   }
 
   RuleTerm term() {
-    blanks();
+    skip_blanks();
     RuleTerm term;
-    const char c = at_end() ? '\0' : text_[at_];
+    const char c = at_end() ? '\0' : line_[at_];
     if (c == '[') {
       ++at_;
       term.kind = RuleTerm::Kind::list;
@@ -132,10 +133,10 @@ class Reader {
       do {
         std::string keyword;
         const size_t before = at_;
-        blanks();
-        if (!at_end() && (std::isalpha(static_cast<unsigned char>(text_[at_])) != 0)) {
+        skip_blanks();
+        if (!at_end() && (std::isalpha(static_cast<unsigned char>(line_[at_])) != 0)) {
           keyword = name("an argument");
-          if (peek("==") || !take("=")) {
+          if (at_text("==") || !take("=")) {
             keyword.clear();
             at_ = before;
           }
@@ -145,14 +146,14 @@ class Reader {
       } while (take(","));
       if (!take(")")) fail("')'");
     }
-    if (!at_end() && text_[at_] == '.') {
+    if (!at_end() && line_[at_] == '.') {
       ++at_;
       call.integer = number().integer;
     }
   }
 
   RuleTerm number() {
-    const std::string rest(text_.substr(at_, 40));
+    const std::string rest(line_.substr(at_, 40));
     char* end = nullptr;
     RuleTerm term;
     term.number = std::strtod(rest.c_str(), &end);
@@ -168,58 +169,43 @@ class Reader {
   }
 
   std::string quoted() {
-    const char quote = at_end() ? '\0' : text_[at_];
+    const char quote = at_end() ? '\0' : line_[at_];
     if (quote != '"' && quote != '\'') fail("a text in quotes");
-    const size_t end = text_.find(quote, at_ + 1);
+    const size_t end = line_.find(quote, at_ + 1);
     if (end == std::string_view::npos) fail("the end of a text");
-    std::string text(text_.substr(at_ + 1, end - at_ - 1));
+    std::string text(line_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
     return text;
   }
 
   std::string name(const char* what) {
-    blanks();
+    skip_blanks();
     const size_t start = at_;
     const auto fits = [](char c) {
       return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
     };
     // A dot belongs to a name where a letter follows.
     while (!at_end() &&
-           (fits(text_[at_]) || (text_[at_] == '.' && at_ > start && at_ + 1 < text_.size() &&
-                                 std::isalpha(static_cast<unsigned char>(text_[at_ + 1])) != 0)))
+           (fits(line_[at_]) || (line_[at_] == '.' && at_ > start && at_ + 1 < line_.size() &&
+                                 std::isalpha(static_cast<unsigned char>(line_[at_ + 1])) != 0)))
       ++at_;
-    if (at_ == start || std::isdigit(static_cast<unsigned char>(text_[start])) != 0) fail(what);
-    return std::string(text_.substr(start, at_ - start));
+    if (at_ == start || std::isdigit(static_cast<unsigned char>(line_[start])) != 0) fail(what);
+    return std::string(line_.substr(start, at_ - start));
   }
 
-  bool peek(std::string_view piece) {
-    blanks();
-    return text_.substr(at_, piece.size()) == piece;
-  }
-  bool take(std::string_view piece) {
-    if (!peek(piece)) return false;
-    at_ += piece.size();
-    return true;
-  }
   bool take_word(std::string_view word) {
-    if (!peek(word)) return false;
+    if (!at_text(word)) return false;
     const size_t end = at_ + word.size();
-    if (end < text_.size() && text_[end] != ' ') return false;
+    if (end < line_.size() && line_[end] != ' ') return false;
     at_ = end;
     return true;
   }
-  void blanks() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-  }
-  bool at_end() { return at_ >= text_.size(); }
+  bool at_end() { return at_ >= line_.size(); }
   [[noreturn]] void fail(const std::string& expected) {
     throw ValueError(
         "column " + std::to_string(at_ + 1) + ": expected " + expected +
-        (at_end() ? ", found the end" : ", found '" + std::string(1, text_[at_]) + "'"));
+        (at_end() ? ", found the end" : ", found '" + std::string(1, line_[at_]) + "'"));
   }
-
-  std::string_view text_;
-  size_t at_ = 0;
 };
 
 bool continues(std::string_view line) {

@@ -4,6 +4,7 @@
 // the tensor inside of all active levels, raise(t) the way back.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -25,7 +26,7 @@ typedef struct transforms_level {
   uint32_t randomness;
   uint32_t alive;                 /* atomic; 0 once its vmap has returned */
   struct transforms_level* outer; /* the level that was active when it began; may be null */
-  /* Frees it, when there is no reference left. Any thread. */
+  /* Frees it, once the last reference is given back. Any thread. */
   void(TENON_CALL* destroy)(struct transforms_level* level);
 } transforms_level;
 
@@ -140,27 +141,25 @@ inline Tensor unbatch(const Tensor& tensor, const Level& level, int64_t dim = 0)
   return at == 0 ? whole : movedim(whole, {0}, {at});
 }
 
+// Whether this program or plugin has begun a vmap. Code that does not need the plugin `transforms`
+// otherwise asks it for levels only then, or where a tensor is batched.
+inline std::atomic<bool> vmap_began{false};
+
 // The innermost level of this thread; undefined outside of vmap.
 inline Level active_level() { return Level(service_table().active()); }
 
-namespace detail_of_levels {
-inline Tensor lower_from(const Tensor& tensor, const Level& level) {
-  return level.defined() ? lower_from(unbatch(tensor, level), Level(level->outer)) : tensor;
+// The tensor inside of the level and those around it, with a dimension in front for each of them, the
+// outermost first; one that is not batched is expanded. Without a level the tensor itself.
+inline Tensor lower(const Tensor& tensor, const Level& level) {
+  return level.defined() ? lower(unbatch(tensor, level), Level(level->outer)) : tensor;
 }
-inline Tensor raise_to(const Tensor& tensor, const Level& level) {
-  return level.defined() ? batch(raise_to(tensor, Level(level->outer)), level) : tensor;
+// The way back: takes the dimensions of the level and those around it from the front.
+inline Tensor raise(const Tensor& tensor, const Level& level) {
+  return level.defined() ? batch(raise(tensor, Level(level->outer)), level) : tensor;
 }
-}  // namespace detail_of_levels
-
-// The tensor inside of all active levels of this thread, with a dimension in front for each of them,
-// the outermost first; one that is not batched is expanded. Without a level the tensor itself.
-inline Tensor lower(const Tensor& tensor) {
-  return detail_of_levels::lower_from(tensor, active_level());
-}
-// The way back: takes the dimensions of all active levels from the front.
-inline Tensor raise(const Tensor& tensor) {
-  return detail_of_levels::raise_to(tensor, active_level());
-}
+// Both with all active levels of this thread.
+inline Tensor lower(const Tensor& tensor) { return lower(tensor, active_level()); }
+inline Tensor raise(const Tensor& tensor) { return raise(tensor, active_level()); }
 
 }  // namespace transforms
 TENON_NAMESPACE_END

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tenon/autograd.hpp"
+#include "tenon/transforms/batched.hpp"
 #include "tenon/transforms/structure.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -46,7 +47,8 @@ class Pullback {
  private:
   friend class RecordedScope;
   struct State;
-  Tensors pull(const Tensors& results, const Tensors& seeds, bool last, bool strict) const;
+  Tensors pull(const std::vector<size_t>& results, const Tensors& seeds, bool last,
+               bool strict) const;
   std::shared_ptr<State> state_;
 };
 
@@ -92,6 +94,7 @@ class Carrying {
 
  private:
   const char* who_;
+  Level around_;  // innermost vmap around the scope
   DualLevel level_;
   Tensors arguments_;
 };

@@ -16,7 +16,7 @@ TENON_NAMESPACE_BEGIN
 namespace transforms {
 
 struct JacobianOptions {
-  int64_t chunk_size = 0;  // rows or columns that are computed at once; 0: all
+  int64_t chunk_size = 0;  // rows or columns at once, 0 for all; each is computed alone so far
 };
 
 namespace derived {

@@ -9,9 +9,8 @@
 // runs once for all samples, by its batch rule; without one in a loop over them.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <initializer_list>
-#include <map>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "tenon/transforms/batched.hpp"
+#include "tenon/transforms/structure.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace transforms {
@@ -54,67 +54,6 @@ struct VmapOptions {
 
 namespace vmapped {
 
-// Calls visit(tensor) for the tensors that a value is made of, and puts what it returns in their
-// places: Tensor, and vectors, arrays, pairs, tuples and maps of such values. Others have none.
-template <class T>
-struct Parts {
-  static constexpr bool tensors = false;
-  template <class Visit>
-  static void visit(T&, Visit&&) {}
-};
-template <>
-struct Parts<Tensor> {
-  static constexpr bool tensors = true;
-  template <class Visit>
-  static void visit(Tensor& tensor, Visit&& visit) {
-    visit(tensor);
-  }
-};
-template <class List>
-struct ListParts {
-  using Element = typename List::value_type;
-  static constexpr bool tensors = Parts<Element>::tensors;
-  template <class Visit>
-  static void visit(List& list, Visit&& visit) {
-    for (Element& element : list) Parts<Element>::visit(element, visit);
-  }
-};
-template <class T>
-struct Parts<std::vector<T>> : ListParts<std::vector<T>> {};
-template <>
-struct Parts<std::vector<bool>> {
-  static constexpr bool tensors = false;
-  template <class Visit>
-  static void visit(std::vector<bool>&, Visit&&) {}
-};
-template <class T, size_t N>
-struct Parts<std::array<T, N>> : ListParts<std::array<T, N>> {};
-template <class Key, class T>
-struct Parts<std::map<Key, T>> {
-  static constexpr bool tensors = Parts<T>::tensors;
-  template <class Visit>
-  static void visit(std::map<Key, T>& map, Visit&& visit) {
-    for (auto& [key, value] : map) Parts<T>::visit(value, visit);
-  }
-};
-template <class... T>
-struct Parts<std::tuple<T...>> {
-  static constexpr bool tensors = (Parts<T>::tensors || ...);
-  template <class Visit>
-  static void visit(std::tuple<T...>& tuple, Visit&& visit) {
-    std::apply([&](T&... each) { (Parts<T>::visit(each, visit), ...); }, tuple);
-  }
-};
-template <class A, class B>
-struct Parts<std::pair<A, B>> {
-  static constexpr bool tensors = Parts<A>::tensors || Parts<B>::tensors;
-  template <class Visit>
-  static void visit(std::pair<A, B>& pair, Visit&& visit) {
-    Parts<A>::visit(pair.first, visit);
-    Parts<B>::visit(pair.second, visit);
-  }
-};
-
 // A level as long as the scope lives.
 class LevelScope {
  public:
@@ -122,6 +61,7 @@ class LevelScope {
     transforms_level* level = nullptr;
     call_slot(service_table().begin, size, static_cast<uint32_t>(randomness), &level);
     level_ = Level::take(level);
+    vmap_began.store(true, std::memory_order_relaxed);
   }
   ~LevelScope() { service_table().end(level_.get(), nullptr); }
   LevelScope(const LevelScope&) = delete;
@@ -174,10 +114,10 @@ std::vector<Input> find_inputs(Arguments& arguments, const BatchDims& in_dims) {
   const auto look = [&](auto& argument) {
     using T = std::decay_t<decltype(argument)>;
     const std::optional<int64_t> dim = in_dims.at(index);
-    if (!Parts<T>::tensors && dim && !in_dims.for_all())
+    if (!Structure<T>::tensors && dim && !in_dims.for_all())
       throw ValueError("vmap: in_dims has " + std::to_string(*dim) + " for argument " +
                        std::to_string(index) + ", which holds no tensor; give none for it");
-    Parts<T>::visit(argument, [&](Tensor& tensor) {
+    Structure<T>::visit(argument, [&](Tensor& tensor) {
       std::optional<int64_t> own = dim;
       if (!tensor.defined()) own.reset();
       if (own && (*own < -tensor.dim() || *own >= tensor.dim()))
@@ -195,16 +135,16 @@ std::vector<Input> find_inputs(Arguments& arguments, const BatchDims& in_dims) {
 // The results of one run, without their level.
 template <class Result>
 void open_results(Result& result, const Level& level, const BatchDims& out_dims) {
-  static_assert(Parts<Result>::tensors,
+  static_assert(Structure<Result>::tensors,
                 "the function that vmap runs returns tensors, or lists, tuples and maps of them");
   int64_t count = 0;
-  Parts<Result>::visit(result, [&](Tensor&) { ++count; });
+  Structure<Result>::visit(result, [&](Tensor&) { ++count; });
   if (!out_dims.for_all() && out_dims.size() != count)
     throw ValueError("vmap: out_dims has " + std::to_string(out_dims.size()) +
                      " entries, and the function gives " + std::to_string(count) +
                      " tensors; give one for each");
   size_t index = 0;
-  Parts<Result>::visit(result, [&](Tensor& tensor) {
+  Structure<Result>::visit(result, [&](Tensor& tensor) {
     const std::optional<int64_t> dim = out_dims.at(index);
     const std::string place = "result " + std::to_string(index++);
     if (!tensor.defined()) throw TypeError("vmap: " + place + " is an undefined tensor");
@@ -282,14 +222,14 @@ class Vmapped {
       }
       Result result = vmapped::run(function_, own, inputs, length, out_dims_, options_.randomness);
       size_t index = 0;
-      vmapped::Parts<Result>::visit(result, [&](Tensor& tensor) {
+      Structure<Result>::visit(result, [&](Tensor& tensor) {
         if (pieces.size() == index) pieces.emplace_back();
         pieces[index++].push_back(tensor);
       });
       if (!first) first.emplace(std::move(result));
     }
     size_t index = 0;
-    vmapped::Parts<Result>::visit(*first, [&](Tensor& tensor) {
+    Structure<Result>::visit(*first, [&](Tensor& tensor) {
       if (const std::optional<int64_t> dim = out_dims_.at(index)) tensor = cat(pieces[index], *dim);
       ++index;
     });
