@@ -147,7 +147,7 @@ ReduceMin:1,11,12,13,18,20
 ReduceProd:1,11,13,18
 ReduceSum:1,11,13
 ReduceSumSquare:1,11,13,18
-RegexFullMatch:20 # there are no tensors of text: compute texts before the model, and call it with numbers
+RegexFullMatch:20 # tensors hold no text: compute texts before the model, and call it with numbers
 Relu:1,6,13,14
 Reshape:1,5,13,14,19,21,23,24,25
 Resize:10,11,13,18,19
@@ -185,9 +185,9 @@ Split:1,2,11,13,18
 SplitToSequence:11,24
 Sqrt:1,6,13
 Squeeze:1,11,13,21,23,24,25
-StringConcat:20 # there are no tensors of text: compute texts before the model, and call it with numbers
-StringNormalizer:10 # there are no tensors of text: compute texts before the model, and call it with numbers
-StringSplit:20 # there are no tensors of text: compute texts before the model, and call it with numbers
+StringConcat:20 # tensors hold no text: compute texts before the model, and call it with numbers
+StringNormalizer:10 # tensors hold no text: compute texts before the model, and call it with numbers
+StringSplit:20 # tensors hold no text: compute texts before the model, and call it with numbers
 Sub:1,6,7,13,14
 Sum:1,6,8,13
 Swish:24

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include <tenon/config/config.hpp>
+#include <tenon/dtype_name.hpp>
 #include <tenon/json.hpp>
 #include <tenon/op.hpp>
 #include <tenon/prepare/prepare.hpp>
@@ -21,7 +22,6 @@
 
 #include "commands.hpp"
 #include "declared_files.hpp"
-#include "dtype_name.hpp"
 #include "format.hpp"
 #include "given_inputs.hpp"
 #include "terminal.hpp"
@@ -151,7 +151,7 @@ void check_output(const ConvertOptions& options) {
 
 DType asked_dtype(const std::string& name) {
   if (name.empty()) return DType::none;
-  const std::optional<DType> dtype = dtype_named(name);
+  const std::optional<DType> dtype = tenon::dtype_named(name);
   if (dtype && tenon::is_floating(*dtype)) return *dtype;
   throw UsageError(
       format_text("--dtype must be a floating dtype such as float16 or bfloat16, got '{}'", name));

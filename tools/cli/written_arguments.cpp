@@ -10,13 +10,13 @@
 #include <sstream>
 
 #include <tenon/call.hpp>
+#include <tenon/dtype_name.hpp>
 #include <tenon/listing/listing.hpp>
 #include <tenon/nested_numbers.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 
-#include "dtype_name.hpp"
 #include "exit_code.hpp"
 #include "format.hpp"
 #include "name_pattern.hpp"
@@ -137,7 +137,7 @@ Tensor random_tensor(const std::string& word) {
   const size_t open = word.find('[');
   Literal sizes;
   if (open == 0 || open == word.npos || !LiteralReader(word.substr(open)).read(sizes)) return {};
-  const std::optional<DType> named = dtype_named(word.substr(0, open));
+  const std::optional<DType> named = tenon::dtype_named(word.substr(0, open));
   if (!named) return {};
   const DType dtype = *named;
   std::vector<int64_t> shape;
@@ -244,7 +244,7 @@ Tensor tensor_of(const std::string& word, bool floating) {
   if (const Tensor random = random_tensor(word); random.defined()) return random;
   if (const size_t colon = word.rfind(':'); colon != word.npos && colon > 0) {
     const std::string before = word.substr(0, colon), behind = word.substr(colon + 1);
-    if (const std::optional<DType> dtype = dtype_named(behind)) {
+    if (const std::optional<DType> dtype = tenon::dtype_named(behind)) {
       if (LiteralReader(before).read(literal)) return tensor_from(literal, *dtype, false);
       return tenon::contiguous_as(tensor_of(before, false), *dtype);
     }

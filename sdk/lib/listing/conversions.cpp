@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kComplete = "complete.";
 
 // "Upsample:7,9,10-": an operator and the versions that define it again; the last one removes it.
-// "StringSplit:20 # there are no tensors of text": with a reason why it is not converted.
+// "StringSplit:20 # tensors hold no text": with a reason why it is not converted.
 struct Operator {
   std::string name, maker;     // the maker: what converts it without a rule
   std::string plugin, reason;  // the plugin that declares the list

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <tenon/dtype_name.hpp>
+
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
 #include "saved_numbers.hpp"
@@ -53,10 +55,7 @@ struct Layout {
 
 DType read_dtype(const Json& document) {
   const std::string name = document.text();
-#define TENON_MATCH(constant, code, bytes, type, text, kind, identifier) \
-  if (name == text) return DType::identifier;
-  TENON_ALL_DTYPES(TENON_MATCH)
-#undef TENON_MATCH
+  if (const std::optional<DType> dtype = dtype_named(name)) return *dtype;
   throw ValueError(format_text("{} is not the name of a dtype", quote(name)));
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include <tenon/dtype_name.hpp>
+
 TENON_NAMESPACE_BEGIN
 
 namespace rewrites {
@@ -40,18 +42,12 @@ Literal list(std::vector<Literal> list) {
   literal.list = std::move(list);
   return literal;
 }
-std::optional<Literal> dtype_named(std::string_view name) {
+std::optional<Literal> dtype_literal(std::string_view name) {
+  const std::optional<DType> dtype = dtype_named(name);
+  if (!dtype) return std::nullopt;
   Literal literal;
   literal.kind = LiteralKind::dtype;
-#define TENON_MATCH(constant, code, bytes, type, text, ...) \
-  if (name == (text)) literal.integer = code;
-  TENON_ALL_DTYPES(TENON_MATCH)
-#undef TENON_MATCH
-#define TENON_MATCH(constant, text) \
-  if (name == (text)) literal.integer = TENON_##constant;
-  TENON_DTYPE_LONG_NAMES(TENON_MATCH)
-#undef TENON_MATCH
-  if (literal.integer == 0) return std::nullopt;
+  literal.integer = static_cast<int64_t>(*dtype);
   return literal;
 }
 

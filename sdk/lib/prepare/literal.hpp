@@ -18,7 +18,7 @@ Literal number(double number);
 Literal text(std::string text);
 Literal list(std::vector<Literal> list);
 // The dtype of a name, "f32" or "float32".
-std::optional<Literal> dtype_named(std::string_view name);
+std::optional<Literal> dtype_literal(std::string_view name);
 
 bool is_number(const Literal& literal);
 double as_number(const Literal& literal);

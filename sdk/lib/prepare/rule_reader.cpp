@@ -117,7 +117,7 @@ class RuleReader : tenon::detail::RuleText {
     skip_blanks();
     const size_t start = at_;
     std::string name(word(what));
-    if (name.find('.') != std::string::npos || is_digit(name.front()) || dtype_named(name)) {
+    if (name.find('.') != std::string::npos || is_digit(name.front()) || dtype_literal(name)) {
       at_ = start;
       refuse(what);
     }
@@ -139,7 +139,7 @@ class RuleReader : tenon::detail::RuleText {
     const size_t start = at_;
     size_t end = at_;
     while (end < line_.size() && is_letter(line_[end])) ++end;
-    return dtype_named(line_.substr(start, end - start)).has_value();
+    return dtype_literal(line_.substr(start, end - start)).has_value();
   }
   Literal literal_value() {
     skip_blanks();
@@ -156,7 +156,7 @@ class RuleReader : tenon::detail::RuleText {
     if (take_word("none") || take_word("None")) return {};
     if (is_digit(c) || c == '-' || c == '.' || at_word("inf") || at_word("nan"))
       return number_value();
-    return *dtype_named(word("a value"));
+    return *dtype_literal(word("a value"));
   }
   Literal number_value() {
     const bool negative = take("-");

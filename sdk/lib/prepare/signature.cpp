@@ -32,7 +32,7 @@ Literal default_of(std::string_view printed) {
   }
   if (printed.size() > 1 && (printed.front() == '\'' || printed.front() == '"'))
     return text(std::string(printed.substr(1, printed.size() - 2)));
-  if (const std::optional<Literal> dtype = dtype_named(printed)) return *dtype;
+  if (const std::optional<Literal> dtype = dtype_literal(printed)) return *dtype;
   const std::string found(printed);
   if (found.find_first_not_of("-0123456789") == std::string::npos)
     return integer(std::strtoll(found.c_str(), nullptr, 10));

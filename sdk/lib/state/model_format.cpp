@@ -6,12 +6,12 @@
 #include <filesystem>
 
 #include <tenon/conversion_rules.hpp>
+#include <tenon/dtype_name.hpp>
 #include <tenon/op.hpp>
 #include <tenon/schema.hpp>
 #include <tenon/state/model_format.hpp>
 #include <tenon/text.hpp>
 
-#include "dtype_name.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
 

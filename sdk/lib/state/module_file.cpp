@@ -10,6 +10,7 @@
 #include <tenon/abi/dtype.h>
 #include <tenon/abi/module.h>
 #include <tenon/autograd.hpp>
+#include <tenon/dtype_name.hpp>
 #include <tenon/json_tensor.hpp>
 #include <tenon/op.hpp>
 #include <tenon/shapes_only.hpp>
@@ -19,7 +20,6 @@
 #include <tenon/text.hpp>
 #include <tenon/transforms/checkpoint.hpp>
 
-#include "dtype_name.hpp"
 #include "input_file.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"

@@ -344,7 +344,7 @@ TEST_CASE(
 TEST_CASE("operators on tensors of text are refused with the reason and what to do") {
   const std::string text =
       fault({{node("StringConcat", {"x", "x"}, {"y"}, {}, "", "joined")}, {"x"}, {"y"}}, 20);
-  CHECK(has(text, "StringConcat of opset 20 (there are no tensors of text: compute texts before"));
+  CHECK(has(text, "StringConcat of opset 20 (tensors hold no text: compute texts before"));
   CHECK(has(text, "'joined'"));
 }
 

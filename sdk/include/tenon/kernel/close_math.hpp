@@ -2,8 +2,9 @@
 // 4 units in the last place by AVX2, and quicker.
 //
 // Why own functions: a loop over 4,096 numbers takes 0.75 (exp) and 0.92 (log) of its time with libmvec by
-// AVX2, 0.82 and 0.94 by AVX-512; where log1p of libmvec waits for exp, in softplus, 0.92 to 1.08. SLEEF, the library that is as close, takes 1.4 and 3.1 times as long. By SSE2
-// own functions took 1.5 times as long: there loops call libmvec.
+// AVX2, 0.82 and 0.94 by AVX-512; softplus, where log1p of libmvec waits for exp, takes 0.92 to 1.08. SLEEF,
+// which is as close, takes 1.4 and 3.1 times as long. By SSE2 own functions took 1.5 times as long: there
+// loops call libmvec.
 //
 // A loop that GCC vectorizes calls expf by the name that the vector ABI gives it, such as _ZGVdN8v_expf by
 // AVX2. Functions of these names are defined below, hidden: each plugin calls its own, and std::exp and expf

@@ -98,7 +98,7 @@ class Prepared : public Module {
   // Another one of the same module or file, with its own lists: both share weights.
   Prepared clone() const;
   // Writes the lists that are kept, with the constants that they compute with, as a file for open_prepared.
-  // Replaces the file as a whole, or leaves the old one. RuntimeError where there is no list, with the reason;
+  // Replaces the file as a whole, or leaves the old one. RuntimeError with the reason where it has none;
   // ValueError where a list calls an op that takes a path or has no result, or computes with what no file
   // has; IOError.
   void save(const std::string& path) const;
