@@ -7,6 +7,8 @@
 
 namespace tenon::core {
 
+void throw_value_error(std::string message) { throw Error(TENON_ERROR_VALUE, std::move(message)); }
+
 const char* error_kind_text(tenon_status kind) noexcept {
   switch (kind) {
 #define TENON_CASE(name, code, text, remedy) \

@@ -35,6 +35,9 @@ class Error : public std::exception {
 // The printed name of a kind ("TypeError").
 const char* error_kind_text(tenon_status kind) noexcept;
 
+// An error of a value, its message ready.
+[[noreturn, gnu::cold]] void throw_value_error(std::string message);
+
 // Runs `body`; turns whatever it throws into a status and, when `error` is not null, an error
 // object. Defined inline so that the success path costs nothing.
 tenon_status report_current_exception(tenon_error** error) noexcept;

@@ -24,43 +24,79 @@ namespace {
 // Least bytes of a thread's chunk: fewer are not worth the hand-over.
 constexpr int64_t kGrainBytes = int64_t{256} << 10;
 
-[[noreturn]] void fail(std::string message) { throw Error(TENON_ERROR_VALUE, std::move(message)); }
-
 // ---- rows: n elements at fixed distances (in bytes) ----
 
-// On its own, because only restricted parameters let the compiler vectorize it.
-template <class To, class From>
-[[gnu::noinline]] void convert_line(Stored<To>* __restrict to, const Stored<From>* __restrict from,
-                                    int64_t count) {
-  for (int64_t i = 0; i < count; ++i) to[i] = convert<To, From>(from[i]);
-}
+// The unsigned integer of an element's width: moving elements, and transposing them, moves bits.
+template <size_t Bytes>
+struct Bits;
+template <>
+struct Bits<1> {
+  using Type [[gnu::may_alias]] = uint8_t;
+};
+template <>
+struct Bits<2> {
+  using Type [[gnu::may_alias]] = uint16_t;
+};
+template <>
+struct Bits<4> {
+  using Type [[gnu::may_alias]] = uint32_t;
+};
+template <>
+struct Bits<8> {
+  using Type [[gnu::may_alias]] = uint64_t;
+};
+// Complex numbers of two doubles are at multiples of 8 bytes.
+template <>
+struct Bits<16> {
+  struct [[gnu::may_alias]] Type {
+    uint64_t halves[2];
+  };
+};
 
-template <class To, class From>
-void convert_row(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t count) {
-  using StoredTo = Stored<To>;
-  using StoredFrom = Stored<From>;
-  constexpr int64_t kTo = sizeof(StoredTo);
-  constexpr int64_t kFrom = sizeof(StoredFrom);
-  if (to_step == kTo && from_step == kFrom) {
-    if constexpr (std::is_same_v<To, From>) {
-      std::memcpy(to, from, static_cast<size_t>(count * kTo));
-    } else {
-      convert_line<To, From>(reinterpret_cast<StoredTo*>(to),
-                             reinterpret_cast<const StoredFrom*>(from), count);
-    }
+template <size_t Bytes>
+void move_row(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t count) {
+  using T = typename Bits<Bytes>::Type;
+  constexpr int64_t kBytes = Bytes;
+  if (to_step == kBytes && from_step == kBytes) {
+    std::memcpy(to, from, static_cast<size_t>(count * kBytes));
   } else if (from_step == 0) {
-    const StoredTo value = convert<To, From>(*reinterpret_cast<const StoredFrom*>(from));
-    if (to_step == kTo) {
-      std::fill_n(reinterpret_cast<StoredTo*>(to), count, value);
+    const T value = *reinterpret_cast<const T*>(from);
+    if (to_step == kBytes) {
+      std::fill_n(reinterpret_cast<T*>(to), count, value);
     } else {
-      for (int64_t i = 0; i < count; ++i) *reinterpret_cast<StoredTo*>(to + i * to_step) = value;
+      for (int64_t i = 0; i < count; ++i) *reinterpret_cast<T*>(to + i * to_step) = value;
     }
   } else {
-    for (int64_t i = 0; i < count; ++i) {
-      *reinterpret_cast<StoredTo*>(to + i * to_step) =
-          convert<To, From>(*reinterpret_cast<const StoredFrom*>(from + i * from_step));
-    }
+    for (int64_t i = 0; i < count; ++i)
+      *reinterpret_cast<T*>(to + i * to_step) = *reinterpret_cast<const T*>(from + i * from_step);
   }
+}
+
+// The row that moves elements of so many bytes.
+Row mover(int64_t bytes) {
+  switch (bytes) {
+    case 1:
+      return &move_row<1>;
+    case 2:
+      return &move_row<2>;
+    case 4:
+      return &move_row<4>;
+    case 8:
+      return &move_row<8>;
+    default:
+      return &move_row<16>;
+  }
+}
+
+// Converts elements that are beside each other, on both sides. Only restricted parameters let the compiler
+// vectorize it.
+using Line = void (*)(void* __restrict to, const void* __restrict from, int64_t count);
+
+template <class To, class From>
+void convert_line(void* __restrict to, const void* __restrict from, int64_t count) {
+  auto* __restrict results = static_cast<Stored<To>*>(to);
+  const auto* __restrict elements = static_cast<const Stored<From>*>(from);
+  for (int64_t i = 0; i < count; ++i) results[i] = convert<To, From>(elements[i]);
 }
 
 // ---- tiles: both sides contiguous, but along different axes ----
@@ -69,26 +105,6 @@ constexpr int64_t kLine = 64;
 
 template <class T>
 constexpr int64_t kTile = kLine / static_cast<int64_t>(sizeof(T));  // elements of one cache line
-
-// The unsigned integer of an element's width: transposing moves bits.
-template <size_t Bytes>
-struct Bits;
-template <>
-struct Bits<1> {
-  using Type = uint8_t;
-};
-template <>
-struct Bits<2> {
-  using Type = uint16_t;
-};
-template <>
-struct Bits<4> {
-  using Type = uint32_t;
-};
-template <>
-struct Bits<8> {
-  using Type = uint64_t;
-};
 
 template <class T>
 using Vector [[gnu::vector_size(16)]] = typename Bits<sizeof(T)>::Type;
@@ -138,45 +154,46 @@ void write_line(char* to, const void* line) {
 }
 
 // A block of rows x columns: from[i * from_step + j], j contiguous, goes to to[j * to_step + i], i
-// contiguous. Each tile is read by lines into a buffer and written by lines, so no line is touched
-// twice even where all rows fall into the same cache set.
-using Block = void (*)(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t rows,
-                       int64_t columns, bool streaming);
+// contiguous, through `line` where it is given. Each tile is read by lines into a buffer and written by lines,
+// so no line is touched twice even where all rows fall into the same cache set.
+using Block = void (*)(Line line, int64_t from_bytes, char* to, int64_t to_step, const char* from,
+                       int64_t from_step, int64_t rows, int64_t columns, bool streaming);
 
-template <class To, class From>
-void convert_block(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t rows,
-                   int64_t columns, bool streaming) {
-  using StoredTo = Stored<To>;
-  using StoredFrom = Stored<From>;
-  constexpr int64_t kSide = kTile<StoredTo>;
-  alignas(kLine) StoredTo tile[kSide][kSide];
-  alignas(kLine) StoredTo lines[kSide][kSide];
+template <size_t Bytes>
+void transpose_block(Line line, int64_t from_bytes, char* to, int64_t to_step, const char* from,
+                     int64_t from_step, int64_t rows, int64_t columns, bool streaming) {
+  using T = typename Bits<Bytes>::Type;
+  constexpr int64_t kSide = kTile<T>;
+  alignas(kLine) T tile[kSide][kSide];
+  alignas(kLine) T lines[kSide][kSide];
   for (int64_t j = 0; j < columns; j += kSide) {
     const int64_t width = std::min(kSide, columns - j);
     for (int64_t i = 0; i < rows; i += kSide) {
       const int64_t height = std::min(kSide, rows - i);
-      const char* corner = from + i * from_step + j * static_cast<int64_t>(sizeof(StoredFrom));
-      char* target = to + j * to_step + i * static_cast<int64_t>(sizeof(StoredTo));
-      if (width == kSide && height == kSide) {
-        for (int64_t row = 0; row < kSide; ++row) {
-          const auto* in = reinterpret_cast<const StoredFrom*>(corner + row * from_step);
-          for (int64_t k = 0; k < kSide; ++k) tile[row][k] = convert<To, From>(in[k]);
-        }
-        transpose_tile(tile, lines);
-        if (streaming) {
-          for (int64_t k = 0; k < kSide; ++k) write_line<true>(target + k * to_step, lines[k]);
-        } else {
-          for (int64_t k = 0; k < kSide; ++k) write_line<false>(target + k * to_step, lines[k]);
-        }
-      } else {
+      const char* corner = from + i * from_step + j * from_bytes;
+      char* target = to + j * to_step + i * static_cast<int64_t>(Bytes);
+      const bool whole = width == kSide && height == kSide;
+      for (int64_t row = 0; row < height; ++row) {
+        const char* in = corner + row * from_step;
+        if (line != nullptr)
+          line(tile[row], in, width);
+        else if (whole)
+          std::memcpy(tile[row], in, kLine);
+        else
+          std::memcpy(tile[row], in, static_cast<size_t>(width) * Bytes);
+      }
+      if (!whole) {
         for (int64_t column = 0; column < width; ++column) {
-          const auto* in = reinterpret_cast<const StoredFrom*>(corner) + column;
-          auto* out = reinterpret_cast<StoredTo*>(target + column * to_step);
-          for (int64_t k = 0; k < height; ++k) {
-            out[k] = convert<To, From>(*reinterpret_cast<const StoredFrom*>(
-                reinterpret_cast<const char*>(in) + k * from_step));
-          }
+          auto* out = reinterpret_cast<T*>(target + column * to_step);
+          for (int64_t k = 0; k < height; ++k) out[k] = tile[k][column];
         }
+        continue;
+      }
+      transpose_tile(tile, lines);
+      if (streaming) {
+        for (int64_t k = 0; k < kSide; ++k) write_line<true>(target + k * to_step, lines[k]);
+      } else {
+        for (int64_t k = 0; k < kSide; ++k) write_line<false>(target + k * to_step, lines[k]);
       }
     }
   }
@@ -185,51 +202,47 @@ void convert_block(char* to, int64_t to_step, const char* from, int64_t from_ste
 // ---- the loops for a pair of dtypes ----
 
 struct Loops {
-  Row row;      // null: complex elements do not become real ones
-  Block block;  // null: none is worth its size
+  Line line;    // null: elements are moved as they are, or `row` converts them
+  Row row;      // where there is no line
+  Block block;  // null: there is none for the width, or `row` converts
 };
 
-template <class To, class From>
-constexpr Row row_for() {
-  if constexpr (converts<To, From>)
-    return &convert_row<To, From>;
-  else
-    return nullptr;
-}
-// The tile loops of a pair of dtypes, where kernels compute in both.
-template <class To, class From>
-constexpr Block block_for() {
-  if constexpr (dtype_computed(dtype_of<To>()) && dtype_computed(dtype_of<From>()))
-    return &convert_block<To, From>;
-  else
-    return nullptr;
+Block block_of(int64_t bytes) {
+  switch (bytes) {
+    case 1:
+      return &transpose_block<1>;
+    case 2:
+      return &transpose_block<2>;
+    case 4:
+      return &transpose_block<4>;
+    case 8:
+      return &transpose_block<8>;
+    default:
+      return nullptr;
+  }
 }
 
-Loops loops_for(tenon_dtype to, tenon_dtype from) {
-  if (dtype_narrow(to) || dtype_narrow(from)) return {narrow_row(to, from), nullptr};
-  return visit_dtype(to, [from](auto to_type) {
-    return visit_dtype(from, [](auto from_type) {
-      using To = typename decltype(to_type)::type;
-      using From = typename decltype(from_type)::type;
-      return Loops{row_for<To, From>(), block_for<To, From>()};
-    });
-  });
+template <class To, class From>
+constexpr Line line_for() {
+  // Complex elements do not become real ones.
+  if constexpr (converts<To, From> && !std::is_same_v<To, From>)
+    return &convert_line<To, From>;
+  else
+    return nullptr;
 }
 
 // Copies without conversion only depend on the width.
-tenon_dtype same_width(tenon_dtype dtype) {
-  switch (dtype_bytes(dtype)) {
-    case 1:
-      return TENON_U8;
-    case 2:
-      return TENON_I16;
-    case 4:
-      return TENON_I32;
-    case 8:
-      return TENON_I64;
-    default:
-      return TENON_C128;
-  }
+Loops loops_that_move(int64_t bytes) { return {nullptr, mover(bytes), block_of(bytes)}; }
+
+Loops loops_for(tenon_dtype to, tenon_dtype from) {
+  if (to == from) return loops_that_move(dtype_bytes(to));
+  if (dtype_narrow(to) || dtype_narrow(from)) return {nullptr, narrow_row(to, from), nullptr};
+  const Line line = visit_dtype(to, [from](auto to_type) {
+    return visit_dtype(from, [](auto from_type) {
+      return line_for<typename decltype(to_type)::type, typename decltype(from_type)::type>();
+    });
+  });
+  return {line, nullptr, block_of(dtype_bytes(to))};
 }
 
 // ---- the plan: axes in the order of the destination's memory, merged where they can be ----
@@ -324,7 +337,40 @@ int64_t index_count(const Axis* axes, int64_t rank) {
   return count;
 }
 
-void run_rows(const Plan& plan, Row row) {
+// Elements that are converted at once where they are not beside each other.
+constexpr int64_t kGathered = 256;
+constexpr int64_t kWidest = 16;
+
+// Converts a row of the plan by `line`, which needs elements beside each other.
+void convert_row(const Plan& plan, Line line, char* to, int64_t to_step, const char* from,
+                 int64_t from_step, int64_t count) {
+  const bool gathered = from_step != plan.from_bytes;
+  const bool scattered = to_step != plan.to_bytes;
+  if (!gathered && !scattered) return line(to, from, count);
+  alignas(kWidest) char elements[kGathered * kWidest];
+  alignas(kWidest) char results[kGathered * kWidest];
+  if (from_step == 0) {
+    line(results, from, 1);
+    return mover(plan.to_bytes)(to, to_step, results, 0, count);
+  }
+  for (int64_t begin = 0; begin < count; begin += kGathered) {
+    const int64_t size = std::min(kGathered, count - begin);
+    const char* in = from + begin * from_step;
+    char* out = to + begin * to_step;
+    if (gathered) mover(plan.from_bytes)(elements, plan.from_bytes, in, from_step, size);
+    line(scattered ? results : out, gathered ? elements : in, size);
+    if (scattered) mover(plan.to_bytes)(out, to_step, results, plan.to_bytes, size);
+  }
+}
+
+void run_rows(const Plan& plan, const Loops& loops) {
+  const auto row = [&](char* to, int64_t to_step, const char* from, int64_t from_step,
+                       int64_t count) {
+    if (loops.line != nullptr)
+      convert_row(plan, loops.line, to, to_step, from, from_step, count);
+    else
+      loops.row(to, to_step, from, from_step, count);
+  };
   const int64_t outer_rank = plan.rank - 1;
   const Axis inner = plan.axes[outer_rank];
   const int64_t outer = index_count(plan.axes, outer_rank);
@@ -363,7 +409,7 @@ constexpr int64_t kBlockRowBytes = 2 * kLine;
 constexpr int64_t kStreamingBytes = int64_t{4} << 20;
 
 // `across`: the axis along which the source is contiguous; the destination is along the last.
-void run_blocks(const Plan& plan, int64_t across, Block block) {
+void run_blocks(const Plan& plan, int64_t across, const Loops& loops) {
   Axis outer_axes[TENON_MAX_RANK];
   int64_t outer_rank = 0;
   bool aligned = reinterpret_cast<uintptr_t>(plan.to) % kLine == 0;
@@ -380,29 +426,29 @@ void run_blocks(const Plan& plan, int64_t across, Block block) {
   const bool streaming =
       aligned && index_count(plan.axes, plan.rank) * plan.to_bytes >= kStreamingBytes;
   const int64_t bytes = block_rows * std::min(columns.size, kBlockColumns) * plan.to_bytes;
-  parallel_for(0, outer, std::max<int64_t>(kGrainBytes / bytes, 1),
-               [&](int64_t begin, int64_t end) {
-                 int64_t row_block = begin % row_blocks;
-                 int64_t column_block = begin / row_blocks % column_blocks;
-                 Walk walk(outer_axes, outer_rank, begin / row_blocks / column_blocks);
-                 for (int64_t k = begin; k < end; ++k) {
-                   const int64_t i = row_block * block_rows;
-                   const int64_t j = column_block * kBlockColumns;
-                   block(plan.to + walk.to + j * columns.to + i * rows.to, columns.to,
-                         plan.from + walk.from + j * columns.from + i * rows.from, rows.from,
-                         std::min(block_rows, rows.size - i),
-                         std::min(kBlockColumns, columns.size - j), streaming);
-                   if (++row_block < row_blocks) continue;
-                   row_block = 0;
-                   if (++column_block < column_blocks) continue;
-                   column_block = 0;
-                   walk.next();
-                 }
-                 if (streaming) finish_streams();
-               });
+  parallel_for(
+      0, outer, std::max<int64_t>(kGrainBytes / bytes, 1), [&](int64_t begin, int64_t end) {
+        int64_t row_block = begin % row_blocks;
+        int64_t column_block = begin / row_blocks % column_blocks;
+        Walk walk(outer_axes, outer_rank, begin / row_blocks / column_blocks);
+        for (int64_t k = begin; k < end; ++k) {
+          const int64_t i = row_block * block_rows;
+          const int64_t j = column_block * kBlockColumns;
+          loops.block(loops.line, plan.from_bytes, plan.to + walk.to + j * columns.to + i * rows.to,
+                      columns.to, plan.from + walk.from + j * columns.from + i * rows.from,
+                      rows.from, std::min(block_rows, rows.size - i),
+                      std::min(kBlockColumns, columns.size - j), streaming);
+          if (++row_block < row_blocks) continue;
+          row_block = 0;
+          if (++column_block < column_blocks) continue;
+          column_block = 0;
+          walk.next();
+        }
+        if (streaming) finish_streams();
+      });
 }
 
-void run(Plan plan, Loops loops) {
+void run(Plan plan, const Loops& loops) {
   const Axis inner = plan.axes[plan.rank - 1];
   if (plan.rank > 1 && inner.to == plan.to_bytes && inner.from != plan.from_bytes &&
       inner.from != 0 && loops.block != nullptr) {
@@ -413,32 +459,32 @@ void run(Plan plan, Loops loops) {
       if (plan.axes[i].size > plan.axes[longest].size) longest = i;
     }
     if (across >= 0 && inner.size >= 8 && plan.axes[across].size >= 8) {
-      run_blocks(plan, across, loops.block);
+      run_blocks(plan, across, loops);
       return;
     }
     if (inner.size < 8)
       std::rotate(plan.axes + longest, plan.axes + longest + 1, plan.axes + plan.rank);
   }
-  run_rows(plan, loops.row);
+  run_rows(plan, loops);
 }
 
 // ---- checks ----
 
 void check_writable(const Tensor& destination, const char* verb) {
   if (destination.has_flag(TENON_TENSOR_READ_ONLY)) {
-    fail(format_text("cannot {} a read-only tensor of shape {}: copy it first", verb,
-                     shape_text(destination.shape())));
+    throw_value_error(format_text("cannot {} a read-only tensor of shape {}: copy it first", verb,
+                                  shape_text(destination.shape())));
   }
   if (destination.storage == nullptr) {
-    fail(format_text("cannot {} a tensor that has a shape but no data: {}", verb,
-                     shape_text(destination.shape())));
+    throw_value_error(format_text("cannot {} a tensor that has a shape but no data: {}", verb,
+                                  shape_text(destination.shape())));
   }
 }
 void check_distinct(const Tensor& destination) {
   for (size_t i = 0; i < destination.view.rank; ++i) {
     if (destination.view.strides[i] == 0 && destination.view.shape[i] > 1 &&
         destination.view.count != 0) {
-      fail(
+      throw_value_error(
           format_text("cannot copy into an expanded tensor of shape {}: dimension {} holds one "
                       "element in several places; copy it first",
                       shape_text(destination.shape()), i));
@@ -500,8 +546,7 @@ void copy_elements(Tensor& destination, const Tensor& source) {
   if (step != TENON_DTYPE_NONE) return copy_elements(destination, *contiguous_copy(source, step));
   const Plan plan =
       make_plan(destination, source.view.data, dtype_bytes(source.view.dtype), strides);
-  run(plan, same ? loops_for(same_width(source.view.dtype), same_width(source.view.dtype))
-                 : loops_for(destination.view.dtype, source.view.dtype));
+  run(plan, loops_for(destination.view.dtype, source.view.dtype));
 }
 
 }  // namespace
@@ -510,8 +555,8 @@ void copy(Tensor& destination, const Tensor& source) {
   check_writable(destination, "copy into");
   check_distinct(destination);
   if (source.storage == nullptr) {
-    fail(format_text("cannot copy from a tensor that has a shape but no data: {}",
-                     shape_text(source.shape())));
+    throw_value_error(format_text("cannot copy from a tensor that has a shape but no data: {}",
+                                  shape_text(source.shape())));
   }
   copy_elements(destination, source);
   destination.storage->version.fetch_add(1, std::memory_order_relaxed);
@@ -557,19 +602,21 @@ void fill(Tensor& destination, const tenon_value& number) {
   }
   if (destination.view.count != 0) {
     if (!number_fits(number, destination.view.dtype))
-      fail(misfit_text(number, destination.view.dtype));
+      throw_value_error(misfit_text(number, destination.view.dtype));
     const Sizes strides = expanded_strides({}, {}, destination.shape());
-    alignas(16) char element[16];
+    alignas(kWidest) char element[kWidest];
     tenon_value given = number;
     if (dtype_narrow(destination.view.dtype) && dtype == TENON_I64) {
       given.as.number = static_cast<double>(number.as.integer);
       dtype = TENON_F64;
     }
-    loops_for(destination.view.dtype, dtype)
-        .row(element, 16, reinterpret_cast<const char*>(&given.as), 8, 1);
     const int64_t bytes = dtype_bytes(destination.view.dtype);
-    const tenon_dtype width = same_width(destination.view.dtype);
-    run(make_plan(destination, element, bytes, strides), loops_for(width, width));
+    const Loops loops = loops_for(destination.view.dtype, dtype);
+    if (loops.line != nullptr)
+      loops.line(element, &given.as, 1);
+    else
+      loops.row(element, bytes, reinterpret_cast<const char*>(&given.as), 8, 1);
+    run(make_plan(destination, element, bytes, strides), loops_that_move(bytes));
   }
   destination.storage->version.fetch_add(1, std::memory_order_relaxed);
 }
@@ -586,10 +633,11 @@ TensorRef make_zeros(tenon_dtype dtype, Shape shape) {
 
 tenon_value item(const Tensor& tensor) {
   if (tensor.view.count != 1) {
-    fail(format_text("item() needs a tensor of one element, this one has shape {}",
-                     shape_text(tensor.shape())));
+    throw_value_error(format_text("item() needs a tensor of one element, this one has shape {}",
+                                  shape_text(tensor.shape())));
   }
-  if (tensor.view.data == nullptr) fail("item() needs data, this tensor has only a shape");
+  if (tensor.view.data == nullptr)
+    throw_value_error("item() needs data, this tensor has only a shape");
   if (dtype_narrow(tensor.view.dtype)) return item(*contiguous_copy(tensor, TENON_F32));
   tenon_value value{};
   visit_dtype(tensor.view.dtype, [&](auto type) {
@@ -604,7 +652,7 @@ tenon_value item(const Tensor& tensor) {
       value.as.number = convert<double, T>(element);
     } else {
       if (!fits<int64_t>(element)) {
-        fail(
+        throw_value_error(
             format_text("item(): the number {} does not fit i64; convert the tensor with to(), to "
                         "f64 for example",
                         element));
@@ -620,8 +668,8 @@ TensorRef contiguous_copy(const Tensor& source, tenon_dtype dtype) {
   TensorRef result =
       make_empty(dtype == TENON_DTYPE_NONE ? source.view.dtype : dtype, source.shape());
   if (source.storage == nullptr) {
-    fail(format_text("cannot copy from a tensor that has a shape but no data: {}",
-                     shape_text(source.shape())));
+    throw_value_error(format_text("cannot copy from a tensor that has a shape but no data: {}",
+                                  shape_text(source.shape())));
   }
   copy_elements(*result, source);
   return result;

@@ -10,8 +10,6 @@ namespace tenon::core {
 
 namespace {
 
-[[noreturn]] void fail(std::string message) { throw Error(TENON_ERROR_VALUE, std::move(message)); }
-
 // Size of `shape` at dimension `index` of a result of `rank` dimensions, to which it is
 // right-aligned.
 int64_t aligned_size(Shape shape, size_t rank, size_t index) {
@@ -32,20 +30,22 @@ std::string shape_text(Shape shape) {
 
 int64_t element_count(Shape shape) {
   if (shape.size() > TENON_MAX_RANK) {
-    fail(format_text("a shape has at most {} dimensions, this one has {}", TENON_MAX_RANK,
-                     shape.size()));
+    throw_value_error(format_text("a shape has at most {} dimensions, this one has {}",
+                                  TENON_MAX_RANK, shape.size()));
   }
   int64_t count = 1;
   bool overflow = false;
   bool empty = false;
   for (const int64_t size : shape) {
-    if (size < 0) fail(format_text("negative size {} in shape {}", size, shape_text(shape)));
+    if (size < 0)
+      throw_value_error(format_text("negative size {} in shape {}", size, shape_text(shape)));
     empty = empty || size == 0;
     overflow = overflow || __builtin_mul_overflow(count, size, &count);
   }
   if (empty) return 0;
   if (overflow)
-    fail(format_text("shape {} has more elements than can be addressed", shape_text(shape)));
+    throw_value_error(
+        format_text("shape {} has more elements than can be addressed", shape_text(shape)));
   return count;
 }
 
@@ -73,7 +73,8 @@ bool is_contiguous(Shape shape, Shape strides) noexcept {
 Sizes broadcast_shapes(Shape a, Shape b) {
   const size_t rank = std::max(a.size(), b.size());
   if (rank > TENON_MAX_RANK) {
-    fail(format_text("a shape has at most {} dimensions, this one has {}", TENON_MAX_RANK, rank));
+    throw_value_error(
+        format_text("a shape has at most {} dimensions, this one has {}", TENON_MAX_RANK, rank));
   }
   Sizes result;
   result.rank = static_cast<int64_t>(rank);
@@ -81,7 +82,7 @@ Sizes broadcast_shapes(Shape a, Shape b) {
     const int64_t size_a = aligned_size(a, rank, i);
     const int64_t size_b = aligned_size(b, rank, i);
     if (size_a != size_b && size_a != 1 && size_b != 1) {
-      fail(format_text(
+      throw_value_error(format_text(
           "shapes {} and {} cannot be broadcast together: sizes {} and {} differ at dimension {}",
           shape_text(a), shape_text(b), size_a, size_b, i));
     }
@@ -92,8 +93,9 @@ Sizes broadcast_shapes(Shape a, Shape b) {
 
 Sizes expanded_strides(Shape shape, Shape strides, Shape target) {
   if (shape.size() > target.size()) {
-    fail(format_text("shape {} cannot be expanded to {}: it has {} dimensions, the target {}",
-                     shape_text(shape), shape_text(target), shape.size(), target.size()));
+    throw_value_error(
+        format_text("shape {} cannot be expanded to {}: it has {} dimensions, the target {}",
+                    shape_text(shape), shape_text(target), shape.size(), target.size()));
   }
   Sizes result;
   result.rank = static_cast<int64_t>(target.size());
@@ -105,8 +107,9 @@ Sizes expanded_strides(Shape shape, Shape strides, Shape target) {
     } else if (size == 1) {
       result.values[i] = 0;
     } else {
-      fail(format_text("shape {} cannot be expanded to {}: sizes {} and {} differ at dimension {}",
-                       shape_text(shape), shape_text(target), size, target[i], i));
+      throw_value_error(
+          format_text("shape {} cannot be expanded to {}: sizes {} and {} differ at dimension {}",
+                      shape_text(shape), shape_text(target), size, target[i], i));
     }
   }
   return result;

@@ -28,8 +28,6 @@ TensorExtension* make_extension(int64_t rank) {
   return extension;
 }
 
-[[noreturn]] void fail(std::string message) { throw Error(TENON_ERROR_VALUE, std::move(message)); }
-
 // Flags that follow from the dtype.
 constexpr uint32_t half_flag(tenon_dtype dtype) {
   return dtype_half(dtype) ? uint32_t{TENON_TENSOR_HALF} : 0;
@@ -65,8 +63,8 @@ int64_t* mutable_shape(Tensor* tensor) { return const_cast<int64_t*>(tensor->vie
 int64_t* mutable_strides(Tensor* tensor) { return const_cast<int64_t*>(tensor->view.strides); }
 
 [[noreturn, gnu::cold]] void fail_too_large(tenon_dtype dtype, Shape shape) {
-  fail(format_text("a {} tensor of shape {} has more bytes than can be addressed",
-                   dtype_text(dtype), shape_text(shape)));
+  throw_value_error(format_text("a {} tensor of shape {} has more bytes than can be addressed",
+                                dtype_text(dtype), shape_text(shape)));
 }
 
 // Bytes of `count` elements. Throws ValueError when they cannot be addressed.
@@ -80,8 +78,8 @@ inline int64_t checked_bytes(tenon_dtype dtype, int64_t count, Shape shape) {
 
 void check_strides(Shape shape, Shape strides) {
   if (shape.size() == strides.size()) return;
-  fail(format_text("shape {} and strides {} differ in their number of dimensions",
-                   shape_text(shape), shape_text(strides)));
+  throw_value_error(format_text("shape {} and strides {} differ in their number of dimensions",
+                                shape_text(shape), shape_text(strides)));
 }
 
 struct Layout {
@@ -108,8 +106,8 @@ struct Layout {
     too_far |= __builtin_add_overflow(layout.highest, std::max<int64_t>(reach, 0), &layout.highest);
   }
   if (too_far) {
-    fail(format_text("shape {} with strides {} reaches further than can be addressed",
-                     shape_text(shape), shape_text(strides)));
+    throw_value_error(format_text("shape {} with strides {} reaches further than can be addressed",
+                                  shape_text(shape), shape_text(strides)));
   }
   return layout;
 }
@@ -216,7 +214,8 @@ TensorRef make_wrapped(tenon_dtype dtype, Shape shape, Shape strides, void* data
     return tensor;
   }
   if (data == nullptr)
-    fail(format_text("the memory to wrap is null, but shape {} has elements", shape_text(shape)));
+    throw_value_error(
+        format_text("the memory to wrap is null, but shape {} has elements", shape_text(shape)));
   int64_t elements = 0;
   if (__builtin_sub_overflow(layout.highest, layout.lowest, &elements)) elements = INT64_MAX - 1;
   const int64_t bytes = checked_bytes(dtype, elements + 1, shape);
@@ -256,7 +255,7 @@ TensorRef alias(const Tensor& base, tenon_dtype dtype, Shape shape, Shape stride
     outside |= __builtin_mul_overflow(layout.highest, width, &highest);
     outside |= __builtin_add_overflow(first, highest, &highest);
     if (outside || lowest < 0 || highest > storage->bytes - width) [[unlikely]] {
-      fail(format_text(
+      throw_value_error(format_text(
           "a view of shape {}, strides {} and offset {} is outside of its storage of {} elements",
           shape_text(shape), shape_text(strides), offset, storage->bytes / width));
     }

@@ -77,11 +77,10 @@ std::string list_text(std::string_view element, int64_t count = -1) {
   return text;
 }
 
-constexpr uint32_t bit(uint32_t tag) { return 1u << tag; }
-constexpr uint32_t kIntegral = bit(TENON_VALUE_INT) | bit(TENON_VALUE_BOOL);
+constexpr uint32_t kIntegral = tag_bit(TENON_VALUE_INT) | tag_bit(TENON_VALUE_BOOL);
 
 bool has_tag_of(const tenon_value& value, uint32_t tags) {
-  return value.tag < 32 && (tags & bit(value.tag)) != 0;
+  return value.tag < 32 && (tags & tag_bit(value.tag)) != 0;
 }
 
 // Binds one value to one parameter.

@@ -15,8 +15,6 @@ namespace {
 
 constexpr size_t kLongestDefault = 256;  // elements of a list
 
-constexpr uint32_t bit(uint32_t tag) { return 1u << tag; }
-
 // A default before it is fitted to its type.
 struct Literal {
   tenon_value value{};  // without the string
@@ -220,11 +218,12 @@ class DefaultParser {
     const bool any = type_.kind == TypeKind::any;
     if (!any && type_.kind != TypeKind::scalar) return type_.kind;
     uint32_t tags = 0;
-    for (const Literal& item : items) tags |= bit(item.value.tag);
-    if ((tags & ~bit(TENON_VALUE_INT)) == 0) return TypeKind::integer;
-    if ((tags & ~(bit(TENON_VALUE_INT) | bit(TENON_VALUE_FLOAT))) == 0) return TypeKind::floating;
-    if (tags == bit(TENON_VALUE_BOOL)) return TypeKind::boolean;
-    if (any && tags == bit(TENON_VALUE_STRING)) return TypeKind::string;
+    for (const Literal& item : items) tags |= tag_bit(item.value.tag);
+    if ((tags & ~tag_bit(TENON_VALUE_INT)) == 0) return TypeKind::integer;
+    if ((tags & ~(tag_bit(TENON_VALUE_INT) | tag_bit(TENON_VALUE_FLOAT))) == 0)
+      return TypeKind::floating;
+    if (tags == tag_bit(TENON_VALUE_BOOL)) return TypeKind::boolean;
+    if (any && tags == tag_bit(TENON_VALUE_STRING)) return TypeKind::string;
     unfit(begin_, "a list of mixed values");
   }
 
@@ -232,9 +231,10 @@ class DefaultParser {
   std::string fitted_text(TypeKind kind, const Literal& literal) const {
     if (literal.is_word) return word_text(kind, literal);
     uint32_t tags = facts_of(kind).tags;
-    if (kind == TypeKind::integer) tags &= ~bit(TENON_VALUE_BOOL);  // calls may pass one, as Python
-    if (kind == TypeKind::floating) tags |= bit(TENON_VALUE_INT);
-    if ((tags & bit(literal.value.tag)) == 0) unfit(literal.offset, shown(literal));
+    if (kind == TypeKind::integer)
+      tags &= ~tag_bit(TENON_VALUE_BOOL);  // calls may pass one, as Python
+    if (kind == TypeKind::floating) tags |= tag_bit(TENON_VALUE_INT);
+    if ((tags & tag_bit(literal.value.tag)) == 0) unfit(literal.offset, shown(literal));
     return kind == TypeKind::floating ? float_text(literal.number()) : shown(literal);
   }
 

@@ -33,27 +33,27 @@ int64_t Schema::find(std::string_view parameter) const {
 
 namespace {
 
-constexpr uint32_t bit(uint32_t tag) { return 1u << tag; }
-constexpr uint32_t kNumbers = bit(TENON_VALUE_BOOL) | bit(TENON_VALUE_INT) | bit(TENON_VALUE_FLOAT);
-constexpr uint32_t kNumberLists =
-    bit(TENON_VALUE_BOOL_LIST) | bit(TENON_VALUE_INT_LIST) | bit(TENON_VALUE_FLOAT_LIST);
+constexpr uint32_t kNumbers =
+    tag_bit(TENON_VALUE_BOOL) | tag_bit(TENON_VALUE_INT) | tag_bit(TENON_VALUE_FLOAT);
+constexpr uint32_t kNumberLists = tag_bit(TENON_VALUE_BOOL_LIST) | tag_bit(TENON_VALUE_INT_LIST) |
+                                  tag_bit(TENON_VALUE_FLOAT_LIST);
 
 }  // namespace
 
 constexpr std::array<KindFacts, 11> kTypeKinds{{
-    {TypeKind::tensor, "Tensor", "Tensor", bit(TENON_VALUE_TENSOR), TENON_VALUE_TENSOR_LIST},
+    {TypeKind::tensor, "Tensor", "Tensor", tag_bit(TENON_VALUE_TENSOR), TENON_VALUE_TENSOR_LIST},
     {TypeKind::tensor_or_scalar, "Tensor|Scalar", "Tensor or Number",
-     bit(TENON_VALUE_TENSOR) | kNumbers, TENON_VALUE_NONE},
+     tag_bit(TENON_VALUE_TENSOR) | kNumbers, TENON_VALUE_NONE},
     {TypeKind::scalar, "Scalar", "Number", kNumbers, TENON_VALUE_INT_LIST},
-    {TypeKind::integer, "int", "int", bit(TENON_VALUE_INT) | bit(TENON_VALUE_BOOL),
+    {TypeKind::integer, "int", "int", tag_bit(TENON_VALUE_INT) | tag_bit(TENON_VALUE_BOOL),
      TENON_VALUE_INT_LIST},
-    {TypeKind::floating, "float", "float", bit(TENON_VALUE_FLOAT), TENON_VALUE_FLOAT_LIST},
-    {TypeKind::boolean, "bool", "bool", bit(TENON_VALUE_BOOL), TENON_VALUE_BOOL_LIST},
-    {TypeKind::string, "str", "str", bit(TENON_VALUE_STRING), TENON_VALUE_STRING_LIST},
-    {TypeKind::dtype, "dtype", "dtype", bit(TENON_VALUE_DTYPE), TENON_VALUE_NONE},
-    {TypeKind::json, "json", "json", bit(TENON_VALUE_JSON), TENON_VALUE_NONE},
-    {TypeKind::module, "Module", "Module", bit(TENON_VALUE_MODULE), TENON_VALUE_MODULE_LIST},
-    {TypeKind::any, "any", "any value", bit(TENON_VALUE_TAG_COUNT) - 1, TENON_VALUE_NONE},
+    {TypeKind::floating, "float", "float", tag_bit(TENON_VALUE_FLOAT), TENON_VALUE_FLOAT_LIST},
+    {TypeKind::boolean, "bool", "bool", tag_bit(TENON_VALUE_BOOL), TENON_VALUE_BOOL_LIST},
+    {TypeKind::string, "str", "str", tag_bit(TENON_VALUE_STRING), TENON_VALUE_STRING_LIST},
+    {TypeKind::dtype, "dtype", "dtype", tag_bit(TENON_VALUE_DTYPE), TENON_VALUE_NONE},
+    {TypeKind::json, "json", "json", tag_bit(TENON_VALUE_JSON), TENON_VALUE_NONE},
+    {TypeKind::module, "Module", "Module", tag_bit(TENON_VALUE_MODULE), TENON_VALUE_MODULE_LIST},
+    {TypeKind::any, "any", "any value", tag_bit(TENON_VALUE_TAG_COUNT) - 1, TENON_VALUE_NONE},
 }};
 static_assert(std::ranges::is_sorted(kTypeKinds, {}, &KindFacts::kind));
 
@@ -62,9 +62,9 @@ uint32_t list_tag(const SchemaType& type) {
 }
 
 uint32_t accepted_tags(const SchemaType& type) {
-  const uint32_t none = type.optional ? bit(TENON_VALUE_NONE) : 0;
+  const uint32_t none = type.optional ? tag_bit(TENON_VALUE_NONE) : 0;
   if (!type.list) return none | facts_of(type.kind).tags;
-  return none | (type.kind == TypeKind::scalar ? kNumberLists : bit(list_tag(type)));
+  return none | (type.kind == TypeKind::scalar ? kNumberLists : tag_bit(list_tag(type)));
 }
 
 // ---- texts ----

@@ -29,6 +29,9 @@ enum class TypeKind : uint8_t {
   any
 };
 
+// A tag of values in a set of tags.
+constexpr uint32_t tag_bit(uint32_t tag) { return 1u << tag; }
+
 // Facts about a kind: its name in schemas and in messages, tags of values that are accepted without
 // conversion, and the tag of lists; NONE: there are none.
 struct KindFacts {

@@ -42,8 +42,6 @@ Refusal refusal(std::string problem, std::string remedy, std::string expected = 
   return why;
 }
 
-std::string hash_text(const std::string& hash) { return format_text("sha256 {}", hash); }
-
 // A file before the guard, with the policies that it is judged by.
 struct Judged {
   explicit Judged(const tenon_guarded_file& given)

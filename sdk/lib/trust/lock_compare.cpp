@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <tenon/trust/lock.hpp>
+#include <tenon/trust/sha256.hpp>
 
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
@@ -30,8 +31,6 @@ Refusal difference(int32_t stage, const LockedPlugin& plugin, std::string proble
   refusal.remedy = kRemedy;
   return refusal;
 }
-
-std::string hash_text(const std::string& hash) { return format_text("sha256 {}", hash); }
 
 void compare_libraries(const LockedPlugin& locked, const LockedPlugin& present,
                        std::vector<Refusal>& refusals) {
