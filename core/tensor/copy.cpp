@@ -31,31 +31,37 @@ template <size_t Bytes>
 struct Bits;
 template <>
 struct Bits<1> {
-  using Type [[gnu::may_alias]] = uint8_t;
+  using Type = uint8_t;
 };
 template <>
 struct Bits<2> {
-  using Type [[gnu::may_alias]] = uint16_t;
+  using Type = uint16_t;
 };
 template <>
 struct Bits<4> {
-  using Type [[gnu::may_alias]] = uint32_t;
+  using Type = uint32_t;
 };
 template <>
 struct Bits<8> {
-  using Type [[gnu::may_alias]] = uint64_t;
+  using Type = uint64_t;
 };
 // Complex numbers of two doubles are at multiples of 8 bytes.
 template <>
 struct Bits<16> {
-  struct [[gnu::may_alias]] Type {
+  struct Type {
     uint64_t halves[2];
   };
 };
 
+// The same in memory, where elements are of any type.
+template <size_t Bytes>
+struct [[gnu::may_alias]] MovedElement {
+  typename Bits<Bytes>::Type value;
+};
+
 template <size_t Bytes>
 void move_row(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t count) {
-  using T = typename Bits<Bytes>::Type;
+  using T = MovedElement<Bytes>;
   constexpr int64_t kBytes = Bytes;
   if (to_step == kBytes && from_step == kBytes) {
     std::memcpy(to, from, static_cast<size_t>(count * kBytes));
@@ -184,8 +190,8 @@ void transpose_block(Line line, int64_t from_bytes, char* to, int64_t to_step, c
       }
       if (!whole) {
         for (int64_t column = 0; column < width; ++column) {
-          auto* out = reinterpret_cast<T*>(target + column * to_step);
-          for (int64_t k = 0; k < height; ++k) out[k] = tile[k][column];
+          auto* out = reinterpret_cast<MovedElement<Bytes>*>(target + column * to_step);
+          for (int64_t k = 0; k < height; ++k) out[k].value = tile[k][column];
         }
         continue;
       }
