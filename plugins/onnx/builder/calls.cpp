@@ -100,6 +100,7 @@ void GraphBuilder::build_call(const Node& node, const std::string& name, const P
   }
   Step step;
   step.spread = rule.spread;
+  step.pointwise = rule.pointwise && results == 1 && !rule.spread;
   step.name = name;
   step.operation = node.type;
   step.op = std::make_unique<tenon::Op>(*known.op);
