@@ -169,7 +169,8 @@ void GraphBuilder::make_members(StepArgument& argument, const KnownOp& known, co
     const auto place = static_cast<size_t>(&argument - step.arguments.data());
     name = known.signature.parameters[place].name;
   }
-  for (Source& source : argument.sources) source = constants_.as_member(source, name);
+  for (Source& source : argument.sources)
+    source = constants_.as_member(source, name, !step.pointwise);
 }
 
 }  // namespace onnx
