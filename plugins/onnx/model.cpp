@@ -66,6 +66,7 @@ struct Model final : ModuleOf<Model>, onnx::Members {
     for (const onnx::ValueInfo& one : built.inputs)
       inputs_.push_back({std::string(one.name), one.has_shape, one.shape});
     program_ = std::make_shared<onnx::Program>(std::move(built.program));
+    file.release_pages();
   }
 
   Model(const Model& other)

@@ -1,7 +1,12 @@
 #include "model_file.hpp"
 
+#include <algorithm>
 #include <climits>
+#include <cstdint>
 #include <cstdlib>
+#include <unistd.h>
+
+#include <sys/mman.h>
 
 #include <tenon/error.hpp>
 
@@ -24,7 +29,9 @@ std::string real_path(const std::string& path) {
 
 }  // namespace
 
-ModelFile::ModelFile(std::string path) : ModelFile(path, tenon::state::map_file(path)) {}
+ModelFile::ModelFile(std::string path) : ModelFile(path, tenon::state::map_file(path)) {
+  mapped_ = true;
+}
 
 ModelFile::ModelFile(std::string path, MappedFile bytes)
     : path_(std::move(path)), file_(std::move(bytes)) {
@@ -41,7 +48,11 @@ void ModelFile::refuse(const std::string& what) const {
 }
 
 tenon::Tensor ModelFile::tensor(const TensorData& data) {
-  if (!data.is_external) return make_tensor(data, file_, data.raw);
+  if (!data.is_external) {
+    tenon::Tensor made = make_tensor(data, file_, data.raw);
+    if (!data.raw.empty() && made.view_record().data == data.raw.data()) views_.push_back(data.raw);
+    return made;
+  }
   const std::string name(data.name);
   const MappedFile file = open(data.external.location, name);
   const auto size = static_cast<int64_t>(file.size);
@@ -55,6 +66,23 @@ tenon::Tensor ModelFile::tensor(const TensorData& data) {
   }
   return make_tensor(data, file,
                      file.view().substr(static_cast<size_t>(offset), static_cast<size_t>(length)));
+}
+
+void ModelFile::release_pages() const {
+  if (!mapped_ || file_.size == 0) return;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  std::vector<std::string_view> views = views_;
+  const std::string_view bytes = file_.view();
+  views.push_back(bytes.substr(bytes.size()));
+  std::sort(views.begin(), views.end(),
+            [](std::string_view a, std::string_view b) { return a.data() < b.data(); });
+  auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+  for (const std::string_view view : views) {
+    const auto at = reinterpret_cast<uintptr_t>(view.data());
+    const uintptr_t end = at / page * page;
+    if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    begin = std::max(begin, (at + view.size() + page - 1) / page * page);
+  }
 }
 
 // A location is a relative path that stays in the model's folder, also behind symbolic links: a model

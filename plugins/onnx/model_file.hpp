@@ -3,6 +3,8 @@
 
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <tenon/state/mapped_file.hpp>
 #include <tenon/tensor.hpp>
@@ -26,12 +28,17 @@ class ModelFile {
   // The tensor: a view of the file where the elements are aligned there, else a copy. Writing to it does
   // not reach the file. ValueError names the tensor, and file and place of the data.
   tenon::Tensor tensor(const TensorData& data);
+  // Returns pages of the file to the system that no such view is in; to read them again maps them again. For a
+  // model that is built: most weights of many files are copies, since they are not aligned there.
+  void release_pages() const;
 
  private:
   MappedFile open(std::string_view location, const std::string& tensor);
   [[noreturn]] void refuse(const std::string& what) const;
 
   std::string path_;
+  bool mapped_ = false;
+  std::vector<std::string_view> views_;  // bytes of file_ that tensors are views of
   MappedFile file_;
   ModelData data_;
   std::map<std::string, MappedFile, std::less<>> external_;

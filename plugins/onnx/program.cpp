@@ -5,10 +5,12 @@
 
 #include <tenon/call.hpp>
 #include <tenon/detail/parameters.hpp>
+#include <tenon/grad_mode.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/shapes_only.hpp>
 
 #include "arguments.hpp"
+#include "chain.hpp"
 
 namespace onnx {
 
@@ -57,6 +59,9 @@ class Run {
                                [](const Value& input) { return has_no_data(input); });
     stand_ins_ = shapes_only_ && !tenon::ComputeElements().inside_shapes_only();
     if (shapes_only_) known_.resize(program_.frame_size);
+    // Blocks are for calls that nothing watches or records.
+    in_blocks_ =
+        !shapes_only_ && !tenon::GradMode::enabled() && tenon::service::calls().watched() == 0;
     for (size_t i = 0; i < inputs.size(); ++i) {
       const uint32_t slot = program_.body.inputs[i];
       if (shapes_only_) {
@@ -89,7 +94,17 @@ class Run {
   }
 
   std::vector<Value> run(const Body& body) {
-    for (const Step& step : body.steps) {
+    size_t one_by_one = in_blocks_ ? 0 : body.steps.size();  // steps before it begin no chain
+    for (size_t i = 0; i < body.steps.size(); ++i) {
+      if (i >= one_by_one) {
+        const Chain chain = chain_at(body, i, [this](const Source& at) { return value_of(at); });
+        one_by_one = i + chain.steps;
+        if (chain.steps > 1 && run_chain(body, i, chain)) {
+          i = one_by_one - 1;
+          continue;
+        }
+      }
+      const Step& step = body.steps[i];
       try {
         run(step);
       } catch (const tenon::Error& cause) {
@@ -102,6 +117,20 @@ class Run {
     outputs.reserve(body.outputs.size());
     for (const Source& source : body.outputs) outputs.push_back(share(value_of(source)));
     return outputs;
+  }
+
+  // False where the steps are to run one by one: of an error, so that it names the node and its operands.
+  bool run_chain(const Body& body, size_t first, const Chain& chain) {
+    ChainRun blocks(body, first, chain, frame_);
+    try {
+      if (blocks.run([this](const Step& step) { give(step, call(step)); })) {
+        blocks.finish();
+        return true;
+      }
+    } catch (const tenon::Error&) {
+    }
+    blocks.undo();
+    return false;
   }
 
   void run(const Step& step) {
@@ -342,6 +371,7 @@ class Run {
   const Program& program_;
   const Members& members_;
   std::vector<Value> frame_;
+  bool in_blocks_ = false;  // chains of steps run block by block
   bool shapes_only_ = false;
   bool stand_ins_ = false;   // shapes alone, because the caller gave tensors without data
   std::vector<bool> known_;  // by slot, where shapes alone are computed

@@ -36,6 +36,7 @@ struct Step {
   std::vector<StepArgument> arguments;  // positional ones first
   size_t positional = 0;
   bool spread = false;             // the results are the elements of the list that the op gives
+  bool pointwise = false;          // an element of the result depends on those at its place alone
   std::vector<Source> inputs;      // read by control flow
   std::vector<int64_t> results;    // slots of the frame; -1: not read
   std::vector<uint32_t> released;  // slots that no later step reads

@@ -46,7 +46,11 @@ class RuleReader : tenon::detail::RuleText {
       } while (next_item());
     }
     rule.random = take("~");
-    if (!rule.random) expect("=", "'=', or '~' for an operator that draws at random");
+    rule.pointwise = !rule.random && take("*");
+    if (!rule.random)
+      expect("=",
+             "'=', '*=' for one that computes element by element, or '~' for one that draws at "
+             "random");
     rule.op = word("the name of an op");
     expect("(", "'('");
     if (!take(")")) {

@@ -39,9 +39,10 @@ struct Rule {
   std::string domain;  // "": that of ONNX
   std::string type;
   int64_t since = 0;
-  bool random = false;  // results differ from call to call
-  bool spread = false;  // the elements of the op's list are the outputs
-  std::string like;     // the engine whose answers it gives; empty: the standard's
+  bool random = false;     // results differ from call to call
+  bool pointwise = false;  // an element of the result depends on those at its place alone
+  bool spread = false;     // the elements of the op's list are the outputs
+  std::string like;        // the engine whose answers it gives; empty: the standard's
   std::vector<RuleInput> inputs;
   std::vector<RuleAttribute> attributes;
   std::string op;

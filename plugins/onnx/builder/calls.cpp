@@ -100,6 +100,7 @@ void GraphBuilder::build_call(const Node& node, const std::string& name, const P
   }
   Step step;
   step.spread = rule.spread;
+  step.pointwise = rule.pointwise && results == 1 && !rule.spread;
   step.name = name;
   step.operation = node.type;
   step.op = std::make_unique<tenon::Op>(*known.op);
@@ -168,7 +169,8 @@ void GraphBuilder::make_members(StepArgument& argument, const KnownOp& known, co
     const auto place = static_cast<size_t>(&argument - step.arguments.data());
     name = known.signature.parameters[place].name;
   }
-  for (Source& source : argument.sources) source = constants_.as_member(source, name);
+  for (Source& source : argument.sources)
+    source = constants_.as_member(source, name, !step.pointwise);
 }
 
 }  // namespace onnx

@@ -64,14 +64,15 @@ std::string Constants::unique_name(std::string_view name) {
   return unique;
 }
 
-Source Constants::as_member(Source source, const std::string& parameter) {
+Source Constants::as_member(Source source, const std::string& parameter, bool layer) {
   if (source.kind != Source::Kind::constant) return source;
   const auto weight = weights_.find(source.index);
   if (weight == weights_.end()) return source;
   if (const auto known = members_.find(source.index); known != members_.end()) return known->second;
   const Value& value = built_.program.constants[source.index];
   const Tensor tensor = value.tensor();
-  if (!tenon::is_floating(tensor.dtype()) || tensor.numel() < 2) return source;
+  const int64_t least = layer && tensor.dim() > 0 ? 1 : 2;
+  if (!tenon::is_floating(tensor.dtype()) || tensor.numel() < least) return source;
   const bool buffer = parameter.compare(0, 8, "running_") == 0;
   std::vector<NamedTensor>& list = buffer ? built_.buffers : built_.parameters;
   list.push_back({unique_name(weight->second), tensor, weight->second});

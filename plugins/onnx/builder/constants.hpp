@@ -29,8 +29,9 @@ class Constants {
   }
 
   // A constant that an op reads as a tensor of numbers is a weight: a parameter, or a buffer where the op
-  // keeps statistics there.
-  Source as_member(Source source, const std::string& parameter);
+  // keeps statistics there. Single elements are one where a layer reads them, and not as numbers of an
+  // elementwise op: the bias of one output.
+  Source as_member(Source source, const std::string& parameter, bool layer = false);
 
  private:
   Source add(const tenon::Tensor& tensor, std::string_view name);

@@ -123,6 +123,8 @@ Session::Entry Session::make(const Arguments& arguments) {
     entry.report.recorded = static_cast<int64_t>(recording.list.calls.size());
     entry.report.reason = recording.reason;
     if (!recording.reason.empty()) return entry;
+    // The recording computed the whole model as it is: the program needs other blocks.
+    release_cached_memory();
     for (const Tensor& tensor : recording.kept) entry.kept.emplace_back(tensor, tensor.version());
     CallList& list = recording.list;
     entry.report.recorded_peak_bytes =
@@ -134,6 +136,7 @@ Session::Entry Session::make(const Arguments& arguments) {
     rewrite(list, entry.report);
     for (const PreparePass& pass : options_.passes) pass(list);
     entry.report.dropped = drop_unused(list);
+    release_cached_memory();
     entry.program = std::make_unique<Program>(std::move(list), entry.report);
   } catch (const Error& error) {
     if (error.kind() == TENON_ERROR_INTERRUPTED) throw;
@@ -300,6 +303,8 @@ void Session::rehearse(const Arguments& arguments) {
   rehearses_ = false;
   if (ran != Ran::whole) return;
   for (const tenon_value& result : results) outputs.emplace_back(result);
+  // In the rehearsal each place had separate memory.
+  release_cached_memory();
 }
 
 // ---- lists of files ----

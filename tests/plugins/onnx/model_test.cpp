@@ -119,6 +119,21 @@ TEST_CASE("all nodes without a conversion are named at once, with their opset") 
   CHECK(has(text, "Frobnicate of opset 17: 'inside'"));
 }
 
+TEST_CASE("the bias of one output is a parameter, a number beside a tensor is none") {
+  const Folder folder;
+  const Module loaded = load(folder, model({{node("Gemm", {"x", "fc.weight", "fc.bias"}, {"a"}),
+                                             node("Mul", {"a", "number"}, {"y"})},
+                                            {"x"},
+                                            {"y"},
+                                            {model_writer::tensor("fc.weight", {2, 1}, {1, 2}),
+                                             model_writer::tensor("fc.bias", {1}, {4}),
+                                             model_writer::tensor("number", {1}, {3})}}));
+  std::vector<std::string> names;
+  for (const auto& [name, weight] : loaded.named_parameters()) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"fc.weight", "fc.bias"});
+  CHECK(loaded(tensor({{1.f, 1.f}})).item<float>() == 21);
+}
+
 TEST_CASE("a plugin that is found after a model was read adds its operators") {
   const Graph graph{{node("Twice", {"x"}, {"y"}, {}, "acme", "second")}, {"x"}, {"y"}};
   CHECK(has(fault(graph), "Twice of acme 1: 'second'"));
