@@ -1,7 +1,9 @@
 #include "transforms/batch_call.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include <tenon/autograd.hpp>
 #include <tenon/ops.hpp>
 
 namespace tenon_transforms {
@@ -100,6 +102,26 @@ Results InnerArguments::call() {
   return results;
 }
 
+namespace {
+
+bool has_tangent(const Tensor& tensor) {
+  tenon_tensor *primal = nullptr, *tangent = nullptr;
+  if (service::autograd().dual_unpack(tensor.handle(), &primal, &tangent, nullptr) != TENON_OK)
+    return false;
+  Tensor::take(primal);
+  return Tensor::take(tangent).defined();
+}
+// A result beside others may not depend on the operands. A tangent of zeros says so: without one the host takes
+// it for lost.
+Tensor with_tangent(const BatchCall& batch, const Tensor& whole) {
+  if (batch.plan().result_count < 2 || !is_differentiable(whole.dtype())) return whole;
+  const bool any = std::any_of(batch.operands().begin(), batch.operands().end(),
+                               [](const Operand& operand) { return has_tangent(operand.inner); });
+  return any && !has_tangent(whole) ? make_dual(whole, zeros(whole.sizes(), whole.dtype())) : whole;
+}
+
+}  // namespace
+
 Results wrap_results(const BatchCall& batch, Results results, const std::string& rule) {
   const int64_t count = batch.plan().result_count;
   const auto wrong = [&](int64_t i, const std::string& what) {
@@ -122,7 +144,7 @@ Results wrap_results(const BatchCall& batch, Results results, const std::string&
                  (whole.dim() == 0 ? std::string("no dimension")
                                    : std::to_string(whole.size(0)) + " at its first dimension") +
                  ", expected the batch of " + std::to_string(batch.size())));
-    return make<Batched>(whole, batch.level());
+    return make<Batched>(with_tangent(batch, whole), batch.level());
   });
   return results;
 }

@@ -100,11 +100,11 @@ int64_t moved(int64_t dim, int64_t rank) {
 // The op on lines of all elements: a none of an int.
 Results run_flat(const BatchCall& batch, size_t parameter, int64_t rank) {
   InnerArguments arguments(batch);
-  for (const Operand& operand : batch.operands())
-    arguments.set(operand, reshape(batch.whole(operand),
-                                   {batch.size(),
-                                    operand.inner.numel() /
-                                        std::max<int64_t>(operand.batched ? batch.size() : 1, 1)}));
+  for (const Operand& operand : batch.operands()) {
+    int64_t elements = 1;
+    for (const int64_t size : operand.given.shape()) elements *= size;
+    arguments.set(operand, reshape(batch.whole(operand), {batch.size(), elements}));
+  }
   arguments.set(parameter, int64_t{1});
   Results results = arguments.call();
   const int keepdim = batch.plan().position("keepdim");

@@ -9,6 +9,7 @@
 
 #include "transforms/batch_call.hpp"
 #include "transforms/families.hpp"
+#include "transforms/last_run.hpp"
 #include "transforms/op_plan.hpp"
 
 namespace tenon_transforms {
@@ -165,15 +166,31 @@ std::optional<Results> run_aligned(const tenon_call& call, const OpPlan& plan, c
   return Results(make<Batched>(Tensor::take(owned.give().as.tensor), level));
 }
 
-Results run(const BatchCall& batch, const Call& call) {
+void note_elementwise(const OpPlan& plan, Run& noted) {
+  const auto rule = std::find_if(plan.rules.begin(), plan.rules.end(), [](const BatchRule& each) {
+    return each.family == "elementwise";
+  });
+  noted.note("elementwise", rule == plan.rules.end() ? nullptr : &*rule);
+}
+
+thread_local const char* last_how = nullptr;
+thread_local const BatchRule* last_rule = nullptr;
+
+Results run(const BatchCall& batch, const Call& call, Run& noted) {
   const OpPlan& plan = batch.plan();
   if (plan.elementwise.load(std::memory_order_relaxed) == Elementwise::yes) {
+    note_elementwise(plan, noted);
     batch.check_changes();
     if (std::optional<Results> results = run_elementwise(batch))
       return wrap_results(batch, std::move(*results), "elementwise");
   }
   for (const BatchRule& rule : plan.rules) {
     if (!holds(rule, batch)) continue;
+    noted.note(rule.family == "refuse"   ? "refused"
+               : rule.family == "random" ? "random"
+               : rule.family == "loop"   ? "loop"
+                                         : "rule",
+               &rule);
     if (rule.family.empty()) return run_expression(rule, batch);
     batch.check_changes();
     if (rule.family == "refuse") throw RuntimeError(batch.name() + "(): vmap: " + rule.reason);
@@ -186,6 +203,7 @@ Results run(const BatchCall& batch, const Call& call) {
     if (std::optional<Results> results = run_family(rule, batch))
       return wrap_results(batch, std::move(*results), rule.text);
   }
+  noted.note("ops");
   try {
     Results decomposed = call.call_parent();
     if (!decomposed.declined()) return renewed(batch, std::move(decomposed));
@@ -195,13 +213,16 @@ Results run(const BatchCall& batch, const Call& call) {
     // It may read elements, which a batched tensor does not have. What it has changed stays so.
     if (plan.changes) throw;
   }
+  noted.note("loop");
   batch.check_changes();
   if (is_elementwise(batch)) {
+    note_elementwise(plan, noted);
     if (std::optional<Results> results = run_elementwise(batch))
       return wrap_results(batch, std::move(*results), "elementwise");
   } else {
     log_loop(batch);
   }
+  noted.note("loop");
   return run_loop(batch, false);
 }
 
@@ -244,6 +265,19 @@ Results into_out(const BatchCall& batch, const tenon_value& out, Results results
 }
 
 }  // namespace
+
+Run::~Run() {
+  last_how = how_;
+  last_rule = rule_;
+}
+
+void take_last_run(const char** how, const char** rule, const char** provider) {
+  *how = std::exchange(last_how, nullptr);
+  const BatchRule* const last = std::exchange(last_rule, nullptr);
+  *rule = last == nullptr ? nullptr : last->text.c_str();
+  *provider = last == nullptr ? nullptr : last->provider.c_str();
+}
+
 }  // namespace tenon_transforms
 
 TENON_NAMESPACE_BEGIN
@@ -253,11 +287,13 @@ Results transforms::Batched::tenon_function(const Call& call) {
   const tenon_call& raw = *call.handle();
   const OpPlan& plan = plan_of(raw.op);
   const Level level = innermost(raw);
+  Run noted;
   if (plan.elementwise.load(std::memory_order_relaxed) == Elementwise::yes) {
+    note_elementwise(plan, noted);
     if (std::optional<Results> results = run_aligned(raw, plan, level)) return std::move(*results);
   }
   const BatchCall batch(raw, plan, level);
-  Results results = run(batch, call);
+  Results results = run(batch, call, noted);
   if (plan.changed >= 0) return changed_operands(batch);
   if (plan.out >= 0) {
     const tenon_value& out = raw.arguments[plan.out];

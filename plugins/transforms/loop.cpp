@@ -25,6 +25,9 @@ struct Collected {
 };
 
 class Loop {
+  // Places of samples in a batch that has none.
+  static constexpr int64_t kOnes = -1, kZeros = -2;
+
  public:
   Loop(const BatchCall& batch, bool random) : batch_(batch), random_(random) {}
 
@@ -32,7 +35,7 @@ class Loop {
     const int64_t samples = batch_.size();
     results_.resize(static_cast<size_t>(batch_.plan().result_count));
     if (samples == 0) {
-      if (!batch_.plan().changes) run_sample(-1);
+      if (!batch_.plan().changes) run_none();
     } else {
       const Draws start = generator_state();
       for (int64_t i = 0; i < samples; ++i) {
@@ -51,13 +54,39 @@ class Loop {
  private:
   Randomness randomness() const { return static_cast<Randomness>(batch_.level()->randomness); }
 
-  // -1: a sample of zeros, which says what results are like.
+  // A sample that there is not says what results are like.
+  void run_none() {
+    try {
+      run_sample(kOnes);
+    } catch (const Error&) {
+      try {
+        results_.assign(results_.size(), {});
+        run_sample(kZeros);
+      } catch (const Error& error) {
+        throw ValueError(
+            batch_.name() +
+            "(): vmap: a batch of no samples, and no batch rule: the shapes of results "
+            "are those of a call on zeros, which fails: " +
+            error.what() + "; pass over batches without samples");
+      }
+    }
+  }
+  // Ones, matrices with ones on their diagonal; whole numbers are zeros, which are good indices.
+  static Tensor sample_of(const Operand& operand, int64_t sample) {
+    const std::vector<int64_t> sizes = operand.given.sizes();
+    const DType dtype = operand.inner.dtype();
+    if (sample == kZeros || !is_differentiable(dtype)) return zeros(sizes, dtype);
+    const size_t rank = sizes.size();
+    if (rank < 2) return ones(sizes, dtype);
+    return expand(eye(sizes[rank - 2], sizes[rank - 1], dtype), sizes);
+  }
+
   void run_sample(int64_t sample) {
     InnerArguments arguments(batch_);
     for (const Operand& operand : batch_.operands()) {
       if (!operand.batched) continue;
       arguments.set(operand, sample >= 0 ? tenon::select(operand.inner, 0, sample)
-                                         : zeros(operand.given.sizes(), operand.inner.dtype()));
+                                         : sample_of(operand, sample));
     }
     Results given = arguments.call();
     if (batch_.plan().changes && batch_.plan().changed >= 0) return;

@@ -3,6 +3,7 @@
 #include <tenon/service.hpp>
 #include <tenon/type_definition.hpp>
 
+#include "transforms/last_run.hpp"
 #include "transforms/levels.hpp"
 
 namespace {
@@ -13,7 +14,8 @@ struct Transforms {
   static constexpr transforms_service table{{sizeof(transforms_service), 1},
                                             tenon_transforms::begin_level,
                                             tenon_transforms::end_level,
-                                            tenon_transforms::innermost_level};
+                                            tenon_transforms::innermost_level,
+                                            tenon_transforms::take_last_run};
 };
 
 }  // namespace

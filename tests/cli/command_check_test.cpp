@@ -268,10 +268,10 @@ TEST_SUITE("check") {
   TEST_CASE("what cannot be read or named is an error with a suggestion") {
     CHECK(contains(run_program("check mat").error,
                    "no plugin is named 'mat' (did you mean 'math'?)"));
-    CHECK(
-        contains(run_program("check math --op mull").error,
-                 "plugin 'math' declares no op, module, type, override or rewrite 'mull' (did you "
-                 "mean 'mul'?)"));
+    CHECK(contains(run_program("check math --op mull").error,
+                   "plugin 'math' declares no op, module, type, override, rewrite or batch rule "
+                   "'mull' (did you "
+                   "mean 'mul'?)"));
     CHECK(run_program("check /nowhere/x.so").code == 1);
     CHECK(run_program("check math --timeout 0").code == 2);
     CHECK(run_program("check math --memory lots").code == 2);
@@ -454,7 +454,7 @@ TEST_SUITE("check") {
     CHECK(contains(
         outcome.out,
         "FAULT    nothing\n  empty in open\n"
-        "    the plugin provides no op, module, type, override or rewrite\n"
+        "    the plugin provides no op, module, type, override, rewrite or batch rule\n"
         "    expected: a plugin provides something\n    to do: give each definition to TENON_OP"));
     CHECK(contains(outcome.out, "tenon_add_plugin(... LINK library)"));
     // Types and overrides are something.

@@ -1,4 +1,7 @@
 // tenon types, coverage, and show for a type.
+#include <filesystem>
+#include <map>
+
 #include <doctest/doctest.h>
 
 #include "program.hpp"
@@ -8,6 +11,21 @@ namespace {
 Outcome with_types(const std::string& arguments) {
   return run_program("--plugin-path " TENON_FIXTURES "/types " + arguments);
 }
+
+// A folder of the plugin with batch rules alone: others in its folder are not to be loaded.
+class BatchRuleFolder {
+ public:
+  BatchRuleFolder() {
+    std::filesystem::create_symlink(TENON_FIXTURES "/planted/planted_batches.so",
+                                    folder_.path("planted_batches.so"));
+  }
+  Outcome run(const std::string& arguments) const {
+    return run_program("--plugin-path " + folder_.path().string() + " " + arguments);
+  }
+
+ private:
+  Workspace folder_;
+};
 
 }  // namespace
 
@@ -21,6 +39,50 @@ TEST_SUITE("types") {
     CHECK(contains(with_types("show SS2").out, "parent    S2"));
     CHECK(contains(with_types("show ScalarTensor").out, "add(input, other"));
     CHECK(contains(with_types("show ScalarTenso").error, "did you mean 'ScalarTensor'?"));
+  }
+
+  TEST_CASE("coverage of vmap prints how each op runs, and the plugin of its rule") {
+    const BatchRuleFolder folder;
+    const tenon::Json coverage = folder.run("coverage transform:vmap --json").json();
+    std::map<std::string, tenon::Json> ops;
+    for (int64_t i = 0; i < coverage["ops"].size(); ++i)
+      ops.emplace(coverage["ops"][i]["name"].text(), coverage["ops"][i]);
+    const auto how = [&](const char* op) { return ops.at(op)["how"].text(); };
+    CHECK(how("sum") == "rule");
+    CHECK(how("mul") == "elementwise");
+    CHECK(how("kron") == "ops");
+    CHECK(how("bernoulli") == "random");
+    CHECK(how("nonzero") == "refused");
+    CHECK(how("planted_batches.right_loop") == "loop");
+    CHECK(how("planted_batches.right_sums") == "function");
+    // A rule of another plugin than the op's.
+    const tenon::Json trace = ops.at("trace");
+    CHECK(trace["how"].text() == "function");
+    CHECK(trace["plugin"].text() == "blas");
+    CHECK(trace["ways"][int64_t{0}]["provider"].text() == "planted_batches");
+    const tenon::Json conditions = ops.at("planted_batches.right_conditions")["ways"];
+    REQUIRE(conditions.size() == 2);
+    CHECK(contains(conditions[int64_t{0}]["rule"].text(), "where rank(input) == 1"));
+    int64_t count = 0;
+    for (int64_t i = 0; i < coverage["counts"].size(); ++i)
+      count += coverage["counts"][coverage["counts"].key(i)].integer();
+    CHECK(count == coverage["ops"].size());
+    const Outcome text = folder.run("coverage transform:vmap");
+    CHECK(contains(text.out, "planted_batches.right_each"));
+    CHECK(contains(run_program("coverage transform:pmap").error,
+                   "no transform is named 'pmap': expected vmap"));
+  }
+
+  TEST_CASE("why names the batch rules of a call with a batched operand") {
+    const BatchRuleFolder folder;
+    CHECK(contains(run_program("why cumsum Batched dim=0").out,
+                   "vmap       rule 'cummax, cummin, cumprod, cumsum"));
+    const tenon::Json why = folder.run("why trace Batched --json").json();
+    CHECK(why["batching"][int64_t{0}]["how"].text() == "function");
+    CHECK(why["batching"][int64_t{0}]["provider"].text() == "planted_batches");
+    CHECK(contains(folder.run("why planted_batches.right_loop Batched Tensor").out,
+                   "in a loop over samples: no plugin has a batch rule for it"));
+    CHECK_FALSE(run_program("why cumsum Tensor dim=0 --json").json()["batching"].defined());
   }
 
   TEST_CASE("F-305 coverage prints what a type handles and what it misses") {

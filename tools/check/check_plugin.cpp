@@ -13,6 +13,7 @@
 #include <tenon/runtime.hpp>
 
 #include "against.hpp"
+#include "batch_rules.hpp"
 #include "child.hpp"
 #include "collector.hpp"
 #include "exit_code.hpp"
@@ -87,9 +88,12 @@ void find_empty(const Json& declarations, CheckReport& report) {
   for (const char* kind : {"ops", "modules", "types", "overrides"}) {
     if (declarations[kind].size() > 0) return;
   }
-  if (!declared_rewrites(declarations["path"].text()).empty()) return;
+  if (!declared_rewrites(declarations["path"].text()).empty() ||
+      !declared_batch_rules(declarations).empty())
+    return;
   report.items.front().findings.push_back(
-      {"empty", "open", "the plugin provides no op, module, type, override or rewrite", ""});
+      {"empty", "open", "the plugin provides no op, module, type, override, rewrite or batch rule",
+       ""});
 }
 
 // A folder for the files of the check, gone when it ends, by a signal, too.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "batching.hpp"
 #include "op_check.hpp"
 
 namespace cli {
@@ -34,6 +35,11 @@ bool takes_gradients(const OpCheck& check) {
 bool has_gradients(const OpCheck& check) {
   return check.op.differentiable != "none" && !check.op.zero_gradient && takes_gradients(check) &&
          check.found.count("cut-graph") == 0;
+}
+
+// Draws differ between samples, or are refused.
+bool runs_in_batches(const OpCheck& check) {
+  return check.found.empty() && !check.random && has_vmap();
 }
 
 bool always(const OpCheck&) { return true; }
@@ -81,6 +87,7 @@ constexpr std::array kStages{
     Stage{"subsets", has_sound_gradients, check_subsets, false},
     Stage{"graphs", has_sound_gradients, check_graphs, false},
     Stage{"gradient memory", has_sound_gradients, check_gradient_memory, false},
+    Stage{"batching", runs_in_batches, check_batching, false},
     Stage{"threads", is_sound, check_threads, false},
     Stage{"leaks", is_sound, check_leaks, false},
 };

@@ -79,6 +79,7 @@ void check_graphs(OpCheck& check);
 void check_subsets(OpCheck& check);
 void check_forward_mode(OpCheck& check);
 void check_second_order(OpCheck& check);
+void check_batching(OpCheck& check);
 void check_threads(OpCheck& check);
 void check_leaks(OpCheck& check);
 

@@ -19,6 +19,7 @@
 #include <tenon/text.hpp>
 
 #include "against.hpp"
+#include "batch_rules.hpp"
 #include "child.hpp"
 #include "exit_code.hpp"
 #include "format.hpp"
@@ -40,20 +41,25 @@ std::vector<CheckTarget> check_targets(const Json& declarations, const std::stri
   for (const auto& [key, kind] : {std::pair{"ops", "op"}, std::pair{"modules", "module"}}) {
     const Json list = declarations[key];
     for (int64_t i = 0; i < list.size(); ++i) {
-      all.push_back({kind, list[i]["name"].text(), list[i], "", ""});
+      all.push_back({kind, list[i]["name"].text(), list[i], "", "", ""});
       names.push_back(all.back().name);
     }
   }
   for (const auto& [key, kind] : {std::pair{"types", "type"}, std::pair{"overrides", "override"}}) {
     const Json list = declarations[key];
     for (int64_t i = 0; i < list.size(); ++i) {
-      all.push_back({kind, list[i].text(), {}, "", ""});
+      if (is_rule_of_own_op(declarations, list[i].text())) continue;
+      all.push_back({kind, list[i].text(), {}, "", "", ""});
       names.push_back(all.back().name);
     }
   }
   for (DeclaredRewrite& rewrite : declared_rewrites(declarations["path"].text())) {
     all.push_back(
-        {"rewrite", rewrite.name, {}, std::move(rewrite.text), std::move(rewrite.samples)});
+        {"rewrite", rewrite.name, {}, std::move(rewrite.text), std::move(rewrite.samples), ""});
+    names.push_back(all.back().name);
+  }
+  for (DeclaredBatchRule& rule : declared_batch_rules(declarations)) {
+    all.push_back({"batch rule", rule.op, {}, "", "", std::move(rule.fault)});
     names.push_back(all.back().name);
   }
   if (name.empty()) return all;
@@ -65,9 +71,9 @@ std::vector<CheckTarget> check_targets(const Json& declarations, const std::stri
         [&](const CheckTarget& target) { return target.name.ends_with(format_text(".{}", name)); });
   }
   if (!chosen.empty()) return chosen;
-  throw tenon::ValueError(
-      format_text("plugin '{}' declares no op, module, type, override or rewrite '{}'{}",
-                  declarations["id"].text(), name, tenon::suggestion(name, names)));
+  throw tenon::ValueError(format_text(
+      "plugin '{}' declares no op, module, type, override, rewrite or batch rule '{}'{}",
+      declarations["id"].text(), name, tenon::suggestion(name, names)));
 }
 
 namespace {
@@ -250,6 +256,12 @@ void check_declared_module(const Json& declaration, const std::string& samples,
   check_module(module, settings, listener);
 }
 
+// In facts, or as a function, which is an override for batched tensors.
+bool is_batch_rule(const CheckTarget& target) {
+  return target.kind == "batch rule" ||
+         (target.kind == "override" && target.name.ends_with("[Batched]"));
+}
+
 void compare_here(const WorkerOptions& options, Speaker& speaker) {
   const Json declarations = tenon::listing::declarations(options.plugin);
   const std::vector<SharedOp> shared = shared_ops(declarations, options.item, options.against);
@@ -296,6 +308,8 @@ void check_targets_here(const WorkerOptions& options,
       check_declared_module(target.declaration, options.samples, settings, speaker);
     else if (target.kind == "type")
       check_type(target.name, settings, speaker);
+    else if (is_batch_rule(target))
+      check_batch_rule(target.name, target.fault, settings, speaker);
     else if (target.kind == "override")
       check_override(target.name, settings, speaker);
     else

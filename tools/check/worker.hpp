@@ -15,10 +15,11 @@ namespace cli {
 
 // The items of a plugin in the order of their checks, as (kind, declaration).
 struct CheckTarget {
-  std::string kind;  // "op", "module", "type", "override", "rewrite"
+  std::string kind;  // "op", "module", "type", "override", "rewrite", "batch rule"
   std::string name;
   tenon::Json declaration;    // declaration of an op or a module
   std::string rule, samples;  // of a rewrite
+  std::string fault;          // why a batch rule cannot be read
 };
 // All that is declared, or the one with this name; throws ValueError when there is none.
 std::vector<CheckTarget> check_targets(const tenon::Json& declarations, const std::string& name);

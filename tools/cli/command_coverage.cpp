@@ -1,5 +1,5 @@
-// tenon coverage: which ops a type that stands in for Tensor handles, and how; and which operators of another
-// format plugins convert.
+// tenon coverage: which ops a type that stands in for Tensor handles, and how; which operators of another
+// format plugins convert; how vmap runs each op.
 #include <charconv>
 #include <map>
 #include <utility>
@@ -23,15 +23,18 @@ using tenon::Json;
 namespace {
 
 struct CoverageOptions {
-  std::string type;      // or FORMAT:VERSION
+  std::string type;      // or FORMAT:VERSION, or transform:vmap
   std::string config;    // its settings of the type narrow the list
   std::string baseline;  // JSON of an earlier coverage: what it lost since is a fault
   bool json = false;
 };
 
-// The type, or the format, that a coverage is of.
+// The type, the transform or the format that a coverage is of.
 std::string subject_of(const Json& coverage) {
-  return coverage["type"].defined() ? coverage["type"].text() : coverage["format"].text();
+  for (const char* kind : {"type", "transform"}) {
+    if (coverage[kind].defined()) return coverage[kind].text();
+  }
+  return coverage["format"].text();
 }
 
 // Ops that were covered when the baseline was written and are missing now.
@@ -132,6 +135,35 @@ void print_format_coverage(const Json& coverage) {
   print_missing(ops);
 }
 
+void print_transform_coverage(const Json& coverage) {
+  const Json ops = coverage["ops"];
+  print_fitted(format_text("{}, {} overridable ops\n", coverage["transform"].text(), ops.size()));
+  const std::pair<const char*, const char*> ways[] = {
+      {"rule", "by lines of TENON_BATCH_RULES"},
+      {"function", "by functions of plugins"},
+      {"ops", "through the ops that they are made of"},
+      {"elementwise", "as loops over elements, the batch in front"},
+      {"loop", "once for each sample: no plugin has a rule, or the rule says so"},
+      {"random", "by the policy of the vmap"},
+      {"refused", "elements decide about the shape"}};
+  for (const auto& [how, meaning] : ways) {
+    print_way(coverage, how, meaning);
+    // Behind the plugin of the rule, where one has it.
+    std::map<std::string, std::string> names;
+    for (int64_t i = 0; i < ops.size(); ++i) {
+      if (ops[i]["how"].text() != how) continue;
+      const Json way = ops[i]["ways"][int64_t{0}];
+      std::string& list =
+          names[way["rule"].is_null() && std::string(how) != "function" ? ""
+                                                                        : way["provider"].text("")];
+      list += format_text("{}{}", list.empty() ? "" : ", ", ops[i]["name"].text());
+    }
+    for (const auto& [plugin, list] : names)
+      print(
+          wrapped(plugin.empty() ? list : format_text("{}: {}", plugin, list), 2, line_width(98)));
+  }
+}
+
 // "onnx:17", or "onnx" where no type has that name.
 Json coverage_of(const std::string& text) {
   const size_t colon = text.find(':');
@@ -146,6 +178,8 @@ Json coverage_of(const std::string& text) {
       return tenon::listing::coverage(text);  // whose error names types
     }
   }
+  if (text.substr(0, colon) == "transform")
+    return tenon::listing::transform_coverage(text.substr(colon + 1));
   int64_t version = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, fault] = std::from_chars(text.data() + colon + 1, end, version);
@@ -164,7 +198,9 @@ int print_coverage(const CoverageOptions& options) {
   if (options.json)
     print_json(coverage);
   else
-    (coverage["type"].defined() ? print_type_coverage : print_format_coverage)(coverage);
+    (coverage["type"].defined()        ? print_type_coverage
+     : coverage["transform"].defined() ? print_transform_coverage
+                                       : print_format_coverage)(coverage);
   if (lost.empty()) return kFine;
   if (!options.json)
     print_fitted(format_text(
@@ -179,15 +215,17 @@ void define_coverage(Commands& commands) {
   auto [command, options] = commands.add(
       print_coverage, "coverage",
       "List which overridable ops a type handles, is asked for, inherits, converts for, misses; or "
-      "which operators of a format plugins convert",
+      "which operators of a format plugins convert; or how vmap runs each op",
       "  tenon coverage ScalarTensor\n"
       "  tenon coverage ScalarTensor --json > baseline.json\n"
       "  tenon coverage ScalarTensor --baseline baseline.json\n"
       "  tenon coverage ScalarTensor --config digits.json\n"
       "  tenon coverage onnx:17\n"
+      "  tenon coverage transform:vmap\n"
       "Ends with 1 when something that the baseline covers is missing now.");
-  command.argument(options.type, "TYPE",
-                   "The type; or FORMAT:VERSION, the newest version where it is omitted");
+  command.argument(
+      options.type, "TYPE",
+      "The type; or FORMAT:VERSION, the newest version where it is omitted; or transform:vmap");
   command.existing_file("--baseline", options.baseline, "FILE", "JSON of an earlier coverage");
   command.with_config(options.config);
   command.json(options.json);

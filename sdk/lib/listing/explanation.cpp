@@ -9,6 +9,7 @@
 #include <tenon/listing/why.hpp>
 #include <tenon/runtime.hpp>
 
+#include "batching.hpp"
 #include "inventory.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
@@ -108,6 +109,13 @@ class Explanation {
       document_.end();
     }
     put_members(document_, account_, {"kernel", "gradient"});
+    put_batching();
+  }
+
+  // Operands of a vmap: the rules that it tries in this order.
+  void put_batching() {
+    if (std::find(types_.begin(), types_.end(), "Batched") == types_.end()) return;
+    document_.set("batching", batching_of(op_));
   }
 
   // Who runs what the provider that takes this call declines.

@@ -94,6 +94,19 @@ class ExplanationText {
                          kernel["isa"].text() + " loops");
     }
     line("gradient", why_["gradient"].text());
+    const Json ways = why_["batching"];
+    for (int64_t i = 0; i < ways.size(); ++i)
+      line(i == 0 ? "vmap" : "", (i == 0 ? "" : "else ") + way(ways[i]));
+  }
+  static std::string way(const Json& item) {
+    const std::string how = item["how"].text(), rule = item["rule"].text();
+    const std::string plugin =
+        item["provider"].is_null() ? "" : ", plugin " + item["provider"].text();
+    if (!rule.empty()) return "rule '" + rule + "'" + plugin;
+    if (how == "function") return "batch rule as a function" + plugin;
+    if (how == "ops") return "through the ops that it calls";
+    if (how == "elementwise") return "as a loop over elements, the batch in front";
+    return "in a loop over samples: no plugin has a batch rule for it";
   }
   void put_declined() {
     const Json declined = why_["declined"];

@@ -1,5 +1,6 @@
 // Every shipped op with samples under vmap, against a loop over samples: each choice of batched operands,
-// batch dimensions in front and at the end, sizes of one and several, nested, and with gradients.
+// batch dimensions in front and at the end, sizes of none, one and several, nested, and with gradients, second
+// gradients and tangents, of shared operands, too.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -200,6 +201,7 @@ std::vector<Tensor> operands_of(const Case& one) {
 
 // A batch of tensors like one: copies whose order of elements differs.
 Tensor batch_like(const Tensor& one, int64_t size) {
+  if (size == 0) return narrow(unsqueeze(one, 0), 0, 0, 0).clone();
   std::vector<Tensor> samples;
   for (int64_t i = 0; i < size; ++i)
     samples.push_back(one.dim() == 0 ? one.clone() : roll(one, {i}, {0}));
@@ -210,8 +212,9 @@ Tensor batch_like(const Tensor& one, int64_t size) {
 // that are changed and not batched.
 std::set<std::string> refused;
 bool is_refusal(const std::string& text) {
-  for (const char* part : {"draws random numbers", "differs between samples",
-                           "the length of the result", "is changed in place and is not batched"}) {
+  for (const char* part :
+       {"draws random numbers", "differs between samples", "a batch of no samples",
+        "the length of the result", "is changed in place and is not batched"}) {
     if (text.find(part) != std::string::npos) return true;
   }
   return false;
@@ -235,12 +238,13 @@ void compare(const Case& one, const std::vector<Tensor>& operands, uint64_t mask
   }
   std::vector<std::vector<Tensor>> expected;  // by result, then by sample
   try {
-    for (int64_t i = 0; i < size; ++i) {
+    for (int64_t i = 0; i < std::max<int64_t>(size, 1); ++i) {
       std::vector<Tensor> sample;
       for (size_t k = 0; k < batches.size(); ++k) {
         const bool batched = (mask >> k & 1) != 0;
-        sample.push_back(batched ? select(batches[k], strided ? -1 : 0, i).clone()
-                                 : batches[k].clone());
+        sample.push_back(size == 0 ? operands[k].clone()
+                         : batched ? select(batches[k], strided ? -1 : 0, i).clone()
+                                   : batches[k].clone());
       }
       const std::vector<Tensor> results = called(one, sample);
       expected.resize(results.size());
@@ -264,11 +268,11 @@ void compare(const Case& one, const std::vector<Tensor>& operands, uint64_t mask
     ++compared;
     for (size_t r = 0; r < results.size(); ++r) {
       const Tensor whole = transforms::unbatch(results[r], scope.level());
-      const Tensor right = stack(expected[r], 0);
+      const Tensor right = narrow(stack(expected[r], 0), 0, 0, size);
       const double off = difference(whole, right);
       if (!(off <= (right.dtype() == f64 || right.dtype() == c128 ? 1e-10 : 1e-4)))
-        report(one, "mask " + std::to_string(mask) + " result " + std::to_string(r) +
-                        " differs by " + std::to_string(off));
+        report(one, "size " + std::to_string(size) + " mask " + std::to_string(mask) + " result " +
+                        std::to_string(r) + " differs by " + std::to_string(off));
     }
   } catch (const std::exception& error) {
     if (is_refusal(error.what())) {
@@ -280,7 +284,7 @@ void compare(const Case& one, const std::vector<Tensor>& operands, uint64_t mask
   }
 }
 
-// A number that all elements of the results decide. Weights are those of one sample, whose results these are.
+// A number that all elements of the results decide.
 Tensor weighed(const std::vector<Tensor>& results) {
   Tensor total;
   for (const Tensor& result : results) {
@@ -293,52 +297,117 @@ Tensor weighed(const std::vector<Tensor>& results) {
   return total;
 }
 
-// Gradients of batched operands, through vmap and through the loop; and one vmap within another.
-void compare_gradients(const Case& one, const std::vector<Tensor>& operands, int& compared) {
+using Run = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+std::vector<Tensor> filled(std::vector<Tensor> tensors, const std::vector<Tensor>& like) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].defined()) tensors[i] = zeros_like(like[i]);
+  }
+  return tensors;
+}
+std::vector<Tensor> gradients_of(const Tensor& loss, const std::vector<Tensor>& leaves,
+                                 bool graph) {
+  if (!loss.defined() || !loss.requires_grad())
+    return filled(std::vector<Tensor>(leaves.size()), leaves);
+  GradientOptions options;
+  options.allow_unused = true;
+  options.create_graph = graph;
+  return filled(gradients({loss}, leaves, options), leaves);
+}
+// `run` gives results of whole batches for operands of whole batches.
+std::vector<Tensor> first_gradients(const Run& run, const std::vector<Tensor>& batches,
+                                    bool again) {
+  std::vector<Tensor> given, leaves;
+  for (const Tensor& batch : batches) {
+    given.push_back(batch.clone());
+    if (!is_floating(batch.dtype())) continue;
+    given.back().requires_grad_();
+    leaves.push_back(given.back());
+  }
+  const std::vector<Tensor> first = gradients_of(weighed(run(given)), leaves, again);
+  return again ? gradients_of(weighed(first), leaves, false) : first;
+}
+std::vector<Tensor> tangents_of(const Run& run, const std::vector<Tensor>& batches) {
+  const DualLevel level;
+  std::vector<Tensor> given, tangents;
+  for (const Tensor& batch : batches) {
+    const bool floating = is_floating(batch.dtype());
+    given.push_back(floating ? make_dual(batch.clone(), cos(batch * 3)) : batch.clone());
+  }
+  for (const Tensor& result : run(given)) {
+    if (!is_floating(result.dtype())) continue;
+    const Dual dual = unpack_dual(result);
+    tangents.push_back(dual.tangent.defined() ? dual.tangent : zeros_like(dual.primal));
+  }
+  return tangents;
+}
+
+// Derivatives of a call on a batch, by vmap and by the loop; `shared`: an operand that all samples share,
+// past the last one: none.
+void compare_derivative(const Case& one, size_t shared, const char* what,
+                        const std::function<std::vector<Tensor>(const Run&)>& of, int& compared) {
   constexpr int64_t size = 2;
-  const auto leaves = [&] {
-    std::vector<Tensor> made;
-    for (const Tensor& operand : operands) {
-      made.push_back(batch_like(operand, size));
-      if (is_floating(operand.dtype())) made.back().requires_grad_();
-    }
-    return made;
-  };
-  draws = 1;
-  const std::vector<Tensor> by_loop = leaves(), by_vmap = leaves();
-  try {
-    Tensor loss;
+  const Run by_loop = [&](const std::vector<Tensor>& given) {
+    std::vector<std::vector<Tensor>> samples;
     for (int64_t i = 0; i < size; ++i) {
       std::vector<Tensor> sample;
-      for (const Tensor& leaf : by_loop) sample.push_back(select(leaf, 0, i));
-      const Tensor part = weighed(called(one, sample));
-      if (!part.defined()) return;
-      loss = loss.defined() ? loss + part : part;
+      for (size_t k = 0; k < given.size(); ++k)
+        sample.push_back(k == shared ? given[k] : select(given[k], 0, i));
+      const std::vector<Tensor> results = called(one, sample);
+      samples.resize(results.size());
+      for (size_t r = 0; r < results.size(); ++r) samples[r].push_back(results[r]);
     }
-    loss.backward();
-  } catch (const std::exception&) {
-    return;  // not differentiable, or not for such values
-  }
-  try {
+    std::vector<Tensor> whole;
+    for (const std::vector<Tensor>& list : samples) whole.push_back(stack(list, 0));
+    return whole;
+  };
+  const Run by_vmap = [&](const std::vector<Tensor>& given) {
     const transforms::vmapped::LevelScope scope(size, Randomness::error);
     std::vector<Tensor> inner;
-    for (const Tensor& leaf : by_vmap) inner.push_back(transforms::batch(leaf, scope.level()));
-    sum(transforms::unbatch(weighed(called(one, inner)), scope.level())).backward();
+    for (size_t k = 0; k < given.size(); ++k)
+      inner.push_back(k == shared ? given[k] : transforms::batch(given[k], scope.level()));
+    std::vector<Tensor> whole = called(one, inner);
+    for (Tensor& result : whole) result = transforms::unbatch(result, scope.level());
+    return whole;
+  };
+  std::vector<Tensor> expected;
+  try {
+    expected = of(by_loop);
+  } catch (const std::exception&) {
+    return;  // not differentiable so often, or not for such values
+  }
+  try {
+    const std::vector<Tensor> found = of(by_vmap);
     ++compared;
-    for (size_t i = 0; i < operands.size(); ++i) {
-      const Tensor right = by_loop[i].grad(), found = by_vmap[i].grad();
-      if (right.defined() != found.defined()) {
-        report(one,
-               "gradient " + std::to_string(i) + (right.defined() ? " is missing" : " is there"));
-        continue;
-      }
-      if (!right.defined()) continue;
-      const double off = difference(found, right);
-      if (!(off <= (right.dtype() == f64 ? 1e-9 : 1e-3)))
-        report(one, "gradient " + std::to_string(i) + " differs by " + std::to_string(off));
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const double off = difference(found[i], expected[i]);
+      if (!(off <= (expected[i].dtype() == f64 ? 1e-9 : 1e-3)))
+        report(one, std::string(what) + " " + std::to_string(i) + " of operands where " +
+                        std::to_string(shared) + " is shared differs by " + std::to_string(off));
     }
   } catch (const std::exception& error) {
-    if (!is_refusal(error.what())) report(one, std::string("gradient: ") + error.what());
+    if (!is_refusal(error.what())) report(one, std::string(what) + ": " + error.what());
+  }
+}
+
+struct Counts {
+  int gradients = 0, second = 0, tangents = 0;
+};
+void compare_derivatives(const Case& one, const std::vector<Tensor>& operands, Counts& counts) {
+  for (size_t shared = 0; shared <= operands.size(); ++shared) {
+    if (operands.size() == 1 && shared == 0) continue;  // nothing would be batched
+    std::vector<Tensor> batches;
+    for (size_t k = 0; k < operands.size(); ++k)
+      batches.push_back(k == shared ? operands[k] : batch_like(operands[k], 2));
+    compare_derivative(
+        one, shared, "gradient",
+        [&](const Run& run) { return first_gradients(run, batches, false); }, counts.gradients);
+    compare_derivative(
+        one, shared, "second gradient",
+        [&](const Run& run) { return first_gradients(run, batches, true); }, counts.second);
+    compare_derivative(
+        one, shared, "tangent", [&](const Run& run) { return tangents_of(run, batches); },
+        counts.tangents);
   }
 }
 void compare_nested(const Case& one, const std::vector<Tensor>& operands, int& compared) {
@@ -389,7 +458,8 @@ void compare_nested(const Case& one, const std::vector<Tensor>& operands, int& c
 TEST_SUITE("lib/transforms/every_op") {
   TEST_CASE("every op with samples gives under vmap what a loop gives") {
     const Json facts = document(Document::facts);
-    int compared = 0, nested = 0, gradients = 0, ops = 0;
+    int compared = 0, nested = 0, ops = 0;
+    Counts counts;
     for (int64_t p = 0; p < facts.size(); ++p) {
       const std::string plugin = facts[p]["id"].text();
       static const std::set<std::string> plugins{"math", "blas", "nn", "fft", "optim"};
@@ -420,8 +490,12 @@ TEST_SUITE("lib/transforms/every_op") {
                                                         "view_as_complex"};
           if (by_strides.count(name) == 0) compare(one, operands, all, 2, true, compared);
           compare(one, operands, all, 1, false, compared);
+          // Elements decide about the shapes of these, and there are none.
+          static const std::set<std::string> shaped_by_elements{
+              "compress", "repeat_interleave", "nn.functional.nms", "nn.functional.nms_per_class"};
+          if (shaped_by_elements.count(name) == 0) compare(one, operands, all, 0, false, compared);
           compare_nested(one, operands, nested);
-          if (name.back() != '_') compare_gradients(one, operands, gradients);
+          if (name.back() != '_') compare_derivatives(one, operands, counts);
           tried = true;
         }
         ops += tried ? 1 : 0;
@@ -429,10 +503,13 @@ TEST_SUITE("lib/transforms/every_op") {
     }
     for (const std::string& problem : problems) MESSAGE(problem);
     CHECK(problems.empty());
-    MESSAGE(ops, " ops, ", compared, " comparisons, ", nested, " nested, ", gradients,
-            " of gradients");
+    MESSAGE(ops, " ops, ", compared, " comparisons, ", nested, " nested, ", counts.gradients,
+            " of gradients, ", counts.second, " of second gradients, ", counts.tangents,
+            " of tangents");
     CHECK(nested > 300);
-    CHECK(gradients > 200);
+    CHECK(counts.gradients > 400);
+    CHECK(counts.second > 400);
+    CHECK(counts.tangents > 400);
     const std::set<std::string> by_elements{"bernoulli",
                                             "bincount",
                                             "compress",
@@ -440,7 +517,9 @@ TEST_SUITE("lib/transforms/every_op") {
                                             "masked_select",
                                             "multinomial",
                                             "nn.functional.batch_norm",
+                                            "nn.functional.ctc_loss",
                                             "nn.functional.dropout",
+                                            "nn.functional.embedding_bag",
                                             "nn.functional.gumbel_softmax",
                                             "nn.functional.instance_norm",
                                             "nonzero",

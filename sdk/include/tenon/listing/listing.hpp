@@ -53,6 +53,12 @@ Json type(const std::string& name);
 // config says the type covers: by one of its overrides; by its handler, which is asked and may decline;
 // by an ancestor or the default handler; by its fallback; not at all. Loads the type's plugin.
 Json coverage(const std::string& type);
+// How a transform runs each overridable op; "vmap" is the only one that is known by its facts. "how" of an op
+// is the first of its "ways", which are tried in their order, each with the rule and its plugin: "rule" (of
+// TENON_BATCH_RULES), "function" (TENON_BATCH_RULE), "ops" (the op is made of ops), "elementwise", "loop" over
+// samples, "random" (by the policy of the vmap), "refused". ValueError for another name. Loads plugins of ops
+// whose facts do not say how they run.
+Json transform_coverage(const std::string& transform);
 // Operators of another format in one of its versions, by the complete list that a plugin declares of them as
 // conversions of "complete.FORMAT", a line for each: "Upsample:7,9,10-" has the versions that define it, "-"
 // where the last one removes it; "If:1,11 = onnx.Model" one that the plugin converts without a rule. Each has

@@ -42,6 +42,11 @@ typedef struct transforms_service {
   tenon_status(TENON_CALL* end)(transforms_level* level, tenon_error** error);
   /* The innermost level of the thread; null outside of vmap. Borrowed. Calling thread only. */
   transforms_level*(TENON_CALL* active)(void);
+  /* How the thread's last call with a batched operand ran, and forgets it: "rule", "elementwise", "ops",
+   * "loop", "random" or "refused", null where the handler took no call since. `rule` and `provider`: the
+   * line of TENON_BATCH_RULES and its plugin, null where there is none. All valid for the life of the
+   * process. Calling thread only. */
+  void(TENON_CALL* take_last)(const char** how, const char** rule, const char** provider);
 } transforms_service;
 // NOLINTEND(readability-identifier-naming, modernize-use-using, modernize-redundant-void-arg)
 
