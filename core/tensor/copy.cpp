@@ -2,10 +2,13 @@
 #include "core/tensor/copy.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -26,37 +29,17 @@ constexpr int64_t kGrainBytes = int64_t{256} << 10;
 
 // ---- rows: n elements at fixed distances (in bytes) ----
 
-// The unsigned integer of an element's width: moving elements, and transposing them, moves bits.
+// The unsigned integer of an element's width: moving elements, and transposing them, moves bits. Complex numbers
+// of two doubles are at multiples of 8 bytes.
 template <size_t Bytes>
-struct Bits;
-template <>
-struct Bits<1> {
-  using Type = uint8_t;
-};
-template <>
-struct Bits<2> {
-  using Type = uint16_t;
-};
-template <>
-struct Bits<4> {
-  using Type = uint32_t;
-};
-template <>
-struct Bits<8> {
-  using Type = uint64_t;
-};
-// Complex numbers of two doubles are at multiples of 8 bytes.
-template <>
-struct Bits<16> {
-  struct Type {
-    uint64_t halves[2];
-  };
-};
+using Bits =
+    std::tuple_element_t<std::countr_zero(Bytes), std::tuple<uint8_t, uint16_t, uint32_t, uint64_t,
+                                                             std::array<uint64_t, 2>>>;
 
 // The same in memory, where elements are of any type.
 template <size_t Bytes>
 struct [[gnu::may_alias]] MovedElement {
-  typename Bits<Bytes>::Type value;
+  Bits<Bytes> value;
 };
 
 template <size_t Bytes>
@@ -75,22 +58,6 @@ void move_row(char* to, int64_t to_step, const char* from, int64_t from_step, in
   } else {
     for (int64_t i = 0; i < count; ++i)
       *reinterpret_cast<T*>(to + i * to_step) = *reinterpret_cast<const T*>(from + i * from_step);
-  }
-}
-
-// The row that moves elements of so many bytes.
-Row mover(int64_t bytes) {
-  switch (bytes) {
-    case 1:
-      return &move_row<1>;
-    case 2:
-      return &move_row<2>;
-    case 4:
-      return &move_row<4>;
-    case 8:
-      return &move_row<8>;
-    default:
-      return &move_row<16>;
   }
 }
 
@@ -113,7 +80,7 @@ template <class T>
 constexpr int64_t kTile = kLine / static_cast<int64_t>(sizeof(T));  // elements of one cache line
 
 template <class T>
-using Vector [[gnu::vector_size(16)]] = typename Bits<sizeof(T)>::Type;
+using Vector [[gnu::vector_size(16)]] = Bits<sizeof(T)>;
 
 template <class V, size_t... I>
 V interleave_low(V a, V b, std::index_sequence<I...>) {
@@ -168,7 +135,7 @@ using Block = void (*)(Line line, int64_t from_bytes, char* to, int64_t to_step,
 template <size_t Bytes>
 void transpose_block(Line line, int64_t from_bytes, char* to, int64_t to_step, const char* from,
                      int64_t from_step, int64_t rows, int64_t columns, bool streaming) {
-  using T = typename Bits<Bytes>::Type;
+  using T = Bits<Bytes>;
   constexpr int64_t kSide = kTile<T>;
   alignas(kLine) T tile[kSide][kSide];
   alignas(kLine) T lines[kSide][kSide];
@@ -213,19 +180,14 @@ struct Loops {
   Block block;  // null: there is none for the width, or `row` converts
 };
 
-Block block_of(int64_t bytes) {
-  switch (bytes) {
-    case 1:
-      return &transpose_block<1>;
-    case 2:
-      return &transpose_block<2>;
-    case 4:
-      return &transpose_block<4>;
-    case 8:
-      return &transpose_block<8>;
-    default:
-      return nullptr;
-  }
+// Copies without conversion only depend on the width.
+constexpr Loops kMoves[] = {{nullptr, &move_row<1>, &transpose_block<1>},
+                            {nullptr, &move_row<2>, &transpose_block<2>},
+                            {nullptr, &move_row<4>, &transpose_block<4>},
+                            {nullptr, &move_row<8>, &transpose_block<8>},
+                            {nullptr, &move_row<16>, nullptr}};
+const Loops& loops_that_move(int64_t bytes) {
+  return kMoves[std::countr_zero(static_cast<uint64_t>(bytes))];
 }
 
 template <class To, class From>
@@ -237,9 +199,6 @@ constexpr Line line_for() {
     return nullptr;
 }
 
-// Copies without conversion only depend on the width.
-Loops loops_that_move(int64_t bytes) { return {nullptr, mover(bytes), block_of(bytes)}; }
-
 Loops loops_for(tenon_dtype to, tenon_dtype from) {
   if (to == from) return loops_that_move(dtype_bytes(to));
   if (dtype_narrow(to) || dtype_narrow(from)) return {nullptr, narrow_row(to, from), nullptr};
@@ -248,7 +207,7 @@ Loops loops_for(tenon_dtype to, tenon_dtype from) {
       return line_for<typename decltype(to_type)::type, typename decltype(from_type)::type>();
     });
   });
-  return {line, nullptr, block_of(dtype_bytes(to))};
+  return {line, nullptr, loops_that_move(dtype_bytes(to)).block};
 }
 
 // ---- the plan: axes in the order of the destination's memory, merged where they can be ----
@@ -357,15 +316,16 @@ void convert_row(const Plan& plan, Line line, char* to, int64_t to_step, const c
   alignas(kWidest) char results[kGathered * kWidest];
   if (from_step == 0) {
     line(results, from, 1);
-    return mover(plan.to_bytes)(to, to_step, results, 0, count);
+    return loops_that_move(plan.to_bytes).row(to, to_step, results, 0, count);
   }
   for (int64_t begin = 0; begin < count; begin += kGathered) {
     const int64_t size = std::min(kGathered, count - begin);
     const char* in = from + begin * from_step;
     char* out = to + begin * to_step;
-    if (gathered) mover(plan.from_bytes)(elements, plan.from_bytes, in, from_step, size);
+    if (gathered)
+      loops_that_move(plan.from_bytes).row(elements, plan.from_bytes, in, from_step, size);
     line(scattered ? results : out, gathered ? elements : in, size);
-    if (scattered) mover(plan.to_bytes)(out, to_step, results, plan.to_bytes, size);
+    if (scattered) loops_that_move(plan.to_bytes).row(out, to_step, results, plan.to_bytes, size);
   }
 }
 
