@@ -36,7 +36,7 @@ using Bits =
     std::tuple_element_t<std::countr_zero(Bytes), std::tuple<uint8_t, uint16_t, uint32_t, uint64_t,
                                                              std::array<uint64_t, 2>>>;
 
-// The same in memory, where elements are of any type.
+// An element in memory, where it is of any type.
 template <size_t Bytes>
 struct [[gnu::may_alias]] MovedElement {
   Bits<Bytes> value;
