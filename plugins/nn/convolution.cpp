@@ -10,6 +10,7 @@
 #include "depthwise.hpp"
 #include "direct_convolution.hpp"
 #include "shared_ops/convolution_tail.hpp"
+#include "tiled_convolution.hpp"
 #include "unfolding.hpp"
 
 namespace {
@@ -174,6 +175,31 @@ void convolve_by_products(const Convolution& k, const Tensor& x, const Tensor& w
 }
 
 template <class T>
+void convolve_by_tiles(const Convolution& k, const Tensor& x, const Tensor& w, const T* bias,
+                       const Tail<T>& tail, const Tensor& result) {
+  const BiasedTail<T> whole(tail, bias, k.features);
+  const TiledConvolution<T> tiles(k);
+  const int64_t features = k.group_features(), depth = k.depth();
+  tenon::parallel_for(0, k.batch, grain(k), [&](int64_t begin, int64_t end) {
+    const Tensor memory = tenon::empty_tensor({tiles.scratch()}, result.dtype());
+    T* const scratch = kernel::elements<T>(memory);
+    if (tiles.has_borders()) std::fill_n(scratch, tiles.scratch(), T{0});
+    for (int64_t n = begin; n < end; ++n) {
+      for (int64_t g = 0; g < k.groups; ++g) {
+        const int64_t feature = g * features, at = (n * k.features + feature) * k.positions();
+        const T* const image = kernel::elements<const T>(x) +
+                               (n * k.channels + g * k.group_channels()) * k.input_plane();
+        tiles.run(tiles.arrange(image, scratch), kernel::elements<const T>(w) + feature * depth,
+                  whole.first.from(feature, at), kernel::elements<T>(result) + at);
+      }
+      const int64_t at = n * k.features * k.positions();
+      apply_tail(whole.then.from(0, at), kernel::elements<T>(result) + at, k.features,
+                 k.positions());
+    }
+  });
+}
+
+template <class T>
 void convolve_directly(const Convolution& k, const Tensor& x, const Tensor& w, const T* bias,
                        const Tail<T>& tail, const Tensor& result) {
   const BiasedTail<T> whole(tail, bias, k.features);
@@ -217,6 +243,8 @@ struct Unfolding {
         convolve_depthwise<T>(k, x, w, b, all, result);
       else if (DirectConvolution<T>::takes(k))
         convolve_directly<T>(k, x, w, elements(b), all, result);
+      else if (TiledConvolution<T>::takes(k))
+        convolve_by_tiles<T>(k, x, w, elements(b), all, result);
       else
         convolve_by_products<T>(k, x, w, elements(b), all, result);
     });

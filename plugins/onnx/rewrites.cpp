@@ -5,6 +5,9 @@ TENON_REWRITES(plain_operators, R"(
   onnx.plain_conv2d: onnx.conv(x, w, b, auto_pad="NOTSET", dilations=d, group=g, kernel_shape=_, pads=p, strides=s)
     => nn.functional.conv2d(x, w, b, stride=s, padding=[(p[0]), (p[1])], dilation=d, groups=g)
     where dim(x) == 4, len(d) == 2, len(s) == 2, len(p) == 4, p[0] == p[2], p[1] == p[3], p[0] >= 0, p[1] >= 0
+  onnx.plain_conv1d: onnx.conv(x, w, b, dilations=d, group=g, kernel_shape=_, pads=p, strides=s)
+    => nn.functional.conv1d(x, w, b, stride=s, padding=[(p[0])], dilation=d, groups=g)
+    where dim(x) == 3, len(d) == 1, len(s) == 1, len(p) == 2, p[0] == p[1], p[0] >= 0
   onnx.plain_clip: onnx.clip(x, low, high) => clamp(x, (value(low)), (value(high)))
     where dtype(x) == f32, constant(low), constant(high), value(low) <= value(high)
   onnx.plain_global_average: onnx.global_pool(x, kind="average", p=_) => mean(x, [2, 3], true) where dim(x) == 4
@@ -23,6 +26,8 @@ TENON_REWRITES(activations, R"(
 TENON_REWRITE_SAMPLES(of_operators, R"(
   onnx.plain_conv2d: [{"x": {"shape": [1, 2, 5, 5]}, "w": {"shape": [3, 2, 3, 3]}, "b": {"shape": [3]},
     "d": [1, 1], "g": 1, "p": [1, 1, 1, 1], "s": [1, 1]}]
+  onnx.plain_conv1d: [{"x": {"shape": [1, 2, 5]}, "w": {"shape": [3, 2, 3]}, "b": {"shape": [3]},
+    "d": [1], "g": 1, "p": [1, 1], "s": [1]}]
   onnx.plain_clip: [{"x": {"shape": [2, 3], "dtype": "f32"},
     "low": {"shape": [], "values": [-0.25], "dtype": "f32"}, "high": {"shape": [], "values": [0.5], "dtype": "f32"}}]
   onnx.hardswish: [{"x": {"shape": [2, 3], "dtype": "f32", "low": -4, "high": 4}, "s": 0.16666666666666666, "t": 0.5}]

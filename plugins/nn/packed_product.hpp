@@ -1,0 +1,146 @@
+// Products by weights that are packed: panels of columns, and tiles of the result in registers.
+//
+// A panel has the weights of 32 features, side by side for each term of their sums; the last one is filled with
+// zeros. The layout is the same on all processors.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <tenon/kernel/lanes.hpp>
+#include <tenon/kernel/registers.hpp>
+#include <tenon/parallel.hpp>
+
+#include "register_tile.hpp"
+
+namespace nn {
+
+inline constexpr int64_t panel_features = 32;
+
+template <class T>
+struct PanelLines {
+  const T* panel;
+  TENON_INLINE const T* at(int64_t i) const { return panel + i * panel_features; }
+};
+
+template <class T>
+struct PackedProduct {
+  static constexpr int64_t width = panel_features;
+
+  // Rows of `depth` elements, `row_stride` apart, which may overlap.
+  const T* rows;
+  int64_t row_stride, count;
+  const T* panels;
+  int64_t depth, features;
+  const T* bias;  // one for each feature; may be null
+  bool relu;
+  T* to;
+  int64_t row_step,
+      feature_step;  // of the result: elements to the next row, and to the next feature
+
+  static int64_t panels_of(int64_t features) { return (features + width - 1) / width; }
+
+  // Computes all rows. The threads' number changes no bit: tiles are cut by shape alone.
+  void run() const {
+    if (count == 0 || features == 0) return;
+    const int64_t chunks = (count + chunk() - 1) / chunk(), panel_count = panels_of(features);
+    // Some 500 microseconds for one thread, which looks for interrupts between pieces.
+    const int64_t grain = 1 + (int64_t{1} << 22) / std::max<int64_t>(1, width * depth * chunk());
+    tenon::parallel_for(0, chunks * panel_count, grain, [&](int64_t begin, int64_t end) {
+      kernel::run_by_registers<Tiles>(this, begin, end);
+    });
+  }
+
+ private:
+  // Rows that stay in the second-level cache while all panels pass.
+  int64_t chunk() const {
+    constexpr int64_t elements = int64_t{1} << 17, least = 48, tile = 12;
+    return std::max(least, elements / std::max<int64_t>(1, depth) / tile * tile);
+  }
+
+  template <int Bytes>
+  struct Tiles {
+    using V = kernel::Vector<T, Bytes>;
+    static constexpr auto lanes = static_cast<int64_t>(sizeof(V) / sizeof(T));
+    static constexpr int most_rows = RegisterTile<T, Bytes>::most_rows;
+
+    // Pairs of a chunk of rows and a panel, [begin, end).
+    TENON_INLINE static void run(const PackedProduct* product, int64_t begin, int64_t end) {
+      const PackedProduct& p = *product;
+      const int64_t panel_count = panels_of(p.features), size = p.chunk();
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i / panel_count * size, rows = std::min(size, p.count - first);
+        const int64_t blocks = (rows + most_rows - 1) / most_rows;
+        const int64_t feature = i % panel_count * width;
+        for (int64_t column = 0; column < width && feature + column < p.features;
+             column += 2 * lanes) {
+          const T* const panel = p.panels + feature * p.depth + column;
+          for (int64_t b = 0; b < blocks; ++b) {
+            const int64_t from = rows * b / blocks, to = rows * (b + 1) / blocks;
+            by_rows<most_rows>(p, panel, first + from, to - from, feature + column);
+          }
+        }
+      }
+    }
+
+   private:
+    template <int Rows>
+    TENON_INLINE static void by_rows(const PackedProduct& p, const T* panel, int64_t row,
+                                     int64_t count, int64_t feature) {
+      if (count == Rows) return tile<Rows>(p, panel, row, feature);
+      if constexpr (Rows > 1) by_rows<Rows - 1>(p, panel, row, count, feature);
+    }
+    template <int Rows>
+    TENON_INLINE static void tile(const PackedProduct& p, const T* panel, int64_t row,
+                                  int64_t feature) {
+      V sums[Rows][2];
+      RegisterTile<T, Bytes>::template sum<Rows>(PanelLines<T>{panel}, p.rows + row * p.row_stride,
+                                                 p.row_stride, p.depth, sums);
+      finish<Rows>(p, sums, row, feature);
+    }
+    template <int Rows>
+    TENON_INLINE static void finish(const PackedProduct& p, V (&sums)[Rows][2], int64_t row,
+                                    int64_t feature) {
+      const int64_t count = std::min(2 * lanes, p.features - feature);
+      if (p.bias != nullptr) {
+        V bias[2] = {};
+        if (count == 2 * lanes) {
+          kernel::detail::load_vector(bias[0], p.bias + feature);
+          kernel::detail::load_vector(bias[1], p.bias + feature + lanes);
+        } else {
+          T given[2 * lanes] = {};
+          for (int64_t k = 0; k < count; ++k) given[k] = p.bias[feature + k];
+          kernel::detail::load_vector(bias[0], given);
+          kernel::detail::load_vector(bias[1], given + lanes);
+        }
+#pragma GCC unroll 12
+        for (int r = 0; r < Rows; ++r) {
+          sums[r][0] += bias[0];
+          sums[r][1] += bias[1];
+        }
+      }
+      if (p.relu) {  // a NaN stays one, as in relu
+#pragma GCC unroll 12
+        for (int r = 0; r < Rows; ++r) {
+          sums[r][0] = sums[r][0] < 0 ? V{} : sums[r][0];
+          sums[r][1] = sums[r][1] < 0 ? V{} : sums[r][1];
+        }
+      }
+      T* const to = p.to + row * p.row_step + feature * p.feature_step;
+      if (p.feature_step == 1 && count == 2 * lanes) {
+#pragma GCC unroll 12
+        for (int r = 0; r < Rows; ++r)
+          __builtin_memcpy(to + r * p.row_step, &sums[r][0], 2 * sizeof(V));
+        return;
+      }
+      alignas(64) T tile[Rows][2 * lanes];
+#pragma GCC unroll 12
+      for (int r = 0; r < Rows; ++r) __builtin_memcpy(tile[r], &sums[r][0], 2 * sizeof(V));
+      for (int64_t k = 0; k < count; ++k) {
+        for (int r = 0; r < Rows; ++r) to[r * p.row_step + k * p.feature_step] = tile[r][k];
+      }
+    }
+  };
+};
+
+}  // namespace nn

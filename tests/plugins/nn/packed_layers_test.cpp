@@ -1,0 +1,136 @@
+// Layers by packed weights against sums in f64, of random sizes; refusals; the rewrites that make them.
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include <tenon/prepare/prepare.hpp>
+
+#include "../random_inputs.hpp"
+
+using namespace compare;
+using random_inputs::Draw;
+using tenon::Json;
+using tenon::Module;
+
+namespace {
+
+const tenon::Op& pack() {
+  static const tenon::Op op("nn.functional.pack_features");
+  return op;
+}
+Tensor linear_packed(const Tensor& x, const Tensor& w, const Tensor& b, bool relu) {
+  static const tenon::Op op("nn.functional.linear_packed");
+  return op.call<Tensor>(x, pack().call<Tensor>(w), w.size(0), b, relu);
+}
+
+// relu(x w^T + b), each sum in f64.
+std::vector<double> sums(const Tensor& x, const Tensor& w, const Tensor& b, bool relu) {
+  const auto xs = x.to_vector<double>(), ws = w.to_vector<double>(),
+             bs = b.defined() ? b.to_vector<double>() : std::vector<double>();
+  const auto depth = static_cast<size_t>(w.size(1)), features = static_cast<size_t>(w.size(0));
+  std::vector<double> all;
+  for (size_t r = 0; r < xs.size() / depth; ++r) {
+    for (size_t f = 0; f < features; ++f) {
+      double sum = bs.empty() ? 0 : bs[f];
+      for (size_t i = 0; i < depth; ++i) sum += xs[r * depth + i] * ws[f * depth + i];
+      all.push_back(relu && sum < 0 ? 0 : sum);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_SUITE("nn/packed_layers") {
+  TEST_CASE("packed linear layers give the sums of their rows") {
+    Draw draw(5);
+    for (int round = 0; round < 120; ++round) {
+      const DType dtype = draw.chance(60) ? tenon::f32 : tenon::f64;
+      const int64_t rows = draw.between(1, draw.chance(10) ? 400 : 30), depth = draw.between(1, 70),
+                    features = draw.between(1, 100);
+      const auto seed = static_cast<uint64_t>(round);
+      const Tensor x = numbers({rows, depth}, dtype, seed),
+                   w = numbers({features, depth}, dtype, seed + 1),
+                   b = draw.chance(50) ? numbers({features}, dtype, seed + 2) : Tensor();
+      const bool relu = draw.chance(50);
+      CAPTURE(rows);
+      CAPTURE(depth);
+      CAPTURE(features);
+      check_values(linear_packed(x, w, b, relu), {rows, features}, sums(x, w, b, relu),
+                   dtype == tenon::f32 ? 1e-5 : 1e-13);
+    }
+    CHECK(linear_packed(numbers({0, 3}), numbers({5, 3}), {}, true).sizes() ==
+          std::vector<int64_t>{0, 5});
+    check_values(linear_packed(tenon::zeros({2, 0}), tenon::zeros({3, 0}), tenon::ones({3}), false),
+                 {2, 3}, {1, 1, 1, 1, 1, 1});
+  }
+
+  TEST_CASE("packed conv1d is conv1d of the weight as it is") {
+    static const tenon::Op packed("nn.functional.conv1d_packed"), plain("nn.functional.conv1d");
+    Draw draw(6);
+    for (int round = 0; round < 120; ++round) {
+      const int64_t channels = draw.between(1, 20), features = draw.between(1, 70),
+                    kernel = draw.between(1, 5), padding = draw.between(0, 3),
+                    stride = draw.between(1, 4), length = kernel + draw.between(0, 40),
+                    batch = draw.between(0, 3);
+      const auto seed = static_cast<uint64_t>(round);
+      const Tensor x = numbers({batch, channels, length}, tenon::f64, seed),
+                   w = numbers({features, channels, kernel}, tenon::f64, seed + 1),
+                   b = draw.chance(50) ? numbers({features}, tenon::f64, seed + 2) : Tensor();
+      const bool relu = draw.chance(50);
+      Tensor expected = plain.call<Tensor>(x, w, b, stride, padding);
+      if (relu) expected = expected.relu();
+      check_close(packed.call<Tensor>(x, pack().call<Tensor>(w), features, kernel, b, relu, stride,
+                                      padding),
+                  expected, 1e-12);
+      if (batch == 0) continue;
+      check_close(packed.call<Tensor>(x.select(0, 0), pack().call<Tensor>(w), features, kernel, b,
+                                      relu, stride, padding),
+                  expected.select(0, 0), 1e-12);
+    }
+  }
+
+  TEST_CASE("relu of a packed layer keeps NaN, and threads change no bit") {
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    const Tensor x = tenon::tensor({{nan, 1.0F}, {-1.0F, 1.0F}}, tenon::f32),
+                 w = tenon::tensor({{1, 0}, {0, 1}}, tenon::f32);
+    check_values(linear_packed(x, w, {}, true), {2, 2}, {nan, nan, 0, 1});
+    const Tensor many = numbers({301, 200}), weight = numbers({333, 200}, tenon::f32, 2);
+    const std::vector<float> expected = linear_packed(many, weight, {}, false).to_vector<float>();
+    for (const int threads : {1, 2, 3, 8}) {
+      tenon::set_thread_count(threads);
+      CHECK(linear_packed(many, weight, {}, false).to_vector<float>() == expected);
+    }
+    tenon::set_thread_count(0);
+  }
+
+  TEST_CASE("panels of other sizes are refused") {
+    static const tenon::Op op("nn.functional.linear_packed");
+    const Tensor panels = pack().call<Tensor>(numbers({33, 4}));
+    CHECK(panels.sizes() == std::vector<int64_t>{2, 4, 32});
+    CHECK(refusal_of("linear_packed",
+                     [&] {
+                       op.call<Tensor>(numbers({2, 4}), panels, int64_t{32});
+                     }) ==
+          "'panels' of shape [2, 4, 32] is not what pack_features returns for 32 features of 4 "
+          "terms");
+    CHECK(refusal_of("linear_packed", [&] {
+            op.call<Tensor>(numbers({2, 4}), panels, int64_t{33}, numbers({1}));
+          }) == "'bias' must have shape [33], got [1]");
+  }
+
+  TEST_CASE("a prepared model packs the weights of its layers once") {
+    Module model = tenon::create_module(Json::parse(
+        R"({"type": "Sequential", "layers": [{"type": "Linear", "in_features": 20, "out_features": 40}, {"type": "ReLU"},
+            {"type": "Linear", "in_features": 40, "out_features": 10}]})"));
+    model.eval();
+    const tenon::NoGrad no_grad;
+    const Tensor x = numbers({5, 20});
+    const tenon::Prepared prepared = tenon::prepare(model, {{x}});
+    check_close(prepared(x), model(x));
+    std::vector<std::string> ops;
+    const tenon::PreparedList list = prepared.lists().front();
+    for (const tenon::PreparedCall& call : list.calls) ops.push_back(call.op);
+    CHECK(ops == std::vector<std::string>(2, "nn.functional.linear_packed"));
+  }
+}
