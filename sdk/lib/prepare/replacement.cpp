@@ -424,10 +424,14 @@ class MemoryChange {
 };
 
 // Numbers that no call has any more are in no memory of others.
-void separate_unused(CallList& list, const Match& match, const std::map<size_t, size_t>& renamed) {
+void separate_unused(CallList& list, const Match& match, const std::map<size_t, size_t>& renamed,
+                     const std::map<size_t, size_t>& substituted) {
   int64_t next = 0;
   for (const ListValue& value : list.values) next = std::max(next, value.memory + 1);
   for (const auto& [number, name] : renamed) list.values[number].memory = next++;
+  for (const auto& [number, target] : substituted) {
+    if (number != target) list.values[number].memory = next++;
+  }
   for (const size_t call : match.calls) {
     prepared::for_each_value(list.calls[call].results, [&](size_t value) {
       if (std::find(match.results.begin(), match.results.end(), value) == match.results.end())
@@ -483,7 +487,7 @@ std::pair<size_t, size_t> replace(CallList& list, const ListIndex& index, const 
   }
   for (ListValue& value : replacement.values) list.values.push_back(std::move(value));
   memory.apply(list, first_new);
-  separate_unused(list, match, renamed);
+  separate_unused(list, match, renamed, substituted);
   std::vector<ListedCall> calls;
   size_t begin = 0;
   for (size_t i = 0; i < list.calls.size(); ++i) {

@@ -306,6 +306,18 @@ TEST_SUITE("lib/prepare/rewrites") {
     CHECK(written.same);
   }
 
+  TEST_CASE("a result behind views that cancelled is replaced by another") {
+    const std::string turned = R"("dim0": 0, "dim1": 1)";
+    const Prepare made(
+        graph(node("a", "neg", R"("x")") + ", " + node("b", "transpose", R"("a")", turned) + ", " +
+                  node("c", "transpose", R"("b")", turned),
+              R"("c")"),
+        with({"t.cancel: transpose(transpose(x, a, b), a, b) => x",
+              "t.other: neg(x) => mul(x, -1)"}));
+    CHECK(made.ops() == "mul");
+    CHECK(made.same);
+  }
+
   TEST_CASE("a view that a rule would replace by a copy stays where memory is changed") {
     const std::string view = node("a", "transpose", R"("x")", R"("dim0": 0, "dim1": 1)") + ", ";
     const PrepareOptions rules = with({"t.copy: transpose(x, 0, 1) => transpose(mul(x, 1), 0, 1)"});
