@@ -1,66 +1,11 @@
 // lstm_step: what an LSTM does with its gates at one time, in one pass instead of twelve ops.
 #include <algorithm>
 
-#include "common.hpp"
+#include "lstm_gates.hpp"
 
 namespace {
 
 using namespace nn;
-
-// Columns that are worked on together, in whole registers of the widest kind: a vector function and its
-// scalar form round differently.
-template <class T>
-constexpr int64_t kColumns = 256 / static_cast<int64_t>(sizeof(T));
-
-// The gates of some columns of a row, and the states that follow.
-template <class T>
-struct Gates {
-  T input[kColumns<T>], forget[kColumns<T>], fresh[kColumns<T>], output[kColumns<T>];
-  T before[kColumns<T>], cell[kColumns<T>],
-      bent[kColumns<T>];  // cell states, and tanh of the new one
-
-  // `gates` and `hidden_gates` are rows of 4 n, of which columns [0, count) count.
-  TENON_INLINE void compute(const T* gates, const T* hidden_gates, const T* cells, int64_t n,
-                            int64_t count) {
-    T* const all[] = {input, forget, fresh, output};
-    for (int g = 0; g < 4; ++g) {
-      const T *a = gates + g * n, *b = hidden_gates + g * n;
-      TENON_INDEPENDENT
-      for (int64_t k = 0; k < count; ++k) all[g][k] = a[k] + b[k];
-      for (int64_t k = count; k < kColumns<T>; ++k) all[g][k] = 0;
-    }
-    std::copy_n(cells, count, before);
-    std::fill(before + count, before + kColumns<T>, T{0});
-    for (T* gate : {input, forget, output}) {
-      TENON_INDEPENDENT
-      for (int64_t k = 0; k < kColumns<T>; ++k) gate[k] = T{1} / (T{1} + kernel::exp(-gate[k]));
-    }
-    TENON_INDEPENDENT
-    for (int64_t k = 0; k < kColumns<T>; ++k) fresh[k] = kernel::tanh(fresh[k]);
-    TENON_INDEPENDENT
-    for (int64_t k = 0; k < kColumns<T>; ++k) {
-      cell[k] = forget[k] * before[k] + input[k] * fresh[k];
-      bent[k] = kernel::tanh(cell[k]);
-    }
-  }
-};
-
-template <class T>
-struct StepRows {
-  TENON_INLINE static void run(const T* gates, const T* hidden_gates, const T* cells, T* hidden,
-                               T* next, int64_t rows, int64_t n) {
-    Gates<T> g;
-    for (int64_t r = 0; r < rows; ++r, gates += 4 * n, hidden_gates += 4 * n) {
-      for (int64_t from = 0; from < n; from += kColumns<T>) {
-        const int64_t count = std::min(kColumns<T>, n - from), at = r * n + from;
-        g.compute(gates + from, hidden_gates + from, cells + at, n, count);
-        for (int64_t k = 0; k < kColumns<T>; ++k) g.output[k] *= g.bent[k];
-        std::copy_n(g.output, count, hidden + at);
-        std::copy_n(g.cell, count, next + at);
-      }
-    }
-  }
-};
 
 // The gradients of the sum of both gates and of the cell state, from those of the new states.
 template <class T>
@@ -68,10 +13,10 @@ struct StepGradRows {
   TENON_INLINE static void run(const T* gates, const T* hidden_gates, const T* cells,
                                const T* for_hidden, const T* for_next, T* for_gates, T* for_cells,
                                int64_t rows, int64_t n) {
-    Gates<T> g;
+    LstmGates<T> g;
     for (int64_t r = 0; r < rows; ++r, gates += 4 * n, hidden_gates += 4 * n, for_gates += 4 * n) {
-      for (int64_t from = 0; from < n; from += kColumns<T>) {
-        const int64_t count = std::min(kColumns<T>, n - from), at = r * n + from;
+      for (int64_t from = 0; from < n; from += lstm_columns<T>) {
+        const int64_t count = std::min(lstm_columns<T>, n - from), at = r * n + from;
         g.compute(gates + from, hidden_gates + from, cells + at, n, count);
         T* const to = for_gates + from;
         TENON_INDEPENDENT
@@ -129,11 +74,11 @@ struct LstmStep {
     visit_floating(cell.dtype(), [&](auto zero) {
       using T = decltype(zero);
       T *const to = kernel::elements<T>(hidden), *const cells = kernel::elements<T>(next);
-      kernel::for_rows(rows, kWork * n, [&](int64_t begin, int64_t end) {
-        kernel::run<StepRows<T>>(kernel::elements<const T>(a) + begin * 4 * n,
-                                 kernel::elements<const T>(b) + begin * 4 * n,
-                                 kernel::elements<const T>(c) + begin * n, to + begin * n,
-                                 cells + begin * n, end - begin, n);
+      kernel::for_rows(rows, lstm_step_work * n, [&](int64_t begin, int64_t end) {
+        kernel::run<LstmStepRows<T>>(kernel::elements<const T>(a) + begin * 4 * n,
+                                     kernel::elements<const T>(b) + begin * 4 * n,
+                                     kernel::elements<const T>(c) + begin * n, to + begin * n,
+                                     cells + begin * n, end - begin, n);
       });
     });
     return {std::move(hidden), std::move(next)};
@@ -156,7 +101,7 @@ struct LstmStep {
     visit_floating(cell.dtype(), [&](auto zero) {
       using T = decltype(zero);
       T *const to = kernel::elements<T>(for_gates), *const cells = kernel::elements<T>(for_cell);
-      kernel::for_rows(rows, 2 * kWork * n, [&](int64_t begin, int64_t end) {
+      kernel::for_rows(rows, 2 * lstm_step_work * n, [&](int64_t begin, int64_t end) {
         const int64_t at = begin * n;
         kernel::run<StepGradRows<T>>(
             kernel::elements<const T>(a) + 4 * at, kernel::elements<const T>(b) + 4 * at,
@@ -183,8 +128,6 @@ struct LstmStep {
   }
 
  private:
-  static constexpr int64_t kWork = 64;  // work for an element, in additions
-
   // The gates and the state that follows, of ops.
   struct Parts {
     Tensor input, forget, fresh, output, bent;

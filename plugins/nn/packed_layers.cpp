@@ -9,30 +9,6 @@ using namespace nn;
 
 constexpr int64_t width = panel_features;
 
-// Panels for so many features of `depth` terms.
-void check_panels(const char* op, const Tensor& input, const Tensor& panels, int64_t features,
-                  int64_t depth, const Tensor& bias) {
-  check_floating(op, "input", input);
-  check_same_dtype(op, "input", input, "panels", panels);
-  if (features < 0 || panels.dim() != 3 || panels.shape()[0] != (features + width - 1) / width ||
-      panels.shape()[1] != depth || panels.shape()[2] != width) {
-    throw tenon::ValueError(std::string(op) + "(): 'panels' of shape " + shape_text(panels) +
-                            " is not what pack_features returns for " + std::to_string(features) +
-                            " features of " + std::to_string(depth) + " terms");
-  }
-  if (!bias.defined()) return;
-  check_same_dtype(op, "input", input, "bias", bias);
-  if (bias.dim() != 1 || bias.shape()[0] != features) {
-    throw tenon::ValueError(std::string(op) + "(): 'bias' must have shape [" +
-                            std::to_string(features) + "], got " + shape_text(bias));
-  }
-}
-
-template <class T>
-const T* elements_or_null(const Tensor& tensor) {
-  return tensor.defined() ? kernel::elements<const T>(tensor) : nullptr;
-}
-
 struct PackFeatures {
   static constexpr auto schema = "nn.functional.pack_features(Tensor weight) -> Tensor";
   static constexpr auto samples =

@@ -16,6 +16,34 @@
 namespace nn {
 
 inline constexpr int64_t panel_features = 32;
+inline int64_t panels_of(int64_t features) {
+  return (features + panel_features - 1) / panel_features;
+}
+
+// Panels for so many features of `depth` terms.
+inline void check_panels(const char* op, const Tensor& input, const Tensor& panels,
+                         int64_t features, int64_t depth, const Tensor& bias,
+                         const char* name = "panels") {
+  check_floating(op, "input", input);
+  check_same_dtype(op, "input", input, name, panels);
+  if (features < 0 || panels.dim() != 3 || panels.shape()[0] != panels_of(features) ||
+      panels.shape()[1] != depth || panels.shape()[2] != panel_features) {
+    throw tenon::ValueError(std::string(op) + "(): '" + name + "' of shape " + shape_text(panels) +
+                            " is not what pack_features returns for " + std::to_string(features) +
+                            " features of " + std::to_string(depth) + " terms");
+  }
+  if (!bias.defined()) return;
+  check_same_dtype(op, "input", input, "bias", bias);
+  if (bias.dim() != 1 || bias.shape()[0] != features) {
+    throw tenon::ValueError(std::string(op) + "(): 'bias' must have shape [" +
+                            std::to_string(features) + "], got " + shape_text(bias));
+  }
+}
+
+template <class T>
+const T* elements_or_null(const Tensor& tensor) {
+  return tensor.defined() ? kernel::elements<const T>(tensor) : nullptr;
+}
 
 template <class T>
 struct PanelLines {
@@ -35,17 +63,16 @@ struct PackedProduct {
   const T* bias;  // one for each feature; may be null
   bool relu;
   T* to;
-  int64_t row_step,
-      feature_step;  // of the result: elements to the next row, and to the next feature
-
-  static int64_t panels_of(int64_t features) { return (features + width - 1) / width; }
+  // Elements of the result to the next row, and to the next feature.
+  int64_t row_step, feature_step;
 
   // Computes all rows. The threads' number changes no bit: tiles are cut by shape alone.
   void run() const {
     if (count == 0 || features == 0) return;
     const int64_t chunks = (count + chunk() - 1) / chunk(), panel_count = panels_of(features);
-    // Some 500 microseconds for one thread, which looks for interrupts between pieces.
-    const int64_t grain = 1 + (int64_t{1} << 22) / std::max<int64_t>(1, width * depth * chunk());
+    // Some 50 microseconds for one thread, which looks for interrupts between pieces.
+    const int64_t work = width * depth * std::min(count, chunk());
+    const int64_t grain = 1 + (int64_t{1} << 22) / std::max<int64_t>(1, work);
     tenon::parallel_for(0, chunks * panel_count, grain, [&](int64_t begin, int64_t end) {
       kernel::run_by_registers<Tiles>(this, begin, end);
     });
@@ -57,6 +84,18 @@ struct PackedProduct {
     constexpr int64_t elements = int64_t{1} << 17, least = 48, tile = 12;
     return std::max(least, elements / std::max<int64_t>(1, depth) / tile * tile);
   }
+
+  // Parts of the sums, so that a panel's part and the rows' parts stay in the first-level cache.
+  int64_t depth_cuts() const {
+    constexpr int64_t most = 320;
+    return feature_step == 1 ? std::max<int64_t>(1, (depth + most - 1) / most) : 1;
+  }
+
+  // Terms [begin, end) of each sum.
+  struct Terms {
+    int64_t begin, end;
+    bool are_first, are_last;
+  };
 
   template <int Bytes>
   struct Tiles {
@@ -75,9 +114,14 @@ struct PackedProduct {
         for (int64_t column = 0; column < width && feature + column < p.features;
              column += 2 * lanes) {
           const T* const panel = p.panels + feature * p.depth + column;
-          for (int64_t b = 0; b < blocks; ++b) {
-            const int64_t from = rows * b / blocks, to = rows * (b + 1) / blocks;
-            by_rows<most_rows>(p, panel, first + from, to - from, feature + column);
+          const int64_t cuts = blocks > 1 ? p.depth_cuts() : 1;
+          for (int64_t cut = 0; cut < cuts; ++cut) {
+            const Terms terms{p.depth * cut / cuts, p.depth * (cut + 1) / cuts, cut == 0,
+                              cut == cuts - 1};
+            for (int64_t b = 0; b < blocks; ++b) {
+              const int64_t from = rows * b / blocks, to = rows * (b + 1) / blocks;
+              by_rows<most_rows>(p, panel, first + from, to - from, feature + column, terms);
+            }
           }
         }
       }
@@ -86,22 +130,45 @@ struct PackedProduct {
    private:
     template <int Rows>
     TENON_INLINE static void by_rows(const PackedProduct& p, const T* panel, int64_t row,
-                                     int64_t count, int64_t feature) {
-      if (count == Rows) return tile<Rows>(p, panel, row, feature);
-      if constexpr (Rows > 1) by_rows<Rows - 1>(p, panel, row, count, feature);
+                                     int64_t count, int64_t feature, const Terms& terms) {
+      if (count == Rows) return tile<Rows>(p, panel, row, feature, terms);
+      if constexpr (Rows > 1) by_rows<Rows - 1>(p, panel, row, count, feature, terms);
     }
     template <int Rows>
     TENON_INLINE static void tile(const PackedProduct& p, const T* panel, int64_t row,
-                                  int64_t feature) {
+                                  int64_t feature, const Terms& terms) {
       V sums[Rows][2];
-      RegisterTile<T, Bytes>::template sum<Rows>(PanelLines<T>{panel}, p.rows + row * p.row_stride,
-                                                 p.row_stride, p.depth, sums);
-      finish<Rows>(p, sums, row, feature);
+      RegisterTile<T, Bytes>::template sum<Rows>(PanelLines<T>{panel + terms.begin * width},
+                                                 p.rows + row * p.row_stride + terms.begin,
+                                                 p.row_stride, terms.end - terms.begin, sums);
+      T* const to = p.to + row * p.row_step + feature * p.feature_step;
+      const int64_t count = std::min(2 * lanes, p.features - feature);
+      if (!terms.are_first) add_result<Rows>(p, to, count, sums);
+      if (terms.are_last) finish<Rows>(p, feature, count, sums);
+      store<Rows>(p, to, count, sums);
+    }
+    // Sums of the terms before, which the result has; its features are beside each other.
+    template <int Rows>
+    TENON_INLINE static void add_result(const PackedProduct& p, const T* to, int64_t count,
+                                        V (&sums)[Rows][2]) {
+#pragma GCC unroll 12
+      for (int r = 0; r < Rows; ++r) {
+        T given[2 * lanes] = {};
+        const T* from = to + r * p.row_step;
+        if (count < 2 * lanes) {
+          std::copy_n(from, count, given);
+          from = given;
+        }
+        V low, high;
+        kernel::detail::load_vector(low, from);
+        kernel::detail::load_vector(high, from + lanes);
+        sums[r][0] += low;
+        sums[r][1] += high;
+      }
     }
     template <int Rows>
-    TENON_INLINE static void finish(const PackedProduct& p, V (&sums)[Rows][2], int64_t row,
-                                    int64_t feature) {
-      const int64_t count = std::min(2 * lanes, p.features - feature);
+    TENON_INLINE static void finish(const PackedProduct& p, int64_t feature, int64_t count,
+                                    V (&sums)[Rows][2]) {
       if (p.bias != nullptr) {
         V bias[2] = {};
         if (count == 2 * lanes) {
@@ -126,7 +193,10 @@ struct PackedProduct {
           sums[r][1] = sums[r][1] < 0 ? V{} : sums[r][1];
         }
       }
-      T* const to = p.to + row * p.row_step + feature * p.feature_step;
+    }
+    template <int Rows>
+    TENON_INLINE static void store(const PackedProduct& p, T* to, int64_t count,
+                                   const V (&sums)[Rows][2]) {
       if (p.feature_step == 1 && count == 2 * lanes) {
 #pragma GCC unroll 12
         for (int r = 0; r < Rows; ++r)
