@@ -14,6 +14,23 @@ TENON_REWRITES(plain_operators, R"(
   onnx.plain_global_average_line: onnx.global_pool(x, kind="average", p=_) => mean(x, [2], true) where dim(x) == 3
 )")
 
+// Projections of attention, which exporters join into one product: its parts are strided, and a reshape copies
+// each. A part that is a product is not.
+#define PART(begin, shape)                                          \
+  "reshape(nn.functional.linear(x, contiguous(narrow(w, 0, (" begin \
+  "), (size(w, 0) // 3))), contiguous(narrow(b, 0, (" begin "), (size(w, 0) // 3)))), " shape ")"
+#define PROJECTIONS "onnx.split(nn.functional.linear(x, w, b), s, axis=a, parts=3)"
+TENON_REWRITES(projections, "onnx.split_projections: [onnx.reshape(" PROJECTIONS
+                            ".0, p, allowzero=_), onnx.reshape(" PROJECTIONS
+                            ".1, q, allowzero=_), onnx.reshape(" PROJECTIONS
+                            ".2, r, allowzero=_)] => [" PART("0", "p") ", " PART(
+                                "size(w, 0) // 3", "q") ", " PART("2 * (size(w, 0) // 3)", "r") R"(]
+  where constant(w), constant(b), dim(b) == 1, size(b, 0) == size(w, 0), size(w, 0) % 3 == 0, a == -1 or a == dim(x) - 1,
+    s == none or s == [(size(w, 0) // 3), (size(w, 0) // 3), (size(w, 0) // 3)], 0 not in p, 0 not in q, 0 not in r,
+    dtype(x) in [f32, f64], numel(x) >= 8 * size(w, 1)
+  within 1e-5
+)")
+
 TENON_REWRITES(activations, R"(
   onnx.fuse_hard_sigmoid: onnx.hard_sigmoid(nn.functional.conv2d_fused(x, w, b, a, activation="none", alpha=_, beta=_, scale=1, shift=0, ...), alpha=s, beta=t)
     => nn.functional.conv2d_fused(x, w, b, a, activation="hardsigmoid", alpha=s, beta=t, ...)
@@ -28,6 +45,8 @@ TENON_REWRITE_SAMPLES(of_operators, R"(
     "d": [1, 1], "g": 1, "p": [1, 1, 1, 1], "s": [1, 1]}]
   onnx.plain_conv1d: [{"x": {"shape": [1, 2, 5]}, "w": {"shape": [3, 2, 3]}, "b": {"shape": [3]},
     "d": [1], "g": 1, "p": [1, 1], "s": [1]}]
+  onnx.split_projections: [{"x": {"shape": [4, 3, 5], "dtype": "f32"}, "w": {"shape": [12, 5], "dtype": "f32"},
+    "b": {"shape": [12], "dtype": "f32"}, "s": [4, 4, 4], "a": -1, "p": [4, 6, 2], "q": [4, 6, 2], "r": [4, 6, 2]}]
   onnx.plain_clip: [{"x": {"shape": [2, 3], "dtype": "f32"},
     "low": {"shape": [], "values": [-0.25], "dtype": "f32"}, "high": {"shape": [], "values": [0.5], "dtype": "f32"}}]
   onnx.hardswish: [{"x": {"shape": [2, 3], "dtype": "f32", "low": -4, "high": 4}, "s": 0.16666666666666666, "t": 0.5}]

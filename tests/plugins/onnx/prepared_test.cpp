@@ -1,4 +1,6 @@
 // Models with If and Loop, prepared: the bits of the model as it is.
+#include <algorithm>
+#include <cmath>
 #include <random>
 
 #include <doctest/doctest.h>
@@ -157,4 +159,41 @@ TEST_CASE("the iteration of a loop is a number for what is computed of it") {
   CHECK(prepared(tenon::zeros({1})).to_vector<float>() == std::vector<float>{14});
   CHECK(prepared.listed_runs() == 1);
   CHECK(prepared.lists().front().compared == 0);
+}
+
+TEST_CASE("projections that an exporter joined are computed apart, where their sizes are equal") {
+  const Folder folder;
+  const tenon::NoGrad no_grad;
+  std::mt19937 random(3);
+  const auto numbers = [&](size_t count) {
+    std::vector<float> values(count);
+    for (float& value : values) value = static_cast<float>(random() % 1000) / 500 - 1;
+    return values;
+  };
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{4, 4, 4}, {2, 4, 6}}) {
+    const Module loaded =
+        load(folder,
+             model(Graph{
+                 {node("MatMul", {"x", "w"}, {"m"}), node("Add", {"m", "b"}, {"p"}),
+                  node("Split", {"p", "sizes"}, {"q", "k", "v"}, {attribute("axis", int64_t{-1})}),
+                  node("Reshape", {"q", "shape"}, {"a"}), node("Reshape", {"k", "shape"}, {"c"}),
+                  node("Reshape", {"v", "shape"}, {"d"}),
+                  node("Concat", {"a", "c", "d"}, {"y"}, {attribute("axis", int64_t{1})})},
+                 {"x"},
+                 {"y"},
+                 {tensor("w", {5, 12}, numbers(60)), tensor("b", {12}, numbers(12)),
+                  integer_tensor("sizes", {3}, sizes), integer_tensor("shape", {3}, {6, -1, 2})}}));
+    const Prepared prepared = tenon::prepare(loaded);
+    const Tensor x = tenon::randn({6, 3, 5});
+    const std::vector<float> expected = loaded.call<Tensor>(x).to_vector<float>(),
+                             found = prepared.call<Tensor>(x).to_vector<float>();
+    REQUIRE(found.size() == expected.size());
+    for (size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found[i] - expected[i]) < 1e-4F);
+    const tenon::PreparedList list = prepared.lists().front();
+    CHECK(list.reason == "");
+    const bool apart =
+        std::any_of(list.rewrites.begin(), list.rewrites.end(),
+                    [](const auto& applied) { return applied.rule == "onnx.split_projections"; });
+    CHECK(apart == (sizes[0] == 4));
+  }
 }
