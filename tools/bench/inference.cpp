@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <string>
 
-#include <tenon/prepare/prepare.hpp>
 #include <tenon/state/module_file.hpp>
 
 #include "bench.hpp"
@@ -44,30 +43,6 @@ void resnet18(State& state) {
   infer(state, model, numbers({state.range(0), 3, 224, 224}));
 }
 BENCHMARK(resnet18)->Arg(1)->Arg(8)->UseRealTime();
-
-void infer_prepared(State& state, const Module& module, const Tensor& input) {
-  const NoGrad no_grad;
-  const tenon::Prepared model = tenon::prepare(module);
-  for (int i = 0; i < 4; ++i) keep(model(input));
-  for (auto _ : state) keep(model(input));
-}
-void resnet18_prepared(State& state) {
-  static const Module model =
-      in_eval_mode(tenon::state::create_module(read_config(BENCH_RESNET18)["model"]));
-  infer_prepared(state, model, numbers({state.range(0), 3, 224, 224}));
-}
-BENCHMARK(resnet18_prepared)->Arg(1)->Arg(8)->UseRealTime();
-void cnn_prepared(State& state) {
-  infer_prepared(state,
-                 in_eval_mode(tenon::create_module(Json::parse(R"({"type": "Sequential", "layers": [
-    {"type": "Conv2d", "in_channels": 1, "out_channels": 16, "kernel_size": 3}, {"type": "ReLU"},
-    {"type": "MaxPool2d", "kernel_size": 2},
-    {"type": "Conv2d", "in_channels": 16, "out_channels": 32, "kernel_size": 3}, {"type": "ReLU"},
-    {"type": "MaxPool2d", "kernel_size": 2}, {"type": "Flatten"},
-    {"type": "Linear", "in_features": 800, "out_features": 10}]})"))),
-                 numbers({64, 1, 28, 28}));
-}
-BENCHMARK(cnn_prepared)->UseRealTime();
 
 void infer_large(State& state) {
   infer(state, in_eval_mode(tenon::create_module(Json::parse(R"({"type": "Sequential", "layers": [

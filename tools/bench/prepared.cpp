@@ -1,14 +1,13 @@
-// Models prepared for inference, from the ONNX files that onnx_models.py writes for ONNX Runtime: both sides run
-// the same file. PEER_FOLDER of the environment is the folder whose models/ has them.
+// Models prepared for inference, from files that ONNX Runtime runs as well: those that onnx_models.py writes in the
+// folder models/ of PEER_FOLDER, and those that people have.
 #include <fstream>
 #include <iterator>
-#include <stdlib.h>
 #include <string>
 #include <vector>
 
 #include <tenon/prepare/prepare.hpp>
 
-#include "bench.hpp"
+#include "found_models.hpp"
 
 namespace {
 
@@ -21,15 +20,11 @@ using tenon::Module;
 using tenon::NoGrad;
 using tenon::Tensor;
 
-constexpr const char* kModels[] = {"mlp_large", "mlp_row", "attention", "lstm",
-                                   "lstm_row",  "gelu",    "softmax",   "layer_norm"};
+constexpr const char* kModels[] = {"resnet18_1", "resnet18_8", "cnn",       "mlp_large",
+                                   "mlp_row",    "attention",  "lstm",      "lstm_row",
+                                   "gelu",       "softmax",    "layer_norm"};
 
-std::string models_folder() {
-  const char* folder = secure_getenv("PEER_FOLDER");
-  if (folder == nullptr || *folder == '\0')
-    throw tenon::ValueError("bench: PEER_FOLDER names no folder of models");
-  return std::string(folder) + "/models/";
-}
+std::string models_folder() { return bench::peer_folder() + "/models/"; }
 Tensor input_of(const std::string& name) {
   std::ifstream stream(models_folder() + "shapes.json");
   if (!stream) throw tenon::ValueError("bench: cannot read shapes.json of PEER_FOLDER");
@@ -43,28 +38,44 @@ Tensor input_of(const std::string& name) {
   return numbers({count}).reshape(shape);
 }
 
-void run_prepared(State& state, const std::string& name) {
+// A model that runs as it is, because it is in training mode, say, is an error of the benchmark.
+void run_prepared(State& state, Module model, const std::vector<Tensor>& inputs) {
   const NoGrad no_grad;
-  try {
-    Module model = Module::create("onnx.Model", arg("path") = models_folder() + name + ".onnx");
-    model.eval();
-    const tenon::Prepared prepared = tenon::prepare(model);
-    const Tensor input = input_of(name);
-    // The first run makes the list, the next ones pack weights.
-    for (int i = 0; i < 3; ++i) keep(prepared(input));
-    for (auto _ : state) keep(prepared(input));
-    for (const std::string& reason : prepared.reasons())
-      state.SkipWithError((name + " runs as it is: " + reason).c_str());
-  } catch (const tenon::Error& error) {
-    state.SkipWithError((name + ": " + error.what()).c_str());
-  }
+  model.eval();
+  const tenon::Prepared prepared = tenon::prepare(model);
+  // The first runs make the lists, the next ones pack weights.
+  for (int i = 0; i < 4; ++i) keep(bench::first_result(prepared, inputs));
+  for (auto _ : state) keep(bench::first_result(prepared, inputs));
+  for (const std::string& reason : prepared.reasons())
+    state.SkipWithError(("runs as it is: " + reason).c_str());
+  if (prepared.lists().empty()) state.SkipWithError("runs as it is: there are no lists");
+}
+
+// `open` and `inputs` throw where PEER_FOLDER lacks the model: its rows alone are left out.
+template <class Open, class Inputs>
+void add_benchmark(const std::string& name, const Open& open, const Inputs& inputs) {
+  benchmark::RegisterBenchmark(("prepared/" + name).c_str(), [name, open, inputs](State& state) {
+    try {
+      run_prepared(state, open(), inputs());
+    } catch (const tenon::Error& error) {
+      state.SkipWithError((name + ": " + error.what()).c_str());
+    }
+  })->UseRealTime();
 }
 
 const bool registered = [] {
-  for (const char* name : kModels) {
-    benchmark::RegisterBenchmark((std::string("prepared/") + name).c_str(), run_prepared,
-                                 std::string(name))
-        ->UseRealTime();
+  for (const std::string name : kModels) {
+    add_benchmark(
+        name,
+        [name] {
+          return Module::create("onnx.Model", arg("path") = models_folder() + name + ".onnx");
+        },
+        [name] { return std::vector<Tensor>{input_of(name)}; });
+  }
+  for (const bench::FoundModel& model : bench::found_models()) {
+    if (model.name == std::string("resnet18")) continue;  // resnet18_1 is the same file
+    add_benchmark(
+        model.name, [model] { return bench::open(model); }, [model] { return model.inputs(); });
   }
   return true;
 }();
