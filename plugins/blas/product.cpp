@@ -137,6 +137,35 @@ const Tensor& readable(const Tensor& tensor, Tensor& copy) {
   return copy;
 }
 
+Matrices transposed(const Matrices& m) {
+  return {m.data, m.columns, m.rows, m.column_stride, m.row_stride, m.batch_stride};
+}
+
+// Makes one product of products that have the right operand in common, where the rows of the others follow
+// each other from one product to the next.
+bool fold_batch(Matrices& a, const Matrices& b, Matrices& out, int64_t batch) {
+  const auto joined = [&](Matrices m) {
+    if (m.rows == 1) m.row_stride = m.batch_stride;
+    m.rows = m.batch_stride == m.rows * m.row_stride ? m.rows * batch : 0;
+    return m;
+  };
+  const Matrices rows = joined(a), to = joined(out);
+  if (b.batch_stride != 0 || rows.rows == 0 || to.rows == 0) return false;
+  if (!rows.has_gemm_layout() || !b.has_gemm_layout() || !to.has_gemm_layout()) return false;
+  a = rows;
+  out = to;
+  return true;
+}
+// Columns in place of rows, where the left operand is in common: the transposes are multiplied in turn.
+bool fold_columns(Matrices& a, Matrices& b, Matrices& out, int64_t batch) {
+  Matrices right = transposed(a), left = transposed(b), to = transposed(out);
+  if (!fold_batch(left, right, to, batch)) return false;
+  a = left;
+  b = right;
+  out = to;
+  return true;
+}
+
 template <class T>
 T wrapping_sum(const T* a, int64_t a_stride, const T* b, int64_t b_stride, int64_t count) {
   using Wide = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
@@ -177,14 +206,14 @@ Tensor row(const Tensor& vector) {
 
 void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch, double alpha,
               double beta) {
-  const Matrices to = matrices(out);
+  Matrices to = matrices(out);
   if (to.rows == 0 || to.columns == 0 || batch == 0) return;
   const DType dtype = out.dtype();
   if (!tenon::is_differentiable(dtype)) {
     multiply_integers(a, b, out, batch, static_cast<int64_t>(alpha), static_cast<int64_t>(beta));
     return;
   }
-  const Matrices left = matrices(a), right = matrices(b);
+  Matrices left = matrices(a), right = matrices(b);
   if (left.columns == 0) {
     if (beta == 0) {
       tenon::fill_elements(out, 0);
@@ -198,8 +227,12 @@ void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch
   } else if (dtype == f64) {
     if (multiply_small<double>(left, right, to, batch, alpha, beta)) return;
   }
+  const bool folded =
+      batch > 1 && (fold_batch(left, right, to, batch) || fold_columns(left, right, to, batch));
+  if (folded) batch = 1;
   Tensor a_copy, b_copy;
-  const Matrices ma = matrices(readable(a, a_copy)), mb = matrices(readable(b, b_copy));
+  const Matrices ma = folded ? left : matrices(readable(a, a_copy)),
+                 mb = folded ? right : matrices(readable(b, b_copy));
   if (dtype == f32) {
     multiply_as<float>(ma, mb, to, batch, static_cast<float>(alpha), static_cast<float>(beta));
   } else if (tenon::is_complex(dtype)) {

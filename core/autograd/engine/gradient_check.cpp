@@ -11,6 +11,7 @@
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/table/core_ops.hpp"
 #include "core/dispatch/types/conversion.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "core/tensor/dtype.hpp"
 #include "core/tensor/shape.hpp"
 
@@ -93,10 +94,12 @@ void check_gradients(Node& node, std::span<const TensorRef> produced) {
 }
 
 TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& from, size_t index) {
-  // A gradient without data is made plain where its structure does not fit.
+  // A gradient without data is made plain where its structure does not fit, unless ops go through it.
   if (gradient->has_flag(TENON_TENSOR_SHAPE_ONLY) && gradient->typed() &&
       (info.type == 0 || !same_shape(gradient->shape(), info.sizes()) ||
-       gradient->view.dtype != info.dtype)) [[unlikely]]
+       gradient->view.dtype != info.dtype) &&
+      (TypeTable::process().at(gradient->view.type).descriptor.flags & TENON_TYPE_DECOMPOSES) == 0)
+      [[unlikely]]
     gradient = to_plain(*gradient);
   if (!same_shape(gradient->shape(), info.sizes())) [[unlikely]] {
     if (!expands_to(info, *gradient)) {

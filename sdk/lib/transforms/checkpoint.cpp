@@ -238,6 +238,9 @@ class Region : public std::enable_shared_from_this<Region> {
 
 using regions::Phase, regions::present, regions::Region;
 
+static thread_local int64_t begun = 0;
+int64_t count_begun() { return begun; }
+
 struct Running::State {
   std::shared_ptr<Region> region;  // null where its graph is gone
   bool again = false;              // within a second run of the function around it
@@ -249,6 +252,7 @@ struct Running::State {
 Running::Running(Run again, std::vector<Tensor> arguments) {
   if (!GradMode::enabled() || InferenceMode::enabled() || present.phase == Phase::passing) return;
   state_ = std::make_unique<State>();
+  ++begun;
   state_->again = present.phase == Phase::again;
   if (state_->again) {
     state_->run = std::move(again);

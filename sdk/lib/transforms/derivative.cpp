@@ -9,6 +9,7 @@
 #include <tenon/kernel/shape.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/transforms/derivative.hpp>
+#include <tenon/transforms/vmap.hpp>
 
 TENON_NAMESPACE_BEGIN
 namespace transforms::derived {
@@ -176,6 +177,31 @@ Tensors Pullback::operator()(const Tensors& seeds, bool last, bool strict) const
 
 Tensors Pullback::of(size_t result, const Tensor& seed) const {
   return pull({result}, {seed}, false, false);
+}
+
+Tensors Pullback::of_each(size_t result, const Tensor& seeds) const {
+  const State& state = *state_;
+  const Tensor& root = state.roots[result];
+  const int64_t outer = root.dim() - (seeds.dim() - 1);
+  std::vector<int64_t> shape = seeds.sizes(), aligned = shape;
+  aligned.insert(aligned.begin() + 1, static_cast<size_t>(outer), 1);
+  shape.insert(shape.begin() + 1, root.shape().begin(), root.shape().begin() + outer);
+  GradientOptions options;
+  options.create_graph = state.differentiable;
+  options.retain_graph = true;
+  options.allow_unused = true;
+  Tensors found(state.leaves.size());
+  const vmapped::LevelScope scope(seeds.size(0), Randomness::same);
+  if (root.requires_grad()) {
+    options.seeds.push_back(batch(expand(reshape(seeds, aligned), shape), scope.level()));
+    found = gradients({root}, state.leaves, options);
+  }
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Tensor whole = unbatch(
+        found[i].defined() ? found[i] : zeros_like(state.leaves[i]).detach(), scope.level());
+    found[i] = raise(outer == 0 ? whole : movedim(whole, {0}, {outer}), state.level);
+  }
+  return found;
 }
 
 Tensors Pullback::pull(const std::vector<size_t>& results, const Tensors& seeds, bool last,

@@ -1,24 +1,51 @@
 // Jacobians from rows and columns.
+#include <algorithm>
+
 #include <tenon/ops.hpp>
+#include <tenon/transforms/checkpoint.hpp>
 #include <tenon/transforms/jacobian.hpp>
+#include <tenon/transforms/vmap.hpp>
 
 TENON_NAMESPACE_BEGIN
 namespace transforms::derived {
 
 namespace {
 
-// Calls the function for each row of a tensor, and joins its results along a new first dimension.
-Tensors map_rows(const std::function<Tensors(const Tensor&)>& function, const Tensor& rows,
-                 const JacobianOptions&) {
+using Rows = std::function<Tensors(const Tensor&)>;
+
+// The results for all rows of a tensor, which are the first dimension of each: of `batched` for a chunk of
+// rows at a time, or, where an op within takes no batch, of `function` for one at a time.
+Tensors map_rows(const Rows& batched, const Rows& function, const Tensor& rows,
+                 const JacobianOptions& options) {
+  const int64_t count = rows.size(0);
   std::vector<Tensors> lists;  // by result
-  for (int64_t i = 0; i < rows.size(0); ++i) {
-    const Tensors results = function(select(rows, 0, i));
+  const auto keep = [&](const Tensors& results) {
     lists.resize(results.size());
     for (size_t r = 0; r < results.size(); ++r) lists[r].push_back(results[r]);
+  };
+  const auto joined = [&] {
+    Tensors all;
+    for (const Tensors& list : lists) all.push_back(list.size() == 1 ? list[0] : cat(list, 0));
+    return all;
+  };
+  // One row needs no batch, and runs in fewer calls.
+  if (count > 1 && options.chunk_size != 1) {
+    const int64_t chunk = options.chunk_size == 0 ? count : options.chunk_size;
+    try {
+      for (int64_t start = 0; start < count; start += chunk)
+        keep(batched(narrow(rows, 0, start, std::min(chunk, count - start))));
+      return joined();
+    } catch (const Error&) {
+      // A function that looks at elements, for example; what fails in the loop, too, is thrown there.
+      lists.clear();
+    }
   }
-  Tensors joined;
-  for (const Tensors& list : lists) joined.push_back(stack(list, 0));
-  return joined;
+  for (int64_t i = 0; i < count; ++i) {
+    Tensors results = function(select(rows, 0, i));
+    for (Tensor& result : results) result = unsqueeze(result, 0);
+    keep(results);
+  }
+  return joined();
 }
 
 void check_options(const char* who, const JacobianOptions& options) {
@@ -63,7 +90,8 @@ std::vector<Tensors> jacobian_rows(const Pullback& pullback, const Tensors& inpu
     check_real("jacrev", "a result", result);
     Tensors rows;
     if (result.numel() != 0) {
-      rows = map_rows([&](const Tensor& seed) { return pullback.of(r, seed); }, basis_of(result),
+      rows = map_rows([&](const Tensor& seeds) { return pullback.of_each(r, seeds); },
+                      [&](const Tensor& seed) { return pullback.of(r, seed); }, basis_of(result),
                       options);
     }
     Tensors jacobians;
@@ -103,7 +131,17 @@ std::vector<Tensors> jacobian_columns(const std::function<Tensors(const Tensors&
       for (const Tensor& result : results) check_real("jacfwd", "a result", result);
       return results;
     };
-    add(map_rows(column, basis_of(input), options), [&](const Tensor& columns) {
+    const auto all_columns = [&](const Tensor& rows) {
+      const int64_t before = recompute::count_begun();
+      Tensors results = vmap(column, 0, 0, {Randomness::same})(rows);
+      const bool recorded = std::any_of(results.begin(), results.end(),
+                                        [](const Tensor& each) { return each.requires_grad(); });
+      // It would run again after its vmap has ended.
+      if (recorded && recompute::count_begun() != before)
+        throw RuntimeError("jacfwd: a checkpoint is differentiated behind a vmap");
+      return results;
+    };
+    add(map_rows(all_columns, column, basis_of(input), options), [&](const Tensor& columns) {
       std::vector<int64_t> shape(columns.shape().begin() + 1, columns.shape().end());
       shape.insert(shape.end(), input.shape().begin(), input.shape().end());
       return reshape(movedim(columns, {0}, {-1}), shape);

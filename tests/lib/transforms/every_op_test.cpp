@@ -8,6 +8,7 @@
 #include <set>
 
 #include <tenon/overridable.hpp>
+#include <tenon/transforms/jacobian.hpp>
 
 #include "tests/lib/transforms/support.hpp"
 
@@ -453,12 +454,53 @@ void compare_nested(const Case& one, const std::vector<Tensor>& operands, int& c
   }
 }
 
+// Rows of the Jacobian of all results by one vmap, and one at a time; columns the same.
+void compare_jacobians(const Case& one, const std::vector<Tensor>& operands, int& compared) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!is_floating(operands[i].dtype()) || operands[i].numel() > 64) continue;
+    const auto f = [&](const Tensor& x) {
+      seed_generator(1);
+      std::vector<Tensor> given, real;
+      for (const Tensor& operand : operands) given.push_back(operand.clone());
+      given[i] = x;
+      for (const Tensor& result : called(one, given)) {
+        if (is_floating(result.dtype())) real.push_back(result);
+      }
+      return real;
+    };
+    const auto check = [&](const char* way, const auto& jacobian) {
+      std::vector<Tensor> by_loop;
+      try {
+        by_loop = jacobian(1);
+      } catch (const std::exception&) {
+        return;  // not differentiable, or not for such values
+      }
+      try {
+        const std::vector<Tensor> found = jacobian(0);
+        for (size_t r = 0; r < found.size(); ++r) {
+          ++compared;
+          const double off = difference(found[r], by_loop[r]);
+          if (!(off <= (by_loop[r].dtype() == f64 ? 1e-9 : 1e-3)))
+            report(one, std::string(way) + " " + std::to_string(i) + " differs by " +
+                            std::to_string(off));
+        }
+      } catch (const std::exception& error) {
+        report(one, std::string(way) + ": " + error.what());
+      }
+    };
+    const Tensor x = operands[i].clone();
+    using transforms::argnums;
+    check("jacrev", [&](int64_t chunk) { return transforms::jacrev(f, argnums<0>, {chunk})(x); });
+    check("jacfwd", [&](int64_t chunk) { return transforms::jacfwd(f, argnums<0>, {chunk})(x); });
+  }
+}
+
 }  // namespace
 
 TEST_SUITE("lib/transforms/every_op") {
   TEST_CASE("every op with samples gives under vmap what a loop gives") {
     const Json facts = document(Document::facts);
-    int compared = 0, nested = 0, ops = 0;
+    int compared = 0, nested = 0, jacobians = 0, ops = 0;
     Counts counts;
     for (int64_t p = 0; p < facts.size(); ++p) {
       const std::string plugin = facts[p]["id"].text();
@@ -496,6 +538,7 @@ TEST_SUITE("lib/transforms/every_op") {
           if (shaped_by_elements.count(name) == 0) compare(one, operands, all, 0, false, compared);
           compare_nested(one, operands, nested);
           if (name.back() != '_') compare_derivatives(one, operands, counts);
+          if (name.back() != '_') compare_jacobians(one, operands, jacobians);
           tried = true;
         }
         ops += tried ? 1 : 0;
@@ -505,7 +548,8 @@ TEST_SUITE("lib/transforms/every_op") {
     CHECK(problems.empty());
     MESSAGE(ops, " ops, ", compared, " comparisons, ", nested, " nested, ", counts.gradients,
             " of gradients, ", counts.second, " of second gradients, ", counts.tangents,
-            " of tangents");
+            " of tangents, ", jacobians, " of Jacobians");
+    CHECK(jacobians > 500);
     CHECK(nested > 300);
     CHECK(counts.gradients > 400);
     CHECK(counts.second > 400);

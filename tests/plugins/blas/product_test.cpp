@@ -149,6 +149,27 @@ TEST_SUITE("blas") {
     CHECK_THROWS_AS(tenon::zeros({2, 1}).outer(tenon::zeros({3})), tenon::ValueError);
   }
 
+  TEST_CASE("bmm with one operand in common multiplies each pair") {
+    for (const int64_t rows : {1, 3, 40}) {
+      for (const int64_t columns : {1, 2, 40}) {
+        const Tensor left = numbers({rows, 50}, f64), right = numbers({50, columns}, f64, 2);
+        const Tensor lefts = numbers({5, rows, 50}, f64, 3),
+                     rights = numbers({5, 50, columns}, f64, 4);
+        const Tensor turned = rights.transpose(1, 2).clone().transpose(1, 2);
+        const Tensor by_left = left.expand({5, rows, 50}).bmm(rights),
+                     by_turned = left.expand({5, rows, 50}).bmm(turned),
+                     by_right = lefts.bmm(right.expand({5, 50, columns})),
+                     by_both = left.expand({5, rows, 50}).bmm(right.expand({5, 50, columns}));
+        for (int64_t i = 0; i < 5; ++i) {
+          check_close(by_left.select(0, i), naive(left, rights.select(0, i)));
+          check_close(by_turned.select(0, i), naive(left, rights.select(0, i)));
+          check_close(by_right.select(0, i), naive(lefts.select(0, i), right));
+          check_close(by_both.select(0, i), naive(left, right));
+        }
+      }
+    }
+  }
+
   TEST_CASE("bmm multiplies each pair, whatever the layout") {
     for (const int64_t batch : {0, 1, 3, 64}) {
       const Tensor a = numbers({batch, 8, 9}, f32), b = numbers({batch, 9, 7}, f32, 2);

@@ -45,6 +45,8 @@ class Running {
   struct State;
   std::unique_ptr<State> state_;
 };
+// Runnings that have begun on this thread and drop what is saved.
+int64_t count_begun();
 // Runs `first` in a Running.
 void run(const std::function<void()>& first, Run again, std::vector<Tensor> arguments);
 // From now on every call of the module is a Running. Its hooks run again with it; its buffers are changed

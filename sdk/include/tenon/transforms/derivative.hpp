@@ -42,6 +42,9 @@ class Pullback {
   Tensors operator()(const Tensors& seeds, bool last = false, bool strict = false) const;
   // The gradients of one result alone.
   Tensors of(size_t result, const Tensor& seed) const;
+  // The gradients of one result for each of a batch of seeds, which is the first dimension of `seeds` and of
+  // what is returned: one run backward within a vmap. Error where a rule takes no batched gradient.
+  Tensors of_each(size_t result, const Tensor& seeds) const;
   const Tensors& results() const;
 
  private:

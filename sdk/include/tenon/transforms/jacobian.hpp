@@ -1,7 +1,7 @@
 // Jacobians and Hessians.
 //
-//   const Tensor j = jacrev(f)(x);                  // [results..., inputs...], a row at a time
-//   const Tensor k = jacfwd(f)(x);                  // the same, a column at a time
+//   const Tensor j = jacrev(f)(x);                  // [results..., inputs...], by its rows
+//   const Tensor k = jacfwd(f)(x);                  // the same, by its columns
 //   const auto [jx, jy] = jacrev(f, argnums<0, 1>)(x, y);
 //   const Tensor h = hessian(loss)(x);              // [inputs..., inputs...]
 //
@@ -16,7 +16,7 @@ TENON_NAMESPACE_BEGIN
 namespace transforms {
 
 struct JacobianOptions {
-  int64_t chunk_size = 0;  // rows or columns at once, 0 for all; each is computed alone so far
+  int64_t chunk_size = 0;  // rows or columns that one vmap computes; 0: all; 1: no vmap
 };
 
 namespace derived {
@@ -62,6 +62,8 @@ class JacobianFunction {
         return derivatives;
       };
       const std::vector<Tensors> parts = jacobian_columns(derivative, inputs, options_);
+      // An aux of a vmap would be batched.
+      if constexpr (std::is_same_v<Aux, HasAux>) outcome.emplace(derived::run<Aux>(function_, own));
       return with_aux(arrange(outcome->result, selected, parts), std::move(outcome->aux));
     } else {
       RecordedScope recording("jacrev", inputs);
