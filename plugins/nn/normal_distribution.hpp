@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include <tenon/kernel/math.hpp>
+#include <tenon/kernel/gauss.hpp>
 
 namespace nn {
 
@@ -30,7 +30,7 @@ TENON_INLINE float normal_distribution(float x) {
 // gelu's derivative, Phi(x) + x phi(x) of the normal distribution and its density.
 TENON_INLINE double gelu_slope(double x) {
   constexpr double inverse_root_two_pi = 0.39894228040143267794;
-  return normal_distribution(x) + x * inverse_root_two_pi * tenon::kernel::exp(-0.5 * x * x);
+  return normal_distribution(x) + x * (inverse_root_two_pi * tenon::kernel::gauss(x, 0.5));
 }
 // phi(t) (M(t) - t) of t = -x, with Mills' ratio M = Phi(-t) / phi(t), which keeps the digits of the
 // negative tail: a quotient of polynomials that is within 2^-27 of itself up to 14.6, beyond which the
@@ -42,7 +42,7 @@ TENON_INLINE float gelu_slope(float x) {
       (1.2533141f + 1.0991484f * t) + s * ((0.45967764f + 0.10197904f * t) + s * 0.0103368955f);
   const float q = (1.0f + 1.6748785f * t) +
                   s * ((1.2031245f + 0.4698659f * t) + s * (0.10198542f + 0.010336778f * t));
-  const float density = inverse_root_two_pi * tenon::kernel::exp(-0.5f * s);
+  const float density = inverse_root_two_pi * tenon::kernel::gauss(t, 0.5f);
   const float tail = density * (p / q - t);
   return x < 0 ? tail : 1.0f - tail;
 }

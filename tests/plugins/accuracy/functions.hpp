@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "real.hpp"
+#include "dual.hpp"
 
 namespace accuracy {
 
-using Operands = std::vector<Dual>;
+template <class Number>
+using OperandsOf = std::vector<DualOf<Number>>;
 using Numbers = std::vector<double>;
 
 // Scale of a result: an error is counted in units of the last place of the larger of both. For
@@ -24,7 +25,8 @@ using Scale = double (*)(const Numbers& operands, const Range& range);
 struct Function {
   std::string op;
   size_t operands;
-  Dual (*exact)(const Operands&);
+  DualOf<Real> (*exact)(const OperandsOf<Real>&);
+  DualOf<Quick> (*quick)(const OperandsOf<Quick>&);
   Scale scale = nullptr, slope_scale = nullptr;
   // The share of operands that is tried: a function of MPFR may be slow.
   double share = 1;

@@ -70,8 +70,61 @@ void add(Error& error, T found, const Real& exact, const Numbers& operands, Scal
   if (units > error.units) error = {units, operands, static_cast<double>(found), exact.to_double()};
 }
 
+// A bound of the error by a quick number: whether it is at most the largest that is known.
 template <class T>
-void measure_block(const Function& function, int64_t start, int64_t count, Errors& errors) {
+bool is_smaller(const Error& error, T found, const Quick& exact, const Numbers& operands,
+                Scale scale) {
+  using Limits = std::numeric_limits<T>;
+  using Number = Quick::Number;
+  const double least = scale == nullptr ? 0 : scale(operands, {Limits::max(), Limits::min()});
+  if (std::isinf(least)) return true;
+  if (!exact.is_known()) return false;
+  if (std::isnan(exact.value()) || std::isnan(found))
+    return std::isnan(exact.value()) && std::isnan(found);
+  const Number beyond = std::ldexp(Number{1}, Limits::max_exponent);
+  const Number value =
+      std::isinf(found) ? std::copysign(beyond, static_cast<Number>(found)) : found;
+  // The exact number is in [size - bound, size + bound] and its sign is known, or both are counted.
+  Number expected = exact.value(), bound = exact.error();
+  const Number size = std::fabs(expected);
+  if (size - bound > beyond) {
+    expected = std::copysign(beyond, expected);
+    bound = 0;
+  }
+  const Number smallest = std::fmax(std::fmin(size - bound, beyond), static_cast<Number>(least));
+  int exponent = Limits::min_exponent;
+  if (smallest > 0) std::frexp(smallest, &exponent);
+  if (smallest >= beyond) exponent = Limits::max_exponent;
+  exponent = std::max(exponent, Limits::min_exponent) - Limits::digits;
+  const Number distance = std::fabs(value - expected);
+  // The difference is exact, or rounded by less than the bound of an exact number's next digit.
+  const Number most = (distance + bound) * (1 + Quick::kFunction);
+  return std::ldexp(most, -exponent) <= error.units;
+}
+// Whether the quick function shows that no error of these operands is larger than those that are known.
+template <class T>
+bool is_decided(const Function& function, const Numbers& numbers, T found,
+                const std::vector<std::vector<T>>& slopes, size_t place, const Errors& errors) {
+  OperandsOf<Quick> operands;
+  for (size_t k = 0; k < numbers.size(); ++k)
+    operands.push_back(DualOf<Quick>::operand(numbers[k], k));
+  quick_doubt = false;
+  const DualOf<Quick> exact = function.quick(operands);
+  if (quick_doubt || !is_smaller(errors.result, found, exact.value, numbers, function.scale))
+    return false;
+  if (std::isinf(found) || (exact.value.is_known() && std::isnan(exact.value.value()))) return true;
+  for (size_t k = 0; k < slopes.size(); ++k) {
+    const Quick& slope = exact.slopes[k];
+    if (slope.is_known() && std::isnan(slope.value())) continue;
+    if (!is_smaller(errors.gradient, slopes[k][place], slope, numbers, function.slope_scale))
+      return false;
+  }
+  return true;
+}
+
+template <class T>
+void measure_block(const Function& function, int64_t start, int64_t count, bool quick,
+                   Errors& errors) {
   std::vector<std::vector<T>> columns(function.operands);
   std::vector<tenon::Tensor> leaves;
   leaves.reserve(function.operands);
@@ -102,12 +155,13 @@ void measure_block(const Function& function, int64_t start, int64_t count, Error
   }
   Numbers numbers(function.operands);
   for (size_t i = 0; i < found.size(); ++i) {
-    Operands operands;
-    for (size_t k = 0; k < numbers.size(); ++k) {
-      numbers[k] = static_cast<double>(columns[k][i]);
-      operands.push_back(Dual::operand(numbers[k], k));
-    }
-    const Dual exact = function.exact(operands);
+    for (size_t k = 0; k < numbers.size(); ++k) numbers[k] = static_cast<double>(columns[k][i]);
+    if (quick && is_decided(function, numbers, found[i], slopes, i, errors)) continue;
+    ++errors.by_mpfr;
+    OperandsOf<Real> operands;
+    for (size_t k = 0; k < numbers.size(); ++k)
+      operands.push_back(DualOf<Real>::operand(numbers[k], k));
+    const DualOf<Real> exact = function.exact(operands);
     add(errors.result, found[i], exact.value, numbers, function.scale);
     for (size_t k = 0; k < slopes.size(); ++k) {
       // A gradient is a choice where a function has no derivative, and of no use where the result
@@ -120,18 +174,19 @@ void measure_block(const Function& function, int64_t start, int64_t count, Error
 
 }  // namespace
 
-Errors measure(const Function& function, tenon::DType dtype, int64_t count) {
+Errors measure(const Function& function, tenon::DType dtype, int64_t count, bool quick) {
   constexpr int64_t block = 1 << 14;
   const bool narrow = dtype == tenon::f32;
   mpfr_set_default_prec(narrow ? 120 : 180);
   const auto share = static_cast<int64_t>(static_cast<double>(count) * function.share);
   Errors errors;
+  errors.count = share;
   for (int64_t start = 0; start < share; start += block) {
     const int64_t size = std::min(block, share - start);
     if (narrow)
-      measure_block<float>(function, start, size, errors);
+      measure_block<float>(function, start, size, quick, errors);
     else
-      measure_block<double>(function, start, size, errors);
+      measure_block<double>(function, start, size, quick, errors);
   }
   return errors;
 }

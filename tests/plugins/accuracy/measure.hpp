@@ -16,12 +16,15 @@ struct Error {
   double found = 0, exact = 0;
 };
 struct Errors {
-  Error result, gradient;  // the gradient by whichever operand has the larger error
+  Error result, gradient;          // the gradient by whichever operand has the larger error
+  int64_t count = 0, by_mpfr = 0;  // operands, and those that were compared with MPFR
 };
 
 // The largest errors over `count` operands, drawn by their number alone: every exponent, both signs and
 // subnormal numbers, and more of those from 2^-12 to 2^8 and near 1, where functions have features.
-Errors measure(const Function& function, tenon::DType dtype, int64_t count);
+// Quick numbers, whose errors have proven bounds, pass over operands whose error is not the largest so far:
+// MPFR decides all others, and the result is the one that MPFR alone, without `quick`, would find.
+Errors measure(const Function& function, tenon::DType dtype, int64_t count, bool quick = true);
 
 // An accuracy as ops state it: "f32 0.6, f64 0.9; gradient f32 2.5, f64 2.5", or "exact".
 struct Bounds {

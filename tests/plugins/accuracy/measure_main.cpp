@@ -50,6 +50,9 @@ int main(int count, char** arguments) {
       const accuracy::Errors f64 = measure(function, tenon::f64, f64_count);
       print(function.op, "f64", f64.result);
       print(function.op, "gradient f64", f64.gradient);
+      std::printf("%-28s operands f32 %lld (by MPFR %lld), f64 %lld (%lld)\n", function.op.c_str(),
+                  static_cast<long long>(f32.count), static_cast<long long>(f32.by_mpfr),
+                  static_cast<long long>(f64.count), static_cast<long long>(f64.by_mpfr));
     }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "tenon_measure_accuracy: %s\n", error.what());

@@ -10,6 +10,10 @@ namespace accuracy {
 // A number of the precision that is MPFR's default in the thread.
 class Real {
  public:
+  static constexpr bool is_exact = true;
+  static Real pi();
+  static Real ln2();
+
   Real() : Real(0.0) {}
   Real(double value) {
     mpfr_init(number_);
@@ -31,6 +35,7 @@ class Real {
   bool is_nan() const { return mpfr_nan_p(number_) != 0; }
   bool is_zero() const { return mpfr_zero_p(number_) != 0; }
   bool is_whole() const { return mpfr_integer_p(number_) != 0; }
+  bool is_minus() const { return mpfr_signbit(number_) != 0; }
   double to_double() const { return mpfr_get_d(number_, MPFR_RNDN); }
 
  private:
@@ -59,60 +64,32 @@ inline Real operator-(const Real& x) { return apply<mpfr_neg>(x); }
 inline bool operator<(const Real& x, const Real& y) { return mpfr_less_p(x.get(), y.get()) != 0; }
 inline bool operator>(const Real& x, const Real& y) { return y < x; }
 inline bool operator==(const Real& x, const Real& y) { return mpfr_equal_p(x.get(), y.get()) != 0; }
-inline Real abs(const Real& x) { return mpfr_signbit(x.get()) != 0 ? -x : x; }
-inline Real pi() {
+inline Real abs(const Real& x) { return x.is_minus() ? -x : x; }
+inline Real Real::pi() {
   Real result;
   mpfr_const_pi(result.get(), MPFR_RNDN);
   return result;
 }
-inline Real ln2() {
+inline Real Real::ln2() {
   Real result;
   mpfr_const_log2(result.get(), MPFR_RNDN);
   return result;
 }
 
-// A value and its derivatives by up to three operands. A derivative of 0 stays 0, whatever it is multiplied
-// by: an operand that has no part has none beside an infinite slope either.
-struct Dual {
-  Real value;
-  std::array<Real, 3> slopes;
-
-  Dual(double number) : value(number) {}
-  Dual(Real number) : value(std::move(number)) {}
-  static Dual operand(double number, size_t place) {
-    Dual result(number);
-    result.slopes[place] = Real(1);
-    return result;
-  }
-};
-
-inline Real times(const Real& slope, const Real& factor) {
-  return slope.is_zero() ? Real() : slope * factor;
-}
-// The function with this value and this derivative at x.
-inline Dual chain(const Dual& x, Real value, const Real& slope) {
-  Dual result(std::move(value));
-  for (size_t i = 0; i < 3; ++i) result.slopes[i] = times(x.slopes[i], slope);
+inline Real floor(const Real& x) {
+  Real result;
+  mpfr_floor(result.get(), x.get());
   return result;
 }
-inline Dual chain(const Dual& x, const Dual& y, Real value, const Real& by_x, const Real& by_y) {
-  Dual result(std::move(value));
-  for (size_t i = 0; i < 3; ++i)
-    result.slopes[i] = times(x.slopes[i], by_x) + times(y.slopes[i], by_y);
+inline Real trunc(const Real& x) {
+  Real result;
+  mpfr_trunc(result.get(), x.get());
   return result;
 }
-
-inline Dual operator-(const Dual& x) { return chain(x, -x.value, -1); }
-inline Dual operator+(const Dual& x, const Dual& y) { return chain(x, y, x.value + y.value, 1, 1); }
-inline Dual operator-(const Dual& x, const Dual& y) {
-  return chain(x, y, x.value - y.value, 1, -1);
-}
-inline Dual operator*(const Dual& x, const Dual& y) {
-  return chain(x, y, x.value * y.value, y.value, x.value);
-}
-inline Dual operator/(const Dual& x, const Dual& y) {
-  const Real value = x.value / y.value;
-  return chain(x, y, value, Real(1) / y.value, -value / y.value);
+inline Real round_to_even(const Real& x) {
+  Real result;
+  mpfr_rint_roundeven(result.get(), x.get(), MPFR_RNDN);
+  return result;
 }
 
 }  // namespace accuracy

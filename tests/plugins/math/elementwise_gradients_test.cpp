@@ -191,6 +191,17 @@ std::vector<Case> cases() {
   list.push_back({"sigmoid_backward",
                   [](List in) { return tenon::sigmoid_backward(in[0], in[1] * 3); },
                   {leaf({2, 3}), leaf({2, 3}, 2)}});
+  const tenon::Op erf_backward("erf_backward"), logaddexp_backward("logaddexp_backward");
+  list.push_back({"erf_backward",
+                  [erf_backward](List in) { return erf_backward(in[0], in[1]).tensor(); },
+                  {leaf({2, 3}), leaf({2, 3}, 2)}});
+  for (const bool binary : {false, true}) {
+    list.push_back({"logaddexp_backward",
+                    [logaddexp_backward, binary](List in) {
+                      return logaddexp_backward(in[0], in[1], in[2], binary).tensor();
+                    },
+                    {leaf({2, 3}), leaf({2, 3}, 2), leaf({3}, 3)}});
+  }
   list.push_back({"relu_backward",
                   [mask](List in) { return tenon::relu_backward(in[0], mask.to(tenon::f64)); },
                   {leaf({2, 3})}});
