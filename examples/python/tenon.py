@@ -967,7 +967,16 @@ _NUMPY.update({
     "reshape": ("reshape", {"newshape": "shape"}), "broadcast_to": ("expand", {"shape": "size"}),
     "moveaxis": ("movedim", {}), "swapaxes": ("transpose", {}), "flip": ("flip", {"axis": "dims"}),
     "tril": ("tril", {"k": "diagonal"}), "triu": ("triu", {"k": "diagonal"}), "clip": ("clamp", {}),
-    "kron": ("kron", {}), "einsum": ("einsum", {})})
+    "kron": ("kron", {}), "einsum": ("einsum", {}), "signbit": ("signbit", {}), "trace": ("trace", {}),
+    "diagonal": ("diagonal", {"axis1": "dim1", "axis2": "dim2"}), "diff": ("diff", _REDUCED),
+    "count_nonzero": ("count_nonzero", _REDUCED), "nansum": ("nansum", _REDUCED), "nanmean": ("nanmean", _REDUCED),
+    "rot90": ("rot90", {"axes": "dims"}), "isin": ("isin", {"element": "elements"}),
+    "linalg.inv": ("linalg.inv", {}), "linalg.det": ("linalg.det", {}), "linalg.cholesky": ("linalg.cholesky", {}),
+    "linalg.solve": ("linalg.solve", {}), "linalg.matrix_power": ("linalg.matrix_power", {}),
+    "linalg.eigvalsh": ("linalg.eigvalsh", {})})
+_NUMPY.update({f"fft.{name}": (f"fft.{name}", {"axis": "dim", "axes": "dim"}) for name in (
+    "fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn", "fftshift",
+    "ifftshift")})
 
 
 # Ops whose functions run over all elements in one line where `axis` is None, with the axis of a call without one.
