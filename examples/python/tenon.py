@@ -66,6 +66,8 @@ _DTYPES = {1: ("bool", "?"), 2: ("uint8", "u1"), 3: ("int8", "i1"), 4: ("int16",
            16: ("float8_e4m3fn", None), 17: ("float8_e5m2", None), 18: ("float8_e8m0fnu", None),
            19: ("float6_e2m3fn", None), 20: ("float6_e3m2fn", None), 21: ("float4_e2m1fn", None)}
 _CODES = {name: code for code, (name, _) in _DTYPES.items()}
+# Names of Tenon, where they are not those of other dtypes in NumPy ("f8", "i8").
+_OWN_CODES = {"bf16": 10, "f8_e4m3": 16, "f8_e5m2": 17, "f8_e8m0": 18, "f6_e2m3": 19, "f6_e3m2": 20, "f4_e2m1": 21}
 
 # Tags of values.
 (_NONE, _BOOL, _INT, _FLOAT, _DTYPE, _STRING, _TENSOR, _INTS, _FLOATS, _BOOLS, _STRINGS, _TENSORS,
@@ -240,6 +242,8 @@ def _is_tensor_like(value):
 
 def _code_of(dtype):
     """The code of a dtype: a name, a NumPy dtype, or one of Python's number types."""
+    if isinstance(dtype, str) and dtype in _OWN_CODES:
+        return _OWN_CODES[dtype]
     names = {bool: "bool", int: "int64", float: "float32", complex: "complex64"}
     name = names.get(dtype) if isinstance(dtype, type) else None
     if name is None and isinstance(dtype, str) and dtype in _CODES:
@@ -821,6 +825,9 @@ def from_dlpack(source):
                 _checked(take, managed, _COPY, ctypes.byref(handle))
             _capsule_rename(capsule, used)
             return Tensor(handle.value)
+    if type(capsule).__name__ != "PyCapsule":
+        raise TypeError("from_dlpack() takes an array with __dlpack__ or a DLPack capsule, got "
+                        f"{type(source).__name__}")
     raise ValueError("a DLPack capsule is consumed once: this one was taken before, or is of another kind")
 
 
@@ -967,7 +974,16 @@ _NUMPY.update({
     "reshape": ("reshape", {"newshape": "shape"}), "broadcast_to": ("expand", {"shape": "size"}),
     "moveaxis": ("movedim", {}), "swapaxes": ("transpose", {}), "flip": ("flip", {"axis": "dims"}),
     "tril": ("tril", {"k": "diagonal"}), "triu": ("triu", {"k": "diagonal"}), "clip": ("clamp", {}),
-    "kron": ("kron", {}), "einsum": ("einsum", {})})
+    "kron": ("kron", {}), "einsum": ("einsum", {}), "signbit": ("signbit", {}), "trace": ("trace", {}),
+    "diagonal": ("diagonal", {"axis1": "dim1", "axis2": "dim2"}), "diff": ("diff", _REDUCED),
+    "count_nonzero": ("count_nonzero", _REDUCED), "nansum": ("nansum", _REDUCED), "nanmean": ("nanmean", _REDUCED),
+    "rot90": ("rot90", {"axes": "dims"}), "isin": ("isin", {"element": "elements"}),
+    "linalg.inv": ("linalg.inv", {}), "linalg.det": ("linalg.det", {}), "linalg.cholesky": ("linalg.cholesky", {}),
+    "linalg.solve": ("linalg.solve", {}), "linalg.matrix_power": ("linalg.matrix_power", {}),
+    "linalg.eigvalsh": ("linalg.eigvalsh", {})})
+_NUMPY.update({f"fft.{name}": (f"fft.{name}", {"axis": "dim", "axes": "dim"}) for name in (
+    "fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn", "fftshift",
+    "ifftshift")})
 
 
 # Ops whose functions run over all elements in one line where `axis` is None, with the axis of a call without one.

@@ -54,10 +54,10 @@ struct Model final : ModuleOf<Model>, onnx::Members {
     onnx::BuiltModel built;
     try {
       built = onnx::build_model(file, operators, outputs);
+      set_schema(built);
     } catch (const tenon::Error& cause) {
       throw tenon::Error(cause.kind(), file.path() + ": " + cause.what());
     }
-    set_schema(built);
     onnx::WeightPaths paths;
     for (const onnx::NamedTensor& one : built.parameters)
       parameters_.emplace_back(module(), paths, one.name, Weight::Kind::parameter, one.tensor);
@@ -92,8 +92,9 @@ struct Model final : ModuleOf<Model>, onnx::Members {
 
  private:
   void set_schema(const onnx::BuiltModel& built) {
-    if (built.outputs.empty() || built.outputs.size() > tenon::detail::max_results) {
-      throw tenon::ValueError("onnx.Model: the model has " + std::to_string(built.outputs.size()) +
+    if (built.outputs.empty()) throw tenon::ValueError("it has no outputs");
+    if (built.outputs.size() > tenon::detail::max_results) {
+      throw tenon::ValueError("it has " + std::to_string(built.outputs.size()) +
                               " outputs; from 1 to 8 are possible, name them in `outputs`");
     }
     std::set<std::string> taken;

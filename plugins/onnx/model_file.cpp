@@ -59,10 +59,11 @@ tenon::Tensor ModelFile::tensor(const TensorData& data) {
   const int64_t offset = data.external.offset;
   const int64_t length = data.external.length < 0 ? size - offset : data.external.length;
   if (offset > size || length > size - offset) {
-    throw tenon::ValueError("tensor '" + name + "': its data is " + std::to_string(length) +
-                            " bytes from " + std::to_string(offset) + " in '" +
+    const std::string bytes = length < 0 ? "" : std::to_string(length) + " bytes ";
+    throw tenon::ValueError("tensor '" + name + "': its data is " + bytes + "from byte " +
+                            std::to_string(offset) + " on in '" +
                             std::string(data.external.location) + "', which has " +
-                            std::to_string(size));
+                            std::to_string(size) + " bytes");
   }
   return make_tensor(data, file,
                      file.view().substr(static_cast<size_t>(offset), static_cast<size_t>(length)));

@@ -212,8 +212,14 @@ class DLPack(unittest.TestCase):
         tenon.from_dlpack(capsule)
         with self.assertRaisesRegex(ValueError, "consumed once"):
             tenon.from_dlpack(capsule)
-        with self.assertRaisesRegex(ValueError, "of another kind"):
+        with self.assertRaisesRegex(TypeError, "with __dlpack__ or a DLPack capsule, got object"):
             tenon.from_dlpack(object())
+
+    def test_eight_bit_numbers_are_kept_and_converted(self):
+        narrow = tenon.ops.to(tenon.tensor([1.0, 500.0]), "f8_e4m3")
+        self.assertEqual(narrow.dtype, "float8_e4m3fn")
+        again = tenon.from_dlpack(narrow.__dlpack__(max_version=(1, 3)))
+        self.assertEqual((again.dtype, tenon.ops.to(again, "float32").tolist()), ("float8_e4m3fn", [1, 448]))
 
     def test_memory_lives_as_long_as_the_last_user_and_no_longer(self):
         memory = (ctypes.c_float * 1)(5)
