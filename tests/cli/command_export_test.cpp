@@ -59,7 +59,7 @@ TEST_SUITE("export") {
     CHECK(folder.read("read.csv") == folder.read("trained.csv"));
     const auto weights = tenon::state::load_npz(folder.path("weights.npz").string(), {"0.weight"});
     const auto trained =
-        tenon::state::load_tensors(folder.path("tuned.safetensors").string(), {"0_weight"});
+        tenon::state::load_tensors(folder.path("tuned.safetensors").string(), {"0.weight"});
     CHECK(weights[0].second.to_vector<float>() == trained[0].second.to_vector<float>());
   }
 
