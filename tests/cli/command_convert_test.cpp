@@ -82,6 +82,24 @@ TEST_SUITE("convert") {
     CHECK(tenon::state::metadata(folder.path("b.safetensors").string())["by"].text() == "a test");
   }
 
+  TEST_CASE("a dtype is for tensors of f8 as well, and may be one of these") {
+    const Workspace folder;
+    const Tensor numbers = tenon::tensor({1.0, -448.0, 0.0625, 3.0});
+    tenon::state::save_tensors(folder.path("a.safetensors").string(),
+                               {{"weight", tenon::to(numbers, tenon::f8_e4m3)},
+                                {"scale", tenon::to(tenon::tensor({2.0}), tenon::f8_e8m0)}});
+    REQUIRE(run_program_in(folder.path(), "convert a.safetensors b.npz --dtype float32").code == 0);
+    for (const auto& [name, one] : tenon::state::load_npz(folder.path("b.npz").string())) {
+      CHECK(one.dtype() == tenon::f32);
+      CHECK(one.to_vector<float>() ==
+            (name == "scale" ? std::vector<float>{2} : std::vector<float>{1, -448, 0.0625, 3}));
+    }
+    REQUIRE(run_program_in(folder.path(), "convert b.npz c.safetensors --dtype f8_e5m2").code == 0);
+    for (const auto& [name, one] :
+         tenon::state::load_tensors(folder.path("c.safetensors").string()))
+      CHECK(one.dtype() == tenon::f8_e5m2);
+  }
+
   TEST_CASE("a file is written in parts with an index, which is read like one file") {
     const Workspace folder;
     write_tensors(folder);

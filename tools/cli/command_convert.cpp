@@ -149,10 +149,13 @@ void check_output(const ConvertOptions& options) {
   if (!fault.empty()) throw tenon::IOError(fault);
 }
 
+// Numbers of 8, 6 and 4 bits, too, which are for storage.
+bool has_fractions(DType dtype) { return tenon::is_floating(dtype) || tenon::is_narrow(dtype); }
+
 DType asked_dtype(const std::string& name) {
   if (name.empty()) return DType::none;
   const std::optional<DType> dtype = tenon::dtype_named(name);
-  if (dtype && tenon::is_floating(*dtype)) return *dtype;
+  if (dtype && has_fractions(*dtype)) return *dtype;
   throw UsageError(
       format_text("--dtype must be a floating dtype such as float16 or bfloat16, got '{}'", name));
 }
@@ -295,7 +298,7 @@ int convert_file(const ConvertOptions& options) {
   check_output(options);
   NamedTensors tensors = chosen(read_tensors(options.input), options);
   for (auto& [name, tensor] : tensors) {
-    if (dtype != DType::none && tenon::is_floating(tensor.dtype()))
+    if (dtype != DType::none && has_fractions(tensor.dtype()))
       tensor = tenon::contiguous_as(tensor, dtype);
   }
   const bool has_metadata = file_ending(options.input) == "safetensors";
