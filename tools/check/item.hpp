@@ -27,6 +27,7 @@ struct CheckedModule {
   std::vector<DeclaredType> attributes, inputs;
   bool own_forward = false;  // each instance has its own schema
   bool mode = false;
+  bool of_file = false;  // the model of a file, which is not the plugin's code
 };
 CheckedModule checked_module(const tenon::Json& declaration);
 

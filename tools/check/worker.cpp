@@ -252,7 +252,8 @@ namespace {
 void check_declared_module(const Json& declaration, const std::string& samples,
                            const CheckSettings& settings, CheckListener& listener) {
   CheckedModule module = checked_module(declaration);
-  if (!samples.empty()) module.samples = samples;
+  module.of_file = !samples.empty();
+  if (module.of_file) module.samples = samples;
   check_module(module, settings, listener);
 }
 
