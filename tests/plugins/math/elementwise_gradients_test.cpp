@@ -195,10 +195,10 @@ std::vector<Case> cases() {
   list.push_back({"erf_backward",
                   [erf_backward](List in) { return erf_backward(in[0], in[1]).tensor(); },
                   {leaf({2, 3}), leaf({2, 3}, 2)}});
-  for (const bool binary : {false, true}) {
+  for (const bool to_base_2 : {false, true}) {
     list.push_back({"logaddexp_backward",
-                    [logaddexp_backward, binary](List in) {
-                      return logaddexp_backward(in[0], in[1], in[2], binary).tensor();
+                    [logaddexp_backward, to_base_2](List in) {
+                      return logaddexp_backward(in[0], in[1], in[2], to_base_2).tensor();
                     },
                     {leaf({2, 3}), leaf({2, 3}, 2), leaf({3}, 3)}});
   }
