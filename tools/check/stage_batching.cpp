@@ -207,7 +207,7 @@ class Batching {
     const uint64_t all = masks.back();
     std::vector<std::pair<uint64_t, uint64_t>> pairs{{all, all}};
     for (const uint64_t mask : masks) {
-      if (mask == all) continue;
+      if (mask == all || (masks.size() > 7 && (mask & (mask - 1)) != 0)) continue;
       if (!call_.changes()) pairs.emplace_back(mask, all & ~mask);
       pairs.emplace_back(all, mask);
     }

@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "tenon/override_definition.hpp"
+#include "tenon/runtime.hpp"
 #include "tenon/transforms/batch_rules.hpp"
 #include "tenon/transforms/batched.hpp"
 
@@ -34,10 +35,20 @@ struct BatchResults {
 
 namespace rule {
 
+// The plugin whose rule the op has.
+inline std::string provider_of(std::string_view op) {
+  const Json overrides = document(Document::registrations)["overrides"];
+  const std::string key = std::string(op) + "[Batched]";
+  for (int64_t i = 0; i < overrides.size(); ++i) {
+    if (overrides[i]["key"].text() == key) return overrides[i]["provider"].text();
+  }
+  return "";
+}
 [[noreturn, gnu::cold]] inline void throw_wrong(const char* schema, const char* what, int64_t a,
                                                 const char* then, int64_t b) {
-  detail::throw_message(TENON_ERROR_VALUE, {"the batch rule of ", detail::schema_name(schema), " ",
-                                            what, a, then, b, "; fix the rule"});
+  const std::string_view op = detail::schema_name(schema);
+  detail::throw_message(TENON_ERROR_VALUE, {"the batch rule of ", op, " (plugin '", provider_of(op),
+                                            "') ", what, a, then, b, "; fix the rule"});
 }
 
 template <class D, class Function>
