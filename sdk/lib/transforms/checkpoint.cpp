@@ -1,6 +1,8 @@
 // Functions that run again when backward needs what they saved.
+#include <algorithm>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include <tenon/autograd.hpp>
 #include <tenon/kernel/shape.hpp>
@@ -249,8 +251,18 @@ struct Running::State {
   std::shared_ptr<void> scopes;
 };
 
+namespace {
+// Whether a vmap gave the tensor, so that it ends with it.
+bool is_batched(const Tensor& tensor) {
+  if (!tensor.defined() || (tensor.view_record().flags & TENON_TENSOR_TYPED) == 0) return false;
+  return std::string_view(service::types().name(tensor.view_record().type)) == "Batched";
+}
+}  // namespace
+
 Running::Running(Run again, std::vector<Tensor> arguments) {
   if (!GradMode::enabled() || InferenceMode::enabled() || present.phase == Phase::passing) return;
+  // The backward may come after the vmap.
+  if (std::any_of(arguments.begin(), arguments.end(), is_batched)) return;
   state_ = std::make_unique<State>();
   ++begun;
   state_->again = present.phase == Phase::again;

@@ -21,16 +21,18 @@ Tensor corrected_root(const char* who, const Tensor& found, const OfUnknown& res
     const NoGrad off;
     return reshape(jacrev(constant)(solution), {count, count}).detach();
   }();
-  Tensor x = solution;
+  Tensor x = solution, rest;
   for (int64_t k = 0; k < order; ++k) {
-    const Tensor rest = residual(x);
+    rest = residual(x);
     if (rest.sizes() != solution.sizes() || rest.dtype() != solution.dtype())
       throw ValueError(name +
                        ": the residual has another shape or dtype than the solution; give one "
                        "equation for each unknown");
     x = x - reshape(linalg::solve(matrix, reshape(rest, {count, 1})), solution.sizes());
   }
-  return x;
+  // Zeros, which refuse the derivatives that would be wrong.
+  static const Op limit("transforms.order_limit");
+  return x + limit.call<Tensor>(rest, order, order, name);
 }
 
 Tensor iterate(const OfUnknown& function, Tensor x, const SolverOptions& options) {

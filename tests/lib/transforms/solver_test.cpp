@@ -56,6 +56,25 @@ TEST_SUITE("lib/transforms/solver") {
     CHECK(close(grad(captured)(a), grad([](const Tensor& b) { return sum(fixed(b)); })(a)));
   }
 
+  TEST_CASE("a derivative beyond the order is refused, forward and backward") {
+    const Tensor a = row({0.7, 0.4});
+    const auto total = [](const Tensor& b) { return sum(fixed(b)); };
+    const auto bend = [&](const Tensor& b) { return sum(grad(total)(b) * grad(total)(b)); };
+    const auto twice = [&](const Tensor& b) { return sum(grad(bend)(b)); };
+    CHECK(gradcheck(bend, {a.clone().requires_grad_()}));
+    for (const auto& third : std::vector<std::function<void()>>{
+             [&] { grad(twice)(a); },
+             [&] {
+               jvp(twice, a, row({1, 1}));
+             },
+             [&] { jacfwd(jacfwd(jacfwd(total)))(a); },
+         }) {
+      const Refused error = refused(third);
+      CHECK(error.kind == TENON_ERROR_NOT_IMPLEMENTED);
+      CHECK(has(error.text, "fixed_point: a derivative of order 3"));
+    }
+  }
+
   TEST_CASE("what has no solution, or no one equation for each unknown, is refused") {
     const Tensor a = row({1, 2});
     Refused error = refused([&] {

@@ -1,4 +1,5 @@
 // Derivatives of functions within vmap, and of functions that vmap gives.
+#include <tenon/transforms/checkpoint.hpp>
 #include <tenon/transforms/jacobian.hpp>
 
 #include "tests/lib/transforms/support.hpp"
@@ -77,6 +78,17 @@ TEST_SUITE("lib/transforms/vmap_derivatives") {
     for (int64_t i = 0; i < 2; ++i)
       CHECK(difference(select(table, 0, i),
                        vmap(tt::grad(loss), {none, 0})(select(weights, 0, i), rows)) < 1e-12);
+  }
+
+  TEST_CASE("a checkpoint in a vmap has its gradients after it") {
+    const Tensor w = randn({3, 3}, f64), rows = randn({4, 3}, f64);
+    const auto total = [&](const auto& f) {
+      return tt::grad([&](const Tensor& v) { return sum(vmap(f, {none, 0})(v, rows)); })(w);
+    };
+    const auto checkpointed = [](const Tensor& v, const Tensor& x) {
+      return tt::checkpoint(loss, v, x);
+    };
+    CHECK(difference(total(checkpointed), total(loss)) < 1e-12);
   }
 
   TEST_CASE("a pullback belongs to the vmap of its function") {

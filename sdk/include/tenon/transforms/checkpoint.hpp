@@ -7,8 +7,8 @@
 // first run, and keeps what that saves until it is used. Checkpoints nest: the arguments of an inner one
 // are computed again by the outer one. The second run has to call the same ops on the same shapes:
 // RuntimeError names the op that differs. Gradients of every order, forward mode over them and
-// retain_graph work as without. Use it where the memory of activations is the limit: time grows by that
-// of another forward.
+// retain_graph work as without. In a vmap, which backward may outlive, everything is kept. Use it where the
+// memory of activations is the limit: time grows by that of another forward.
 #pragma once
 
 #include <functional>

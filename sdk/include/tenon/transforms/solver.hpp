@@ -10,7 +10,7 @@
 //
 // The solution gets one correction x - F'(x)^-1 F(x, a) for each order of derivative, with the matrix
 // F'(x) as a constant: after k of them all derivatives up to order k are those of the solution, in
-// forward mode, backward and any nesting of both.
+// forward mode, backward and any nesting of both. A further one is a NotImplementedError.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ namespace transforms {
 struct SolverOptions {
   double tolerance = 1e-10;       // largest change of an element that ends fixed_point
   int64_t max_iterations = 1000;  // iterations that fixed_point may take
-  int64_t order = 2;  // derivatives that are taken of the result; further ones are wrong
+  int64_t order = 2;              // derivatives that can be taken of the result
 };
 
 namespace derived {
