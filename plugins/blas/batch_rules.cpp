@@ -3,6 +3,9 @@
 
 TENON_BATCH_RULES(products, R"(
 matmul: leading(input=2, other=2) where rank(input) >= 2, rank(other) >= 2
+# One product of all samples with the matrix that they share.
+matmul: leading(input=1, other=2) where rank(input) == 1, rank(other) == 2, not batched(other)
+matmul(input, other) = matmul(other, transpose(input, 0, 1)) where rank(input) == 2, rank(other) == 1, not batched(input)
 matmul(input, other) = sum(mul(input, other), -1) where rank(input) == 1, rank(other) == 1
 matmul(input, other) = select(matmul(unsqueeze(input, 0), other), -2, 0) where rank(input) == 1
 matmul(input, other) = select(matmul(input, unsqueeze(other, 1)), -1, 0)
