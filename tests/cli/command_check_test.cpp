@@ -305,8 +305,8 @@ TEST_SUITE("check") {
     CHECK(outcome.error.empty());
     CHECK(
         outcome.out.rfind("ok       broken.steps  3 samples: call, layouts and dtypes, shapes, odd "
-                          "inputs, memory, sizes, ranks, operands, numbers, gradient, threads, "
-                          "leaks\nbroken_gradients 1.0.0: 1 item ok, no faults (",
+                          "inputs, memory, sizes, ranks, operands, numbers, gradient, batching, "
+                          "threads, leaks\nbroken_gradients 1.0.0: 1 item ok, no faults (",
                           0) == 0);
     const Outcome fault = run_program("check " + kBroken + "broken_gradients.so --op throws");
     CHECK(contains(fault.out,

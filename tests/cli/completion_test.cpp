@@ -102,7 +102,7 @@ TEST_SUITE("completion") {
   }
 
   TEST_CASE("names of ops complete") {
-    CHECK(completed("tenon signature nn.functional.lin") == "nn.functional.linear\n");
+    CHECK(completed("tenon signature nn.functional.prel") == "nn.functional.prelu\n");
     CHECK(completed("tenon ops nn.f") == "nn.functional\n");
   }
 
@@ -135,7 +135,7 @@ TEST_SUITE("completion") {
           "plan\tPrint what a run would do: plugins, data, and the model's "
           "layers with their shapes\n");
     CHECK(contains(in_fish("tenon run x.json --ep"), "--epochs\t"));
-    CHECK(in_fish("tenon signature nn.functional.linea") == "nn.functional.linear\n");
+    CHECK(in_fish("tenon signature nn.functional.prel") == "nn.functional.prelu\n");
     CHECK(in_fish("tenon modules Conv2") == "Conv2d\n");
     CHECK(in_fish("tenon --threads 2 sig") == "signature\tPrint how an op is called\n");
   }

@@ -31,7 +31,9 @@ TEST_SUITE("lib/prepare/prepare") {
   }
 
   TEST_CASE("examples are listed before the first call") {
-    const Prepared prepared = prepare(model_of(mlp), {{randn({2, 8})}, {randn({3, 8})}});
+    PrepareOptions options;
+    options.rewrites.declared = false;
+    const Prepared prepared = prepare(model_of(mlp), {{randn({2, 8})}, {randn({3, 8})}}, options);
     REQUIRE(prepared.lists().size() == 2);
     const PreparedList list = prepared.lists().front();
     CHECK(list.arguments == "f32[3, 8]");

@@ -292,7 +292,8 @@ TENON_INLINE void close_atan2(Vector<float, Bytes>& y, const Vector<float, Bytes
           sign_x = reinterpret_cast<W>(x) & minus;
   const V up = reinterpret_cast<V>(reinterpret_cast<W>(y) ^ sign),
           along = reinterpret_cast<V>(reinterpret_cast<W>(x) ^ sign_x);
-  V z = (up < along ? up : along) / (up > along ? up : along), compared = up;
+  // A choice of two whose order is unknown is its second: NaN of either operand is in the quotient.
+  V z = (along < up ? along : up) / (up > along ? up : along), compared = up;
   __asm__("" : "+v"(compared));
   const W inverted = compared > along, backward = reinterpret_cast<W>(x) >> 31;
   atan_up_to_1(z, c);
