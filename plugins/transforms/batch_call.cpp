@@ -117,7 +117,7 @@ Tensor with_tangent(const BatchCall& batch, const Tensor& whole) {
   if (batch.plan().result_count < 2 || !is_differentiable(whole.dtype())) return whole;
   const bool any = std::any_of(batch.operands().begin(), batch.operands().end(),
                                [](const Operand& operand) { return has_tangent(operand.inner); });
-  return any && !has_tangent(whole) ? make_dual(whole, zeros(whole.sizes(), whole.dtype())) : whole;
+  return any && !has_tangent(whole) ? make_dual(whole, zeros_like(whole).detach()) : whole;
 }
 
 }  // namespace

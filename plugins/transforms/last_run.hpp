@@ -1,4 +1,4 @@
-// How a call with batched operands ran, for those that ask: a slot of the service `transforms`.
+// How the last call with batched operands ran: a slot of the service `transforms`.
 #pragma once
 
 #include <tenon/plugin.hpp>

@@ -54,7 +54,7 @@ class Loop {
  private:
   Randomness randomness() const { return static_cast<Randomness>(batch_.level()->randomness); }
 
-  // A sample that there is not says what results are like.
+  // A batch without samples: results have the shapes that a call on made-up elements gives.
   void run_none() {
     try {
       run_sample(kOnes);
@@ -67,7 +67,7 @@ class Loop {
             batch_.name() +
             "(): vmap: a batch of no samples, and no batch rule: the shapes of results "
             "are those of a call on zeros, which fails: " +
-            error.what() + "; pass over batches without samples");
+            error.what() + "; skip the call for an empty batch, or give the op a batch rule");
       }
     }
   }

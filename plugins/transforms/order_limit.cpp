@@ -1,4 +1,5 @@
-// The end of what solvers are right for: zeros of which a limited number of derivatives may be taken.
+// Zeros of which a limited number of derivatives may be taken: what solvers add to results that are right up to an
+// order.
 #include <string>
 #include <string_view>
 
@@ -24,7 +25,10 @@ struct OrderLimit {
   static Tensor forward(const Tensor& input, int64_t, int64_t, std::string_view) {
     return zeros(input.shape(), input.dtype());
   }
-  static Tensor backward(ContextOf<OrderLimit>& c, const Tensor& g) { return g * slope(c); }
+  // Zeros for gradients that are not finite, too.
+  static Tensor backward(ContextOf<OrderLimit>& c, const Tensor& g) {
+    return nan_to_num(g, 0.0, 0.0, 0.0) * slope(c);
+  }
   static Tensor jvp(ContextOf<OrderLimit>& c, const Tensor& tangent) { return tangent * slope(c); }
 
  private:

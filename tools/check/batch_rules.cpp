@@ -62,7 +62,8 @@ void check_batch_rule(const std::string& name, const std::string& fault,
     return;
   }
   if (!has_vmap())
-    return listener.skip("the plugin 'transforms', which has vmap, is not installed");
+    return listener.skip(
+        "vmap cannot be used: load the plugin 'transforms', from a folder in TENON_PLUGIN_PATH");
   try {
     op = checked_op(tenon::listing::op(op.name));
   } catch (const tenon::Error& error) {  // the plugin of the op is not installed

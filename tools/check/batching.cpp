@@ -114,7 +114,8 @@ std::string BatchPlaces::text() const {
   return layout.empty() ? text : format_text("{}, with {}", text, layout);
 }
 
-BatchedCall::BatchedCall(const OpCheck& check, const Sample& sample) : op_(check.op.name) {
+BatchedCall::BatchedCall(const OpCheck& check, const Sample& sample)
+    : op_(check.op.name), function_(provider_of_function(op_)) {
   for (size_t v = 0; v < kVariants; ++v) {
     calls_.emplace_back(check.op.name, sample, check.settings.seed + 7 * v);
     variants_.push_back(calls_.back().tensors);
@@ -249,8 +250,7 @@ BatchResult BatchedCall::by_vmap(const BatchPlaces& places, const std::vector<Te
     transforms::service_table().take_last(&how, &rule, &provider);
     last_ = {how == nullptr ? "" : how, rule == nullptr ? "" : rule,
              provider == nullptr ? "" : provider};
-    if (const std::string plugin = provider_of_function(op_); !plugin.empty())
-      last_ = {"function", "", plugin};
+    if (!function_.empty()) last_ = {"function", "", function_};
   };
   bool noted = false;
   try {

@@ -20,7 +20,9 @@ struct BatchRun {
   // "rule 'acme.norms: dims(dim)' of plugin 'acme'"
   std::string text() const;
   // False where no rule of a plugin decides about the result.
-  bool has_rule() const { return how != "loop" && how != "random" && how != "refused"; }
+  bool has_rule() const {
+    return !how.empty() && how != "loop" && how != "random" && how != "refused";
+  }
 };
 
 // Places of the batches of a call: by level, the outermost first.
@@ -70,6 +72,7 @@ class BatchedCall {
                                        const std::vector<int64_t>& index, bool views) const;
 
   const std::string op_;
+  const std::string function_;  // the plugin of the op's rule as a function; empty: there is none
   std::vector<SampleCall> calls_;
   std::vector<std::vector<tenon::Tensor>> variants_;  // tensors of the op, by sample
   std::vector<bool> changed_;                         // by tensor

@@ -19,8 +19,8 @@ using tenon::Tensor;
 namespace {
 
 constexpr int64_t kSamples = 3;
-constexpr size_t kMostInFull =
-    3;  // each subset of so many operands is batched; of more each alone, all but each
+// Each subset of so many operands is batched; of more each alone, and all but each.
+constexpr size_t kMostInFull = 3;
 
 // Relative to the largest element.
 double room_of(tenon::DType dtype) {
@@ -165,7 +165,7 @@ class Batching {
         &sample_);
   }
 
-  // False where nothing else is to be compared: the op loops, or a difference was found.
+  // False where a difference was found. A rule may hold for some subsets only: for others nothing is compared.
   bool compare(const std::string& kind, const BatchPlaces& places, const Layout* layout = nullptr) {
     std::vector<Tensor> wholes = call_.wholes(places);
     if (layout != nullptr) {
@@ -176,7 +176,7 @@ class Batching {
     const BatchResult expected = call_.by_loop(places, wholes, false);
     if (!expected.error.empty()) return true;
     const BatchResult found = call_.by_vmap(places, call_.changes() ? copied(wholes) : wholes);
-    if (!call_.last().has_rule() || is_refusal(found.error)) return false;
+    if (!call_.last().has_rule() || is_refusal(found.error)) return true;
     ruled_ = true;
     if (!found.error.empty()) {
       find(kind == "batch-result" ? "batch-error" : kind, places,
@@ -303,7 +303,6 @@ class Batching {
     return tangents;
   }
 
-  // Levels that an index of a derivative has in front.
   void compare_derivative(const char* kind, const char* what, Derivative of,
                           const BatchPlaces& places) {
     if (check_.found.count(kind) > 0) return;
@@ -321,8 +320,9 @@ class Batching {
         find(kind, places, format_text("{} raises: {}", what, error.what()));
       return;
     }
-    const bool results = of == &Batching::tangent;
-    const Breach breach = breach_of(found, expected, what, results ? places.sizes.size() : 0);
+    // Tangents have the batch in front, as results do.
+    const size_t levels = of == &Batching::tangent ? places.sizes.size() : 0;
+    const Breach breach = breach_of(found, expected, what, levels);
     if (!breach.text.empty()) find(kind, places, breach.text);
   }
   void compare_derivatives(const BatchPlaces& places) {

@@ -1,7 +1,8 @@
-// How vmap runs ops, from facts: the batch rules of all plugins, functions for batches, ops that are made of ops.
+// How vmap runs ops: the batch rules of all plugins, functions for batches, ops that are made of ops, from
+// facts; for an op without any, whether it runs in loops over elements, from its plugin, which is loaded.
 #include "batching.hpp"
 
-#include <cstdlib>
+#include <charconv>
 #include <deque>
 
 #include <tenon/kernel/shape.hpp>
@@ -32,12 +33,15 @@ bool read_default(const std::string& text, tenon_value& value) {
     value = Argument(text == "True").value();
     return true;
   }
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0') return false;
-  value = text.find_first_of(".e") == std::string::npos
-              ? Argument(static_cast<int64_t>(number)).value()
-              : Argument(number).value();
+  const char* const end = text.data() + text.size();
+  int64_t whole = 0;
+  double number = 0;
+  if (std::from_chars(text.data(), end, whole).ptr == end)
+    value = Argument(whole).value();
+  else if (std::from_chars(text.data(), end, number).ptr == end)
+    value = Argument(number).value();
+  else
+    return false;
   return true;
 }
 
@@ -87,7 +91,7 @@ BatchWays::BatchWays() : inventory_(), ops_(inventory_.provided_ops()) {
     for (int64_t i = 0; i < overrides.size(); ++i) {
       const std::string key = overrides[i]["key"].text();
       const size_t open = key.find('[');
-      if (key.substr(open) == "[Batched]")
+      if (open != std::string::npos && key.substr(open) == "[Batched]")
         functions_.emplace(key.substr(0, open), plugins[p]["id"].text());
     }
   }

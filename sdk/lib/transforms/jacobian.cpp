@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <tenon/ops.hpp>
+#include <tenon/parallel.hpp>
 #include <tenon/transforms/checkpoint.hpp>
 #include <tenon/transforms/jacobian.hpp>
 #include <tenon/transforms/vmap.hpp>
@@ -13,12 +14,26 @@ namespace {
 
 using Rows = std::function<Tensors(const Tensor&)>;
 
+// The same random numbers for each row: it is one function whose Jacobian is taken.
+class SameDraws {
+ public:
+  void begin_row() {
+    if (begun_) set_generator_state(start_);
+    begun_ = true;
+  }
+
+ private:
+  Draws start_ = generator_state();
+  bool begun_ = false;
+};
+
 // The results for all rows of a tensor, which are the first dimension of each: of `batched` for a chunk of
 // rows at a time, or, where an op within takes no batch, of `function` for one at a time.
 Tensors map_rows(const Rows& batched, const Rows& function, const Tensor& rows,
                  const JacobianOptions& options) {
   const int64_t count = rows.size(0);
   std::vector<Tensors> lists;  // by result
+  SameDraws draws;
   const auto keep = [&](const Tensors& results) {
     lists.resize(results.size());
     for (size_t r = 0; r < results.size(); ++r) lists[r].push_back(results[r]);
@@ -32,8 +47,10 @@ Tensors map_rows(const Rows& batched, const Rows& function, const Tensor& rows,
   if (count > 1 && options.chunk_size != 1) {
     const int64_t chunk = options.chunk_size == 0 ? count : options.chunk_size;
     try {
-      for (int64_t start = 0; start < count; start += chunk)
+      for (int64_t start = 0; start < count; start += chunk) {
+        draws.begin_row();
         keep(batched(narrow(rows, 0, start, std::min(chunk, count - start))));
+      }
       return joined();
     } catch (const Error&) {
       // A function that looks at elements, for example; what fails in the loop, too, is thrown there.
@@ -41,6 +58,7 @@ Tensors map_rows(const Rows& batched, const Rows& function, const Tensor& rows,
     }
   }
   for (int64_t i = 0; i < count; ++i) {
+    draws.begin_row();
     Tensors results = function(select(rows, 0, i));
     for (Tensor& result : results) result = unsqueeze(result, 0);
     keep(results);

@@ -380,7 +380,10 @@ void compare_derivative(const Case& one, size_t shared, const char* what,
   try {
     const std::vector<Tensor> found = of(by_vmap);
     ++compared;
-    for (size_t i = 0; i < expected.size(); ++i) {
+    if (found.size() != expected.size())
+      report(one, std::string(what) + ": " + std::to_string(found.size()) + " in place of " +
+                      std::to_string(expected.size()));
+    for (size_t i = 0; i < std::min(found.size(), expected.size()); ++i) {
       const double off = difference(found[i], expected[i]);
       if (!(off <= (expected[i].dtype() == f64 ? 1e-9 : 1e-3)))
         report(one, std::string(what) + " " + std::to_string(i) + " of operands where " +
