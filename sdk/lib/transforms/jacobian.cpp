@@ -14,7 +14,7 @@ namespace {
 
 using Rows = std::function<Tensors(const Tensor&)>;
 
-// The same random numbers for each row: it is one function whose Jacobian is taken.
+// Random numbers of the first row, for each row: it is one function whose Jacobian is taken.
 class SameDraws {
  public:
   void begin_row() {
