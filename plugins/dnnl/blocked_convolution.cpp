@@ -237,7 +237,7 @@ struct Conv2dBlocked {
       "nn.functional.conv2d_fused of images in blocks of channels, as dnnl.to_blocked returns "
       "them; "
       "images of up to 3 channels may be [N, C, H, W]. addend has the result's layout. winograd: "
-      "by "
+      "where it takes less time, by "
       "Winograd's algorithm, for kernels of 3 x 3 with strides of 1: fewer multiplications, errors "
       "some ten times those of sums, and infinities and NaN spread to the results next to theirs.";
 
@@ -271,8 +271,11 @@ struct Conv2dBlocked {
       return x.defined() ? x.data<const float>() : nullptr;
     };
     const Tensor x = whole(input), w = whole(weight), b = whole(bias), a = whole(addend);
+    // By AVX-512, which has blocks of 16 channels, oneDNN's direct kernels are the faster ones: a ResNet-18 takes
+    // 26.7 ms in place of 34.0.
+    const bool pays = block() < 16;
     compute(k, {x.data<const float>(), elements(b), elements(a), result.data<float>()}, w, given,
-            winograd, input.dim() == 4);
+            winograd && pays, input.dim() == 4);
     return result;
   }
 
