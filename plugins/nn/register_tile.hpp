@@ -25,7 +25,7 @@ struct RegisterTile {
     constexpr int parts = Rows == 1 ? 4 : Rows <= 3 ? 2 : 1;
     const T* in[(Rows + 2) / 3];
 #pragma GCC unroll 4
-    for (int g = 0; g < (Rows + 2) / 3; ++g) in[g] = rows + 3 * g * stride;
+    for (int g = 0; g < (Rows + 2) / 3; ++g) in[g] = rows + int64_t{3} * g * stride;
     V partial[parts][Rows][2] = {};
     int64_t i = 0;
     for (; i + parts <= depth; i += parts) {

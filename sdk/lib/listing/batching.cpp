@@ -80,7 +80,7 @@ bool runs_in_loops(const std::string& name) {
 
 }  // namespace
 
-BatchWays::BatchWays() : inventory_(), ops_(inventory_.provided_ops()) {
+BatchWays::BatchWays() : ops_(inventory_.provided_ops()) {
   for (const BatchRule& rule : transforms::read_batch_rules(inventory_.plugins()).rules) {
     for (const std::string& op : rule.ops) rules_[op].push_back(rule);
   }
