@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -29,16 +28,15 @@ constexpr int64_t kGrainBytes = int64_t{256} << 10;
 
 // ---- rows: n elements at fixed distances (in bytes) ----
 
-// The unsigned integer of an element's width: moving elements, and transposing them, moves bits. Complex numbers
-// of two doubles are at multiples of 8 bytes.
+// The unsigned integer of an element's width: moving elements, and transposing them, moves bits.
 template <size_t Bytes>
 using Bits =
     std::tuple_element_t<std::countr_zero(Bytes), std::tuple<uint8_t, uint16_t, uint32_t, uint64_t,
                                                              std::array<uint64_t, 2>>>;
 
-// An element in memory, where it is of any type.
+// An element of any dtype in memory, complex numbers at multiples of their parts.
 template <size_t Bytes>
-struct [[gnu::may_alias]] MovedElement {
+struct [[gnu::may_alias, gnu::packed]] MovedElement {
   Bits<Bytes> value;
 };
 
@@ -158,7 +156,8 @@ void transpose_block(Line line, int64_t from_bytes, char* to, int64_t to_step, c
       if (!whole) {
         for (int64_t column = 0; column < width; ++column) {
           auto* out = reinterpret_cast<MovedElement<Bytes>*>(target + column * to_step);
-          for (int64_t k = 0; k < height; ++k) out[k].value = tile[k][column];
+          for (int64_t k = 0; k < height; ++k)
+            out[k] = reinterpret_cast<const MovedElement<Bytes>*>(tile[k])[column];
         }
         continue;
       }
@@ -207,7 +206,7 @@ Loops loops_for(tenon_dtype to, tenon_dtype from) {
       return line_for<typename decltype(to_type)::type, typename decltype(from_type)::type>();
     });
   });
-  return {line, nullptr, loops_that_move(dtype_bytes(to)).block};
+  return {line, nullptr, line == nullptr ? nullptr : loops_that_move(dtype_bytes(to)).block};
 }
 
 // ---- the plan: axes in the order of the destination's memory, merged where they can be ----

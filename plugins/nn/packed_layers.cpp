@@ -141,27 +141,33 @@ struct Conv1dPacked {
     visit_floating(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const bool copies = k.channels != 1 || padded != length;
-      Tensor turned;
-      if (copies) turned = tenon::empty_tensor({padded, k.channels}, x.dtype());
-      for (int64_t n = 0; n < k.batch; ++n) {
-        const T* rows = kernel::elements<const T>(x) + n * k.channels * length;
-        if (copies) {
-          turn(rows, kernel::elements<T>(turned), k.channels, length, before, padded);
-          rows = kernel::elements<const T>(turned);
+      // As many samples for a thread as are worth it; one sample is shared by the product itself.
+      const int64_t products =
+          std::max<int64_t>(1, k.multiply_adds() / std::max<int64_t>(k.batch, 1));
+      const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 20) / products);
+      tenon::parallel_for(0, k.batch, grain, [&](int64_t begin, int64_t end) {
+        Tensor turned;
+        if (copies) turned = tenon::empty_tensor({padded, k.channels}, x.dtype());
+        for (int64_t n = begin; n < end; ++n) {
+          const T* rows = kernel::elements<const T>(x) + n * k.channels * length;
+          if (copies) {
+            turn(rows, kernel::elements<T>(turned), k.channels, length, before, padded);
+            rows = kernel::elements<const T>(turned);
+          }
+          PackedProduct<T>{rows,
+                           k.patches.stride[2] * k.channels,
+                           positions,
+                           kernel::elements<const T>(p),
+                           k.depth(),
+                           features,
+                           elements_or_null<T>(b),
+                           relu,
+                           kernel::elements<T>(result) + n * features * positions,
+                           1,
+                           positions}
+              .run();
         }
-        PackedProduct<T>{rows,
-                         k.patches.stride[2] * k.channels,
-                         positions,
-                         kernel::elements<const T>(p),
-                         k.depth(),
-                         features,
-                         elements_or_null<T>(b),
-                         relu,
-                         kernel::elements<T>(result) + n * features * positions,
-                         1,
-                         positions}
-            .run();
-      }
+      });
     });
     return result;
   }

@@ -27,8 +27,8 @@ using ValueOf = std::function<tenon_value(const Source&)>;
 // The chain that begins with step `first`; the values of what it reads are those of `value_of`.
 Chain chain_at(const Body& body, size_t first, const ValueOf& value_of);
 
-// Runs its steps on blocks. `set(slot, value)` fills a slot of the frame, `run(step)` runs a step and fills its
-// slot. False, with the inputs as they were, where a step gives something else than a block of its shape.
+// Runs the steps of a chain on blocks of its inputs. `run_step(step)` runs a step and fills its slot of the frame.
+// run(): false where a step gives something else than a block of its shape; undo() then puts the inputs back.
 class ChainRun {
  public:
   ChainRun(const Body& body, size_t first, const Chain& chain, std::vector<tenon::Value>& frame);

@@ -127,7 +127,10 @@ class Run {
         blocks.finish();
         return true;
       }
-    } catch (const tenon::Error&) {
+    } catch (const tenon::Error& error) {
+      blocks.undo();
+      if (error.kind() == TENON_ERROR_INTERRUPTED || error.kind() == TENON_ERROR_MEMORY) throw;
+      return false;
     }
     blocks.undo();
     return false;

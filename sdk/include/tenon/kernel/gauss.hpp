@@ -10,7 +10,7 @@
 TENON_NAMESPACE_BEGIN
 namespace kernel {
 
-// exp(-factor x^2) for a factor that is a power of 2. The square is rounded, and a unit of a large exponent is
+// exp(-factor x^2), factor 1 or 1/2: the end below is that of these. The square is rounded, and a unit of a large exponent is
 // many of the power: what rounding took away is multiplied afterwards.
 template <class T>
 TENON_INLINE T gauss(T x, T factor = 1) {
