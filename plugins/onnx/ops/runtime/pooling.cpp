@@ -90,7 +90,7 @@ struct RuntimeMaxPool {
         pool(without_nan(x, -std::numeric_limits<double>::infinity()), outputs);
     const Tensor flat = x.reshape({-1});
     const auto elements = [&](const Tensor& at) {
-      return tenon::index_select(flat, 0, at.reshape({-1})).reshape(largest.shape());
+      return tenon::index_select(flat, 0, at.reshape({-1})).reshape(at.shape());
     };
     const Tensor first = elements(first_of(x, window, false).expand(largest.shape()));
     const Tensor starts = tenon::isnan(first);
