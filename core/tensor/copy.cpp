@@ -175,7 +175,7 @@ void transpose_block(Line line, int64_t from_bytes, char* to, int64_t to_step, c
 
 struct Loops {
   Line line;    // null: elements are moved as they are, or `row` converts them
-  Row row;      // where there is no line
+  Row row;      // where `line` is null
   Block block;  // null: there is none for the width, or `row` converts
 };
 

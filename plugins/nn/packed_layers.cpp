@@ -27,8 +27,7 @@ struct PackFeatures {
     }
     int64_t depth = 1;
     for (int64_t d = 1; d < weight.dim(); ++d) depth *= weight.shape()[d];
-    return tenon::empty_tensor({(weight.shape()[0] + width - 1) / width, depth, width},
-                               weight.dtype());
+    return tenon::empty_tensor({panels_of(weight.shape()[0]), depth, width}, weight.dtype());
   }
   static Tensor forward(const Tensor& weight) {
     Tensor result = shape_rule(weight);

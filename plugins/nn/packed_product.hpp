@@ -17,7 +17,7 @@ namespace nn {
 
 inline constexpr int64_t panel_features = 32;
 inline int64_t panels_of(int64_t features) {
-  return (features + panel_features - 1) / panel_features;
+  return features / panel_features + (features % panel_features != 0 ? 1 : 0);
 }
 
 // Panels for so many features of `depth` terms.

@@ -16,7 +16,7 @@ namespace onnx {
 
 struct Chain {
   size_t steps = 0;               // 0 or 1: nothing to run in blocks
-  tenon::Tensor like;             // a tensor of the shape; undefined where there is no chain
+  tenon::Tensor like;             // a tensor of the shape; undefined without a chain
   std::vector<uint32_t> inputs;   // slots of the frame that have this shape
   std::vector<uint32_t> results;  // slots that the steps fill, of each step in turn
   std::vector<uint32_t> outputs;  // those that are read behind the chain

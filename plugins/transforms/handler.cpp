@@ -166,20 +166,13 @@ std::optional<Results> run_aligned(const tenon_call& call, const OpPlan& plan, c
   return Results(make<Batched>(Tensor::take(owned.give().as.tensor), level));
 }
 
-void note_elementwise(const OpPlan& plan, Run& noted) {
-  const auto rule = std::find_if(plan.rules.begin(), plan.rules.end(), [](const BatchRule& each) {
-    return each.family == "elementwise";
-  });
-  noted.note("elementwise", rule == plan.rules.end() ? nullptr : &*rule);
-}
-
 thread_local const char* last_how = nullptr;
 thread_local const BatchRule* last_rule = nullptr;
 
 Results run(const BatchCall& batch, const Call& call, Run& noted) {
   const OpPlan& plan = batch.plan();
   if (plan.elementwise.load(std::memory_order_relaxed) == Elementwise::yes) {
-    note_elementwise(plan, noted);
+    noted.note("elementwise", plan.elementwise_rule);
     batch.check_changes();
     if (std::optional<Results> results = run_elementwise(batch))
       return wrap_results(batch, std::move(*results), "elementwise");
@@ -216,7 +209,7 @@ Results run(const BatchCall& batch, const Call& call, Run& noted) {
   noted.note("loop");
   batch.check_changes();
   if (is_elementwise(batch)) {
-    note_elementwise(plan, noted);
+    noted.note("elementwise", plan.elementwise_rule);
     if (std::optional<Results> results = run_elementwise(batch))
       return wrap_results(batch, std::move(*results), "elementwise");
   } else {
@@ -289,7 +282,7 @@ Results transforms::Batched::tenon_function(const Call& call) {
   const Level level = innermost(raw);
   Run noted;
   if (plan.elementwise.load(std::memory_order_relaxed) == Elementwise::yes) {
-    note_elementwise(plan, noted);
+    noted.note("elementwise", plan.elementwise_rule);
     if (std::optional<Results> results = run_aligned(raw, plan, level)) return std::move(*results);
   }
   const BatchCall batch(raw, plan, level);

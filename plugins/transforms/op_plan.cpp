@@ -98,8 +98,9 @@ class Plans {
         plan.elementwise = Elementwise::yes;
     }
     for (const BatchRule& rule : plan.rules) {
-      if (rule.family == "elementwise" && rule.conditions.empty())
-        plan.elementwise = Elementwise::yes;
+      if (rule.family != "elementwise") continue;
+      if (plan.elementwise_rule == nullptr) plan.elementwise_rule = &rule;
+      if (rule.conditions.empty()) plan.elementwise = Elementwise::yes;
     }
     return &plan;
   }

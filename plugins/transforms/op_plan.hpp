@@ -27,6 +27,7 @@ struct OpPlan {
   std::string name;
   std::vector<OpParameter> parameters;
   std::vector<tenon::transforms::BatchRule> rules;  // in the order in which they are tried
+  const tenon::transforms::BatchRule* elementwise_rule = nullptr;  // the first such one; null: none
   int64_t result_count = 0;
   int out = -1;      // position of `out`
   int changed = -1;  // position of the first operand that is changed in place and returned

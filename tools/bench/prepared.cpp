@@ -48,7 +48,7 @@ void run_prepared(State& state, Module model, const std::vector<Tensor>& inputs)
   for (auto _ : state) keep(bench::first_result(prepared, inputs));
   for (const std::string& reason : prepared.reasons())
     state.SkipWithError(("runs as it is: " + reason).c_str());
-  if (prepared.lists().empty()) state.SkipWithError("runs as it is: there are no lists");
+  if (prepared.lists().empty()) state.SkipWithError("runs as it is: it has no lists");
 }
 
 // `open` and `inputs` throw where PEER_FOLDER lacks the model: its rows alone are left out.

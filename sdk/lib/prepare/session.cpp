@@ -136,6 +136,7 @@ Session::Entry Session::make(const Arguments& arguments) {
     rewrite(list, entry.report);
     for (const PreparePass& pass : options_.passes) pass(list);
     entry.report.dropped = drop_unused(list);
+    // Folding needed others again.
     release_cached_memory();
     entry.program = std::make_unique<Program>(std::move(list), entry.report);
   } catch (const Error& error) {

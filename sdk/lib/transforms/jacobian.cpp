@@ -52,7 +52,8 @@ Tensors map_rows(const Rows& batched, const Rows& function, const Tensor& rows,
         keep(batched(narrow(rows, 0, start, std::min(chunk, count - start))));
       }
       return joined();
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (error.kind() == TENON_ERROR_INTERRUPTED || error.kind() == TENON_ERROR_MEMORY) throw;
       // A function that looks at elements, for example; what fails in the loop, too, is thrown there.
       lists.clear();
     }
