@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include <tenon/error.hpp>
 #include <tenon/host.hpp>
 
 TENON_NAMESPACE_BEGIN
@@ -19,6 +20,11 @@ class Fault : public std::exception {
       : message_(std::move(message)), truncated_(truncated) {}
   const char* what() const noexcept override { return message_.c_str(); }
   bool truncated() const { return truncated_; }  // the file ends early
+  // Throws the message of a file: IOError where it ends early, else ValueError.
+  [[noreturn]] void raise(const std::string& text) const {
+    if (truncated_) throw IOError(text);
+    throw ValueError(text);
+  }
 
  private:
   std::string message_;

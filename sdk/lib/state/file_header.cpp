@@ -57,7 +57,7 @@ class HeaderReader {
 
   [[noreturn]] void fail(const std::string& fault) {
     failed_ = true;
-    throw ValueError(format_text("{} is not a valid tensor file: {}", quote(path_), fault));
+    throw ValueError(invalid_text(path_, fault));
   }
   [[noreturn]] void fail(const char* what, const std::string& fault) {
     fail(what, header_.entries.back(), fault);
@@ -351,6 +351,10 @@ void append_string(std::string& json, std::string_view text) {
 }
 
 }  // namespace
+
+std::string invalid_text(const std::string& path, const std::string& fault) {
+  return format_text("{} is not a valid tensor file: {}", quote(path), fault);
+}
 
 FileHeader read_header(const std::string& path, std::string_view text, int64_t data_bytes) {
   return HeaderReader(path, data_bytes).read(text);

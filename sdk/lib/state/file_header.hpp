@@ -30,6 +30,9 @@ struct FileHeader {
   Metadata metadata;
 };
 
+// The message about a file that is not valid.
+std::string invalid_text(const std::string& path, const std::string& fault);
+
 // Parses the header of a file with so many bytes of data: its ranges cover them without gap or
 // overlap, and fit shapes and dtypes. Throws ValueError that names the path and the fault.
 FileHeader read_header(const std::string& path, std::string_view text, int64_t data_bytes);

@@ -87,8 +87,7 @@ auto read_file(const std::string& path, const Read& read) {
     const InputFile file(path);
     return read(file, read_gguf_header(file));
   } catch (const Fault& fault) {
-    if (fault.truncated()) throw IOError(text_of(path, fault.what()));
-    throw ValueError(text_of(path, fault.what()));
+    fault.raise(text_of(path, fault.what()));
   }
 }
 

@@ -26,11 +26,11 @@ constexpr GgufType kTypes[] = {
 // Kinds of values: bytes of each, 0 for a text and a list.
 constexpr int64_t kValueBytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 constexpr uint32_t kUint32 = 4, kText = 8, kList = 9;
-constexpr int kDeepest = 4;  // lists within lists
+constexpr int kDeepestList = 4;  // lists within lists
 
-class Reader {
+class Gguf {
  public:
-  explicit Reader(const ByteSource& source) : source_(source) {}
+  explicit Gguf(const ByteSource& source) : source_(source) {}
 
   std::vector<GgufEntry> read() {
     if (number<uint32_t>() != 0x46554747) throw Fault("it does not begin with GGUF");
@@ -102,7 +102,7 @@ class Reader {
     skip_value(kind, 0);
   }
   void skip_value(uint32_t kind, int depth) {
-    if (kind >= std::size(kValueBytes) || depth > kDeepest)
+    if (kind >= std::size(kValueBytes) || depth > kDeepestList)
       throw Fault("a value is of the unknown kind " + std::to_string(kind));
     if (kind == kText) return skip(number<uint64_t>());
     if (kind != kList) return skip(static_cast<uint64_t>(kValueBytes[kind]));
@@ -188,7 +188,7 @@ class Reader {
 
 }  // namespace
 
-std::vector<GgufEntry> read_gguf_header(const ByteSource& source) { return Reader(source).read(); }
+std::vector<GgufEntry> read_gguf_header(const ByteSource& source) { return Gguf(source).read(); }
 
 }  // namespace state
 

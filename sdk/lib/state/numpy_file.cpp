@@ -27,12 +27,6 @@ IntList list(const std::vector<int64_t>& sizes) {
   return IntList(sizes.data(), static_cast<int64_t>(sizes.size()));
 }
 
-[[noreturn]] void refuse(const std::string& path, const Fault& fault) {
-  const std::string text = path + ": " + fault.what();
-  if (fault.truncated()) throw IOError(text);
-  throw ValueError(text);
-}
-
 // An open file; what it maps is mapped once.
 class ArrayFile {
  public:
@@ -156,7 +150,7 @@ NamedTensors read_npz(const std::string& path, const std::vector<std::string>& n
     }
     return arrays;
   } catch (const Fault& fault) {
-    refuse(path, fault);
+    fault.raise(path + ": " + fault.what());
   }
 }
 
@@ -178,7 +172,7 @@ Tensor load_npy(const std::string& path) {
   try {
     return ArrayFile(path).read();
   } catch (const Fault& fault) {
-    refuse(path, fault);
+    fault.raise(path + ": " + fault.what());
   }
 }
 
@@ -188,7 +182,7 @@ Tensor map_npy(const std::string& path) {
     Tensor mapped = file.map(0, file.file().size());
     return mapped.defined() ? mapped : file.read();
   } catch (const Fault& fault) {
-    refuse(path, fault);
+    fault.raise(path + ": " + fault.what());
   }
 }
 
@@ -198,7 +192,7 @@ NpyHeader npy_header(const std::string& path) {
     NpyLayout layout = file.layout(0, file.file().size());
     return {std::move(layout.shape), static_cast<DType>(layout.dtype)};
   } catch (const Fault& fault) {
-    refuse(path, fault);
+    fault.raise(path + ": " + fault.what());
   }
 }
 
@@ -234,7 +228,7 @@ void save_npz(const std::string& path, const NamedTensors& tensors, bool compres
     }
     write_file(path, writer.finish());
   } catch (const Fault& fault) {
-    refuse(path, fault);
+    fault.raise(path + ": " + fault.what());
   }
 }
 

@@ -103,9 +103,9 @@ std::string byte_text(unsigned char byte) {
   return std::string("0x") + digits[byte >> 4] + digits[byte & 15];
 }
 
-class Reader {
+class PickleReader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  explicit PickleReader(std::string_view bytes) : bytes_(bytes) {}
 
   Pickle read() {
     while (!stopped_) step();
@@ -493,7 +493,7 @@ class Reader {
 
 }  // namespace
 
-Pickle read_pickle(std::string_view bytes) { return Reader(bytes).read(); }
+Pickle read_pickle(std::string_view bytes) { return PickleReader(bytes).read(); }
 
 }  // namespace state
 

@@ -167,14 +167,10 @@ namespace {
 
 // ---- reading ----
 
-[[noreturn]] void fail(const std::string& path, const std::string& fault) {
-  throw ValueError(format_text("{} is not a valid tensor file: {}", quote(path), fault));
-}
-
 // An open file whose header was checked.
-class Reader {
+class StoredReader {
  public:
-  explicit Reader(const std::string& path) : path_(path), file_(path) {
+  explicit StoredReader(const std::string& path) : path_(path), file_(path) {
     const std::string text = read_text();
     start_ = kLengthBytes + static_cast<int64_t>(text.size());
     header_ = read_header(path, text, file_.size() - start_);
@@ -204,30 +200,34 @@ class Reader {
     std::string known;
     for (const FileDtype& type : kFileDtypes)
       known.append(known.empty() ? "" : ", ").append(type.text);
-    return format_text(
-        "{} is not a valid tensor file: invalid header of tensor {}: dtype {} cannot be read; the "
-        "dtypes are {}; read the other tensors by their names",
-        quote(path_), quote(entry.name), quote(entry.unknown_dtype), known);
+    return invalid_text(
+        path_,
+        format_text("invalid header of tensor {}: dtype {} cannot be read; the dtypes are {}; read "
+                    "the other tensors by their names",
+                    quote(entry.name), quote(entry.unknown_dtype), known));
   }
 
  private:
+  [[noreturn]] void refuse(const std::string& fault) const {
+    throw ValueError(invalid_text(path_, fault));
+  }
+
   std::string read_text() const {
     if (file_.size() < kLengthBytes) {
-      fail(path_,
-           format_text("header too small: the file has {} bytes, its length field alone takes 8",
-                       file_.size()));
+      refuse(format_text("header too small: the file has {} bytes, its length field alone takes 8",
+                         file_.size()));
     }
     uint64_t length = 0;
     file_.read_at(&length, kLengthBytes, 0);
     if (length > static_cast<uint64_t>(kMostHeader)) {
-      fail(path_,
-           format_text("header too large: {} bytes, at most {} are read", length, kMostHeader));
+      refuse(format_text("header too large: {} bytes, at most {} are read", length, kMostHeader));
     }
     const auto bytes = static_cast<int64_t>(length);
     if (bytes > file_.size() - kLengthBytes) {
-      fail(path_, format_text("invalid header length: {} bytes, but the file has only {} after the "
-                              "length field",
-                              length, file_.size() - kLengthBytes));
+      refuse(
+          format_text("invalid header length: {} bytes, but the file has only {} after the "
+                      "length field",
+                      length, file_.size() - kLengthBytes));
     }
     std::string text(length, '\0');
     file_.read_at(text.data(), bytes, kLengthBytes);
@@ -345,7 +345,7 @@ StoredFile read_parts(const std::string& path, Access access, const ChosenTensor
 
 StoredFile read_stored(const std::string& path, Access access, const ChosenTensor& chosen) {
   if (is_shard_index(path)) return read_parts(path, access, chosen);
-  Reader reader(path);
+  StoredReader reader(path);
   StoredFile file;
   file.metadata = std::move(reader.header().metadata);
   for (FileEntry& entry : reader.header().entries) {
@@ -384,7 +384,7 @@ NamedTensors map_tensors(const std::string& path, const std::vector<std::string>
 
 Json metadata(const std::string& path) {
   if (is_shard_index(path)) return read_shard_index(path).metadata;
-  return json_of(std::move(Reader(path).header().metadata));
+  return json_of(std::move(StoredReader(path).header().metadata));
 }
 
 }  // namespace state

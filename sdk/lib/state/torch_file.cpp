@@ -32,9 +32,9 @@ using Kind = PickledValue::Kind;
 
 constexpr std::string_view kPickleName = "/data.pkl";
 // torch.save compresses nothing. A file that was packed again may hold this many times its size.
-constexpr int64_t kMostRatio = 20;
+constexpr int64_t kMostUnpacked = 20;
 constexpr int64_t kMostPickle = int64_t{256} << 20;
-constexpr int kDeepest = 64;  // dictionaries and lists within each other
+constexpr int kDeepestValue = 64;  // dictionaries and lists within each other
 
 // data.pkl in the one folder of the file, whose name is the caller's choice.
 bool is_pickle(std::string_view name) {
@@ -51,9 +51,9 @@ struct Storage {
   std::vector<std::pair<tenon_dtype, Tensor>> whole;
 };
 
-class Reader {
+class TorchReader {
  public:
-  Reader(const std::string& path, Access access) : file_(path), access_(access) {}
+  TorchReader(const std::string& path, Access access) : file_(path), access_(access) {}
 
   TorchFile read() {
     refuse_older();
@@ -79,14 +79,14 @@ class Reader {
 
   void find_members() {
     constexpr int64_t least = int64_t{16} << 20;
-    const int64_t most = std::max(kMostRatio * file_.size(), least);
+    const int64_t most = std::max(kMostUnpacked * file_.size(), least);
     int64_t size = 0;
     for (ZipMember& member : read_zip(file_)) {
       if (member.size > most || (size += member.size) > most)
         throw Fault(
             format_text("its members unpack to more than {} times its size, which no "
                         "checkpoint does",
-                        kMostRatio));
+                        kMostUnpacked));
       if (is_pickle(member.name)) {
         if (folder_) throw Fault("there are two pickles in the file");
         folder_ = member.name.substr(0, member.name.find('/') + 1);
@@ -191,9 +191,9 @@ class Reader {
   void collect(size_t at, const std::string& name, int depth) {
     const PickledValue& value = pickle_->values[at];
     const std::string before = name.empty() ? "" : name + ".";
-    if (depth > kDeepest)
+    if (depth > kDeepestValue)
       throw Fault(format_text(
-          "its dictionaries and lists are more than {} deep, or hold themselves", kDeepest));
+          "its dictionaries and lists are more than {} deep, or hold themselves", kDeepestValue));
     count_bytes(sizeof(std::string) + name.size());
     switch (value.kind) {
       case Kind::dictionary:
@@ -318,11 +318,9 @@ class Reader {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& path, const Fault& fault) {
-  const std::string text =
-      format_text("{} is not a checkpoint that can be read: {}", quote(path), fault.what());
-  if (fault.truncated()) throw IOError(text);
-  throw ValueError(text);
+[[noreturn]] void refuse_torch(const std::string& path, const Fault& fault) {
+  fault.raise(
+      format_text("{} is not a checkpoint that can be read: {}", quote(path), fault.what()));
 }
 
 }  // namespace
@@ -334,15 +332,15 @@ bool is_torch(const std::string& path) {
     return std::any_of(members.begin(), members.end(),
                        [](const ZipMember& member) { return is_pickle(member.name); });
   } catch (const Fault& fault) {
-    refuse(path, fault);
+    refuse_torch(path, fault);
   }
 }
 
 TorchFile read_torch(const std::string& path, Access access) {
   try {
-    return Reader(path, access).read();
+    return TorchReader(path, access).read();
   } catch (const Fault& fault) {
-    refuse(path, fault);
+    refuse_torch(path, fault);
   }
 }
 
