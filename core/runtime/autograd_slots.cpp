@@ -141,7 +141,8 @@ constexpr tenon_autograd_service autograd_slots{
       const ModesOffGuard off;
       std::vector<TensorRef> found =
           run_gradients(tensors_of(roots, root_count), seeds_of(seeds, root_count),
-                        tensors_of(inputs, input_count), {retain_graph != 0, create_graph != 0},
+                        tensors_of(inputs, input_count),
+                        {retain_graph != 0, create_graph != 0, create_graph == 2},
                         allow_unused == 0   ? Unused::Refused
                         : allow_unused == 1 ? Unused::Null
                                             : Unused::Zeros);

@@ -305,6 +305,10 @@ TEST_SUITE("sdk/function") {
     const Tensor plain = gradients({apply("cube_once", x)}, {x}, create)[0];
     CHECK_FALSE(plain.requires_grad());
     CHECK(has(refusal([&] { gradients({plain}, {x}); }).text, "does not require grad"));
+    create.refuse_constants = true;
+    const Tensor refusing = gradients({apply("cube_once", x)}, {x}, create)[0];
+    CHECK(numbers(refusing) == Numbers{12});
+    CHECK(has(refusal([&] { gradients({refusing}, {x}, create); }).text, text));
   }
 
   TEST_CASE(

@@ -253,8 +253,8 @@ class Run final : public EngineRun {
     if (run) {
       if (extra != nullptr) [[unlikely]]
         run_hooks_before(*extra, node, gradients);
-      const BackwardCall call{options_.create_graph, options_.retain_graph, gradients.data(),
-                              graph_.all_needed ? nullptr : this};
+      const BackwardCall call{options_.create_graph, options_.retain_graph, options_.traced,
+                              gradients.data(), graph_.all_needed ? nullptr : this};
       if (thread_state.anomaly != 0) [[unlikely]] {
         watched_ = &node;
         apply_watched(node, gradients, produced_, call, thread_state.anomaly > 1);

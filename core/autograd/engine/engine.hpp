@@ -12,6 +12,7 @@ namespace tenon::core {
 struct BackwardOptions {
   bool retain_graph = false;
   bool create_graph = false;
+  bool traced = false;  // as BackwardCall::traced
 };
 
 // Accumulates into the .grad of leaves: of all that are reached, or of `inputs` alone when given.

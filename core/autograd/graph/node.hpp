@@ -39,6 +39,7 @@ class EngineRun;
 struct BackwardCall {
   bool create_graph = false;
   bool retain_graph = false;
+  bool traced = false;       // gradients count as requiring gradients, though they do not
   Tensor** owned = nullptr;  // the gradients once more, where a node may take them, leaving null
   EngineRun* run = nullptr;  // whose gradients are asked for; null: all of them
   // Set where the change of a view is run for its base: the edge that leads to the base's history

@@ -280,9 +280,10 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& p
   }
   check_gradients(*this, produced);
   if (!once) return;
-  const bool traced = std::any_of(incoming, incoming + gradients.size(), [](const Tensor* given) {
-    return given != nullptr && given->requires_grad();
-  });
+  const bool traced =
+      call.traced || std::any_of(incoming, incoming + gradients.size(), [](const Tensor* given) {
+        return given != nullptr && given->requires_grad();
+      });
   if (traced)
     forbid_differentiation(produced, backward_differentiated, {incoming, gradients.size()});
 }

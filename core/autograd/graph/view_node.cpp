@@ -114,8 +114,8 @@ class CopySlicesNode final : public Node {
     std::vector<Tensor*> given(change_.node->outputs().size());
     given[change_.output] = slice.get();
     change_.node->apply(given, inner,
-                        {call.create_graph, call.retain_graph, nullptr, call.run, change_.slot,
-                         edges_[0].node.get()});
+                        {call.create_graph, call.retain_graph, call.traced, nullptr, call.run,
+                         change_.slot, edges_[0].node.get()});
     TensorRef own = change_.slot < inner.size() ? inner[change_.slot] : TensorRef();
     if (own) {
       const OutputInfo part{slice->view.shape, slice->view.dtype, slice->view.rank, true, 0};

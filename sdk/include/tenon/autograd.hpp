@@ -55,6 +55,9 @@ struct GradientOptions {
   std::vector<Tensor> seeds;
   bool retain_graph = false;
   bool create_graph = false;
+  // With create_graph: further derivatives of gradients of ops that are differentiable once are
+  // errors for seeds without gradients, too, for which these gradients are constants otherwise.
+  bool refuse_constants = false;
   bool allow_unused = false;
   bool materialize_grads = false;  // zeros for unused inputs, which are allowed then
 };
@@ -72,7 +75,9 @@ inline std::vector<Tensor> gradients(const std::vector<Tensor>& roots,
                 options.seeds.empty() ? nullptr : detail::handles(options.seeds),
                 static_cast<int64_t>(roots.size()), detail::handles(inputs),
                 static_cast<int64_t>(inputs.size()), options.retain_graph ? 1 : 0,
-                options.create_graph ? 1 : 0,
+                !options.create_graph      ? 0
+                : options.refuse_constants ? 2
+                                           : 1,
                 options.materialize_grads ? 2
                 : options.allow_unused    ? 1
                                           : 0,

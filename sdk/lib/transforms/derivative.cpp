@@ -188,6 +188,7 @@ Tensors Pullback::of_each(size_t result, const Tensor& seeds) const {
   shape.insert(shape.begin() + 1, root.shape().begin(), root.shape().begin() + outer);
   GradientOptions options;
   options.create_graph = state.differentiable;
+  options.refuse_constants = true;
   options.retain_graph = true;
   options.allow_unused = true;
   Tensors found(state.leaves.size());
@@ -231,6 +232,7 @@ Tensors Pullback::pull(const std::vector<size_t>& results, const Tensors& seeds,
     options.seeds.push_back(seeds[i].defined() ? lower(seeds[i], state.level)
                                                : ones_like(root.detach()));
   }
+  options.refuse_constants = true;
   options.retain_graph = !last || options.create_graph;
   options.allow_unused = strict;
   options.materialize_grads = !strict;

@@ -3,6 +3,7 @@
 
 #include <tenon/mode.hpp>
 #include <tenon/transforms/grad.hpp>
+#include <tenon/transforms/jacobian.hpp>
 
 #include "tests/lib/transforms/support.hpp"
 
@@ -93,6 +94,23 @@ TEST_SUITE("lib/transforms/wrong_input") {
     const Op op("planted_batches.once_squared");
     const auto f = [&](const Tensor& t) { return sum(op.call<Tensor>(t)); };
     CHECK(difference(vmap(transforms::grad(f))(x), x * 2) < 1e-12);
+  }
+
+  TEST_CASE(
+      "a second derivative of a Function that is differentiated once is never zero in silence") {
+    const Tensor x = randn({2}).to(f64);
+    planted("once_squared", x);
+    const Op op("planted_batches.once_squared");
+    const auto f = [&](const Tensor& t) { return sum(op.call<Tensor>(t)); };
+    const auto slope = [&](const Tensor& t) { return sum(transforms::grad(f)(t)); };
+    const char* const text =
+        "trying to differentiate twice a function that was marked with once_differentiable";
+    CHECK(says(refusal<Error>([&] { transforms::grad(slope)(x); }), text));
+    CHECK(says(refusal<Error>([&] { transforms::jacrev(transforms::grad(f))(x); }), text));
+    CHECK(says(refusal<Error>([&] {
+                 vmap(transforms::grad(slope))(randn({3, 2}).to(f64));
+               }),
+               text));
   }
 
   TEST_CASE("another thread computes with batched tensors as long as their vmap runs") {

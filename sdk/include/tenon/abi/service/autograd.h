@@ -65,6 +65,9 @@ typedef struct tenon_autograd_service {
                                      int64_t input_count, int32_t retain_graph,
                                      int32_t create_graph, tenon_error** error);
   /* Computes one gradient for each input and leaves .grad as it is. `seeds` as for backward.
+   * `create_graph`: 1 records the rules; 2 does so, too, and has the gradient of an op that may be
+   * differentiated once refuse a further derivative whatever the seeds, as it does for seeds that
+   * require gradients: otherwise it is a constant.
    * `allow_unused`: 0 makes an input that the roots do not depend on an error, 1 gives it null, 2
    * zeros. `results` has `input_count` entries. New references. Any thread; hooks and rules run on
    * the calling thread. */
