@@ -1,11 +1,7 @@
 // tenon check: continues as the program tenon-check, so that a job that checks nothing needs no checker.
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <unistd.h>
+#include <utility>
 
-#include <tenon/error.hpp>
 #include <tenon/shapes_only.hpp>
 #include <tenon/state/model_format.hpp>
 #include <tenon/state/module_file.hpp>
@@ -13,6 +9,7 @@
 
 #include "check/options.hpp"
 #include "commands.hpp"
+#include "continue_as.hpp"
 #include "format.hpp"
 #include "given_inputs.hpp"
 
@@ -53,26 +50,9 @@ int check_plugin(const CheckCommandOptions& given, const SessionOptions& session
   else if (!given.inputs.empty())
     throw UsageError(
         format_text("--input is for the file of a model, and '{}' is a plugin", options.plugin));
-  const fs::path checker = fs::read_symlink("/proc/self/exe").parent_path() / "tenon-check";
   std::vector<std::string> words = words_of(options);
-  words.insert(words.begin(), {"tenon-check", "check"});
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  // In the same process, so that signals, debuggers and the caller see the check itself.
-  std::fflush(stdout);
-  execv(checker.c_str(), pointers.data());
-  const int fault = errno;
-  if (fault == ENOENT) {
-    throw tenon::IOError(
-        format_text("the checker '{}' is not there; build it with `cmake --build build --target "
-                    "tenon_check`, as "
-                    "tools/test does, or install Tenon with it",
-                    checker.string()));
-  }
-  throw tenon::IOError(
-      format_text("cannot start the checker '{}': {}", checker.string(), std::strerror(fault)));
+  words.insert(words.begin(), "check");
+  continue_as("tenon-check", "tenon_check", std::move(words));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace cli {
 void define_ambiguities(Commands& commands);
 void define_bench(Commands& commands);
 void define_call(Commands& commands);
+void define_catalogue(Commands& commands);
 void define_check(Commands& commands);
 void define_compat(Commands& commands);
 void define_completion(Commands& commands);

@@ -28,7 +28,7 @@ constexpr void (*kDefinitions[])(Commands&) = {
     define_export,     define_convert,  define_schema,      define_docs,        define_check,
     define_plugins,    define_ops,      define_modules,     define_overridable, define_ignored,
     define_types,      define_rewrites, define_signature,   define_show,        define_version,
-    define_coverage,   define_why,      define_ambiguities, define_lock,        define_compat,
+    define_coverage,   define_why,      define_ambiguities, define_lock,        define_compat,      define_catalogue,
     define_new,        define_wrappers, define_call,        define_completion,  define_help,
     define_open_plugin};
 

@@ -46,16 +46,35 @@ Json modules() {
   return list.end().json();
 }
 
-Json module(const std::string& name) {
-  const std::vector<Declared> list = Inventory().all("modules");
-  const Declared& module = find_one(list, name, "module");
-  Writer document;
+namespace {
+
+void put_module_in_full(Writer& document, const Declared& module) {
   document.begin_object();
   put_module(document, module);
   document.set("providers", providers(ItemKind::module, module.name));
   put_schema(document, module.facts["schema"].text());
   put_forward(document, module.facts);
-  return document.end().json();
+  document.end();
+}
+
+}  // namespace
+
+Json module(const std::string& name) {
+  const std::vector<Declared> list = Inventory().all("modules");
+  Writer document;
+  put_module_in_full(document, find_one(list, name, "module"));
+  return document.json();
+}
+
+Json modules_in_full() {
+  Writer list;
+  list.begin_array();
+  std::string last;
+  for (const Declared& module : Inventory().all("modules")) {
+    if (module.name != last) put_module_in_full(list, module);
+    last = module.name;
+  }
+  return list.end().json();
 }
 
 }  // namespace listing

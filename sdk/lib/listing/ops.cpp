@@ -134,17 +134,15 @@ std::vector<std::string> op_names(const std::string& name_space) {
   return names;
 }
 
-Json op(const std::string& name) {
-  const Inventory inventory;
-  const std::vector<Declared> list = inventory.provided_ops();
-  const Declared& op = find_one(list, name, "op");
+namespace {
+
+void put_op_in_full(Writer& document, const Inventory& inventory, const Declared& op) {
   const Json providers = tenon::providers(ItemKind::op, op.name);
   std::string standing = "failed";
   for (int64_t i = 0; i < providers.size(); ++i) {
     if (providers[i]["plugin"].text() == op.plugin) standing = providers[i]["standing"].text();
   }
   const std::string reason = detail::ignored_reason(op.facts);
-  Writer document;
   document.begin_object();
   put_op(document, op);
   document.set("standing", standing).set("overridable", reason.empty());
@@ -153,7 +151,25 @@ Json op(const std::string& name) {
   put_members(document, parse_schema(op.facts["schema"].text()),
               {"parameters", "returns_tuple", "returns"});
   put_conversions(document, inventory.plugins(), op.name);
-  return document.end().json();
+  document.end();
+}
+
+}  // namespace
+
+Json op(const std::string& name) {
+  const Inventory inventory;
+  const std::vector<Declared> list = inventory.provided_ops();
+  Writer document;
+  put_op_in_full(document, inventory, find_one(list, name, "op"));
+  return document.json();
+}
+
+Json ops_in_full() {
+  const Inventory inventory;
+  Writer list;
+  list.begin_array();
+  for (const Declared& op : inventory.provided_ops()) put_op_in_full(list, inventory, op);
+  return list.end().json();
 }
 
 std::string signature(const std::string& op) {

@@ -37,6 +37,8 @@ Json ops(const std::string& name_space = "");
 // Their names, each once.
 std::vector<std::string> op_names(const std::string& name_space = "");
 Json op(const std::string& name);
+// All of them, as op() has each: by the plugin that provides it, or would.
+Json ops_in_full();
 std::string signature(const std::string& op);
 // Names of the ops that types can override, by namespace; or those of one.
 Json overridable(const std::string& name_space = "");
@@ -45,6 +47,7 @@ Json ignored();
 
 Json modules();
 Json module(const std::string& name);
+Json modules_in_full();  // as module() has each
 
 Json types();
 // One type, with the overrides that are active for it. Loads its plugin.

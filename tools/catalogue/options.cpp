@@ -1,0 +1,35 @@
+// The members of the options, for writing and for reading them as words.
+#include "catalogue/options.hpp"
+
+#include "option_words.hpp"
+
+namespace cli {
+
+namespace {
+
+template <class Options, class Visitor>
+void visit_members(Options& options, Visitor& visit) {
+  visit_session(options.session, visit);
+  if constexpr (std::is_same_v<std::remove_const_t<Options>, CatalogueOptions>) {
+    visit("output", options.output);
+    visit("no-samples", options.no_samples);
+  } else {
+    visit("plugin", options.plugin);
+    visit("results", options.results);
+    visit("folder", options.folder);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> words_of(const CatalogueOptions& options) { return words_of_options(options); }
+std::vector<std::string> words_of(const SampleRunOptions& options) { return words_of_options(options); }
+
+CatalogueOptions read_catalogue_options(const std::vector<std::string>& words) {
+  return options_of_words<CatalogueOptions>("tenon-catalogue", words);
+}
+SampleRunOptions read_sample_run_options(const std::vector<std::string>& words) {
+  return options_of_words<SampleRunOptions>("tenon-catalogue", words);
+}
+
+}  // namespace cli

@@ -1,0 +1,32 @@
+// Options of `tenon catalogue`, and of the child processes that run samples for it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "program.hpp"
+
+namespace cli {
+
+struct CatalogueOptions {
+  std::string output = "site";
+  SessionOptions session;
+  bool no_samples = false;
+};
+
+// A child, which runs the samples of one plugin's ops.
+struct SampleRunOptions {
+  std::string plugin;  // id
+  std::string results;  // file that gets a line for each op, see sample_results.hpp
+  std::string folder;   // for files of samples
+  SessionOptions session;
+};
+
+std::vector<std::string> words_of(const CatalogueOptions& options);
+std::vector<std::string> words_of(const SampleRunOptions& options);
+// Throw UsageError where a word is not one of these.
+CatalogueOptions read_catalogue_options(const std::vector<std::string>& words);
+SampleRunOptions read_sample_run_options(const std::vector<std::string>& words);
+
+}  // namespace cli

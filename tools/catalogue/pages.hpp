@@ -1,0 +1,20 @@
+// The pages of the catalogue, each kind in a file of its own.
+#pragma once
+
+#include <string>
+
+#include "facts.hpp"
+
+namespace cli {
+
+std::string index_page(const CatalogueFacts& facts);
+std::string matrix_page(const CatalogueFacts& facts);
+std::string op_page(const CatalogueFacts& facts, const tenon::Json& op);
+std::string module_page(const tenon::Json& module);
+std::string type_page(const CatalogueFacts& facts, const tenon::Json& type);
+std::string plugin_page(const CatalogueFacts& facts, const tenon::Json& plugin);
+
+// The name that a plugin's page has: its id, or its file where it could not be read.
+std::string plugin_name(const tenon::Json& plugin);
+
+}  // namespace cli

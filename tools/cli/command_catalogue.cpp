@@ -1,0 +1,36 @@
+// tenon catalogue: continues as the program tenon-catalogue.
+#include <utility>
+
+#include "catalogue/options.hpp"
+#include "commands.hpp"
+#include "continue_as.hpp"
+
+namespace cli {
+
+namespace {
+
+int write_catalogue(const CatalogueOptions& given, const SessionOptions& session) {
+  CatalogueOptions options = given;
+  options.session = session;
+  std::vector<std::string> words = words_of(options);
+  words.insert(words.begin(), "catalogue");
+  continue_as("tenon-catalogue", "tenon_catalogue", std::move(words));
+}
+
+}  // namespace
+
+void define_catalogue(Commands& commands) {
+  auto [command, options] = commands.add(
+      write_catalogue, "catalogue",
+      "Write what is installed as pages: ops, modules, types and plugins, with a search",
+      "  tenon catalogue\n"
+      "  tenon catalogue --output site\n"
+      "  tenon --plugin-path build catalogue --output /tmp/site\n"
+      "The pages need no network and no server: open index.html. Samples of ops run in a child "
+      "process for each plugin, with their results on the op's page. A folder that is a catalogue "
+      "already is replaced as a whole, any other is left alone.");
+  command.option("-o,--output", options.output, "DIR", "The folder; `site` if not given");
+  command.flag("--no-samples", options.no_samples, "Run no samples: no plugin is loaded for them");
+}
+
+}  // namespace cli

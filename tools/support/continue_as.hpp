@@ -1,0 +1,14 @@
+// Commands that are programs of their own, built and installed only where they are used.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cli {
+
+// Becomes `program`, which is beside this one, with these words as its arguments: in the same process, so that
+// signals, debuggers and the caller see it. Throws IOError, which names the target that builds it.
+[[noreturn]] void continue_as(const std::string& program, const std::string& target,
+                              std::vector<std::string> words);
+
+}  // namespace cli
