@@ -4,8 +4,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <unistd.h>
@@ -38,9 +38,9 @@ class NewFolder {
     if (fs::exists(place_) && !fs::is_directory(place_))
       throw tenon::ValueError(format_text("'{}' is a file; name a folder", place_.string()));
     if (fs::exists(place_) && !fs::is_empty(place_) && !fs::exists(place_ / kMark))
-      throw tenon::ValueError(
-          format_text("'{}' has other files than those of a catalogue; name a new folder, with --output",
-                      place_.string()));
+      throw tenon::ValueError(format_text(
+          "'{}' has other files than those of a catalogue; name a new folder, with --output",
+          place_.string()));
     if (place_.has_parent_path()) make(place_.parent_path());
     folder_ = format_text("{}.{}.part", place_.string(), getpid());
     fs::remove_all(folder_);
@@ -61,7 +61,9 @@ class NewFolder {
     std::ofstream file(path, std::ios::binary);
     file.write(text.data(), static_cast<std::streamsize>(text.size()));
     file.close();
-    if (!file) throw tenon::IOError(format_text("cannot write '{}': {}", path.string(), std::strerror(errno)));
+    if (!file)
+      throw tenon::IOError(
+          format_text("cannot write '{}': {}", path.string(), std::strerror(errno)));
     bytes_ += static_cast<int64_t>(text.size());
     ++files_;
   }
@@ -73,7 +75,8 @@ class NewFolder {
       folder_.clear();
       return;
     }
-    if (renameat2(AT_FDCWD, folder_.c_str(), AT_FDCWD, place_.c_str(), RENAME_EXCHANGE) == 0) return;
+    if (renameat2(AT_FDCWD, folder_.c_str(), AT_FDCWD, place_.c_str(), RENAME_EXCHANGE) == 0)
+      return;
     fs::remove_all(place_);  // a file system that cannot exchange two folders
     fs::rename(folder_, place_);
     folder_.clear();
@@ -88,7 +91,8 @@ class NewFolder {
     std::error_code fault;
     fs::create_directories(path, fault);
     if (fault)
-      throw tenon::IOError(format_text("cannot make the folder '{}': {}", path.string(), fault.message()));
+      throw tenon::IOError(
+          format_text("cannot make the folder '{}': {}", path.string(), fault.message()));
   }
 
   fs::path place_, folder_;
@@ -101,7 +105,8 @@ std::string names_script(const CatalogueFacts& facts) {
   std::string text = "const names = [\n";
   const auto add = [&](const char* kind, const std::vector<Json>& items) {
     for (const Json& item : items) {
-      const std::string name = std::string_view(kind) == "plugins" ? plugin_name(item) : item["name"].text();
+      const std::string name =
+          std::string_view(kind) == "plugins" ? plugin_name(item) : item["name"].text();
       tenon::JsonArray row;
       row.add(name).add(kind).add(page_file(kind, name)).add(item["doc"].text());
       text += row.json().dump() + ",\n";
@@ -125,7 +130,8 @@ int write_catalogue(const CatalogueOptions& options) {
   folder.write("names.js", names_script(facts));
   folder.write("index.html", index_page(facts));
   folder.write("matrix.html", matrix_page(facts));
-  for (const Json& op : facts.ops) folder.write(page_file("ops", op["name"].text()), op_page(facts, op));
+  for (const Json& op : facts.ops)
+    folder.write(page_file("ops", op["name"].text()), op_page(facts, op));
   for (const Json& module : facts.modules)
     folder.write(page_file("modules", module["name"].text()), module_page(module));
   for (const Json& type : facts.types)
@@ -133,9 +139,10 @@ int write_catalogue(const CatalogueOptions& options) {
   for (const Json& plugin : facts.plugins)
     folder.write(page_file("plugins", plugin_name(plugin)), plugin_page(facts, plugin));
   folder.take_place();
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  print(format_text("{}/index.html: {}, {} in {}\n", folder.place(), counted(folder.files(), "file"),
-                    file_size(folder.bytes()), duration(seconds)));
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  print(format_text("{}/index.html: {}, {} in {}\n", folder.place(),
+                    counted(folder.files(), "file"), file_size(folder.bytes()), duration(seconds)));
   return kFine;
 }
 

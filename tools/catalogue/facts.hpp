@@ -1,4 +1,4 @@
-// What is installed, as the pages need it: read once.
+// Facts about all that is installed, as the pages need them: read once.
 #pragma once
 
 #include <map>
@@ -18,12 +18,12 @@ struct Handled {
 };
 
 struct CatalogueFacts {
-  std::vector<tenon::Json> ops, modules, types, plugins;  // of listings, in full; by name
+  std::vector<tenon::Json> ops, modules, types, plugins;  // members of listings, in full; by name
   std::vector<std::string> type_names;                    // columns of the matrix
   std::map<std::string, std::map<std::string, Handled>> by_type;  // type, op
   std::map<std::string, Handled> by_vmap;                         // op
   std::map<std::string, std::vector<SampleResult>> samples;       // op
-  std::map<std::string, std::string> hashes;                      // SHA-256 of plugins' files, by id
+  std::map<std::string, std::string> hashes;  // SHA-256 of plugins' files, by id
   std::map<std::string, std::string> faults;  // types that could not be looked at, with the reason
 };
 

@@ -11,8 +11,8 @@ using tenon::Json;
 std::string page_file(std::string_view kind, std::string_view name) {
   std::string file;
   for (const char c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                       (c == '.' && !file.empty());
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || (c == '.' && !file.empty());
     if (plain)
       file += c;
     else
@@ -35,14 +35,17 @@ std::string page(const std::string& title, std::string_view root, const std::str
       "<nav><a href=\"{1}index.html#ops\">ops</a> <a href=\"{1}index.html#modules\">modules</a> "
       "<a href=\"{1}index.html#types\">types</a> <a href=\"{1}index.html#plugins\">plugins</a> "
       "<a href=\"{1}matrix.html\">matrix</a></nav>\n"
-      "<div class=\"search\" hidden><input type=\"search\" placeholder=\"Search\" aria-label=\"Search\" "
+      "<div class=\"search\" hidden><input type=\"search\" placeholder=\"Search\" "
+      "aria-label=\"Search\" "
       "autocomplete=\"off\"><ol></ol></div></header>\n<main>\n{2}</main>\n"
       "<script src=\"{1}names.js\" defer></script><script src=\"{1}search.js\" defer></script>\n"
       "</body></html>\n",
       markup_text(title), root, body);
 }
 
-std::string code(std::string_view text) { return format_text("<code>{}</code>", markup_text(text)); }
+std::string code(std::string_view text) {
+  return format_text("<code>{}</code>", markup_text(text));
+}
 
 std::string prose(std::string_view text) {
   std::string out;
@@ -68,8 +71,10 @@ std::string HtmlTable::text(std::string_view attributes) const {
   if (rows_.empty()) return "";
   std::string head;
   for (const std::string& cell : head_) head += format_text("<th>{}</th>", cell);
-  return format_text("<div class=\"grid\"><table{}{}>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
-                     attributes.empty() ? "" : " ", attributes, head, rows_);
+  return format_text(
+      "<div "
+      "class=\"grid\"><table{}{}>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
+      attributes.empty() ? "" : " ", attributes, head, rows_);
 }
 
 std::string parameter_table(const Json& parameters) {
@@ -90,10 +95,11 @@ std::string provider_table(const Json& providers) {
   for (int64_t i = 0; i < providers.size(); ++i) {
     const Json one = providers[i];
     std::vector<std::string> remarks;
-    if (one["may_decline"].as_bool()) remarks.emplace_back("may decline a call, which the next one runs");
+    if (one["may_decline"].as_bool())
+      remarks.emplace_back("may decline a call, which the next one runs");
     if (one["reason"].defined()) remarks.push_back(one["reason"].text());
-    table.add({page_link("../", "plugins", one["plugin"].text()), markup_text(one["standing"].text()),
-               markup_text(join(remarks, "; "))});
+    table.add({page_link("../", "plugins", one["plugin"].text()),
+               markup_text(one["standing"].text()), markup_text(join(remarks, "; "))});
   }
   return table.text();
 }

@@ -40,8 +40,10 @@ std::string op_tables(const CatalogueFacts& facts) {
   }
   std::string body;
   for (const auto& [space, table] : spaces) {
-    body += format_text("<details{}><summary>{}</summary>\n{}</details>\n", spaces.size() < 3 || space.empty() ? " open" : "",
-                        space.empty() ? "without a namespace" : markup_text(space), table.text());
+    body += format_text("<details{}><summary>{}</summary>\n{}</details>\n",
+                        spaces.size() < 3 || space.empty() ? " open" : "",
+                        space.empty() ? "without a namespace" : markup_text(space),
+                        table.text("class=\"list\""));
   }
   if (const std::string rest = internal.text(); !rest.empty())
     body += format_text("<details><summary>for other ops</summary>\n{}</details>\n", rest);
@@ -54,16 +56,18 @@ std::string index_page(const CatalogueFacts& facts) {
   HtmlTable modules({"module", "", "plugin"}), types({"type", "", "plugin"}),
       plugins({"plugin", "version", "state", "ops", "modules", "reason"});
   for (const Json& module : facts.modules)
-    modules.add({page_link("", "modules", module["name"].text()), prose(summary(module["doc"].text())),
+    modules.add({page_link("", "modules", module["name"].text()),
+                 prose(summary(module["doc"].text())),
                  page_link("", "plugins", module["provider"].text())});
   for (const Json& type : facts.types)
     types.add({page_link("", "types", type["name"].text()), prose(summary(type["doc"].text())),
                page_link("", "plugins", type["provider"].text())});
   for (const Json& plugin : facts.plugins)
-    plugins.add({page_link("", "plugins", plugin_name(plugin)), markup_text(plugin["version"].text()),
-                 format_text("<span class=\"{0}\">{0}</span>", markup_text(plugin["state"].text())),
-                 std::to_string(plugin["ops"].integer()), std::to_string(plugin["modules"].integer()),
-                 markup_text(plugin["reason"].text())});
+    plugins.add(
+        {page_link("", "plugins", plugin_name(plugin)), markup_text(plugin["version"].text()),
+         format_text("<span class=\"{0}\">{0}</span>", markup_text(plugin["state"].text())),
+         std::to_string(plugin["ops"].integer()), std::to_string(plugin["modules"].integer()),
+         markup_text(plugin["reason"].text())});
   const auto none = [](const std::string& table, const char* what) {
     return table.empty() ? format_text("<p>No {} is installed.</p>\n", what) : table;
   };
@@ -75,8 +79,8 @@ std::string index_page(const CatalogueFacts& facts) {
       counted(static_cast<int64_t>(facts.plugins.size()), "plugin"),
       markup_text(tenon::listing::runtime()["version"].text()));
   body += "<h2 id=\"ops\">Ops</h2>\n" + none(op_tables(facts), "op");
-  body += "<h2 id=\"modules\">Modules</h2>\n" + none(modules.text(), "module");
-  body += "<h2 id=\"types\">Types</h2>\n" + none(types.text(), "type");
+  body += "<h2 id=\"modules\">Modules</h2>\n" + none(modules.text("class=\"list\""), "module");
+  body += "<h2 id=\"types\">Types</h2>\n" + none(types.text("class=\"list\""), "type");
   body += "<h2 id=\"plugins\">Plugins</h2>\n" + none(plugins.text(), "plugin");
   return page("Tenon catalogue", "", body);
 }
@@ -88,8 +92,8 @@ std::string matrix_page(const CatalogueFacts& facts) {
   const auto cell = [](const std::map<std::string, Handled>& ops, const std::string& name) {
     const auto found = ops.find(name);
     if (found == ops.end()) return std::string();
-    return format_text("<span class=\"{0}\" title=\"{1}\">{0}</span>", markup_text(found->second.how),
-                       markup_text(found->second.by));
+    return format_text("<span class=\"{0}\" title=\"{1}\">{0}</span>",
+                       markup_text(found->second.how), markup_text(found->second.by));
   };
   for (const Json& op : facts.ops) {
     const std::string name = op["name"].text();
@@ -101,15 +105,19 @@ std::string matrix_page(const CatalogueFacts& facts) {
       if (standing != "chosen" && standing != "next") continue;
       providers += (providers.empty() ? "" : ", ") + page_link("", "plugins", one["plugin"].text());
     }
-    std::vector<std::string> cells = {page_link("", "ops", name), providers, cell(facts.by_vmap, name)};
-    for (const std::string& type : facts.type_names) cells.push_back(cell(facts.by_type.at(type), name));
+    std::vector<std::string> cells = {page_link("", "ops", name), providers,
+                                      cell(facts.by_vmap, name)};
+    for (const std::string& type : facts.type_names)
+      cells.push_back(cell(facts.by_type.at(type), name));
     table.add(cells);
   }
-  return page("Ops and types", "",
-              "<h1>Ops and types</h1>\n<p class=\"lead\">Who answers when all operands are of a type: an "
-              "override (handled), the type's handler, an ancestor (inherited), a conversion (fallback), or "
-              "nothing (missing).</p>\n" +
-                  table.text("class=\"matrix\""));
+  return page(
+      "Ops and types", "",
+      "<h1>Ops and types</h1>\n<p class=\"lead\">Who answers when all operands are of a type: an "
+      "override (handled), the type's handler, an ancestor (inherited), a conversion (fallback), "
+      "or "
+      "nothing (missing).</p>\n" +
+          table.text("class=\"matrix\""));
 }
 
 }  // namespace cli

@@ -23,7 +23,8 @@ int run(const std::vector<std::string>& words) {
     cli::apply_session(options.session);
     return cli::run_samples(options);
   }
-  throw cli::UsageError("tenon-catalogue is started by `tenon catalogue`; see `tenon catalogue --help`");
+  throw cli::UsageError(
+      "tenon-catalogue is started by `tenon catalogue`; see `tenon catalogue --help`");
 }
 
 }  // namespace

@@ -33,18 +33,19 @@ std::string facts_table(const CatalogueFacts& facts, const Json& op) {
   };
   row("schema", code(op["schema"].text()));
   row("gradient", markup_text(gradient_text(op)));
-  row("error", op["accuracy"].defined() ? prose(op["accuracy"].text()) + " ulp" : "");
+  row("error in ulp", prose(op["accuracy"].text()));
   if (const auto found = facts.by_vmap.find(name); found != facts.by_vmap.end())
     row("vmap", markup_text(found->second.how) +
                     (found->second.by.empty() ? "" : " " + code(found->second.by)));
-  row("overrides", op["overridable"].as_bool() ? "types may override it" : prose(op["reason"].text()));
+  row("overrides",
+      op["overridable"].as_bool() ? "types may override it" : prose(op["reason"].text()));
   row("C++", op["method"].as_bool() ? "a function and a method of Tensor" : "a function");
   std::string conversions;
   for (int64_t i = 0; i < op["conversions"].size(); ++i) {
     const Json one = op["conversions"][i];
-    conversions += format_text("{}{} {} ({})", i == 0 ? "" : "<br>", markup_text(one["format"].text()),
-                               code(one["rule"].text()),
-                               page_link("../", "plugins", one["plugin"].text()));
+    conversions +=
+        format_text("{}{} {} ({})", i == 0 ? "" : "<br>", markup_text(one["format"].text()),
+                    code(one["rule"].text()), page_link("../", "plugins", one["plugin"].text()));
   }
   row("converted from", conversions);
   return table.text("class=\"facts\"");
@@ -85,9 +86,9 @@ std::string samples_text(const CatalogueFacts& facts, const std::string& name) {
 
 std::string op_page(const CatalogueFacts& facts, const Json& op) {
   const std::string name = op["name"].text();
-  std::string body = format_text("<h1>{}<span class=\"signature\">{}</span></h1>\n<p class=\"lead\">{}</p>\n",
-                                 markup_text(name), markup_text(op["signature"].text()),
-                                 prose(op["doc"].text()));
+  std::string body =
+      format_text("<h1>{}<span class=\"signature\">{}</span></h1>\n<p class=\"lead\">{}</p>\n",
+                  markup_text(name), markup_text(op["signature"].text()), prose(op["doc"].text()));
   body += parameter_table(op["parameters"]) + facts_table(facts, op);
   body += "<h2>Provided by</h2>\n" + provider_table(op["providers"]);
   if (const std::string types = types_table(facts, name); !types.empty())

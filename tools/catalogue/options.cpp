@@ -5,10 +5,8 @@
 
 namespace cli {
 
-namespace {
-
 template <class Options, class Visitor>
-void visit_members(Options& options, Visitor& visit) {
+static void visit_members(Options& options, Visitor& visit) {
   visit_session(options.session, visit);
   if constexpr (std::is_same_v<std::remove_const_t<Options>, CatalogueOptions>) {
     visit("output", options.output);
@@ -20,10 +18,12 @@ void visit_members(Options& options, Visitor& visit) {
   }
 }
 
-}  // namespace
-
-std::vector<std::string> words_of(const CatalogueOptions& options) { return words_of_options(options); }
-std::vector<std::string> words_of(const SampleRunOptions& options) { return words_of_options(options); }
+std::vector<std::string> words_of(const CatalogueOptions& options) {
+  return words_of_options(options);
+}
+std::vector<std::string> words_of(const SampleRunOptions& options) {
+  return words_of_options(options);
+}
 
 CatalogueOptions read_catalogue_options(const std::vector<std::string>& words) {
   return options_of_words<CatalogueOptions>("tenon-catalogue", words);

@@ -17,7 +17,7 @@ struct CatalogueOptions {
 
 // A child, which runs the samples of one plugin's ops.
 struct SampleRunOptions {
-  std::string plugin;  // id
+  std::string plugin;   // id
   std::string results;  // file that gets a line for each op, see sample_results.hpp
   std::string folder;   // for files of samples
   SessionOptions session;

@@ -16,12 +16,13 @@ using tenon::Json;
 namespace {
 
 std::string heading(const std::string& name, const std::string& behind, const std::string& doc) {
-  return format_text("<h1>{}<span class=\"signature\">{}</span></h1>\n<p class=\"lead\">{}</p>\n", markup_text(name),
-                     markup_text(behind), prose(doc));
+  return format_text("<h1>{}<span class=\"signature\">{}</span></h1>\n<p class=\"lead\">{}</p>\n",
+                     markup_text(name), markup_text(behind), prose(doc));
 }
 
 // "name (3)" and a list of links.
-std::string links(const char* title, const std::string& kind, const std::vector<std::string>& names) {
+std::string links(const char* title, const std::string& kind,
+                  const std::vector<std::string>& names) {
   if (names.empty()) return "";
   std::string text = format_text("<h2>{} ({})</h2>\n<p class=\"names\">", title, names.size());
   for (const std::string& name : names) text += page_link("../", kind, name) + " ";
@@ -39,7 +40,8 @@ std::string module_page(const Json& module) {
   if (const Json forward = module["forward"]; forward.is_object())
     body += format_text("<h2>Call</h2>\n<p>{}</p>\n", code(forward["schema"].text())) +
             parameter_table(forward["parameters"]);
-  if (module["mode"].as_bool()) body += "<p>It runs otherwise in training than in evaluation.</p>\n";
+  if (module["mode"].as_bool())
+    body += "<p>It runs otherwise in training than in evaluation.</p>\n";
   body += "<h2>Provided by</h2>\n" + provider_table(module["providers"]);
   return page(name, "../", body);
 }
@@ -50,7 +52,8 @@ std::string type_page(const CatalogueFacts& facts, const Json& type) {
   HtmlTable table({"", ""});
   table.add({"plugin", page_link("../", "plugins", type["provider"].text())});
   if (type["parent"].defined()) table.add({"parent", code(type["parent"].text())});
-  table.add({"handler", type["handler"].as_bool() ? "it has one, which is asked about every op" : "it has none"});
+  table.add({"handler", type["handler"].as_bool() ? "it has one, which is asked about every op"
+                                                  : "it has none"});
   table.add({"fallback", code(type["fallback"].text())});
   body += table.text("class=\"facts\"");
   if (const auto fault = facts.faults.find(name); fault != facts.faults.end())
@@ -66,7 +69,8 @@ std::string type_page(const CatalogueFacts& facts, const Json& type) {
     for (const auto& [op, handled] : found->second) by_how[handled.how].push_back(op);
     for (const auto& [how, ops] : by_how) {
       if (ops.size() == found->second.size())
-        body += format_text("<p>All {} ops that can be overridden: {}.</p>\n", ops.size(), markup_text(how));
+        body += format_text("<p>All {} ops that can be overridden: {}.</p>\n", ops.size(),
+                            markup_text(how));
       else
         body += links(how.c_str(), "ops", ops);
     }
@@ -93,17 +97,23 @@ std::string plugin_page(const CatalogueFacts& facts, const Json& plugin) {
     row("sha256", code(hash->second));
   row("compiler", markup_text(plugin["compiler"].text()));
   body += table.text("class=\"facts\"");
+  if (const auto ended = facts.samples.find(id);
+      ended != facts.samples.end() && !ended->second.front().fault.empty())
+    body +=
+        format_text("<pre class=\"fault\">{}</pre>\n", markup_text(ended->second.front().fault));
   const auto names = [&](const std::vector<Json>& items) {
     std::vector<std::string> own;
     for (const Json& item : items) {
       const Json providers = item["providers"];
       bool provides = item["provider"].text() == id;
-      for (int64_t i = 0; i < providers.size(); ++i) provides = provides || providers[i]["plugin"].text() == id;
+      for (int64_t i = 0; i < providers.size(); ++i)
+        provides = provides || providers[i]["plugin"].text() == id;
       if (provides) own.push_back(item["name"].text());
     }
     return own;
   };
-  body += links("Ops", "ops", names(facts.ops)) + links("Modules", "modules", names(facts.modules)) +
+  body += links("Ops", "ops", names(facts.ops)) +
+          links("Modules", "modules", names(facts.modules)) +
           links("Types", "types", names(facts.types));
   return page(name, "../", body);
 }

@@ -1,4 +1,4 @@
-// The pages of the catalogue, each kind in a file of its own.
+// The pages of the catalogue, a file for each kind.
 #pragma once
 
 #include <string>

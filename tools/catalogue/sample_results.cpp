@@ -23,7 +23,9 @@ using tenon::Json;
 
 namespace {
 
-constexpr double kSeconds = 20;    // for all samples of a plugin
+constexpr double kSeconds = 20;  // for all samples of a plugin
+constexpr size_t kMostSamples = 3;
+constexpr const char* kBefore = " before the first op";
 constexpr size_t kLongest = 4000;  // bytes of the text of a result
 
 template <class T>
@@ -39,10 +41,27 @@ std::string shown(const T& value) {
 
 // ---- the child ----
 
-SampleResult run_sample(const std::string& op, Sample sample, const std::string& text,
-                        const std::string& folder) {
+// Samples that the author declares, or else that the op takes.
+std::vector<Sample> samples_of(const std::string& op, const std::string& text,
+                               const std::vector<DeclaredType>& parameters) {
+  if (!text.empty()) return parse_samples(text, parameters);
+  std::string refusal;
+  const auto accepts = [&](const Sample& sample) {
+    try {
+      const SampleCall call(op, sample, 0);
+      call(call.tensors);
+      return true;
+    } catch (const std::exception& error) {
+      refusal = error.what();
+      return false;
+    }
+  };
+  return generate_samples(parameters, accepts, &refusal).samples;
+}
+
+SampleResult run_sample(const std::string& op, Sample sample, const std::string& folder) {
   SampleResult result;
-  result.sample = text;
+  result.sample = sample.dump();
   try {
     prepare_sample(sample, folder, 0);
     const SampleCall call(op, sample, 0);
@@ -81,15 +100,14 @@ int run_samples(const SampleRunOptions& options) {
   const Json ops = tenon::listing::declarations(options.plugin)["ops"];
   for (int64_t i = 0; i < ops.size(); ++i) {
     const std::string name = ops[i]["name"].text(), text = ops[i]["samples"].text();
-    if (text.empty()) continue;
     out << tenon::JsonObject().set("begins", name).json().dump() << std::endl;
     std::vector<SampleResult> results;
     try {
-      const std::vector<Sample> samples = parse_samples(text, declared_types(ops[i]["parameters"]));
-      const Json written = Json::parse(text);
-      for (size_t k = 0; k < samples.size(); ++k)
-        results.push_back(run_sample(name, samples[k], written[static_cast<int64_t>(k)].dump(),
-                                     format_text("{}/{}-{}", options.folder, i, k)));
+      const std::vector<Sample> samples =
+          samples_of(name, text, declared_types(ops[i]["parameters"]));
+      for (size_t k = 0; k < samples.size() && k < kMostSamples; ++k)
+        results.push_back(
+            run_sample(name, samples[k], format_text("{}/{}-{}", options.folder, i, k)));
     } catch (const std::exception& error) {
       results.push_back({text, {}, {}, error.what()});
     }
@@ -110,14 +128,18 @@ std::map<std::string, std::vector<SampleResult>> results_of_samples(
     options.results = format_text("{}/{}.jsonl", folder.path(), i);
     options.folder = format_text("{}/{}", folder.path(), i);
     options.session = session;
+    for (auto* paths : {&options.session.plugin_paths, &options.session.trusted}) {
+      for (std::string& path : *paths) path = std::filesystem::absolute(path).string();
+    }
     std::filesystem::create_directory(options.folder);
     tenon::trust::ChildCommand command;
     command.program = std::filesystem::read_symlink("/proc/self/exe").string();
+    command.folder = options.folder;  // files without a folder in their name go with it
     command.arguments = words_of(options);
     command.arguments.insert(command.arguments.begin(), {"tenon-catalogue", "samples"});
     tenon::trust::ChildProcess child(command);
     const bool ended = child.wait(kSeconds);
-    std::string begun, line;
+    std::string begun = kBefore, line;
     std::ifstream in(options.results);
     while (std::getline(in, line)) {
       Json document;
@@ -135,8 +157,10 @@ std::map<std::string, std::vector<SampleResult>> results_of_samples(
       for (int64_t k = 0; k < document["samples"].size(); ++k) {
         const Json one = document["samples"][k];
         SampleResult result{one["sample"].text(), {}, {}, one["fault"].text()};
-        for (int64_t r = 0; r < one["operands"].size(); ++r) result.operands.push_back(one["operands"][r].text());
-        for (int64_t r = 0; r < one["results"].size(); ++r) result.results.push_back(one["results"][r].text());
+        for (int64_t r = 0; r < one["operands"].size(); ++r)
+          result.operands.push_back(one["operands"][r].text());
+        for (int64_t r = 0; r < one["results"].size(); ++r)
+          result.results.push_back(one["results"][r].text());
         samples.push_back(std::move(result));
       }
     }
@@ -144,6 +168,7 @@ std::map<std::string, std::vector<SampleResult>> results_of_samples(
     const std::string end = !ended ? format_text("after {} seconds it still ran", kSeconds)
                             : child.status() ? tenon::trust::end_text(*child.status())
                                              : "it ended";
+    if (begun == kBefore) begun = options.plugin;
     found[begun].push_back({"", {}, {}, "the process that ran the samples ended here: " + end});
   }
   return found;

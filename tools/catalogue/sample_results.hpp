@@ -1,4 +1,4 @@
-// Samples that authors of ops declare, run for their results: in a child process for each plugin, since an op
+// Samples of ops, which their authors declare or schemas suggest, run for their results: in a child process for each plugin, since an op
 // may crash, hang or exit.
 #pragma once
 
@@ -11,13 +11,14 @@
 namespace cli {
 
 struct SampleResult {
-  std::string sample;   // JSON, as the author wrote it
-  std::vector<std::string> operands;  // texts of the tensors among the arguments, each with its name
+  std::string sample;  // JSON
+  std::vector<std::string>
+      operands;                      // texts of the tensors among the arguments, each with its name
   std::vector<std::string> results;  // texts
-  std::string fault;    // in place of results
+  std::string fault;                 // in place of results
 };
 
-// By op. Of a plugin whose child ended early, the ops that are left have that as their fault.
+// By op. Where a child ended, the op that ran has that as its fault; the plugin, by its id, where none did.
 std::map<std::string, std::vector<SampleResult>> results_of_samples(
     const std::vector<std::string>& plugins, const SessionOptions& session);
 

@@ -1,4 +1,5 @@
-// Search by name and text over `names`, of names.js: arrow keys choose, Enter opens, / begins.
+// Search by name and text over `names`, of names.js: arrow keys choose, Enter opens, / begins. An address
+// with ?q=WORDS has searched.
 const box = document.querySelector('.search');
 const input = box.querySelector('input');
 const list = box.querySelector('ol');
@@ -52,6 +53,8 @@ input.addEventListener('keydown', event => {
   if (event.key === 'Escape') { input.value = ''; show(); }
   if (event.key === 'Enter') (list.querySelector('li.on a') || list.querySelector('a'))?.click();
 });
+const asked = new URLSearchParams(location.search).get('q');
+if (asked) { input.value = asked; show(); }
 document.addEventListener('keydown', event => {
   if (event.key === '/' && document.activeElement !== input) { input.focus(); event.preventDefault(); }
 });

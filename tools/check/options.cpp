@@ -5,10 +5,8 @@
 
 namespace cli {
 
-namespace {
-
 template <class Options, class Visitor>
-void visit_members(Options& options, Visitor& visit) {
+static void visit_members(Options& options, Visitor& visit) {
   visit("plugin", options.plugin);
   visit("op", options.item);
   visit_session(options.session, visit);
@@ -29,10 +27,10 @@ void visit_members(Options& options, Visitor& visit) {
   }
 }
 
-}  // namespace
-
 std::vector<std::string> words_of(const CheckOptions& options) { return words_of_options(options); }
-std::vector<std::string> words_of(const WorkerOptions& options) { return words_of_options(options); }
+std::vector<std::string> words_of(const WorkerOptions& options) {
+  return words_of_options(options);
+}
 
 CheckOptions read_check_options(const std::vector<std::string>& words) {
   return options_of_words<CheckOptions>("tenon-check", words);

@@ -24,13 +24,13 @@ namespace {
 
 // In the order of help.
 constexpr void (*kDefinitions[])(Commands&) = {
-    define_run,        define_plan,     define_tune,        define_bench,       define_predict,
-    define_export,     define_convert,  define_schema,      define_docs,        define_check,
-    define_plugins,    define_ops,      define_modules,     define_overridable, define_ignored,
-    define_types,      define_rewrites, define_signature,   define_show,        define_version,
-    define_coverage,   define_why,      define_ambiguities, define_lock,        define_compat,      define_catalogue,
-    define_new,        define_wrappers, define_call,        define_completion,  define_help,
-    define_open_plugin};
+    define_run,       define_plan,       define_tune,        define_bench,       define_predict,
+    define_export,    define_convert,    define_schema,      define_docs,        define_check,
+    define_plugins,   define_ops,        define_modules,     define_overridable, define_ignored,
+    define_types,     define_rewrites,   define_signature,   define_show,        define_version,
+    define_coverage,  define_why,        define_ambiguities, define_lock,        define_compat,
+    define_catalogue, define_new,        define_wrappers,    define_call,        define_completion,
+    define_help,      define_open_plugin};
 
 constexpr auto kExitCodes =
     "Exit codes: 0 fine, 1 a fault was found, 2 wrong usage, 130 interrupted.";

@@ -26,10 +26,10 @@ void continue_as(const std::string& program, const std::string& target,
   execv(path.c_str(), pointers.data());
   const int fault = errno;
   if (fault == ENOENT)
-    throw tenon::IOError(
-        format_text("the program '{}' is not there; build it with `cmake --build build --target {}`, as "
-                    "tools/test does, or install Tenon with it",
-                    path.string(), target));
+    throw tenon::IOError(format_text(
+        "the program '{}' is not there; build it with `cmake --build build --target {}`, as "
+        "tools/test does, or install Tenon with it",
+        path.string(), target));
   throw tenon::IOError(
       format_text("cannot start the program '{}': {}", path.string(), std::strerror(fault)));
 }

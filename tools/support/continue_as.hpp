@@ -1,4 +1,4 @@
-// Commands that are programs of their own, built and installed only where they are used.
+// Commands that are programs beside `tenon`, built and installed only where they are used.
 #pragma once
 
 #include <string>

@@ -57,7 +57,8 @@ void put_conversions(Writer& document, const Json& plugins, const std::string& o
   bool any = false;
   for_each_conversion_rule(
       plugins, [&](const std::string& format, const std::string& plugin, std::string_view rule) {
-        if (called_op(rule) != op) return;
+        // Rules of vmap, and those that write a format, begin with an op of Tenon's.
+        if (format == "batch" || lib::matches("*.export", format) || called_op(rule) != op) return;
         if (!any) document.begin_array("conversions");
         any = true;
         document.begin_object()
