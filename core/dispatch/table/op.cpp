@@ -256,10 +256,6 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
   implementation.flags = descriptor.flags;
   implementation.composite = descriptor.differentiable == TENON_DIFFERENTIABLE_COMPOSITE;
   implementation.provider = std::move(provider);
-  implementation.doc = descriptor.doc == nullptr ? "" : descriptor.doc;
-  if ((descriptor.flags & TENON_OP_NOT_OVERRIDABLE) != 0 && descriptor.not_overridable != nullptr) {
-    implementation.not_overridable = descriptor.not_overridable;
-  }
   implementation.node_name =
       node_name_for(schema.short_name(), (descriptor.flags & TENON_OP_FUNCTION) != 0);
   prepare_parameters(implementation);

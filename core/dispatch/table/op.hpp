@@ -84,8 +84,6 @@ struct Implementation {
   // Provider of a backward or jvp that replaces its own; else empty.
   std::string rules_provider;
   const Implementation* own = nullptr;  // with its own rules, where others took their place
-  std::string doc;
-  std::string not_overridable;
   std::string node_name;  // "AddBackward0"
   tenon_op_descriptor descriptor{};
   std::vector<SavedItem> saves;
