@@ -9,7 +9,6 @@
 #include "core/base/allocator.hpp"
 #include "core/base/deferred_deletes.hpp"
 #include "core/base/error.hpp"
-#include "core/base/format.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/binding/arguments.hpp"

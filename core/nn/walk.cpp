@@ -5,7 +5,6 @@
 
 #include "core/autograd/engine/grad.hpp"
 #include "core/base/error.hpp"
-#include "core/base/format.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/table/core_ops.hpp"
 #include "core/tensor/copy.hpp"

@@ -15,7 +15,6 @@
 #include "core/autograd/graph/leak_tracking.hpp"
 #include "core/autograd/hooks/hooks.hpp"
 #include "core/autograd/hooks/saved_hooks.hpp"
-#include "core/autograd/typed/typed.hpp"
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/types/modes.hpp"

@@ -1,7 +1,6 @@
 // Service dlpack.
 #include <memory>
 
-#include "core/base/format.hpp"
 #include "core/runtime/slots.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"

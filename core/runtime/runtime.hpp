@@ -1,7 +1,6 @@
 // The process's runtime: the op table, the module table and the plugins that fill them.
 #pragma once
 
-#include "core/base/json.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/plugin/plugin_manager.hpp"
 #include "core/runtime/table_registrar.hpp"

@@ -1,13 +1,9 @@
 // Service tensors.
 #include <cstring>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "core/autograd/graph/history.hpp"
-#include "core/autograd/typed/typed.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/running_calls.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/types/conversion.hpp"

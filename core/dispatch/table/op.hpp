@@ -84,7 +84,7 @@ struct Implementation {
   // Provider of a backward or jvp that replaces its own; else empty.
   std::string rules_provider;
   const Implementation* own = nullptr;  // with its own rules, where others took their place
-  std::string node_name;  // "AddBackward0"
+  std::string node_name;                // "AddBackward0"
   tenon_op_descriptor descriptor{};
   std::vector<SavedItem> saves;
   // For each result: the parameter that it aliases or is, -1 when fresh.

@@ -3,7 +3,6 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/types/conversion.hpp"
 #include "core/dispatch/types/type_table.hpp"
 
