@@ -27,8 +27,7 @@ constinit const tenon_modes_service modes_service{
       return reinterpret_cast<tenon_mode*>(mode);
     }),
     .enter_module = slot([](tenon_module* module, int32_t below) {
-      require_not_null(module, "the module");
-      return reinterpret_cast<tenon_mode*>(enter_module(*module, below != 0));
+      return reinterpret_cast<tenon_mode*>(enter_module(checked(module, "the module"), below != 0));
     }),
     .leave = slot([](tenon_mode* mode) {
       require_not_null(mode, "the mode");

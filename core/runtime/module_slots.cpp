@@ -22,8 +22,7 @@ namespace {
 
 template <class Module>
 Module& checked(Module* module) {
-  require_not_null(module, "the module");
-  return *module;
+  return core::checked(module, "the module");
 }
 std::string_view text_of(const char* text, int64_t length) {
   return {text, static_cast<size_t>(length)};
@@ -96,10 +95,9 @@ constinit const tenon_modules_service modules_service{
           .give();
     }),
     .create_json = slot([](const tenon_json* document, const tenon_module_settings* settings) {
-      require_not_null(document, "the module's description");
       index_plugins();
       const OuterCall running;
-      return create_module(*document, settings).give();
+      return create_module(checked(document, "the module's description"), settings).give();
     }),
     .retain = [](tenon_module* module) { module->retain(); },
     .release = [](tenon_module* module) -> void {

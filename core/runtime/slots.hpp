@@ -93,6 +93,14 @@ template <class T>
 void require_not_null(const T* pointer, const char* what) {
   if (pointer == nullptr) throw Error(TENON_ERROR_ARGUMENT, "{} is null", what);
 }
+// The object of a handle; ArgumentError for a null one.
+template <class T>
+T& checked(T* handle, const char* what) {
+  require_not_null(handle, what);
+  return *handle;
+}
+inline Tensor& checked(Tensor* tensor) { return checked(tensor, "the tensor"); }
+inline const Tensor& checked(const Tensor* tensor) { return checked(tensor, "the tensor"); }
 [[noreturn, gnu::cold]] void fail_without_data(const Tensor* tensor, const char* what);
 // An object of a type that does not derive from Tensor has a shape and a dtype only.
 inline void require_data(const Tensor* tensor, const char* what) {

@@ -92,8 +92,7 @@ constinit const tenon_tensors_service tensors_service{
       undo_version_bump(*destination);
     }),
     .item = slot([](const tenon_tensor* tensor) {
-      require_not_null(tensor, "the tensor");
-      if (!tensor->typed()) {
+      if (!checked(tensor, "the tensor").typed()) {
         require_data(tensor, "the tensor");
         return item(*tensor);
       }
