@@ -13,7 +13,6 @@
 #include "core/base/text.hpp"
 #include "core/dispatch/binding/arguments.hpp"
 #include "core/dispatch/binding/value.hpp"
-#include "core/nn/walk.hpp"
 #include "core/tensor/dtype.hpp"
 
 namespace {

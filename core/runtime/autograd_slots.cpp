@@ -19,7 +19,6 @@
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/types/modes.hpp"
 #include "core/dispatch/types/type_table.hpp"
-#include "core/runtime/add_hook.hpp"
 #include "core/runtime/slots.hpp"
 
 namespace tenon::core {

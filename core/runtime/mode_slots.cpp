@@ -3,7 +3,7 @@
 #include "core/dispatch/call/trace.hpp"
 #include "core/dispatch/types/modes.hpp"
 #include "core/dispatch/types/type_table.hpp"
-#include "core/nn/module_call.hpp"
+#include "core/nn/module.hpp"
 #include "core/runtime/slots.hpp"
 
 namespace tenon::core {

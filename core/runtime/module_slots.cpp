@@ -8,11 +8,8 @@
 
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/running_calls.hpp"
-#include "core/nn/create.hpp"
 #include "core/nn/hooks.hpp"
-#include "core/nn/module_call.hpp"
-#include "core/nn/walk.hpp"
-#include "core/runtime/add_hook.hpp"
+#include "core/nn/module.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 

@@ -11,7 +11,6 @@
 #include "core/dispatch/call/trace.hpp"
 #include "core/dispatch/table/registry.hpp"
 #include "core/dispatch/types/type_table.hpp"
-#include "core/runtime/explain.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 

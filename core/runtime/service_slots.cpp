@@ -5,7 +5,6 @@
 #include "core/base/text.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
-#include "core/runtime/unknown_name.hpp"
 
 namespace tenon::core {
 

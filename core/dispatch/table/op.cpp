@@ -11,7 +11,6 @@
 #include "core/dispatch/call/call_flags.hpp"
 #include "core/dispatch/call/context.hpp"
 #include "core/dispatch/call/layer.hpp"
-#include "core/dispatch/table/op_check.hpp"
 
 namespace tenon::core {
 

@@ -1,5 +1,4 @@
 // Parts of payloads, and payloads made from parts.
-#include "core/dispatch/types/components.hpp"
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"

@@ -15,7 +15,7 @@
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/table/op_check.hpp"
+#include "core/dispatch/table/op.hpp"
 #include "core/nn/module_type.hpp"
 #include "tenon/abi/host.h"
 
