@@ -377,8 +377,4 @@ const tenon_plugin& checked_table(const tenon_plugin& given, const PluginFacts& 
   return *table;
 }
 
-void compare_items(const PluginFacts& facts, const std::string& path, const tenon_plugin& plugin) {
-  TableCheck(facts, path).check_items(plugin);
-}
-
 }  // namespace tenon::core
