@@ -11,10 +11,8 @@
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <new>
-#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>

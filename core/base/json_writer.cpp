@@ -1,7 +1,6 @@
 // JSON documents as JSON text. Boost.JSON's serializer writes other numbers (1E-1), no lines of a
 // width, and characters that a terminal would obey.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "core/base/characters.hpp"

@@ -1,5 +1,4 @@
 // Dtypes of elementwise calls.
-#include <algorithm>
 #include <cmath>
 
 #include "core/base/error.hpp"

@@ -1,6 +1,4 @@
 // Creation of modules.
-#include "core/nn/create.hpp"
-
 #include <deque>
 #include <unordered_map>
 #include <utility>
@@ -16,6 +14,7 @@
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/table/core_ops.hpp"
+#include "core/nn/module.hpp"
 #include "core/tensor/copy.hpp"
 
 namespace tenon::core {

@@ -9,12 +9,10 @@
 #include "core/base/allocator.hpp"
 #include "core/base/deferred_deletes.hpp"
 #include "core/base/error.hpp"
-#include "core/base/format.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/binding/arguments.hpp"
 #include "core/dispatch/binding/value.hpp"
-#include "core/nn/walk.hpp"
 #include "core/tensor/dtype.hpp"
 
 namespace {

@@ -1,4 +1,5 @@
-// Modules: parameters, buffers and children by name around a plugin's forward.
+// Modules: parameters, buffers and children by name around a plugin's forward; how they are made,
+// called and walked.
 #pragma once
 
 #include <atomic>
@@ -11,7 +12,10 @@
 #include "core/nn/hooks.hpp"
 #include "core/nn/module_type.hpp"
 #include "core/tensor/tensor.hpp"
+#include "tenon/abi/module.h"
 #include "tenon/abi/value.h"
+
+struct tenon_json;
 
 namespace tenon::core {
 
@@ -128,5 +132,70 @@ void unbind_member(tenon_module& module, std::string_view name) noexcept;
 // By dotted name; throws ValueError when there is no such name. Null when it has no value.
 Tensor* find_tensor(tenon_module& module, std::string_view name);
 tenon_module* find_child(tenon_module& module, std::string_view name);
+
+// ---- creation ----
+
+// From attributes by position and name, bound like a call's arguments. Throws TypeError in Python's
+// words.
+ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> positional,
+                        std::span<const tenon_string> keywords,
+                        std::span<const tenon_value> keyword_values);
+
+// From {"type": "Linear", attribute: value, ...}, or the name of a type. An attribute that is a
+// module is such a document itself; `settings` may be beside the attributes, those of the creation
+// that runs on this thread where it is null. Throws a ConfigError that names every fault with its
+// place.
+ModuleRef create_module(const tenon_json& document, const tenon_module_settings* settings,
+                        const ModuleTable& types = ModuleTable::process());
+
+// A copy with its own tensors: what is shared inside of the tree stays shared in the copy. Hooks
+// run for the copy as well, which keeps them when the original loses them. Gradients are not copied.
+// Throws RuntimeError that names a type which has a state and cannot copy it.
+ModuleRef clone_module(tenon_module& module);
+
+// ---- calls ----
+
+struct ModeEntry;
+
+// The forward schema of its type, or its own. Throws TypeError for a mode, and for an instance that
+// has none.
+const Schema& forward_schema(const tenon_module& module);
+// Gives the instance its own forward schema. Throws TypeError when its type has one.
+void set_forward_schema(tenon_module& module, std::string_view text);
+
+// Binds the arguments to the forward schema as an op's are bound, and runs forward. `results` has
+// room for kMaxResults; one is filled for each result of the schema. Throws TypeError before forward
+// runs when these are not `result_count`; -1: any number.
+void call_module(tenon_module& module, std::span<const tenon_value> positional,
+                 std::span<const tenon_string> keywords,
+                 std::span<const tenon_value> keyword_values, tenon_value* results,
+                 int64_t result_count = -1);
+// Enters it as a mode; it is kept until the mode is left. Throws TypeError when it is none.
+ModeEntry* enter_module(tenon_module& module, bool below);
+
+// ---- walks ----
+
+enum class Walk : int32_t { Parameters = 0, Buffers = 1, Children = 2, Modules = 3, State = 4 };
+
+struct WalkItem {
+  std::string name;
+  Tensor* tensor = nullptr;
+  tenon_module* module = nullptr;
+};
+struct WalkOptions {
+  bool recurse = true;
+  bool names = true;  // fill them in
+  bool duplicates =
+      false;            // under each of its names; else a tensor or module comes once, first name
+  bool absent = false;  // of a module's own children: names without a value too
+};
+// In registration order, parents first; names are dotted below. Names without a value are omitted
+// unless `absent` is set. A state is parameters and persistent buffers, module by module.
+std::vector<WalkItem> walk(tenon_module& module, Walk what, WalkOptions options);
+
+void set_training(tenon_module& module, bool training);
+// Converts floating parameters and buffers, and gradients with them, where they are: handles of
+// them stay good. All of them or, when it throws, none.
+void convert(tenon_module& module, tenon_dtype dtype);
 
 }  // namespace tenon::core

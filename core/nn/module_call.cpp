@@ -1,6 +1,4 @@
 // Binding and running a module's forward.
-#include "core/nn/module_call.hpp"
-
 #include "core/autograd/engine/grow_stack.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
@@ -11,6 +9,7 @@
 #include "core/dispatch/table/op.hpp"
 #include "core/dispatch/types/modes.hpp"
 #include "core/nn/hooks.hpp"
+#include "core/nn/module.hpp"
 
 namespace tenon::core {
 

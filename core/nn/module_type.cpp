@@ -2,7 +2,6 @@
 #include "core/nn/module_type.hpp"
 
 #include "core/base/error.hpp"
-#include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/dispatch/table/op.hpp"
 

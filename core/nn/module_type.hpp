@@ -13,7 +13,7 @@
 #include "core/base/fork.hpp"
 #include "core/base/plugin_code.hpp"
 #include "core/dispatch/schema/schema.hpp"
-#include "core/dispatch/table/op_check.hpp"
+#include "core/dispatch/table/op.hpp"
 #include "tenon/abi/module.h"
 
 namespace tenon::core {

@@ -1,13 +1,11 @@
 // Walks over trees of modules, without recursion.
-#include "core/nn/walk.hpp"
-
 #include <unordered_set>
 
 #include "core/autograd/engine/grad.hpp"
 #include "core/base/error.hpp"
-#include "core/base/format.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/table/core_ops.hpp"
+#include "core/nn/module.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
 

@@ -7,7 +7,6 @@
 #include "core/base/format.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
-#include "core/plugin/facts/paths.hpp"
 #include "core/plugin/load/load_plugin.hpp"
 
 namespace tenon::core {

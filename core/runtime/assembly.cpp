@@ -1,7 +1,6 @@
 // Assembly of the process's runtime: the layers of a call, in order; functions above dispatch that
 // it calls; the tables, and the plugins that fill them. Each of these can be constructed apart from
 // the process's, as tests do.
-#include "core/autograd/record/tracked.hpp"
 #include "core/autograd/typed/component_history.hpp"
 #include "core/autograd/typed/typed.hpp"
 #include "core/dispatch/call/layer.hpp"

@@ -15,12 +15,10 @@
 #include "core/autograd/graph/leak_tracking.hpp"
 #include "core/autograd/hooks/hooks.hpp"
 #include "core/autograd/hooks/saved_hooks.hpp"
-#include "core/autograd/typed/typed.hpp"
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/types/modes.hpp"
 #include "core/dispatch/types/type_table.hpp"
-#include "core/runtime/add_hook.hpp"
 #include "core/runtime/slots.hpp"
 
 namespace tenon::core {
@@ -45,16 +43,14 @@ tenon_status tensor_add_hook(tenon_tensor* tensor, int32_t kind, tenon_hook_func
                              void* state, void (*destroy)(void*), tenon_hook** hook,
                              tenon_error** error) {
   return add_hook(function, state, destroy, hook, error, [&](std::shared_ptr<HookBody> body) {
-    require_not_null(tensor, "the tensor");
-    return add_tensor_hook(*tensor, kind, std::move(body));
+    return add_tensor_hook(checked(tensor), kind, std::move(body));
   });
 }
 tenon_status node_add_hook(tenon_node* node, int32_t kind, tenon_hook_function function,
                            void* state, void (*destroy)(void*), tenon_hook** hook,
                            tenon_error** error) {
   return add_hook(function, state, destroy, hook, error, [&](std::shared_ptr<HookBody> body) {
-    require_not_null(node, "the node");
-    return add_node_hook(*node_from(node), kind, std::move(body));
+    return add_node_hook(checked(node_from(node), "the node"), kind, std::move(body));
   });
 }
 void node_read(tenon_node* handle, tenon_node_info* info) {
@@ -99,14 +95,8 @@ constexpr tenon_autograd_service autograd_slots{
     .is_leaf = [](const tenon_tensor* tensor) -> int32_t {
       return node_of(tensor) == nullptr ? 1 : 0;
     },
-    .retain_grad = slot([](tenon_tensor* tensor) {
-      require_not_null(tensor, "the tensor");
-      retain_grad(*tensor);
-    }),
-    .detach = slot([](tenon_tensor* tensor) {
-      require_not_null(tensor, "the tensor");
-      return detach(*tensor);
-    }),
+    .retain_grad = slot([](tenon_tensor* tensor) { retain_grad(checked(tensor)); }),
+    .detach = slot([](tenon_tensor* tensor) { return detach(checked(tensor)); }),
     .grad_mode = [] { return thread_state.grad_enabled ? 1 : 0; },
     .grad_mode_set = [](int32_t enabled) -> int32_t {
       const bool previous = thread_state.grad_enabled;
@@ -151,13 +141,11 @@ constexpr tenon_autograd_service autograd_slots{
     .dual_level_enter = slot([] { enter_dual_level(); }),
     .dual_level_exit = slot([] { exit_dual_level(); }),
     .dual_make = slot([](tenon_tensor* primal, tenon_tensor* tangent) {
-      require_not_null(primal, "the primal");
-      require_not_null(tangent, "the tangent");
-      return make_dual(*primal, *tangent);
+      Tensor& own = checked(primal, "the primal");
+      return make_dual(own, checked(tangent, "the tangent"));
     }),
     .dual_unpack = slot([](tenon_tensor* dual, tenon_tensor** primal, tenon_tensor** tangent) {
-      require_not_null(dual, "the tensor");
-      refresh_history(*dual);
+      refresh_history(checked(dual));
       TensorRef carried(tangent_of(*dual));
       *primal = (carried ? without_tangent(*dual) : TensorRef(dual)).give();
       *tangent = carried.give();
@@ -193,17 +181,14 @@ constexpr tenon_graph_service graph_slots{
       return handle_of(NodeRef(edge.node).give());
     },
     .gradient_node = slot([](tenon_tensor* tensor, tenon_node** node, uint32_t* output) {
-      require_not_null(tensor, "the tensor");
-      refresh_history(*tensor);
+      refresh_history(checked(tensor));
       Edge edge = gradient_edge(*tensor);
       if (output != nullptr) *output = edge.output;
       *node = handle_of(edge.node.give());
     }),
     .tensor_add_hook = tensor_add_hook,
-    .tensor_remove_hook = slot([](tenon_tensor* tensor, int64_t id) {
-      require_not_null(tensor, "the tensor");
-      remove_tensor_hook(*tensor, id);
-    }),
+    .tensor_remove_hook =
+        slot([](tenon_tensor* tensor, int64_t id) { remove_tensor_hook(checked(tensor), id); }),
     .node_add_hook = node_add_hook,
     .hook_id = [](const tenon_hook* hook) -> int64_t {
       return hook == nullptr ? 0 : hook->handle.id();

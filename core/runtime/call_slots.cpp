@@ -11,8 +11,7 @@ namespace tenon::core {
 constinit const tenon_calls_service calls_service{
     .head = {},
     .prepare = slot([](const tenon_op* op, const tenon_value* arguments, int64_t count) {
-      require_not_null(op, "the op");
-      return prepare_call(op, span_of(arguments, count)).release();
+      return prepare_call(&checked(op, "the op"), span_of(arguments, count)).release();
     }),
     .release = [](tenon_prepared_call* call) -> void { delete call; },
     .run =

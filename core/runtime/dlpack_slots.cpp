@@ -1,7 +1,6 @@
 // Service dlpack.
 #include <memory>
 
-#include "core/base/format.hpp"
 #include "core/runtime/slots.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
@@ -174,8 +173,7 @@ constinit const tenon_dlpack_service dlpack_service{
       return give_tensor<tenon_dl_managed>(tensor, flags);
     }),
     .take = slot([](tenon_dl_managed_versioned* managed, uint32_t flags) {
-      require_not_null(managed, "the DLPack tensor");
-      if (managed->version.major != TENON_DL_MAJOR)
+      if (checked(managed, "the DLPack tensor").version.major != TENON_DL_MAJOR)
         throw Error(TENON_ERROR_VALUE,
                     "a DLPack tensor is of version {}.{}; 1.x is read: ask its producer for 1.3",
                     managed->version.major, managed->version.minor);
@@ -190,8 +188,7 @@ constinit const tenon_dlpack_service dlpack_service{
       return taken;
     }),
     .take_legacy = slot([](tenon_dl_managed* managed, uint32_t flags) {
-      require_not_null(managed, "the DLPack tensor");
-      if (managed->tensor.dtype.bits < 8)
+      if (checked(managed, "the DLPack tensor").tensor.dtype.bits < 8)
         throw Error(TENON_ERROR_TYPE, "a DLPack tensor before 1.0 has packed elements of {} bits",
                     managed->tensor.dtype.bits);
       return take_tensor(managed, flags);

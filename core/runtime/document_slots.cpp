@@ -124,8 +124,7 @@ constinit const tenon_documents_service documents_service{
       *document = parsed.give();
     }),
     .dump = slot([](const tenon_json* document, int32_t indent) {
-      require_not_null(document, "the document");
-      return dump(*document, indent);
+      return dump(checked(document, "the document"), indent);
     }),
     .build = slot([](const tenon_json_step* steps, int64_t count, const tenon_json* source) {
       return build_json(span_of(steps, count), source == nullptr ? "" : source->source());
@@ -145,10 +144,8 @@ constinit const tenon_documents_service documents_service{
       const tenon_json* child = document->at(index);
       return child == nullptr ? tenon_string{} : borrowed(child->key());
     },
-    .place = slot([](const tenon_json* document) {
-      require_not_null(document, "the document");
-      return place_of(*document);
-    }),
+    .place = slot(
+        [](const tenon_json* document) { return place_of(checked(document, "the document")); }),
     .document = slot([](uint32_t which) {
       plugin_manager().retired();  // lets go what can go, which within a call nothing can
       const OuterCall running;     // reads implementations
@@ -176,11 +173,10 @@ constinit const tenon_documents_service documents_service{
     },
     .scan = slot(
         [](const char* json, int64_t length, int64_t max_depth, const tenon_json_events* given) {
-          require_not_null(given, "the events");
           JsonOptions options;
           options.max_bytes = std::numeric_limits<uint32_t>::max();
           options.max_depth = static_cast<size_t>(max_depth);
-          BoundaryEvents events(*given);
+          BoundaryEvents events(checked(given, "the events"));
           scan_json({json, static_cast<size_t>(length)}, options, events);
         }),
     .source = [](const tenon_json* document) { return borrowed(document->source()); },

@@ -14,7 +14,6 @@
 #include "core/dispatch/types/override.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/kernel/elementwise.hpp"
-#include "core/runtime/json_lists.hpp"
 #include "tenon/abi/version.h"
 
 namespace tenon::core {

@@ -1,7 +1,5 @@
 // The account of a call that is described instead of run: bound by the code of calls, and explained
 // by each layer (dispatch/call/explanation.hpp). Libraries add what plugins declare about the call.
-#include "core/runtime/explain.hpp"
-
 #include <list>
 #include <optional>
 
@@ -14,7 +12,8 @@
 #include "core/dispatch/table/registry.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/kernel/elementwise.hpp"
-#include "core/runtime/json_lists.hpp"
+#include "core/runtime/documents.hpp"
+#include "core/runtime/runtime.hpp"
 #include "core/tensor/dtype.hpp"
 
 namespace tenon::core {

@@ -18,8 +18,7 @@ void fail_without_data(const Tensor* tensor, const char* what) {
 }
 
 void require_gradients(const Tensor* tensor) {
-  require_not_null(tensor, "the tensor");
-  if (!tensor->typed() || !tensor->has_flag(TENON_TENSOR_SHAPE_ONLY)) return;
+  if (!checked(tensor, "the tensor").typed() || !tensor->has_flag(TENON_TENSOR_SHAPE_ONLY)) return;
   const TensorType& type = TypeTable::process().at(tensor->view.type);
   if (type.has_gradients()) return;
   throw Error(TENON_ERROR_TYPE,

@@ -3,7 +3,7 @@
 #include "core/dispatch/call/trace.hpp"
 #include "core/dispatch/types/modes.hpp"
 #include "core/dispatch/types/type_table.hpp"
-#include "core/nn/module_call.hpp"
+#include "core/nn/module.hpp"
 #include "core/runtime/slots.hpp"
 
 namespace tenon::core {
@@ -27,8 +27,7 @@ constinit const tenon_modes_service modes_service{
       return reinterpret_cast<tenon_mode*>(mode);
     }),
     .enter_module = slot([](tenon_module* module, int32_t below) {
-      require_not_null(module, "the module");
-      return reinterpret_cast<tenon_mode*>(enter_module(*module, below != 0));
+      return reinterpret_cast<tenon_mode*>(enter_module(checked(module, "the module"), below != 0));
     }),
     .leave = slot([](tenon_mode* mode) {
       require_not_null(mode, "the mode");

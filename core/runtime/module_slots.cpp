@@ -8,11 +8,8 @@
 
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/running_calls.hpp"
-#include "core/nn/create.hpp"
 #include "core/nn/hooks.hpp"
-#include "core/nn/module_call.hpp"
-#include "core/nn/walk.hpp"
-#include "core/runtime/add_hook.hpp"
+#include "core/nn/module.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 
@@ -22,8 +19,7 @@ namespace {
 
 template <class Module>
 Module& checked(Module* module) {
-  require_not_null(module, "the module");
-  return *module;
+  return core::checked(module, "the module");
 }
 std::string_view text_of(const char* text, int64_t length) {
   return {text, static_cast<size_t>(length)};
@@ -96,10 +92,9 @@ constinit const tenon_modules_service modules_service{
           .give();
     }),
     .create_json = slot([](const tenon_json* document, const tenon_module_settings* settings) {
-      require_not_null(document, "the module's description");
       index_plugins();
       const OuterCall running;
-      return create_module(*document, settings).give();
+      return create_module(checked(document, "the module's description"), settings).give();
     }),
     .retain = [](tenon_module* module) { module->retain(); },
     .release = [](tenon_module* module) -> void {

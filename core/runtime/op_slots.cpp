@@ -1,6 +1,5 @@
 // Service ops: finding, binding, explaining and calling them.
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -11,10 +10,7 @@
 #include "core/dispatch/call/running_calls.hpp"
 #include "core/dispatch/call/trace.hpp"
 #include "core/dispatch/table/registry.hpp"
-#include "core/dispatch/types/chain.hpp"
 #include "core/dispatch/types/type_table.hpp"
-#include "core/kernel/elementwise.hpp"
-#include "core/runtime/explain.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 

@@ -1,12 +1,9 @@
 // Counting what overrides leave out.
-#include "core/runtime/partial_types.hpp"
-
-#include <algorithm>
 #include <set>
 
 #include "core/base/format.hpp"
-#include "core/base/text.hpp"
 #include "core/runtime/documents.hpp"
+#include "core/runtime/runtime.hpp"
 
 namespace tenon::core {
 

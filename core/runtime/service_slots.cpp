@@ -1,13 +1,10 @@
 // Services by name: the host's own, and those of plugins.
 #include <memory>
 #include <string_view>
-#include <vector>
 
-#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
-#include "core/runtime/unknown_name.hpp"
 
 namespace tenon::core {
 

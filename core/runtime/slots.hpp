@@ -2,12 +2,14 @@
 // into statuses.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "core/autograd/hooks/hook_handle.hpp"
 #include "core/base/error.hpp"
 #include "core/base/json.hpp"
 #include "core/dispatch/binding/value.hpp"
@@ -93,6 +95,14 @@ template <class T>
 void require_not_null(const T* pointer, const char* what) {
   if (pointer == nullptr) throw Error(TENON_ERROR_ARGUMENT, "{} is null", what);
 }
+// The object of a handle; ArgumentError for a null one.
+template <class T>
+T& checked(T* handle, const char* what) {
+  require_not_null(handle, what);
+  return *handle;
+}
+inline Tensor& checked(Tensor* tensor) { return checked(tensor, "the tensor"); }
+inline const Tensor& checked(const Tensor* tensor) { return checked(tensor, "the tensor"); }
 [[noreturn, gnu::cold]] void fail_without_data(const Tensor* tensor, const char* what);
 // An object of a type that does not derive from Tensor has a shape and a dtype only.
 inline void require_data(const Tensor* tensor, const char* what) {
@@ -118,6 +128,31 @@ std::span<Tensor* const> tensors_of(tenon_tensor* const* tensors, int64_t count)
 template <class T>
 std::span<const T> span_of(const T* items, int64_t count) {
   return {items, static_cast<size_t>(count)};
+}
+
+// Calls `hang(std::shared_ptr<HookBodyOf<Function>>)`, which registers the hook and returns its
+// handle. Takes the state, whatever happens.
+template <class Function, class Register>
+tenon_status add_hook(Function* function, void* state, void (*destroy)(void*), tenon_hook** hook,
+                      tenon_error** error, Register&& hang) {
+  std::shared_ptr<HookBodyOf<Function>> body;
+  const tenon_status status = guarded(error, [&] {
+    struct Give {
+      void* state;
+      void (*destroy)(void*);
+      ~Give() {
+        if (destroy != nullptr) destroy(state);
+      }
+    } give{state, destroy};
+    body = std::make_shared<HookBodyOf<Function>>(function, state, destroy);
+    give.destroy = nullptr;
+  });
+  if (status != TENON_OK) return status;
+  return guarded(error, [&] {
+    if (function == nullptr) throw Error(TENON_ERROR_ARGUMENT, "the hook's function is null");
+    const HookHandle handle = hang(std::move(body));
+    if (hook != nullptr) *hook = new tenon_hook{1, handle};
+  });
 }
 
 }  // namespace tenon::core

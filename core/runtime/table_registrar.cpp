@@ -7,8 +7,7 @@
 
 #include "core/base/format.hpp"
 #include "core/base/log.hpp"
-#include "core/runtime/partial_types.hpp"
-#include "core/runtime/unknown_name.hpp"
+#include "core/runtime/runtime.hpp"
 
 namespace tenon::core {
 

@@ -1,18 +1,14 @@
 // Service tensors.
 #include <cstring>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "core/autograd/graph/history.hpp"
-#include "core/autograd/typed/typed.hpp"
 #include "core/base/interrupt.hpp"
-#include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/running_calls.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/types/conversion.hpp"
+#include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
-#include "core/runtime/value_text.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
 #include "core/tensor/shape.hpp"
@@ -96,8 +92,7 @@ constinit const tenon_tensors_service tensors_service{
       undo_version_bump(*destination);
     }),
     .item = slot([](const tenon_tensor* tensor) {
-      require_not_null(tensor, "the tensor");
-      if (!tensor->typed()) {
+      if (!checked(tensor, "the tensor").typed()) {
         require_data(tensor, "the tensor");
         return item(*tensor);
       }

@@ -8,9 +8,8 @@
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/call/running_calls.hpp"
-#include "core/dispatch/types/chain.hpp"
-#include "core/dispatch/types/components.hpp"
 #include "core/dispatch/types/conversion.hpp"
+#include "core/dispatch/types/plan.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/plugin/resolve/policy.hpp"
 #include "core/runtime/runtime.hpp"
@@ -141,10 +140,7 @@ constinit const tenon_types_service types_service{
       Payload* payload = tensor == nullptr ? nullptr : tensor->payload();
       return payload == nullptr ? nullptr : payload->data();
     },
-    .to_plain = slot([](tenon_tensor* tensor) {
-      require_not_null(tensor, "the tensor");
-      return to_plain(*tensor);
-    }),
+    .to_plain = slot([](tenon_tensor* tensor) { return to_plain(checked(tensor)); }),
     .call_parent = call_parent,
     .override_find = slot([](const char* key, const char* provider) {
       require_not_null(key, "the key of an override");
@@ -182,9 +178,8 @@ constinit const tenon_types_service types_service{
       return entry != nullptr && override_of(entry).enabled() ? 1 : 0;
     },
     .component = slot([](const tenon_tensor* tensor, const char* name, int64_t length) {
-      require_not_null(tensor, "the tensor");
       const std::string_view asked(name, static_cast<size_t>(length));
-      const TensorType* owner = component_owner(*tensor);
+      const TensorType* owner = component_owner(checked(tensor));
       const int64_t count = owner == nullptr ? 0 : owner->descriptor.component_count;
       for (int64_t i = 0; i < count; ++i) {
         if (owner->descriptor.components[i] == asked)
@@ -194,15 +189,12 @@ constinit const tenon_types_service types_service{
                   TypeTable::process().at(tensor->view.type).name, quote(asked));
     }),
     .set_attributes = slot([](tenon_tensor* tensor, const char* text, int64_t length) {
-      require_not_null(tensor, "the tensor");
-      set_type(*tensor, tensor->view.type,
-               payload_with_attributes(*tensor, {text, static_cast<size_t>(length)}).get());
+      const std::string_view attributes(text, static_cast<size_t>(length));
+      const PayloadRef payload = payload_with_attributes(checked(tensor), attributes);
+      set_type(*tensor, tensor->view.type, payload.get());
     }),
     .parts = slot([](uint32_t type) { return parts_of(type); }),
-    .attributes = slot([](const tenon_tensor* tensor) {
-      require_not_null(tensor, "the tensor");
-      return attributes_of(*tensor);
-    }),
+    .attributes = slot([](const tenon_tensor* tensor) { return attributes_of(checked(tensor)); }),
     .compose = slot([](uint32_t type, tenon_tensor* data, tenon_dtype dtype, int64_t rank,
                        const int64_t* shape, const tenon_string* attributes,
                        const tenon_string* names, tenon_tensor* const* components, int64_t count) {

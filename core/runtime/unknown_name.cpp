@@ -1,12 +1,11 @@
 // Looking for what an unknown name may mean.
-#include "core/runtime/unknown_name.hpp"
-
 #include <string>
 #include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
+#include "core/runtime/runtime.hpp"
 
 namespace tenon::core {
 

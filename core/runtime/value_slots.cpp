@@ -3,8 +3,8 @@
 
 #include "core/base/allocator.hpp"
 #include "core/base/text.hpp"
+#include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
-#include "core/runtime/value_text.hpp"
 
 namespace tenon::core {
 

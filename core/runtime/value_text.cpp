@@ -1,17 +1,52 @@
-// Text of values and of typed tensors.
-#include "core/runtime/value_text.hpp"
-
+// Text of values, of typed tensors and of modules.
 #include "core/autograd/graph/node.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/types/type_table.hpp"
-#include "core/nn/module_text.hpp"
+#include "core/nn/module.hpp"
+#include "core/runtime/runtime.hpp"
 #include "core/tensor/shape.hpp"
 #include "core/tensor/text.hpp"
 
 namespace tenon::core {
+
+namespace {
+
+std::string attribute_text(const tenon_value& value) {
+  // Long values are abbreviated.
+  if (value.tag == TENON_VALUE_JSON) return "...";
+  return value_text(value, [](const Tensor*) { return std::string("..."); });
+}
+
+// The text between the parentheses behind a type.
+std::string extra_text(tenon_module& module) {
+  std::string extra;
+  const tenon_module_descriptor& descriptor = module.type->descriptor;
+  if (descriptor.extra_repr != nullptr) {
+    tenon_value text{};
+    call_checked(descriptor.extra_repr, descriptor.self, module.state, &module, &text);
+    if (text.tag == TENON_VALUE_STRING) extra.assign(text.as.string, text.length);
+    release_value(text);
+    return extra;
+  }
+  for (size_t i = 0; i < module.attributes.size(); ++i) {
+    // Modules are printed as children.
+    if (module.type->schema.parameters[i].type.kind == TypeKind::module) continue;
+    if (!extra.empty()) extra += ", ";
+    extra += format_text("{}={}", module.type->schema.parameters[i].name,
+                         attribute_text(module.attributes.data()[i]));
+  }
+  return extra;
+}
+
+// A module as its type and what its type prints of it, without its children.
+std::string module_text(tenon_module& module) {
+  return format_text("{}({})", module.type->short_name(), extra_text(module));
+}
+
+}  // namespace
 
 std::string typed_text(const Tensor* tensor) {
   const auto* node = tensor == nullptr ? nullptr : static_cast<const Node*>(tensor->node);

@@ -58,18 +58,6 @@ void contiguous_strides(Shape shape, int64_t* strides) noexcept {
   }
 }
 
-bool is_contiguous(Shape shape, Shape strides) noexcept {
-  uint64_t expected = 1;  // unsigned: before a size of 0 the product may overflow
-  bool contiguous = true;
-  for (size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] == 0) return true;
-    if (shape[i] == 1) continue;
-    contiguous = contiguous && static_cast<uint64_t>(strides[i]) == expected;
-    expected *= static_cast<uint64_t>(shape[i]);
-  }
-  return contiguous;
-}
-
 Sizes broadcast_shapes(Shape a, Shape b) {
   const size_t rank = std::max(a.size(), b.size());
   if (rank > TENON_MAX_RANK) {

@@ -40,8 +40,6 @@ int64_t element_count(Shape shape);
 
 // Row-major strides, in elements; a size of 0 counts as 1, so strides stay distinct.
 void contiguous_strides(Shape shape, int64_t* strides) noexcept;
-// Whether the elements are in row-major order without gaps; sizes of 1 may have any stride.
-bool is_contiguous(Shape shape, Shape strides) noexcept;
 
 // The shape that both expand to. Throws ValueError naming both shapes and the first dimension of
 // the result in which they differ.

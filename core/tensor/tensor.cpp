@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <string>
 
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"

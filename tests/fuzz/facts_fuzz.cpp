@@ -8,6 +8,7 @@
 #include "core/plugin/facts/facts_reader.hpp"
 #include "core/plugin/failure.hpp"
 #include "core/plugin/unload/unmap_verdict.hpp"
+#include "tests/support/memory_source.hpp"
 
 namespace {
 

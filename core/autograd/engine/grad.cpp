@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <mutex>
-#include <string>
 #include <utility>
 
 #include "core/autograd/graph/history.hpp"

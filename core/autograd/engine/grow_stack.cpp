@@ -3,7 +3,6 @@
 
 #include <exception>
 #include <pthread.h>
-#include <string>
 
 #include "core/base/error.hpp"
 #include "core/base/interrupt.hpp"

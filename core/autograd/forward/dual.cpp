@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/autograd/engine/grad.hpp"
 #include "core/autograd/graph/history.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/binding/value.hpp"

@@ -7,7 +7,6 @@
 #include "core/autograd/engine/grad.hpp"
 #include "core/autograd/forward/dual.hpp"
 #include "core/autograd/graph/error_node.hpp"
-#include "core/autograd/graph/history.hpp"
 #include "core/autograd/record/inplace.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"

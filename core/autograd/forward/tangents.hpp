@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "core/autograd/graph/op_node.hpp"
 #include "core/dispatch/call/context.hpp"

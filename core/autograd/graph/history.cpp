@@ -11,7 +11,6 @@
 #include "core/autograd/graph/accumulator.hpp"
 #include "core/autograd/graph/op_node.hpp"
 #include "core/autograd/graph/tensor_meta.hpp"
-#include "core/autograd/graph/view_node.hpp"
 #include "core/autograd/record/inplace.hpp"
 #include "core/base/error.hpp"
 #include "core/base/fork.hpp"

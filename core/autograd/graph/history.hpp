@@ -1,10 +1,10 @@
 // Tensors' place in the graph, across views and changes in place.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "core/autograd/graph/edge.hpp"
 #include "core/autograd/graph/node.hpp"
 #include "core/autograd/typed/component_history.hpp"
 #include "core/tensor/tensor.hpp"
@@ -35,5 +35,20 @@ void rebase_history(Tensor& tensor, IntrusivePtr<OpNode> node, uint32_t output, 
 void break_saved_cycles(const Storage& storage, Node& node, std::span<const NodeRef> old);
 
 inline bool is_leaf(const Tensor& tensor) { return tensor.node == nullptr; }
+
+// ---- histories of views and their bases ----
+
+// A recorded change of a view: the node's result `output`, which it got by its edge `slot`.
+struct ViewChange {
+  IntrusivePtr<OpNode> node;
+  uint32_t output;
+  size_t slot;
+};
+
+// Reads the view out of its base again, whose history is the present one.
+NodeRef make_view_node(const Tensor& view, Tensor& base);
+// The base's history after the change of the view: the gradient of the viewed part goes through the
+// change, the rest passes by.
+NodeRef make_copy_slices_node(ViewChange change, const Tensor& view, Tensor& base);
 
 }  // namespace tenon::core

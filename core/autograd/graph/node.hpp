@@ -6,14 +6,22 @@
 #include <span>
 #include <vector>
 
-#include "core/autograd/graph/edge.hpp"
 #include "core/autograd/hooks/hooks.hpp"
+#include "core/base/intrusive_ptr.hpp"
 #include "core/dispatch/table/op.hpp"
 #include "core/tensor/tensor.hpp"
 
 namespace tenon::core {
 
+class Node;
 class NodeBlock;
+using NodeRef = IntrusivePtr<Node>;
+
+// Leads to output `output` of `node`, and owns a reference to it; null where no gradient flows.
+struct Edge {
+  NodeRef node;
+  uint32_t output = 0;
+};
 
 // An output of a node: enough to check gradients and to make zeros.
 struct OutputInfo {

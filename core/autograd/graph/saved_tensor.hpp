@@ -1,7 +1,6 @@
 // A tensor that a node keeps for its rule.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "core/tensor/tensor.hpp"

@@ -1,5 +1,4 @@
 // Gradients of views and of bases that were changed through a view.
-#include "core/autograd/graph/view_node.hpp"
 
 #include <span>
 #include <utility>

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <utility>
 
 #include "core/base/intrusive_ptr.hpp"
 #include "core/base/plugin_code.hpp"

@@ -1,7 +1,6 @@
 // The stack of saved-tensor scopes of a thread, packing and unpacking.
 #include "core/autograd/hooks/saved_hooks.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 

@@ -3,7 +3,7 @@
 
 #include <boost/container/small_vector.hpp>
 
-#include "core/autograd/graph/history.hpp"
+#include "core/autograd/typed/component_history.hpp"
 #include "core/dispatch/call/operands.hpp"
 
 namespace tenon::core {

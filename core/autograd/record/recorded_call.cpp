@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "core/autograd/forward/dual.hpp"
 #include "core/autograd/forward/tangents.hpp"
 #include "core/autograd/graph/error_node.hpp"
 #include "core/autograd/graph/op_node.hpp"

@@ -1,8 +1,6 @@
 // Histories of tensors that are made of component tensors.
 #include "core/autograd/typed/component_history.hpp"
 
-#include <algorithm>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>

@@ -1,7 +1,6 @@
 // Histories and gradients of tensors that have another type than Tensor.
 #include "core/autograd/typed/typed.hpp"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>

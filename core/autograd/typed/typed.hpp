@@ -3,7 +3,8 @@
 
 #include <cstdint>
 
-#include "core/autograd/graph/node.hpp"
+#include "core/tensor/tensor.hpp"
+#include "tenon/abi/value.h"
 
 namespace tenon::core {
 

@@ -1,7 +1,6 @@
 // Making and releasing result values.
 #include "core/dispatch/binding/value.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <string>
 

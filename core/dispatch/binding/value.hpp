@@ -36,9 +36,6 @@ inline tenon_value tensor_value(Tensor* tensor) {
 inline tenon_value int_value(int64_t number) {
   return {.tag = TENON_VALUE_INT, .length = 0, .as = {.integer = number}};
 }
-inline tenon_value bool_value(bool truth) {
-  return {.tag = TENON_VALUE_BOOL, .length = 0, .as = {.integer = truth ? 1 : 0}};
-}
 inline tenon_value float_value(double number) {
   return {.tag = TENON_VALUE_FLOAT, .length = 0, .as = {.number = number}};
 }

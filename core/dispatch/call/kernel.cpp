@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/error_context.hpp"
 #include "core/dispatch/call/explanation.hpp"
 #include "core/dispatch/call/layer.hpp"

@@ -11,7 +11,6 @@
 #include "core/dispatch/call/call_flags.hpp"
 #include "core/dispatch/call/context.hpp"
 #include "core/dispatch/call/layer.hpp"
-#include "core/dispatch/table/op_check.hpp"
 
 namespace tenon::core {
 
@@ -256,10 +255,6 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
   implementation.flags = descriptor.flags;
   implementation.composite = descriptor.differentiable == TENON_DIFFERENTIABLE_COMPOSITE;
   implementation.provider = std::move(provider);
-  implementation.doc = descriptor.doc == nullptr ? "" : descriptor.doc;
-  if ((descriptor.flags & TENON_OP_NOT_OVERRIDABLE) != 0 && descriptor.not_overridable != nullptr) {
-    implementation.not_overridable = descriptor.not_overridable;
-  }
   implementation.node_name =
       node_name_for(schema.short_name(), (descriptor.flags & TENON_OP_FUNCTION) != 0);
   prepare_parameters(implementation);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,9 +85,7 @@ struct Implementation {
   // Provider of a backward or jvp that replaces its own; else empty.
   std::string rules_provider;
   const Implementation* own = nullptr;  // with its own rules, where others took their place
-  std::string doc;
-  std::string not_overridable;
-  std::string node_name;  // "AddBackward0"
+  std::string node_name;                // "AddBackward0"
   tenon_op_descriptor descriptor{};
   std::vector<SavedItem> saves;
   // For each result: the parameter that it aliases or is, -1 when fresh.
@@ -97,6 +96,15 @@ struct Implementation {
   // The log has that gradients of the Function were summed.
   mutable std::atomic<bool> told_summed{false};
 };
+
+// A contradiction in a descriptor.
+struct DescriptorFault {
+  std::string what;    // follows the name: "has neither run nor elementwise"
+  std::string remedy;  // "set exactly one of them"
+};
+// The first fault of a descriptor of this SDK's size (see copy_growable): looked for when its plugin is
+// loaded and when the op is prepared.
+std::optional<DescriptorFault> check_op(const tenon_op_descriptor& op);
 
 // Prepares a descriptor. Throws ValueError for a bad schema, saves text or combination of
 // functions.

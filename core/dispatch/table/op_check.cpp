@@ -1,5 +1,5 @@
 // The contradictions that an op's descriptor can hold.
-#include "core/dispatch/table/op_check.hpp"
+#include "core/dispatch/table/op.hpp"
 
 namespace tenon::core {
 

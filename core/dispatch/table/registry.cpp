@@ -140,7 +140,7 @@ void Registry::commit(const std::string& provider,
     attach_preferences(*op);
     relink(*op);
     op->withdrawn_by.store(nullptr, std::memory_order_release);
-    implementations_.push_back({std::move(implementation), {}});
+    implementations_.push_back(std::move(implementation));
   }
   publish(std::move(next));
 }
@@ -169,8 +169,8 @@ void Registry::set_preferences(Preferences preferences) {
 
 void Registry::withdraw(const PluginCode& code) {
   const std::lock_guard lock(writers_);
-  for (Owned& owned : implementations_) {
-    const Implementation* implementation = owned.implementation.get();
+  for (std::unique_ptr<Implementation>& owned : implementations_) {
+    const Implementation* implementation = owned.get();
     if (implementation->code != &code && implementation->rules_code != &code) continue;
     auto* op = const_cast<tenon_op*>(implementation->op);
     if (const auto place = std::ranges::find(op->ranked, implementation);
@@ -185,10 +185,9 @@ void Registry::withdraw(const PluginCode& code) {
                                std::memory_order_release);
       relink(*op);
     }
-    withdrawn_.push_back(std::move(owned.implementation));
+    withdrawn_.push_back(std::move(owned));
   }
-  std::erase_if(implementations_,
-                [](const Owned& owned) { return owned.implementation == nullptr; });
+  std::erase(implementations_, nullptr);
 }
 
 void Registry::forget(const PluginCode& code) {
@@ -211,17 +210,6 @@ void Registry::replace_rules(std::string_view name, const tenon_op_descriptor* r
     implementation = rules == nullptr ? &own : &ruled(own, *rules, provider, code);
   }
   if (next == op->ranked) return;
-  for (Owned& owned : implementations_) {
-    const Implementation* implementation = owned.implementation.get();
-    if (std::ranges::find(next, implementation) != next.end()) {
-      owned.inactive_reason.clear();
-    } else if (std::ranges::find(op->ranked, implementation) != op->ranked.end()) {
-      owned.inactive_reason =
-          rules == nullptr
-              ? format_text("its rules, of '{}', are switched off", implementation->rules_provider)
-              : format_text("with rules of '{}' instead of the op's", provider);
-    }
-  }
   op->ranked = std::move(next);
   relink(*op);
 }
@@ -229,9 +217,9 @@ void Registry::replace_rules(std::string_view name, const tenon_op_descriptor* r
 // The implementation with rules of another plugin, made once.
 const Implementation& Registry::ruled(const Implementation& own, const tenon_op_descriptor& rules,
                                       const std::string& provider, PluginCode* code) {
-  for (const Owned& owned : implementations_) {
-    const Implementation& made = *owned.implementation;
-    if (made.own == &own && made.rules_provider == provider && made.rules_code == code) return made;
+  for (const auto& made : implementations_) {
+    if (made->own == &own && made->rules_provider == provider && made->rules_code == code)
+      return *made;
   }
   auto made = make_implementation(with_rules(own.descriptor, rules), own.provider);
   made->op = own.op;
@@ -239,8 +227,7 @@ const Implementation& Registry::ruled(const Implementation& own, const tenon_op_
   made->code = own.code;
   made->rules_code = code;
   made->own = &own;
-  implementations_.push_back({std::move(made), {}});
-  return *implementations_.back().implementation;
+  return *implementations_.emplace_back(std::move(made));
 }
 
 const Implementation* Registry::next_provider(const Implementation& declined) const {
@@ -263,21 +250,6 @@ std::string Registry::reason_declined(std::string_view name, const std::string& 
                                  ? nullptr
                                  : (*place)->reason_declined.load(std::memory_order_relaxed);
   return reason == nullptr ? "" : reason;
-}
-
-std::vector<Registry::Entry> Registry::list() const {
-  const std::lock_guard lock(writers_);
-  std::vector<Entry> entries;
-  for (const Owned& owned : implementations_) {
-    const Implementation* implementation = owned.implementation.get();
-    const auto& ranked = implementation->op->ranked;
-    entries.push_back({implementation, std::ranges::find(ranked, implementation) != ranked.end(),
-                       owned.inactive_reason});
-  }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return a.implementation->schema.name < b.implementation->schema.name;
-  });
-  return entries;
 }
 
 }  // namespace tenon::core

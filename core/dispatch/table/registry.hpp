@@ -10,7 +10,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/base/fork.hpp"
@@ -61,14 +60,6 @@ class Registry {
   // copy.
   std::string reason_declined(std::string_view name, const std::string& provider) const;
 
-  // Every registered implementation, active or not, sorted by name. For listings.
-  struct Entry {
-    const Implementation* implementation = nullptr;
-    bool active = false;
-    std::string reason;  // when not active
-  };
-  std::vector<Entry> list() const;
-
   // The process's table; defined by runtime/assembly.cpp.
   static Registry& process();
 
@@ -97,11 +88,7 @@ class Registry {
   };
   std::vector<Retired> retired_;
   std::vector<std::unique_ptr<tenon_op>> ops_;
-  struct Owned {
-    std::unique_ptr<Implementation> implementation;
-    std::string inactive_reason;
-  };
-  std::vector<Owned> implementations_;
+  std::vector<std::unique_ptr<Implementation>> implementations_;
   std::vector<std::unique_ptr<Implementation>> withdrawn_;
   Preferences preferences_;
   // Calls may be reading any.

@@ -1,5 +1,4 @@
 // The layer of types: chains of overrides and handlers, fallbacks, and what a handler calls on.
-#include "core/dispatch/types/chain.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,9 +1,7 @@
 // Parts of payloads, and payloads made from parts.
-#include "core/dispatch/types/components.hpp"
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/types/conversion.hpp"
 #include "core/dispatch/types/type_table.hpp"
 

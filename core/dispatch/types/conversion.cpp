@@ -1,7 +1,6 @@
 // Making payloads, and conversions of typed operands and back.
 #include "core/dispatch/types/conversion.hpp"
 
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -22,7 +22,6 @@ namespace tenon::core {
 // An implementation of one op for a set of types.
 struct Override {
   std::string provider;
-  std::string doc;
   PluginCode* code = nullptr;  // code of its functions; null: the program itself
   std::atomic<bool> withdrawn{
       false};     // its plugin was unloaded: it still handles objects of that plugin's types

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/fork.hpp"
+#include "core/dispatch/binding/call_frame.hpp"
 #include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/types/type_table.hpp"
 
@@ -194,5 +195,14 @@ class PlanCache {
   std::map<Key, std::unique_ptr<Entry>> entries_;
   std::vector<std::unique_ptr<Entry>> retired_;  // calls may be running by them
 };
+
+// ---- runs ----
+
+// From inside a handler or override. `arguments` null: those of the call.
+tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, tenon_value* results,
+                         tenon_error** error) noexcept;
+// One override alone, with arguments of its op. Throws what it throws, and TypeError when it is not
+// for such operands.
+void call_override(const Override& entry, const AsWritten& written, tenon_value* results);
 
 }  // namespace tenon::core

@@ -44,7 +44,6 @@ struct TensorType {
   uint32_t id = 0;
   std::string name;
   std::string provider;
-  std::string doc;
   const TensorType* parent = nullptr;         // null: Tensor itself, or unrelated to it
   bool is_tensor = false;                     // Tensor or a descendant
   const TensorType* payload_owner = nullptr;  // the nearest in its line that has a payload

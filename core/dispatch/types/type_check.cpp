@@ -143,7 +143,6 @@ void TypeCheck::add_type(const tenon_type_descriptor& given,
   type->name = text_of(given.name);
   type->provider = provider_;
   type->code = place_.code;
-  type->doc = text_of(type->descriptor.doc);
   what_ = format_text("tensor type {} of '{}'", quote(type->name), provider_);
   check_name(*type);
   inherit(*type, all);
@@ -240,7 +239,6 @@ void TypeCheck::add_override(const tenon_override_descriptor& given) {
   entry->descriptor = copy_growable(given);
   entry->provider = provider_;
   entry->code = place_.code;
-  entry->doc = text_of(entry->descriptor.doc);
   if ((entry->descriptor.run == nullptr) == (entry->descriptor.rules == nullptr) ||
       entry->descriptor.schema == nullptr)
     throw Error(TENON_ERROR_VALUE, "an override of '{}' has no schema, or not one of run and rules",

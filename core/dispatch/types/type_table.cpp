@@ -6,7 +6,6 @@
 #include <set>
 
 #include "core/base/error.hpp"
-#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/types/override.hpp"
 

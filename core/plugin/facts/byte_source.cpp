@@ -60,12 +60,6 @@ bool write_all(int file, const char* bytes, size_t count) {
 
 }  // namespace
 
-bool MemorySource::read(uint64_t offset, void* destination, size_t count) const {
-  if (!inside(bytes_.size(), offset, count)) return false;
-  if (count > 0) std::memcpy(destination, bytes_.data() + offset, count);
-  return true;
-}
-
 bool has_same_bytes(const ByteSource& one, const ByteSource& other) {
   if (one.size() != other.size()) return false;
   constexpr size_t kBlock = size_t{1} << 16;

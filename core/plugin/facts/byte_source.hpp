@@ -1,12 +1,11 @@
-// Random-access bytes with a known size: a plugin file, a sealed copy of it, or memory in its place
-// for tests and fuzzing.
+// Random-access bytes with a known size: a plugin file, a sealed copy of it, or what tests put in its
+// place.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
 namespace tenon::core {
 
@@ -16,16 +15,6 @@ class ByteSource {
   virtual uint64_t size() const = 0;
   // Exactly `count` bytes or false. Ranges outside [0, size()) are false, never undefined.
   virtual bool read(uint64_t offset, void* destination, size_t count) const = 0;
-};
-
-class MemorySource : public ByteSource {
- public:
-  explicit MemorySource(std::string_view bytes) : bytes_(bytes) {}
-  uint64_t size() const override { return bytes_.size(); }
-  bool read(uint64_t offset, void* destination, size_t count) const override;
-
- private:
-  std::string_view bytes_;
 };
 
 // Distinguishes versions of a file without reading it.

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -50,11 +51,15 @@ PluginFailure failure_of(const tenon_refusal& given) {
   return failure;
 }
 
-// Runs `call`, which returns a status. Why it did not do: "" when it did.
+// Runs `call`, which returns a status or nothing. Why it failed: "" when it did not.
 template <class Call>
 std::string fault_of(const char* function, Call&& call) {
   try {
-    const tenon_status status = call();
+    tenon_status status = TENON_OK;
+    if constexpr (std::is_void_v<decltype(call())>)
+      call();
+    else
+      status = call();
     if (status == TENON_OK) return {};
     return format_text("the load guard failed in {} with status {} ({}) and gave no reason",
                        function, status, error_kind_text(status));
@@ -93,10 +98,7 @@ Guard::Guard(const tenon_load_guard& table) : table_(copy_growable(table)) {
 
 Guard::~Guard() {
   if (!is_set_ || table_.release == nullptr) return;
-  static_cast<void>(fault_of("release", [&] {
-    table_.release(table_.self);
-    return TENON_OK;
-  }));
+  static_cast<void>(fault_of("release", [&] { table_.release(table_.self); }));
 }
 
 Guard::Adopted Guard::adopt(const Json& policy, bool applies) const {
@@ -174,10 +176,13 @@ GuardedPlugin::GuardedPlugin(const GuardTerms& terms, std::string id, std::strin
   file_.policy_count = static_cast<int64_t>(documents_.size());
 }
 
-template <class Call>
-std::optional<PluginFailure> GuardedPlugin::ask(const char* function, Report& report,
-                                                Call&& call) const {
-  std::string fault = fault_of(function, call);
+// The guard's answer to a step that has a report.
+template <class Step, class... Arguments>
+std::optional<PluginFailure> GuardedPlugin::ask(const char* function, Step tenon_load_guard::*step,
+                                                Report& report, Arguments... arguments) const {
+  const tenon_load_guard& guard = terms_.guard->table();
+  std::string fault = fault_of(
+      function, [&] { return (guard.*step)(guard.self, &file_, arguments..., report.get()); });
   std::optional<PluginFailure> failure = std::move(report.refusal);
   if (!failure && !fault.empty()) failure = guard_failure(std::move(fault));
   if (failure && failure->plugin.empty()) failure->plugin = id_;
@@ -198,11 +203,9 @@ std::optional<PluginFailure> GuardedPlugin::without_guard() const {
 uint32_t GuardedPlugin::wants() {
   if (wants_) return *wants_;
   if (terms_.guard == nullptr) return *(wants_ = 0);
-  const tenon_load_guard& guard = terms_.guard->table();
   Report report;
   uint32_t wants = 0;
-  std::optional<PluginFailure> failure =
-      ask("wants", report, [&] { return guard.wants(guard.self, &file_, &wants, report.get()); });
+  std::optional<PluginFailure> failure = ask("wants", &tenon_load_guard::wants, report, &wants);
   if (!failure && (wants & ~kKnownWants) != 0) {
     failure = make_failure(
         PluginStage::Read, id_, path_,
@@ -231,10 +234,8 @@ std::optional<PluginFailure> GuardedPlugin::judge(uint32_t occasion, const Plugi
   } catch (const PluginError& error) {
     return error.failure;
   }
-  const tenon_load_guard& guard = terms_.guard->table();
   Report report;
-  std::optional<PluginFailure> failure =
-      ask("judge", report, [&] { return guard.judge(guard.self, &file_, report.get()); });
+  std::optional<PluginFailure> failure = ask("judge", &tenon_load_guard::judge, report);
   file_.facts = nullptr;
   file_.bytes = nullptr;
   file_.byte_count = 0;
@@ -258,11 +259,9 @@ void GuardedPlugin::require_library(const std::string& name, const PinnedLibrary
   const std::shared_ptr<const void> mapping = bytes == nullptr ? nullptr : bytes->map();
   shown.bytes = mapping.get();
   shown.byte_count = mapping == nullptr ? 0 : bytes->size();
-  const tenon_load_guard& guard = terms_.guard->table();
   Report report;
-  std::optional<PluginFailure> failure = ask("judge_library", report, [&] {
-    return guard.judge_library(guard.self, &file_, &shown, report.get());
-  });
+  std::optional<PluginFailure> failure =
+      ask("judge_library", &tenon_load_guard::judge_library, report, &shown);
   if (!failure && library == nullptr) {
     failure = make_failure(
         PluginStage::Read, id_, path_,
@@ -274,30 +273,21 @@ void GuardedPlugin::require_library(const std::string& name, const PinnedLibrary
 GuardedPlugin::Phase::Phase(GuardedPlugin& plugin) : plugin_(plugin) {
   if (plugin.terms_.guard == nullptr) return;
   plugin.file_.alone = plugin.terms_.alone.get();
-  const tenon_load_guard& guard = plugin.terms_.guard->table();
   Report report;
-  if (auto failure = plugin.ask("before", report, [&] {
-        return guard.before(guard.self, &plugin.file_, &token_, report.get());
-      }))
+  if (auto failure = plugin.ask("before", &tenon_load_guard::before, report, &token_))
     throw PluginError(std::move(*failure));
 }
 
 void GuardedPlugin::Phase::entered() noexcept {
   if (plugin_.terms_.guard == nullptr) return;
   const tenon_load_guard& guard = plugin_.terms_.guard->table();
-  static_cast<void>(fault_of("entered", [&] {
-    guard.entered(guard.self, token_);
-    return TENON_OK;
-  }));
+  static_cast<void>(fault_of("entered", [&] { guard.entered(guard.self, token_); }));
 }
 
 GuardedPlugin::Phase::~Phase() {
   if (plugin_.terms_.guard == nullptr) return;
   const tenon_load_guard& guard = plugin_.terms_.guard->table();
-  static_cast<void>(fault_of("after", [&] {
-    guard.after(guard.self, token_, loaded_);
-    return TENON_OK;
-  }));
+  static_cast<void>(fault_of("after", [&] { guard.after(guard.self, token_, loaded_); }));
 }
 
 }  // namespace tenon::core

@@ -96,8 +96,9 @@ class GuardedPlugin {
 
  private:
   class Report;
-  template <class Call>
-  std::optional<PluginFailure> ask(const char* function, Report& report, Call&& call) const;
+  template <class Step, class... Arguments>
+  std::optional<PluginFailure> ask(const char* function, Step tenon_load_guard::*step,
+                                   Report& report, Arguments... arguments) const;
   std::optional<PluginFailure> without_guard() const;
   uint32_t wants();
 

@@ -5,8 +5,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/base/plugin_code.hpp"

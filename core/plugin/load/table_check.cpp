@@ -15,7 +15,7 @@
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/table/op_check.hpp"
+#include "core/dispatch/table/op.hpp"
 #include "core/nn/module_type.hpp"
 #include "tenon/abi/host.h"
 
@@ -375,10 +375,6 @@ const tenon_plugin& checked_table(const tenon_plugin& given, const PluginFacts& 
   check.check_head(*table, host);
   check.check_items(*table);
   return *table;
-}
-
-void compare_items(const PluginFacts& facts, const std::string& path, const tenon_plugin& plugin) {
-  TableCheck(facts, path).check_items(plugin);
 }
 
 }  // namespace tenon::core

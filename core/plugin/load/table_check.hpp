@@ -25,7 +25,4 @@ std::optional<PluginFailure> judge_services(const tenon_host& host, const Plugin
 const tenon_plugin& checked_table(const tenon_plugin& given, const PluginFacts& facts,
                                   const std::string& path, const tenon_host& host);
 
-// The comparison of items alone.
-void compare_items(const PluginFacts& facts, const std::string& path, const tenon_plugin& plugin);
-
 }  // namespace tenon::core

@@ -9,7 +9,6 @@
 #include "core/base/json.hpp"
 #include "core/dispatch/table/provider_preference.hpp"
 #include "core/dispatch/types/tensor_type.hpp"
-#include "core/plugin/facts/paths.hpp"
 #include "core/plugin/load/guard.hpp"
 
 namespace tenon::core {

@@ -7,6 +7,7 @@
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/schema/schema.hpp"
+#include "core/plugin/facts/paths.hpp"
 #include "core/plugin/resolve/plugin_documents.hpp"
 #include "core/plugin/resolve/policy_stack.hpp"
 

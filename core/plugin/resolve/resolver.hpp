@@ -16,7 +16,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <optional>
 #include <set>
 #include <string>

@@ -1,8 +1,7 @@
 // Gradients of views, against sums over the places of their elements.
-#include "core/autograd/graph/view_node.hpp"
-
 #include <random>
 
+#include "core/autograd/graph/history.hpp"
 #include "core/autograd/record/inplace.hpp"
 #include "tests/core/autograd/support.hpp"
 

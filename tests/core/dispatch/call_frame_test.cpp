@@ -7,8 +7,8 @@
 #include <deque>
 #include <random>
 
-#include "core/dispatch/types/chain.hpp"
 #include "core/dispatch/types/modes.hpp"
+#include "core/dispatch/types/plan.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

@@ -2,13 +2,12 @@
 // line of descent against a model of it.
 //
 // Types are of the process's table, which tensors' ids refer to, and stay: each test has its own.
-#include "core/dispatch/types/chain.hpp"
-
 #include <algorithm>
 #include <deque>
 #include <optional>
 #include <random>
 
+#include "core/dispatch/types/plan.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

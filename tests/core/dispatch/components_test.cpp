@@ -1,7 +1,6 @@
 // Parts of objects, and payloads made from parts.
 //
 // Types are of the process's table, which tensors' ids refer to, and stay: each test has its own.
-#include "core/dispatch/types/components.hpp"
 
 #include <functional>
 

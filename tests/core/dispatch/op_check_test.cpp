@@ -1,9 +1,9 @@
 // Every way in which an op's descriptor can contradict itself.
-#include "core/dispatch/table/op_check.hpp"
-
 #include <string>
 
 #include <doctest/doctest.h>
+
+#include "core/dispatch/table/op.hpp"
 
 using namespace tenon::core;
 

@@ -1,7 +1,6 @@
 // Calls whose operands are of many types.
 #include <deque>
 
-#include "core/dispatch/types/chain.hpp"
 #include "core/dispatch/types/plan.hpp"
 #include "tests/core/dispatch/support.hpp"
 

@@ -42,7 +42,7 @@ TEST_SUITE("dispatch/registry") {
     CHECK(a->name == "t.a");
     CHECK(registry.find("t.missing") == nullptr);
     CHECK(has(refusal([&] { registry.require("t.missing"); }, TENON_ERROR_VALUE), "'t.missing'"));
-    CHECK(registry.list().size() == 101);
+    CHECK(registry.find("t.more99") != nullptr);
   }
 
   TEST_CASE("a commit with one fault leaves nothing behind") {
@@ -63,7 +63,6 @@ TEST_SUITE("dispatch/registry") {
                   TENON_ERROR_PLUGIN),
               "'t.x' twice"));
     CHECK(registry.find("t.x") == nullptr);
-    CHECK(registry.list().empty());
   }
 
   TEST_CASE("two providers are named, and the first stays") {
@@ -75,7 +74,7 @@ TEST_SUITE("dispatch/registry") {
     CHECK(has(text, "'one'"));
     CHECK(has(text, "'two'"));
     CHECK(registry.find("t.a")->implementation.load()->provider == "one");
-    CHECK(registry.list().size() == 1);
+    CHECK(registry.find("t.a")->implementation.load()->next.load() == nullptr);
   }
 
   TEST_CASE("ranked providers are linked in their order, whichever comes first or goes") {
@@ -214,7 +213,7 @@ TEST_SUITE("dispatch/registry") {
       for (int i = 0; !stop; ++i) {
         const std::string schema = "t.more" + std::to_string(i % 500) + "() -> int";
         if (i < 500) commit(registry, "one", {descriptor(schema.c_str(), nothing)});
-        registry.list();
+        registry.reason_declined("t.a", "one");
         TypeTable::process().types();
       }
     });
@@ -222,10 +221,9 @@ TEST_SUITE("dispatch/registry") {
       const pid_t child = fork();
       if (child == 0) {
         alarm(20);  // ends a child that hangs
-        const size_t before = registry.list().size();
         commit(registry, "two", {descriptor("u.a() -> int", nothing)});
         TypeTable::process().types();
-        _exit(registry.list().size() == before + 1 && registry.find("u.a") != nullptr ? 0 : 1);
+        _exit(registry.find("u.a") != nullptr ? 0 : 1);
       }
       int status = -1;
       REQUIRE(waitpid(child, &status, 0) == child);

@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 
 #include "core/base/error.hpp"
-#include "core/dispatch/types/chain.hpp"
 #include "core/dispatch/types/override.hpp"
+#include "core/dispatch/types/plan.hpp"
 
 using namespace tenon::core;
 

@@ -2,8 +2,8 @@
 // needs nothing of autograd, nor of what is above that.
 #include "core/dispatch/call/call.hpp"
 
-#include "core/dispatch/types/chain.hpp"
 #include "core/dispatch/types/modes.hpp"
+#include "core/dispatch/types/plan.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "tests/core/dispatch/support.hpp"
 #include "tests/core/dispatch_alone/assembly.hpp"

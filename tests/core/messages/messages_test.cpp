@@ -9,6 +9,7 @@
 #include "core/base/json.hpp"
 #include "core/dispatch/schema/schema.hpp"
 #include "tests/core/plugin/support.hpp"
+#include "tests/support/memory_source.hpp"
 
 using namespace tenon::core;
 using namespace tenon::core::test;

@@ -1,9 +1,8 @@
 // Making modules.
-#include "core/nn/create.hpp"
-
 #include "core/autograd/engine/grad.hpp"
 #include "core/base/format.hpp"
 #include "core/base/json.hpp"
+#include "core/nn/module.hpp"
 #include "tests/core/nn/support.hpp"
 
 using namespace tenon::core;

@@ -1,8 +1,7 @@
 // Calls of modules.
-#include "core/nn/module_call.hpp"
-
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/table/op.hpp"
+#include "core/nn/module.hpp"
 #include "tests/core/nn/support.hpp"
 
 using namespace tenon::core;

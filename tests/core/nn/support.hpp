@@ -5,13 +5,19 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/nn/create.hpp"
-#include "core/nn/module_call.hpp"
-#include "core/nn/module_text.hpp"
-#include "core/nn/walk.hpp"
+#include "core/nn/module.hpp"
+#include "core/runtime/runtime.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 namespace tenon::core::test {
+
+// The printed form of a module.
+inline std::string module_text(tenon_module& module) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_MODULE;
+  value.as.module = &module;
+  return value_text(value);
+}
 
 // One parameter, `weight`, of `width` elements 1, 2, ...; gives its first input back. `self` counts
 // the states that are destroyed.

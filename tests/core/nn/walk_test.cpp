@@ -1,7 +1,6 @@
 // Walks over trees of modules, and what is done to all of them.
-#include "core/nn/walk.hpp"
-
 #include "core/autograd/engine/grad.hpp"
+#include "core/nn/module.hpp"
 #include "core/tensor/copy.hpp"
 #include "tests/core/nn/support.hpp"
 

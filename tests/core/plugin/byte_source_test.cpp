@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "tests/core/plugin/support.hpp"
+#include "tests/support/memory_source.hpp"
 
 using namespace tenon::core;
 using namespace tenon::core::test;

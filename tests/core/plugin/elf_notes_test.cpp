@@ -6,6 +6,7 @@
 #include "core/plugin/unload/unmap_verdict.hpp"
 #include "tenon/abi/facts.h"
 #include "tests/core/plugin/elf_image.hpp"
+#include "tests/support/memory_source.hpp"
 
 using namespace tenon::core;
 using namespace tenon::core::test;

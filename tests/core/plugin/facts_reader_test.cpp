@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/core/plugin/support.hpp"
+#include "tests/support/memory_source.hpp"
 
 using namespace tenon::core;
 using namespace tenon::core::test;

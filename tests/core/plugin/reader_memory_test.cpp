@@ -6,6 +6,7 @@
 #include "tenon/abi/facts.h"
 #include "tests/core/plugin/elf_image.hpp"
 #include "tests/support/memory_growth.hpp"
+#include "tests/support/memory_source.hpp"
 
 using namespace tenon::core;
 using namespace tenon::core::test;

@@ -10,6 +10,7 @@
 #include "core/plugin/facts/byte_source.hpp"
 #include "core/plugin/facts/elf_notes.hpp"
 #include "tests/core/plugin/support.hpp"
+#include "tests/support/memory_source.hpp"
 
 using namespace tenon::core;
 using namespace tenon::core::test;

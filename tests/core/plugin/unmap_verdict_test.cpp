@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "tests/core/plugin/elf_image.hpp"
+#include "tests/support/memory_source.hpp"
 
 using namespace tenon::core;
 using namespace tenon::core::test;

@@ -1,5 +1,4 @@
 // Calls that are explained and not run. The ops are of the test's own table; types of the process's.
-#include "core/runtime/explain.hpp"
 
 #include <string>
 

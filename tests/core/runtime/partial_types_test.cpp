@@ -1,7 +1,6 @@
 // Types that leave most ops without an answer.
-#include "core/runtime/partial_types.hpp"
-
 #include "core/runtime/documents.hpp"
+#include "core/runtime/runtime.hpp"
 #include "tests/core/runtime/support.hpp"
 
 using namespace tenon::core;

@@ -1,6 +1,5 @@
 // Messages about a name that no plugin declares.
-#include "core/runtime/unknown_name.hpp"
-
+#include "core/runtime/runtime.hpp"
 #include "tests/core/runtime/support.hpp"
 
 using namespace tenon::core;

@@ -1,7 +1,6 @@
 // Values as they are printed.
-#include "core/runtime/value_text.hpp"
-
 #include "core/autograd/graph/history.hpp"
+#include "core/runtime/runtime.hpp"
 #include "tests/core/autograd/support.hpp"
 #include "tests/core/nn/support.hpp"
 
@@ -25,12 +24,10 @@ TEST_SUITE("runtime/value_text") {
     CHECK(typed_text(x.get()) == "tensor([1.], requires_grad=True)");
   }
 
-  TEST_CASE("a module is printed by its own form") {
+  TEST_CASE("a module is printed as its type and attributes, without its children") {
     const Types types;
-    const ModuleRef module = types.make();
-    tenon_value value{};
-    value.tag = TENON_VALUE_MODULE;
-    value.as.module = module.get();
-    CHECK(value_text(value) == "Block(width=2)");
+    const ModuleRef module = types.make(), child = types.make();
+    register_child(*module, "child", child.get());
+    CHECK(module_text(*module) == "Block(width=2)");
   }
 }

@@ -45,13 +45,6 @@ TEST_SUITE("shape") {
     CHECK(strides_of({2, 3, 4}) == Values{12, 4, 1});
     CHECK(strides_of({}) == Values{});
     CHECK(strides_of({2, 0, 4}) == Values{4, 4, 1});
-    CHECK(is_contiguous(Values{2, 3}, Values{3, 1}));
-    CHECK_FALSE(is_contiguous(Values{2, 3}, Values{1, 2}));
-    CHECK_FALSE(is_contiguous(Values{2, 3}, Values{0, 1}));
-    CHECK(is_contiguous(Values{2, 1, 3}, Values{3, 77, 1}));
-    CHECK(is_contiguous(Values{5, 0, 3}, Values{9, 9, 9}));
-    CHECK_FALSE(is_contiguous(Values{3}, Values{-1}));
-    CHECK(is_contiguous(Values{}, Values{}));
   }
 
   TEST_CASE("broadcasting aligns to the right") {
