@@ -2,6 +2,7 @@
 #include <random>
 
 #include "core/autograd/graph/history.hpp"
+#include "core/autograd/graph/op_node.hpp"
 #include "core/autograd/record/inplace.hpp"
 #include "tests/core/autograd/support.hpp"
 

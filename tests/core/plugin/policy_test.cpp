@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "core/plugin/facts/paths.hpp"
+
 using namespace tenon::core;
 
 TEST_SUITE("plugin policy") {
