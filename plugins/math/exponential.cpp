@@ -32,7 +32,7 @@ struct Exp2 : FloatOp {
 struct Expm1 : FloatOp {
   static constexpr auto schema = "expm1(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "exp(input) - 1, accurate near 0.";
-  static constexpr auto accuracy = "f32 2.5, f64 2; gradient f32 1.1, f64 1.2";
+  static constexpr auto accuracy = "f32 1.6, f64 2; gradient f32 1.1, f64 1.2";
   static constexpr auto element = [](auto x) { return kernel::expm1(x); };
   // The result plus 1 would be 0 from -37 on.
   static constexpr auto saves = "input";
@@ -69,7 +69,10 @@ struct Log2 : FloatOp {
 struct Log10 : FloatOp {
   static constexpr auto schema = "log10(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The logarithm to base 10.";
-  static constexpr auto accuracy = "f32 3.2, f64 2.2; gradient f32 1, f64 2.1";
+  static constexpr auto accuracy =
+      "f32 3.3, f64 2.2; gradient f32 1, f64 2.1; "
+      "just below 3/4 the logarithms of exponent and fraction cancel: closer ones take 1.1 of the "
+      "time and more";
   static constexpr auto element = [](auto x) { return kernel::log10(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Log10>& c, const Tensor& g) {

@@ -127,7 +127,8 @@ struct Logaddexp : FloatOp {
       "logaddexp(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "log(exp(input) + exp(other)), without overflow. Integers give f32.";
   static constexpr auto accuracy =
-      "f32 0.5, f64 2.6; gradient f32 0.6, f64 2.9; results of the larger operand";
+      "f32 0.5, f64 2.6; gradient f32 0.6, f64 2.9; results of the larger operand; "
+      "f64: a sum and log1p of a rounded exp";
   static constexpr auto element = [](auto x, auto y) { return log_sum(x, y); };
   static constexpr auto saves = "input, other";
   static std::array<Tensor, 2> backward(ContextOf<Logaddexp>& c, const Tensor& g) {
@@ -141,7 +142,8 @@ struct Logaddexp2 : FloatOp {
   static constexpr auto doc =
       "The logarithm to base 2 of 2^input + 2^other, without overflow. Integers give f32.";
   static constexpr auto accuracy =
-      "f32 0.5, f64 2.7; gradient f32 0.6, f64 2.9; results of the larger operand";
+      "f32 0.5, f64 2.7; gradient f32 0.6, f64 2.9; results of the larger operand; "
+      "f64: a sum and log1p of a rounded exp";
   static constexpr auto element = [](auto x, auto y) { return log2_sum(x, y); };
   static constexpr auto saves = "input, other";
   static std::array<Tensor, 2> backward(ContextOf<Logaddexp2>& c, const Tensor& g) {

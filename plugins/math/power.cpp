@@ -85,7 +85,9 @@ struct Pow {
       "are 0.";
   static constexpr auto accuracy =
       "f32 0.7, f64 1.1; gradient f32 110, f64 760; "
-      "the gradient of input grows with its logarithm; of exponents below 1e6";
+      "of exponents below 1e6; the gradient of input: exponent - 1 is rounded, which counts as "
+      "often as the "
+      "logarithm of input; to undo that takes this logarithm, too";
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes | complex_dtypes;
   static constexpr bool costly = true;
   static constexpr auto element = [](auto input, auto exponent) { return power(input, exponent); };

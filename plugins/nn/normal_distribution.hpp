@@ -7,7 +7,8 @@
 
 namespace nn {
 
-// (1 + erf(x / sqrt(2))) / 2.
+// (1 + erf(x / sqrt(2))) / 2. The rounding of the quotient is up to 1,500 units of a small result: to multiply
+// by what it took away takes 1.25 times as long.
 TENON_INLINE double normal_distribution(double x) {
   return 0.5 * tenon::kernel::erfc(x * -0.70710678118654752440);
 }
@@ -34,16 +35,16 @@ TENON_INLINE double gelu_slope(double x) {
 }
 // phi(t) (M(t) - t) of t = -x, with Mills' ratio M = Phi(-t) / phi(t), which keeps the digits of the
 // negative tail: a quotient of polynomials that is within 2^-27 of itself up to 14.6, beyond which the
-// density is 0. Of a positive x it is 1 less that.
+// density is 0. Of a positive x it is 1 less that. The factor of the density is part of the difference, which
+// saves its rounding; both polynomials begin just below a power of 2, where roundings are smallest.
 TENON_INLINE float gelu_slope(float x) {
   constexpr float inverse_root_two_pi = 0.398942280f, end = 14.6f;
   const float size = std::fabs(x), t = size > end ? end : size, s = t * t;
-  const float p =
-      (1.2533141f + 1.0991484f * t) + s * ((0.45967764f + 0.10197904f * t) + s * 0.0103368955f);
-  const float q = (1.0f + 1.6748785f * t) +
-                  s * ((1.2031245f + 0.4698659f * t) + s * (0.10198542f + 0.010336778f * t));
-  const float density = inverse_root_two_pi * tenon::kernel::gauss(t, 0.5f);
-  const float tail = density * (p / q - t);
+  const float p = (0.949999988f + 0.83314383f * t) +
+                  s * ((0.3484312f + 0.0772991255f * t) + s * 0.00783526711f);
+  const float q = (1.89999998f + 3.1822691f * t) +
+                  s * ((2.28593659f + 0.892745197f * t) + s * (0.193772286f + 0.0196398776f * t));
+  const float tail = tenon::kernel::gauss(t, 0.5f) * (p / q - inverse_root_two_pi * t);
   return x < 0 ? tail : 1.0f - tail;
 }
 

@@ -79,6 +79,16 @@ TEST_SUITE("batches") {
     CHECK_FALSE(contains(faults[0], "last batch"));
   }
 
+  TEST_CASE("the only batch, which drop_last would leave out, is not called the last one") {
+    const Folder folder;
+    const training::TrainingConfig config = config_of(folder, line_of_33(""));
+    const std::vector<std::string> faults = training::batch_faults(config, points(1));
+    REQUIRE(faults.size() == 1);
+    CHECK(contains(faults[0], "batch_norm(): more than 1"));
+    CHECK_FALSE(contains(faults[0], "last batch"));
+    CHECK_FALSE(contains(faults[0], "drop_last"));
+  }
+
   TEST_CASE("an error that a training meets in its last batch names the batch and the remedy") {
     const Folder folder;
     const training::TrainingConfig config = config_of(folder, line_of_33(""));

@@ -119,7 +119,8 @@ BatchPlan plan_of(const LoopConfig& loop, int64_t samples) {
   return {samples, loop.batch_size, loop.drop_last};
 }
 
-// A whole batch is tried first: the last one is not to blame for what all meet.
+// A whole batch is tried first: the last one is not to blame for what all meet. Nor is the only one, which
+// no remedy leaves out.
 std::string first_fault(const TrainingConfig& config, const BatchContents& contents,
                         const BatchPlan& plan) {
   BatchChecker checker(config, contents);
@@ -127,7 +128,8 @@ std::string first_fault(const TrainingConfig& config, const BatchContents& conte
   if (plan.remainder() < plan.samples) fault = fault_of([&] { return checker.fault(plan.size); });
   if (!fault.empty() || plan.remainder() == 0) return fault;
   fault = fault_of([&] { return checker.fault(plan.remainder()); });
-  return fault.empty() ? fault : remainder_text(plan, fault);
+  const bool is_only = plan.remainder() == plan.samples;
+  return fault.empty() || is_only ? fault : remainder_text(plan, fault);
 }
 
 }  // namespace

@@ -134,6 +134,40 @@ TEST_SUITE("plugins/accuracy") {
     }
   }
 
+  TEST_CASE("no result depends on the place of its element in a row") {
+    for (const accuracy::Function& function : accuracy::functions()) {
+      CAPTURE(function.op);
+      for (const tenon::DType dtype : {tenon::f32, tenon::f64}) {
+        // Small and large numbers of both signs, and those that no quick form of a kernel is for.
+        constexpr int64_t size = 37;
+        std::vector<Tensor> operands;
+        for (size_t k = 0; k < function.operands; ++k) {
+          std::vector<double> numbers;
+          for (int64_t i = 0; i < size; ++i)
+            numbers.push_back(std::sin(static_cast<double>(i * 7 + 1) + static_cast<double>(k)) *
+                              std::pow(10, (i * 5 + static_cast<int64_t>(k) * 3) % 9 - 5));
+          operands.push_back(tenon::from_range(numbers.begin(), numbers.end()).to(dtype));
+        }
+        const auto whole = called(function.op, operands).to_vector<double>();
+        for (const int64_t count : {1, 3, 13}) {
+          for (int64_t from = 0; from + count <= size; from += count) {
+            std::vector<Tensor> part;
+            for (const Tensor& operand : operands)
+              part.push_back(operand.narrow(0, from, count).clone());
+            const auto found = called(function.op, part).to_vector<double>();
+            for (int64_t i = 0; i < count; ++i) {
+              const double expected = whole[static_cast<size_t>(from + i)],
+                           one = found[static_cast<size_t>(i)];
+              CHECK_MESSAGE((one == expected || (std::isnan(one) && std::isnan(expected))),
+                            function.op, ", element ", from + i, ": ", one, ", within a row ",
+                            expected);
+            }
+          }
+        }
+      }
+    }
+  }
+
   TEST_CASE("gradients are right where a factor of them leaves the range or cancels") {
     struct Row {
       const char* op;
