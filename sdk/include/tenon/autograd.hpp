@@ -55,11 +55,11 @@ struct GradientOptions {
   std::vector<Tensor> seeds;
   bool retain_graph = false;
   bool create_graph = false;
+  bool allow_unused = false;
+  bool materialize_grads = false;  // zeros for unused inputs, which are allowed then
   // With create_graph: further derivatives of gradients of ops that are differentiable once are
   // errors for seeds without gradients, too, for which these gradients are constants otherwise.
   bool refuse_constants = false;
-  bool allow_unused = false;
-  bool materialize_grads = false;  // zeros for unused inputs, which are allowed then
 };
 // The gradients of the roots with respect to `inputs`; .grad is never touched. Unused inputs are an
 // error, or undefined when allowed, or zeros.
