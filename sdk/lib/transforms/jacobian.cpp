@@ -1,5 +1,7 @@
 // Jacobians from rows and columns.
 #include <algorithm>
+#include <mutex>
+#include <set>
 
 #include <tenon/ops.hpp>
 #include <tenon/parallel.hpp>
@@ -27,13 +29,29 @@ class SameDraws {
   bool begun_ = false;
 };
 
+// Says why rows are computed one at a time, once for each reason.
+void log_single_rows(const char* who, const std::string& reason) {
+  static std::mutex mutex;
+  static std::set<std::string> logged;
+  constexpr size_t most = 100;  // texts may have numbers of the call
+  const std::string line =
+      std::string(who) +
+      " computes one row of a Jacobian at a time, since its vmap failed: " + reason;
+  {
+    const std::lock_guard lock(mutex);
+    if (logged.size() >= most || !logged.insert(line).second) return;
+  }
+  service::threads().log(3, "transforms", line.c_str(), static_cast<int64_t>(line.size()));
+}
+
 // The results for all rows of a tensor, which are the first dimension of each: of `batched` for a chunk of
 // rows at a time, or, where an op within takes no batch, of `function` for one at a time.
-Tensors map_rows(const Rows& batched, const Rows& function, const Tensor& rows,
+Tensors map_rows(const char* who, const Rows& batched, const Rows& function, const Tensor& rows,
                  const JacobianOptions& options) {
   const int64_t count = rows.size(0);
   std::vector<Tensors> lists;  // by result
   SameDraws draws;
+  std::string failed;
   const auto keep = [&](const Tensors& results) {
     lists.resize(results.size());
     for (size_t r = 0; r < results.size(); ++r) lists[r].push_back(results[r]);
@@ -56,6 +74,7 @@ Tensors map_rows(const Rows& batched, const Rows& function, const Tensor& rows,
       if (error.kind() == TENON_ERROR_INTERRUPTED || error.kind() == TENON_ERROR_MEMORY) throw;
       // A function that looks at elements, for example; what fails in the loop, too, is thrown there.
       lists.clear();
+      failed = error.what();
     }
   }
   for (int64_t i = 0; i < count; ++i) {
@@ -64,6 +83,7 @@ Tensors map_rows(const Rows& batched, const Rows& function, const Tensor& rows,
     for (Tensor& result : results) result = unsqueeze(result, 0);
     keep(results);
   }
+  if (!failed.empty()) log_single_rows(who, failed);
   return joined();
 }
 
@@ -109,9 +129,9 @@ std::vector<Tensors> jacobian_rows(const Pullback& pullback, const Tensors& inpu
     check_real("jacrev", "a result", result);
     Tensors rows;
     if (result.numel() != 0) {
-      rows = map_rows([&](const Tensor& seeds) { return pullback.of_each(r, seeds); },
-                      [&](const Tensor& seed) { return pullback.of(r, seed); }, basis_of(result),
-                      options);
+      rows = map_rows(
+          "jacrev", [&](const Tensor& seeds) { return pullback.of_each(r, seeds); },
+          [&](const Tensor& seed) { return pullback.of(r, seed); }, basis_of(result), options);
     }
     Tensors jacobians;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -160,11 +180,12 @@ std::vector<Tensors> jacobian_columns(const std::function<Tensors(const Tensors&
         throw RuntimeError("jacfwd: a checkpoint is differentiated behind a vmap");
       return results;
     };
-    add(map_rows(all_columns, column, basis_of(input), options), [&](const Tensor& columns) {
-      std::vector<int64_t> shape(columns.shape().begin() + 1, columns.shape().end());
-      shape.insert(shape.end(), input.shape().begin(), input.shape().end());
-      return reshape(movedim(columns, {0}, {-1}), shape);
-    });
+    add(map_rows("jacfwd", all_columns, column, basis_of(input), options),
+        [&](const Tensor& columns) {
+          std::vector<int64_t> shape(columns.shape().begin() + 1, columns.shape().end());
+          shape.insert(shape.end(), input.shape().begin(), input.shape().end());
+          return reshape(movedim(columns, {0}, {-1}), shape);
+        });
   }
   return parts;
 }

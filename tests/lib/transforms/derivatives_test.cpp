@@ -155,6 +155,17 @@ TEST_SUITE("lib/transforms/derivatives") {
     CHECK(jacfwd(mixed)(x).sizes() == std::vector<int64_t>{3, 2});
   }
 
+  TEST_CASE("the log says once why a Jacobian is computed row by row") {
+    const auto reads = [](const Tensor& a) { return a * static_cast<double>(nonzero(a).size(0)); };
+    const auto both = [&] { return numbers(jacfwd(reads)(row({2, 3}))); };
+    Numbers found;
+    const std::string first = logged([&] { found = both(); });
+    CHECK(has(first, "jacfwd computes one row of a Jacobian at a time, since its vmap failed: "));
+    CHECK(found == Numbers{2, 0, 0, 2});
+    CHECK(logged([&] { both(); }).empty());
+    CHECK(logged([&] { jacrev(mixed)(row({2, 3})); }).empty());
+  }
+
   TEST_CASE("a Hessian, and its product with a direction") {
     const auto f = [](const Tensor& x) { return sum(x * x * x) + prod(x); };
     const Tensor x = row({2, 3}), v = row({1, 10});
