@@ -22,5 +22,6 @@ linalg.cholesky, linalg.det, linalg.eig, linalg.eigh, linalg.eigvals, linalg.eig
 linalg.matrix_exp, linalg.matrix_rank, linalg.pinv, linalg.slogdet, linalg.svd, linalg.svdvals: leading(A=2)
 linalg.qr: leading(A=2) where mode != "r"
 linalg.solve: leading(A=2, B=2) where rank(A) == 2, rank(B) == 2
+linalg.lstsq: loop("the rank of A decides about the shape of the residuals")
 linalg.solve(A, B) = select(linalg.solve(A, unsqueeze(B, 1)), -1, 0) where rank(A) == 2, rank(B) == 1, left == true
 )")

@@ -36,6 +36,13 @@ flatten(input, start_dim, end_dim) = reshape(input, [1])
 t(input) = transpose(input, 0, 1) where rank(input) == 2
 t(input) = positive(input)
 unfold: dims(dimension) where rank(input) > 0
+select_backward, slice_backward: placed(input_size, dim)
+diagonal_backward: placed(input_size, dim1, dim2)
+select_scatter: placed(input, dim)
+as_strided, as_strided_scatter: strided(size, stride)
+sum_to_size: reduce(size)
+zeros, ones, full, empty: shape(size)
+arange, linspace, eye: once
 tril, triu: leading(input=2)
 trace(input) = sum(diagonal(input), -1)
 )")
@@ -44,10 +51,19 @@ TENON_BATCH_RULES(indices, R"(
 gather, scatter_add, scatter_reduce: dims(dim)
 scatter: dims(dim)
 index_select: dims(dim, input) where rank(input) > 0
-index_select(input, dim, index) = gather(input, dim, expand(index, shape(input))) where rank(input) == 1, rank(index) == 1
+index_select(input, dim, index) = gather(input, dim, index) where rank(input) == 1, rank(index) == 1
 index_add: dims(dim, input, source) where rank(input) > 0
 searchsorted: leading(input=0) where rank(sorted_sequence) == 1, not batched(sorted_sequence)
 isin: leading(elements=0)
+)")
+
+TENON_BATCH_RULES(quantized, R"(
+block_quantize: dims(dim)
+# Scales of all elements, then of the places along a dimension.
+quantize: leading(input=0) where rank(scale) == 0
+quantize: dims(dim, input) where rank(scale) == 1
+dynamic_quantize: loop("each sample has the range of its elements")
+histc: loop("without min and max the range is that of the elements")
 )")
 
 TENON_BATCH_RULES(elements_decide, R"(

@@ -95,6 +95,19 @@ int64_t moved(int64_t dim, int64_t rank) {
   return dim < 0 ? dim : dim + 1;
 }
 
+std::vector<int64_t> integers_of(const tenon_value& value) {
+  return {value.as.integers, value.as.integers + value.length};
+}
+// Positions of lists of whole numbers among the parameters of a rule: shapes.
+std::vector<size_t> shapes_of(const BatchRule& rule, const BatchCall& batch) {
+  std::vector<size_t> positions;
+  for (const std::string& name : rule.parameters) {
+    const size_t position = require_position(rule, batch, name);
+    if (batch.argument(position).tag == TENON_VALUE_INT_LIST) positions.push_back(position);
+  }
+  return positions;
+}
+
 // ---- dims ----
 
 // The op on lines of all elements: a none of an int.
@@ -186,6 +199,82 @@ std::optional<Results> run_squeeze(const BatchRule& rule, const BatchCall& batch
   return Results(reshape(inner, shape));
 }
 
+// Sums to a shape, which gets ones in front where the operand has more dimensions.
+std::optional<Results> run_reduce(const BatchRule& rule, const BatchCall& batch) {
+  const size_t position = require_position(rule, batch, rule.parameters.at(0));
+  const tenon_value& value = batch.argument(position);
+  if (value.tag != TENON_VALUE_INT_LIST || batch.operands().size() != 1) return std::nullopt;
+  const std::vector<int64_t> size = integers_of(value);
+  const int64_t missing = batch.operands().front().rank() - static_cast<int64_t>(size.size());
+  if (missing < 0) return std::nullopt;
+  std::vector<int64_t> aligned{batch.size()};
+  aligned.resize(static_cast<size_t>(missing) + 1, 1);
+  aligned.insert(aligned.end(), size.begin(), size.end());
+  InnerArguments arguments(batch);
+  arguments.set(position, std::move(aligned));
+  Results results = arguments.call();
+  const std::vector<int64_t> shape = with_batch(batch.size(), {value.as.integers, value.length});
+  results.transform([&](const Tensor& tensor) { return reshape(tensor, shape); });
+  return results;
+}
+
+// Dimensions of the first parameter, a tensor or a shape; the batch is in front of every tensor.
+std::optional<Results> run_placed(const BatchRule& rule, const BatchCall& batch) {
+  const size_t owner = require_position(rule, batch, rule.parameters.at(0));
+  const Operand* const operand = batch.operand(owner);
+  const tenon_value& value = batch.argument(owner);
+  InnerArguments arguments(batch);
+  for (const Operand& each : batch.operands()) arguments.set(each, batch.whole(each));
+  int64_t rank = 0;
+  if (operand != nullptr) {
+    rank = operand->rank();
+  } else if (value.tag == TENON_VALUE_INT_LIST) {
+    rank = value.length;
+    arguments.set(owner, with_batch(batch.size(), {value.as.integers, value.length}));
+  } else {
+    return std::nullopt;
+  }
+  for (size_t i = 1; i < rule.parameters.size(); ++i) {
+    const size_t position = require_position(rule, batch, rule.parameters[i]);
+    const std::optional<int64_t> dim = integer_of(batch.argument(position));
+    if (!dim) return std::nullopt;
+    arguments.set(position, moved(*dim, rank));
+  }
+  return arguments.call();
+}
+
+// A view by strides; the batch has the stride of the operand.
+std::optional<Results> run_strided(const BatchRule& rule, const BatchCall& batch) {
+  const size_t size = require_position(rule, batch, rule.parameters.at(0));
+  const size_t stride = require_position(rule, batch, rule.parameters.at(1));
+  const tenon_value &sizes = batch.argument(size), &strides = batch.argument(stride);
+  const Operand& viewed = batch.operands().front();
+  // Copies for each sample have other strides than the operand.
+  if (sizes.tag != TENON_VALUE_INT_LIST || strides.tag != TENON_VALUE_INT_LIST || !viewed.batched)
+    return std::nullopt;
+  InnerArguments arguments(batch);
+  for (const Operand& operand : batch.operands()) arguments.set(operand, batch.whole(operand));
+  arguments.set(size, with_batch(batch.size(), {sizes.as.integers, sizes.length}));
+  arguments.set(stride, with_batch(viewed.inner.stride(0), {strides.as.integers, strides.length}));
+  return arguments.call();
+}
+
+// An op that reads no elements: one call on the shapes of a sample, whose results all samples have.
+std::optional<Results> run_once(const BatchCall& batch) {
+  InnerArguments arguments(batch);
+  for (const Operand& operand : batch.operands()) {
+    if (operand.batched)
+      arguments.set(operand, batch.size() > 0
+                                 ? tenon::select(operand.inner, 0, 0)
+                                 : zeros(operand.given.sizes(), operand.inner.dtype()));
+  }
+  Results results = arguments.call();
+  results.transform([&](const Tensor& tensor) {
+    return expand(unsqueeze(tensor, 0), with_batch(batch.size(), tensor.shape())).clone();
+  });
+  return results;
+}
+
 // ---- leading dimensions ----
 
 std::optional<Results> run_leading(const BatchRule& rule, const BatchCall& batch) {
@@ -235,12 +324,52 @@ std::optional<Results> run_fold(const BatchRule& rule, const BatchCall& batch) {
       return std::nullopt;
     }
   }
+  for (const size_t position : shapes_of(rule, batch)) {
+    std::vector<int64_t> shape = integers_of(batch.argument(position));
+    if (folded < 0)
+      shape.insert(shape.begin(), batch.size());
+    else if (shape.empty() || shape.front() != folded)
+      return std::nullopt;
+    else
+      shape.front() *= batch.size();
+    arguments.set(position, std::move(shape));
+  }
   Results results = arguments.call();
   if (folded < 0) return results;
   results.transform([&](const Tensor& tensor) {
     std::vector<int64_t> shape{batch.size(), folded};
     for (int64_t i = 1; i < tensor.dim(); ++i) shape.push_back(tensor.size(i));
     return reshape(tensor, shape);
+  });
+  return results;
+}
+
+// The batch is folded into the last dimension but one.
+std::optional<Results> run_rows(const BatchRule& rule, const BatchCall& batch) {
+  if (others_batched(rule, batch)) return std::nullopt;
+  InnerArguments arguments(batch);
+  int64_t rows = -1;  // size of that dimension in one sample
+  for (const Operand& operand : batch.operands()) {
+    const std::string& name = batch.plan().parameters[operand.parameter].name;
+    const auto found = std::find(rule.parameters.begin(), rule.parameters.end(), name);
+    if (found == rule.parameters.end()) continue;
+    const int64_t rank = rule.numbers[static_cast<size_t>(found - rule.parameters.begin())];
+    const Tensor whole = batch.whole(operand);
+    if (operand.rank() != rank || rank < 2 || (rows >= 0 && rows != whole.size(-2)))
+      return std::nullopt;
+    rows = whole.size(-2);
+    std::vector<int64_t> shape = operand.given.sizes();
+    shape[static_cast<size_t>(rank) - 2] *= batch.size();
+    arguments.set(operand, reshape(movedim(whole, {0}, {rank - 2}), shape));
+  }
+  if (rows < 0) return std::nullopt;
+  Results results = arguments.call();
+  results.transform([&](const Tensor& tensor) {
+    const int64_t place = tensor.dim() - 2;
+    std::vector<int64_t> shape = tensor.sizes();
+    shape[static_cast<size_t>(place)] = rows;
+    shape.insert(shape.begin() + place, batch.size());
+    return movedim(reshape(tensor, shape), {place}, {0});
   });
   return results;
 }
@@ -274,31 +403,50 @@ std::optional<Results> run_permute(const BatchRule& rule, const BatchCall& batch
 
 // ---- groups ----
 
-// A convolution whose weight is batched: the samples are groups of one convolution. Parameters: the
-// input, the weight, the bias and the number of groups.
+// A convolution whose weight is batched: the samples are groups of one convolution. Numbers of the rule say
+// which dimension has the channels, of tensors and of shapes; without any they are those of an input, a weight and
+// a bias. A parameter that is one number is the count of groups. The result has its channels where a shape among
+// the parameters has them, else in dimension 1.
 std::optional<Results> run_groups(const BatchRule& rule, const BatchCall& batch) {
-  const Operand* const input = batch.operand(require_position(rule, batch, rule.parameters.at(0)));
-  const Operand* const weight = batch.operand(require_position(rule, batch, rule.parameters.at(1)));
-  const Operand* const bias = batch.operand(require_position(rule, batch, rule.parameters.at(2)));
-  const size_t groups = require_position(rule, batch, rule.parameters.at(3));
-  if (input == nullptr || weight == nullptr || input->rank() != weight->rank()) return std::nullopt;
+  if (others_batched(rule, batch)) return std::nullopt;
+  const bool plain = std::all_of(rule.numbers.begin(), rule.numbers.end(),
+                                 [](int64_t number) { return number < 0; });
   const int64_t b = batch.size();
   if (b == 0) return std::nullopt;
   InnerArguments arguments(batch);
-  const Tensor x = batch.whole(*input), w = batch.whole(*weight);
-  std::vector<int64_t> shape{x.size(1), b * x.size(2)};
-  for (int64_t i = 3; i < x.dim(); ++i) shape.push_back(x.size(i));
-  arguments.set(*input, reshape(transpose(x, 0, 1), shape));
-  shape = {b * w.size(1)};
-  for (int64_t i = 2; i < w.dim(); ++i) shape.push_back(w.size(i));
-  arguments.set(*weight, reshape(w, shape));
-  if (bias != nullptr) arguments.set(*bias, reshape(batch.whole(*bias), {b * w.size(1)}));
-  arguments.set(groups, b * batch.argument(groups).as.integer);
+  int64_t rank = -1, result_channels = 1;
+  for (size_t i = 0; i < rule.parameters.size(); ++i) {
+    const size_t position = require_position(rule, batch, rule.parameters[i]);
+    const int64_t channels = plain ? (i == 0 ? 1 : 0) : rule.numbers[i];
+    const tenon_value& value = batch.argument(position);
+    if (const Operand* const operand = batch.operand(position)) {
+      if (operand->rank() > 1 && rank >= 0 && rank != operand->rank()) return std::nullopt;
+      if (operand->rank() > 1) rank = operand->rank();
+      if (channels < 0 || channels >= operand->rank()) return std::nullopt;
+      std::vector<int64_t> shape = operand->given.sizes();
+      shape[static_cast<size_t>(channels)] *= b;
+      arguments.set(*operand, reshape(movedim(batch.whole(*operand), {0}, {channels}), shape));
+    } else if (value.tag == TENON_VALUE_INT_LIST) {
+      std::vector<int64_t> shape = integers_of(value);
+      const auto length = static_cast<int64_t>(shape.size());
+      if (channels < 0 || channels >= length || (rank >= 0 && rank != length)) return std::nullopt;
+      rank = length;
+      shape[static_cast<size_t>(channels)] *= b;
+      arguments.set(position, std::move(shape));
+      result_channels = channels;
+    } else if (const std::optional<int64_t> groups = integer_of(value)) {
+      arguments.set(position, *groups * b);
+    } else if (value.tag != TENON_VALUE_NONE) {
+      return std::nullopt;
+    }
+  }
   Results results = arguments.call();
   results.transform([&](const Tensor& tensor) {
-    std::vector<int64_t> out{tensor.size(0), b, tensor.size(1) / b};
-    for (int64_t i = 2; i < tensor.dim(); ++i) out.push_back(tensor.size(i));
-    return transpose(reshape(tensor, out), 0, 1);
+    std::vector<int64_t> shape = tensor.sizes();
+    const auto place = static_cast<size_t>(result_channels);
+    shape[place] /= b;
+    shape.insert(shape.begin() + result_channels, b);
+    return movedim(reshape(tensor, shape), {result_channels}, {0});
   });
   return results;
 }
@@ -360,6 +508,11 @@ std::optional<Results> run_family(const BatchRule& rule, const BatchCall& batch)
   if (family == "insert") return run_insert(rule, batch);
   if (family == "permute") return run_permute(rule, batch);
   if (family == "groups") return run_groups(rule, batch);
+  if (family == "placed") return run_placed(rule, batch);
+  if (family == "rows") return run_rows(rule, batch);
+  if (family == "reduce") return run_reduce(rule, batch);
+  if (family == "strided") return run_strided(rule, batch);
+  if (family == "once") return run_once(batch);
   return std::nullopt;
 }
 

@@ -11,7 +11,7 @@ namespace {
 struct Transforms {
   static constexpr const char* name = "transforms";
   static constexpr const char* doc = "Levels of vmap.";
-  static constexpr transforms_service table{{sizeof(transforms_service), 1},
+  static constexpr transforms_service table{{sizeof(transforms_service), 2},
                                             tenon_transforms::begin_level,
                                             tenon_transforms::end_level,
                                             tenon_transforms::innermost_level,

@@ -1,5 +1,6 @@
 // Functions under vmap: what a batched call costs beside the call of the whole, and gradients of each sample
 // beside a loop over samples.
+#include <tenon/transforms/grad.hpp>
 #include <tenon/transforms/vmap.hpp>
 
 #include "bench.hpp"
@@ -9,8 +10,6 @@ namespace {
 using bench::State;
 using tenon::Op;
 using tenon::Tensor;
-using tenon::transforms::lower;
-using tenon::transforms::raise;
 
 // ---- one call: at most 400 ns above the call of the whole ----
 
@@ -40,36 +39,35 @@ BENCHMARK(batched_add_same_random);
 
 // ---- gradients of each of 256 samples, 64-128-10: at most a tenth of the loop ----
 
-struct Network {
-  std::vector<Tensor> weights{tenon::randn({128, 64}), tenon::randn({128}), tenon::randn({10, 128}),
-                              tenon::randn({10})};
-  Op linear{"nn.functional.linear"}, loss{"nn.functional.cross_entropy"};
-
-  std::vector<Tensor> gradients(const Tensor& input, const Tensor& target) const {
-    std::vector<Tensor> leaves, own;
-    for (const Tensor& weight : weights) {
-      leaves.push_back(lower(weight).detach().requires_grad_());
-      own.push_back(raise(leaves.back()));
-    }
-    const Tensor hidden = tenon::tanh(linear.call<Tensor>(input, own[0], own[1]));
-    const Tensor output = linear.call<Tensor>(hidden, own[2], own[3]);
-    tenon::sum(lower(loss.call<Tensor>(output, target))).backward();
-    std::vector<Tensor> results;
-    for (const Tensor& leaf : leaves) results.push_back(raise(leaf.grad()));
-    return results;
-  }
-};
+// Both give the gradients of four parameters, each of all samples as one tensor.
 void sample_gradients(State& state, bool batched) {
-  const Network network;
+  static const Op linear("nn.functional.linear"), loss("nn.functional.cross_entropy");
+  const Tensor w1 = tenon::randn({128, 64}), b1 = tenon::randn({128}), w2 = tenon::randn({10, 128}),
+               b2 = tenon::randn({10});
   const Tensor input = tenon::randn({256, 64}), target = tenon::randint(0, 10, {256});
-  const auto one = [&](const Tensor& x, const Tensor& t) { return network.gradients(x, t); };
+  const auto of_sample = [](const Tensor& w, const Tensor& b, const Tensor& v, const Tensor& c,
+                            const Tensor& x, const Tensor& t) {
+    const Tensor hidden = tenon::tanh(linear.call<Tensor>(x, w, b));
+    return loss.call<Tensor>(linear.call<Tensor>(hidden, v, c), t);
+  };
+  const auto gradients = tenon::transforms::grad(of_sample, tenon::transforms::argnums<0, 1, 2, 3>);
+  using tenon::none;
   for (auto _ : state) {
     if (batched) {
-      bench::keep(tenon::vmap(one)(input, target).front());
+      bench::keep(std::get<0>(
+          tenon::vmap(gradients, {none, none, none, none, 0, 0})(w1, b1, w2, b2, input, target)));
       continue;
     }
-    for (int64_t i = 0; i < 256; ++i)
-      bench::keep(one(tenon::select(input, 0, i), tenon::select(target, 0, i)).front());
+    std::vector<Tensor> samples[4];
+    for (int64_t i = 0; i < 256; ++i) {
+      auto [first, second, third, fourth] =
+          gradients(w1, b1, w2, b2, tenon::select(input, 0, i), tenon::select(target, 0, i));
+      samples[0].push_back(first);
+      samples[1].push_back(second);
+      samples[2].push_back(third);
+      samples[3].push_back(fourth);
+    }
+    for (const std::vector<Tensor>& each : samples) bench::keep(tenon::stack(each, 0));
   }
 }
 void sample_gradients_loop(State& state) { sample_gradients(state, false); }

@@ -60,7 +60,22 @@ def second_derivatives():
     return lambda: hessian(lambda y: (torch.tanh(y @ weight) * y).sum())(x)
 
 
+def sample_gradients():
+    from functorch import grad, vmap
+
+    weights = [torch.rand(128, 64), torch.rand(128), torch.rand(10, 128), torch.rand(10)]
+    samples, targets = torch.rand(256, 64), torch.randint(0, 10, (256,))
+
+    def loss(w, b, v, c, x, t):
+        hidden = torch.tanh(torch.nn.functional.linear(x, w, b))
+        return torch.nn.functional.cross_entropy(torch.nn.functional.linear(hidden, v, c), t)
+
+    gradients = vmap(grad(loss, argnums=(0, 1, 2, 3)), in_dims=(None, None, None, None, 0, 0))
+    return lambda: gradients(*weights, samples, targets)
+
+
 try:
+    CALLS.update({"sample_gradients": sample_gradients()})
     CALLS.update({"transforms_jacrev": jacobian(), "transforms_hessian": second_derivatives()})
 except ImportError:
     pass  # PyTorch without functorch

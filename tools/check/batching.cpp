@@ -247,7 +247,8 @@ BatchResult BatchedCall::by_loop(const BatchPlaces& places, const std::vector<Te
 BatchResult BatchedCall::by_vmap(const BatchPlaces& places, const std::vector<Tensor>& wholes) {
   const auto note = [&] {
     const char *how = nullptr, *rule = nullptr, *provider = nullptr;
-    transforms::service_table().take_last(&how, &rule, &provider);
+    static const tenon::Service<transforms_service> runs("transforms", 2);
+    runs->take_last(&how, &rule, &provider);
     last_ = {how == nullptr ? "" : how, rule == nullptr ? "" : rule,
              provider == nullptr ? "" : provider};
     if (!function_.empty()) last_ = {"function", "", function_};

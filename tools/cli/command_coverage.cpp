@@ -145,17 +145,20 @@ void print_transform_coverage(const Json& coverage) {
       {"elementwise", "as loops over elements, the batch in front"},
       {"loop", "once for each sample: no plugin has a rule, or the rule says so"},
       {"random", "by the policy of the vmap"},
-      {"refused", "elements decide about the shape"}};
+      {"refused", "for the reason of the rule"}};
   for (const auto& [how, meaning] : ways) {
     print_way(coverage, how, meaning);
-    // Behind the plugin of the rule, where one has it.
+    // Behind the plugin of the rule, where one has it, and the reason that it gives.
     std::map<std::string, std::string> names;
     for (int64_t i = 0; i < ops.size(); ++i) {
       if (ops[i]["how"].text() != how) continue;
       const Json way = ops[i]["ways"][int64_t{0}];
+      const bool given = !way["rule"].is_null() || std::string(how) == "function";
+      const std::string reason = way["reason"].text("");
       std::string& list =
-          names[way["rule"].is_null() && std::string(how) != "function" ? ""
-                                                                        : way["provider"].text("")];
+          names[!given           ? ""
+                : reason.empty() ? way["provider"].text("")
+                                 : format_text("{}, {}", way["provider"].text(""), reason)];
       list += format_text("{}{}", list.empty() ? "" : ", ", ops[i]["name"].text());
     }
     for (const auto& [plugin, list] : names)

@@ -106,19 +106,19 @@ const Declared* BatchWays::declared(const std::string& op) const {
 
 std::vector<BatchWay> BatchWays::of(const Declared& op) const {
   if (const auto function = functions_.find(op.name); function != functions_.end())
-    return {{"function", "", function->second}};
+    return {{"function", "", function->second, ""}};
   std::vector<BatchWay> ways;
   const auto found = rules_.find(op.name);
   if (found != rules_.end()) {
     for (const BatchRule& rule : found->second) {
-      ways.push_back(
-          {rule.family == "elementwise" ? "elementwise" : way_of(rule), rule.text, rule.provider});
+      ways.push_back({rule.family == "elementwise" ? "elementwise" : way_of(rule), rule.text,
+                      rule.provider, rule.reason});
       if (rule.conditions.empty() && rule.family != "dims") return ways;
     }
   }
   // As the handler has it, where no rule holds.
   if (op.facts["differentiable"].text() == "composite") {
-    ways.push_back({"ops", "", op.plugin});
+    ways.push_back({"ops", "", op.plugin, ""});
     return ways;
   }
   if (!ways.empty()) return ways;
@@ -127,10 +127,10 @@ std::vector<BatchWay> BatchWays::of(const Declared& op) const {
   if (in_place) {
     if (const auto rule = rules_.find(form);
         rule != rules_.end() && rule->second.front().family == "elementwise")
-      return {{"elementwise", rule->second.front().text, rule->second.front().provider}};
+      return {{"elementwise", rule->second.front().text, rule->second.front().provider, ""}};
   }
   const bool pointwise = op.facts["jvp"].text() == "pointwise";
-  return {{pointwise || runs_in_loops(form) ? "elementwise" : "loop", "", ""}};
+  return {{pointwise || runs_in_loops(form) ? "elementwise" : "loop", "", "", ""}};
 }
 
 Json batching_of(const std::string& op) {
@@ -148,6 +148,7 @@ void put_way(Writer& document, const BatchWay& way) {
   document.begin_object().set("how", way.how);
   if (!way.provider.empty()) document.set("provider", way.provider);
   if (!way.rule.empty()) document.set("rule", way.rule);
+  if (!way.reason.empty()) document.set("reason", way.reason);
   document.end();
 }
 

@@ -17,6 +17,7 @@ namespace listing {
 struct BatchWay {
   std::string how;  // rule, function, ops, elementwise, loop, random, refused
   std::string rule, provider;
+  std::string reason;  // reason of loop("...") and refuse("...")
 };
 
 // Ways of all ops.

@@ -43,7 +43,7 @@ class Reader : tenon::detail::RuleText {
     if (take(")")) return;
     do {
       skip_blanks();
-      if (rule.family == "refuse") {
+      if (rule.family == "refuse" || rule.family == "loop") {
         rule.reason = quoted();
         continue;
       }
@@ -187,7 +187,8 @@ class Reader : tenon::detail::RuleText {
     // A dot belongs to a name where a letter follows.
     while (!at_end() &&
            (fits(line_[at_]) || (line_[at_] == '.' && at_ > start && at_ + 1 < line_.size() &&
-                                 std::isalpha(static_cast<unsigned char>(line_[at_ + 1])) != 0)))
+                                 (std::isalpha(static_cast<unsigned char>(line_[at_ + 1])) != 0 ||
+                                  line_[at_ + 1] == '_'))))
       ++at_;
     if (at_ == start || std::isdigit(static_cast<unsigned char>(line_[start])) != 0) fail(what);
     return std::string(line_.substr(start, at_ - start));
@@ -216,8 +217,9 @@ bool continues(std::string_view line) {
 
 const std::vector<std::string>& batch_families() {
   static const std::vector<std::string> families{
-      "elementwise", "each", "dims",    "insert", "permute", "shape",  "expand",
-      "leading",     "fold", "squeeze", "groups", "loop",    "random", "refuse"};
+      "elementwise", "each",   "dims",    "placed",  "insert", "permute", "shape",
+      "expand",      "reduce", "squeeze", "leading", "fold",   "rows",    "groups",
+      "strided",     "once",   "loop",    "random",  "refuse"};
   return families;
 }
 

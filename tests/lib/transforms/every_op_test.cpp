@@ -212,6 +212,8 @@ Tensor batch_like(const Tensor& one, int64_t size) {
 // Refusals that do not depend on the rule: of draws, of shapes that depend on elements, and of tensors
 // that are changed and not batched.
 std::set<std::string> refused;
+// Ops that ran once for each sample with some choice of operands.
+std::set<std::string> looped;
 bool is_refusal(const std::string& text) {
   for (const char* part :
        {"draws random numbers", "differs between samples", "a batch of no samples",
@@ -265,7 +267,11 @@ void compare(const Case& one, const std::vector<Tensor>& operands, uint64_t mask
       inner.push_back(batched ? transforms::batch(copies[k], scope.level(), strided ? -1 : 0)
                               : copies[k]);
     }
+    const char *how = nullptr, *rule = nullptr, *provider = nullptr;
+    transforms::service_table().take_last(&how, &rule, &provider);
     const std::vector<Tensor> results = called(one, inner);
+    transforms::service_table().take_last(&how, &rule, &provider);
+    if (how != nullptr && std::string_view(how) == "loop" && size > 0) looped.insert(one.op);
     ++compared;
     for (size_t r = 0; r < results.size(); ++r) {
       const Tensor whole = transforms::unbatch(results[r], scope.level());
@@ -552,6 +558,7 @@ TEST_SUITE("lib/transforms/every_op") {
     MESSAGE(ops, " ops, ", compared, " comparisons, ", nested, " nested, ", counts.gradients,
             " of gradients, ", counts.second, " of second gradients, ", counts.tangents,
             " of tangents, ", jacobians, " of Jacobians");
+    for (const std::string& op : looped) MESSAGE("in a loop: ", op);
     CHECK(jacobians > 500);
     CHECK(nested > 300);
     CHECK(counts.gradients > 400);
@@ -569,6 +576,8 @@ TEST_SUITE("lib/transforms/every_op") {
                                             "nn.functional.embedding_bag",
                                             "nn.functional.gumbel_softmax",
                                             "nn.functional.instance_norm",
+                                            "nn.functional.nms",
+                                            "nn.functional.nms_per_class",
                                             "nonzero",
                                             "unique"};
     for (const std::string& op : refused) {

@@ -45,7 +45,7 @@ typedef struct transforms_service {
   /* How the thread's last call with a batched operand ran, and forgets it: "rule", "elementwise", "ops",
    * "loop", "random" or "refused", null where the handler took no call since. `rule` and `provider`: the
    * line of TENON_BATCH_RULES and its plugin, null where there is none. All valid for the life of the
-   * process. Calling thread only. */
+   * process. Since version 2. Calling thread only. */
   void(TENON_CALL* take_last)(const char** how, const char** rule, const char** provider);
 } transforms_service;
 // NOLINTEND(readability-identifier-naming, modernize-use-using, modernize-redundant-void-arg)
