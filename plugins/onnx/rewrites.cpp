@@ -8,6 +8,17 @@ TENON_REWRITES(plain_operators, R"(
   onnx.plain_conv1d: onnx.conv(x, w, b, dilations=d, group=g, kernel_shape=_, pads=p, strides=s)
     => nn.functional.conv1d(x, w, b, stride=s, padding=[(p[0])], dilation=d, groups=g)
     where dim(x) == 3, len(d) == 1, len(s) == 1, len(p) == 2, p[0] == p[1], p[0] >= 0
+  onnx.plain_max_pool2d: onnx.max_pool(x, kernel_shape=k, dilations=none, pads=p, storage_order=_, strides=s).0
+    => nn.functional.max_pool2d(x, k, s, padding=[(p[0]), (p[1])])
+    where dim(x) == 4, dtype(x) in [f32, f64], len(k) == 2, len(s) == 2, len(p) == 4, p[0] == p[2], p[1] == p[3],
+      p[0] >= 0, p[1] >= 0, 2 * p[0] <= k[0], 2 * p[1] <= k[1]
+  onnx.plain_max_pool2d_dilated: onnx.max_pool(x, kernel_shape=k, dilations=d, pads=p, storage_order=_, strides=s).0
+    => nn.functional.max_pool2d(x, k, s, padding=[(p[0]), (p[1])], dilation=d)
+    where dim(x) == 4, dtype(x) in [f32, f64], len(k) == 2, len(s) == 2, len(d) == 2, len(p) == 4, p[0] == p[2],
+      p[1] == p[3], p[0] >= 0, p[1] >= 0, 2 * p[0] <= k[0], 2 * p[1] <= k[1]
+  onnx.plain_max_pool2d_inside: onnx.max_pool(x, kernel_shape=k, dilations=none, pads=none, storage_order=_, strides=s).0
+    => nn.functional.max_pool2d(x, k, s)
+    where dim(x) == 4, dtype(x) in [f32, f64], len(k) == 2, len(s) == 2
   onnx.plain_clip: onnx.clip(x, low, high) => clamp(x, (value(low)), (value(high)))
     where dtype(x) == f32, constant(low), constant(high), value(low) <= value(high)
   onnx.plain_global_average: onnx.global_pool(x, kind="average", p=_) => mean(x, [2, 3], true) where dim(x) == 4
@@ -45,6 +56,9 @@ TENON_REWRITE_SAMPLES(of_operators, R"(
     "d": [1, 1], "g": 1, "p": [1, 1, 1, 1], "s": [1, 1]}]
   onnx.plain_conv1d: [{"x": {"shape": [1, 2, 5]}, "w": {"shape": [3, 2, 3]}, "b": {"shape": [3]},
     "d": [1], "g": 1, "p": [1, 1], "s": [1]}]
+  onnx.plain_max_pool2d: [{"x": {"shape": [1, 2, 5, 4]}, "k": [3, 2], "p": [1, 0, 1, 0], "s": [2, 1]}]
+  onnx.plain_max_pool2d_dilated: [{"x": {"shape": [1, 2, 6, 5]}, "k": [3, 2], "d": [2, 1], "p": [1, 0, 1, 0], "s": [1, 2]}]
+  onnx.plain_max_pool2d_inside: [{"x": {"shape": [1, 2, 5, 4]}, "k": [2, 2], "s": [2, 2]}]
   onnx.split_projections: [{"x": {"shape": [4, 3, 5], "dtype": "f32"}, "w": {"shape": [12, 5], "dtype": "f32"},
     "b": {"shape": [12], "dtype": "f32"}, "s": [4, 4, 4], "a": -1, "p": [4, 6, 2], "q": [4, 6, 2], "r": [4, 6, 2]}]
   onnx.plain_clip: [{"x": {"shape": [2, 3], "dtype": "f32"},

@@ -197,3 +197,29 @@ TEST_CASE("projections that an exporter joined are computed apart, where their s
     CHECK(apart == (sizes[0] == 4));
   }
 }
+
+TEST_CASE("a pool of maxima of a file is the op that rules of other plugins know") {
+  const Folder folder;
+  const tenon::NoGrad no_grad;
+  using Sizes = std::vector<int64_t>;
+  struct Case {
+    Sizes pads, dilations;
+    bool plain;
+  };
+  for (const Case& one : {Case{{1, 0, 1, 0}, {}, true}, Case{{1, 0, 1, 0}, {2, 1}, true},
+                          Case{{}, {}, true}, Case{{1, 0, 0, 0}, {}, false}}) {
+    std::vector<Message> attributes = {integers_attribute("kernel_shape", {3, 2}),
+                                       integers_attribute("strides", {2, 1})};
+    if (!one.pads.empty()) attributes.push_back(integers_attribute("pads", one.pads));
+    if (!one.dilations.empty())
+      attributes.push_back(integers_attribute("dilations", one.dilations));
+    const Module loaded =
+        load(folder, model(Graph{{node("MaxPool", {"x"}, {"y"}, attributes)}, {"x"}, {"y"}, {}}));
+    const Prepared prepared = tenon::prepare(loaded);
+    const Tensor x = tenon::randn({2, 3, 9, 8});
+    CHECK(prepared.call<Tensor>(x).to_vector<float>() == loaded.call<Tensor>(x).to_vector<float>());
+    const tenon::PreparedList list = prepared.lists().front();
+    CHECK(list.reason == "");
+    CHECK((list.calls.front().op == "nn.functional.max_pool2d") == one.plain);
+  }
+}
