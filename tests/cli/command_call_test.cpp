@@ -67,6 +67,15 @@ TEST_SUITE("call") {
     CHECK(contains(error("eq 1.0 2.0 --grad", 1), "no result of eq has a gradient"));
   }
 
+  TEST_CASE("with --grad whole numbers are f32, unless an argument has a dtype") {
+    CHECK(out("mul [1,2] 3 --grad") ==
+          "result: tensor([3., 6.])\ngradient of input: tensor([3., 3.])\n"
+          "gradient of other: tensor(3.)\n");
+    CHECK(contains(out("nn.functional.cross_entropy [[1,2,3]]:f32 [1] --grad"),
+                   "gradient of input: tensor([[ 0.0900, -0.7553,  0.6652]])\n"));
+    CHECK(contains(out("embedding [1] f32[3,2] --grad"), "gradient of weight: tensor([[0., 0.],"));
+  }
+
   TEST_CASE("results are saved, and files are read by the ops of plugins") {
     const Workspace folder;
     const std::string in = folder.path().string();
@@ -142,6 +151,22 @@ TEST_SUITE("call") {
     CHECK(document["results"][0]["values"][0].integer() == 3);
     CHECK(document["calls"].integer() > 0);
     CHECK(document["why"].is_object());
+  }
+
+  TEST_CASE("arguments that are missing or given twice are wrong usage") {
+    CHECK(contains(error("add 1", 2),
+                   "add needs 'other'; it is called as add(input, other, *, alpha=1, out=None)"));
+    CHECK(contains(error("add", 2), "add needs 'input' and 'other'"));
+    CHECK(contains(error("add 1 2 input=3", 2), "add got 'input' twice"));
+    CHECK(contains(error("add input=1 2", 2), "add got 'input' twice"));
+    CHECK(out("add other=1 input=[2]") == "tensor([3])\n");
+  }
+
+  TEST_CASE("a module, type or plugin in place of an op is named as such") {
+    CHECK(contains(error("Linear 1", 1),
+                   "no op is named 'Linear': it is a module, see `tenon show Linear`"));
+    CHECK(contains(error("math 1", 1), "it is a plugin"));
+    CHECK(contains(run_program("signature Linear").error, "it is a module"));
   }
 
   TEST_CASE("what cannot be read names the argument") {

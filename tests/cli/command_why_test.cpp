@@ -222,4 +222,13 @@ TEST_SUITE("why") {
       CHECK(contains(why["arguments"][2]["value"].text(), " b"));
     }
   }
+
+  TEST_CASE("an op may be named by the last part, and a misspelt type suggests Tensor") {
+    CHECK(run_program("why layer_norm Tensor").out ==
+          run_program("why nn.functional.layer_norm Tensor").out);
+    CHECK(contains(run_program("why linear Tensor Tensor").error, "op 'linear' is ambiguous"));
+    CHECK(contains(run_program("why add Tensr Tensor").error,
+                   "no tensor type is named 'Tensr' (did you mean 'Tensor'?)"));
+    CHECK(contains(run_program("why add Tensor Scalr").error, "(did you mean 'Scalar'?)"));
+  }
 }

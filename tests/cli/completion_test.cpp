@@ -71,7 +71,7 @@ std::set<std::string> in_order(const std::string& lines) {
 
 TEST_SUITE("completion") {
   TEST_CASE("commands complete") {
-    CHECK(completed("tenon pl") == "plan\nplugins\n");
+    CHECK(in_order(completed("tenon pl")) == std::set<std::string>{"plan", "plugins"});
     CHECK(completed("tenon --threads 2 sig") == "signature\n");
   }
 
@@ -125,7 +125,7 @@ TEST_SUITE("completion") {
     CHECK(contains(in_zsh("tenon run x.json --ep"), "--epochs\n"));
     CHECK(contains(in_zsh("tenon signature nn.functional.lin"), "nn.functional.linear\n"));
     CHECK(contains(in_zsh("tenon modules C"), "Conv2d\n"));
-    CHECK(in_zsh("tenon run dig") == "files\n");
+    CHECK(contains(in_zsh("tenon run dig"), "files -g *.(json|jsonc|tenon"));
     CHECK(in_zsh("tenon new x --dir a") == "files -/\n");
   }
 
@@ -140,8 +140,23 @@ TEST_SUITE("completion") {
     CHECK(in_fish("tenon --threads 2 sig") == "signature\tPrint how an op is called\n");
   }
 
+  TEST_CASE("a config completes by files that a run can take, of the formats of plugins, too") {
+    const Workspace folder;
+    for (const char* name : {"a.json", "a.tenon", "a.csv", "a.toy", "b.json"})
+      folder.write(name, "");
+    const std::string inside = folder.path().string() + "/a";
+    const auto found = in_order(completed("tenon run " + inside));
+    CHECK(found.count(inside + ".json") == 1);
+    CHECK(found.count(inside + ".tenon") == 1);
+    CHECK(found.count(inside + ".csv") == 0);
+    CHECK(found.count(inside + ".toy") == 0);
+    const auto with_toy =
+        in_order(completed("tenon --plugin-path " TENON_FIXTURES "/toy_models plan " + inside));
+    CHECK(with_toy.count(inside + ".toy") == 1);
+  }
+
   TEST_CASE("files and folders are left to bash") {
-    CHECK(completed("tenon run dig") == "compopt -o default\n\n");
+    CHECK(completed("tenon check --html dig") == "compopt -o default\n\n");
     CHECK(completed("tenon new x --dir a") == "compopt -o dirnames\n\n");
   }
 }

@@ -113,40 +113,86 @@ TEST_SUITE("listings") {
 
   TEST_CASE("the output of each command fits 80 columns, but for data and documents") {
     const Workspace folder(true);
-    const std::string lock = " -o " + folder.path("x.lock").string();
-    for (const std::string& command : {std::string("ambiguities"),
-                                       std::string("call add [1,2] 2 --why"),
-                                       std::string("check optim"),
-                                       std::string("compat optim metric"),
-                                       std::string("help"),
-                                       std::string("ignored"),
-                                       std::string("lock blobs.json") + lock,
-                                       std::string("modules"),
-                                       std::string("new hello"),
-                                       std::string("new trained --config"),
-                                       std::string("ops --all"),
-                                       std::string("overridable"),
-                                       std::string("plan blobs.json"),
-                                       std::string("plan blobs.json --providers"),
-                                       std::string("plugins"),
-                                       std::string("run blobs.json"),
-                                       std::string("show optim"),
-                                       std::string("show Linear"),
-                                       std::string("show 'nn.*'"),
-                                       std::string("signature conv2d"),
-                                       std::string("predict blobs.json blobs.csv"),
-                                       std::string("rewrites"),
-                                       std::string("types"),
-                                       std::string("version"),
-                                       std::string("why nn.functional.conv2d Tensor Tensor"),
-                                       std::string("--help"),
-                                       std::string("tune blobs.json --steps 1 --rounds 1")}) {
+    const std::string types = "--plugin-path " TENON_FIXTURES "/types ";
+    // Calls of each command, in an order in which files are there; none of those that print a document.
+    const std::vector<std::pair<std::string, std::vector<std::string>>> calls = {
+        {"ambiguities", {types + "--plugin-path " TENON_FIXTURES "/ties ambiguities"}},
+        {"call", {"call add [1,2] 2 --why", "call max [3,1] dim=0 --time"}},
+        {"catalogue", {"catalogue --output site"}},
+        {"check", {"check optim"}},
+        {"compat", {"compat optim metric"}},
+        {"completion", {}},
+        {"coverage", {types + "coverage ScalarTensor", "coverage transform:vmap"}},
+        {"docs", {}},
+        {"help", {"help", "help types", "--help"}},
+        {"ignored", {"ignored"}},
+        {"lock", {"lock blobs.json -o x.lock"}},
+        {"modules", {"modules"}},
+        {"new", {"new hello", "new trained --config"}},
+        {"ops", {"ops --all"}},
+        {"overridable", {"overridable"}},
+        {"plan", {"plan blobs.json", "plan blobs.json --providers", "plan blobs.json --prepared"}},
+        {"plugins", {"plugins"}},
+        {"rewrites", {"rewrites"}},
+        {"run", {"run blobs.json"}},
+        {"bench", {"bench blobs.json --input input=4x2 --calls 3"}},
+        {"convert", {"convert blobs.safetensors blobs.npz"}},
+        {"export", {"export blobs.json blobs.onnx"}},
+        {"predict", {"predict blobs.json blobs.csv --output p.csv"}},
+        {"schema", {}},
+        {"show", {"show optim", "show Linear", "show 'nn.*'", "show add", "show Batched"}},
+        {"signature", {"signature conv2d"}},
+        {"tune", {"tune blobs.json --steps 1 --rounds 1"}},
+        {"types", {types + "types"}},
+        {"version", {"version"}},
+        {"why", {"why conv2d Tensor Tensor", types + "why add ScalarTensor Tensor"}},
+        {"wrappers", {}}};
+    for (const std::string& command : lines_of_output(run_program("help --names --man").out)) {
+      CAPTURE(command);
+      CHECK(std::any_of(calls.begin(), calls.end(),
+                        [&](const auto& row) { return row.first == command; }));
+    }
+    std::vector<std::string> commands;
+    for (const auto& row : calls)
+      commands.insert(commands.end(), row.second.begin(), row.second.end());
+    for (const std::string& command : commands) {
       CAPTURE(command);
       const Outcome outcome = run_program_in(folder.path(), command, "COLUMNS=80");
       CAPTURE(outcome.error);
       CAPTURE(outcome.out);
+      CHECK_FALSE(outcome.out.empty());
       CHECK(longest(outcome.out) <= 80);
     }
+  }
+
+  TEST_CASE(
+      "providers of one op share a row where lines have a width, and have one each elsewhere") {
+    const std::string found = "--plugin-path " TENON_FIXTURES "/ranked ops ranked";
+    const std::vector<std::string> fitted = lines_of_output(run_program(found, "COLUMNS=80").out);
+    CHECK(std::any_of(fitted.begin(), fitted.end(), [](const std::string& line) {
+      return contains(line, "who(") && contains(line, "ranked_flat, ") &&
+             contains(line, "ranked_small");
+    }));
+    const std::vector<std::string> rows = lines_of_output(run_program(found).out);
+    CHECK(std::count_if(rows.begin(), rows.end(), [](const std::string& line) {
+            return line.rfind("ranked.who ", 0) == 0;
+          }) > 1);
+  }
+
+  TEST_CASE("a narrow listing has each name above its other columns") {
+    const std::vector<std::string> lines =
+        lines_of_output(run_program("ops relu", "COLUMNS=50").out);
+    REQUIRE(lines.size() > 5);
+    CHECK(lines[0] == "  OP");
+    CHECK(lines[1].rfind("      PLUGIN ", 0) == 0);
+    const auto name = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.rfind("  leaky_relu(", 0) == 0;
+    });
+    REQUIRE(name != lines.end());
+    const auto behind = std::find_if(name, lines.end(), [](const std::string& line) {
+      return line.rfind("      nn  ", 0) == 0 || line.rfind("      math  ", 0) == 0;
+    });
+    CHECK(behind - name <= 2);
   }
 
   TEST_CASE("bench measures the model of a config, whose inputs have the sizes that are given") {

@@ -122,6 +122,8 @@ TEST_SUITE("terminal") {
     CHECK_FALSE(contains(shown({"ops"}, "dumb", 80, pager), "paged "));
     CHECK_FALSE(contains(shown({"ops", "--json"}, "xterm", 80, pager), "paged "));
     CHECK_FALSE(contains(run_program("ops", "PAGER=\"" + pager + "\"").out, "paged "));
+    // Listings are printed where the pager is not installed.
+    CHECK(contains(shown({"ops", "conv2d"}, "xterm", 80, "nosuchpager -x"), "conv2d(input"));
     // A reader who has seen enough ends nothing with a fault.
     CHECK_FALSE(contains(shown({"ops"}, "xterm", 80, "head -n 1"), "written"));
   }

@@ -87,7 +87,7 @@ void Command::optional_arguments(std::vector<std::string>& values, const char* p
 
 void Command::flag(const char* names, bool& value, const char* meaning) {
   if (app_ == nullptr) return;
-  CLI::Option* const option = app_->add_flag(names, value, meaning);
+  CLI::Option* const option = app_->add_flag(names, value, meaning)->disable_flag_override();
   if (*meaning == '\0') option->group("");
 }
 
@@ -146,7 +146,7 @@ void Command::exclude(const char* one, const char* other) {
 Command Commands::add_command(const char* name, const char* summary, const char* examples,
                               Function function) {
   CLI::App* const app = program_->add_subcommand(name, summary);
-  app->group(*summary == '\0' ? "" : "Commands");
+  app->group(*summary == '\0' ? "" : group_);
   if (!with_all_ && word_ != name) return Command(nullptr);
   app->footer(format_text("Examples:\n{}", examples));
   app->callback([this, kept = std::move(function)] { chosen_ = kept; });

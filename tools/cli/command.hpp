@@ -126,6 +126,8 @@ class Commands {
             *options};
   }
 
+  // Commands that are added from here on are under this heading in help.
+  void begin_group(const char* name) { group_ = name; }
   CLI::App& program() const { return *program_; }
   // The command that the arguments chose; empty: none.
   using Function = std::function<int(const SessionOptions&)>;
@@ -136,7 +138,7 @@ class Commands {
                       Function function);
 
   CLI::App* program_;
-  std::string word_;
+  std::string word_, group_;
   bool with_all_;
   Function chosen_;
 };

@@ -15,6 +15,7 @@
 #include "format.hpp"
 #include "json.hpp"
 #include "model_call.hpp"
+#include "op_document.hpp"
 #include "text.hpp"
 #include "written_arguments.hpp"
 
@@ -240,7 +241,7 @@ void print_named(const std::string& name, const std::string& text, bool with_nam
 
 int call_op(const CallOptions& options) {
   tenon::seed_generator(options.seed);
-  const tenon::Op op(tenon::listing::op(options.op)["name"].text());
+  const tenon::Op op(op_document(options.op)["name"].text());
   WrittenArguments arguments(op, options.arguments, options.grad || options.jvp);
   const std::optional<Json> why =
       options.why ? std::optional<Json>(why_json(op, arguments)) : std::nullopt;
@@ -298,7 +299,8 @@ void define_call(Commands& commands) {
       "  seq 10 | tenon call sum -\n"
       "An argument is a number, True, None, a list, a file (FILE:NAME for one of its tensors), "
       "f32[2,3] for random elements, or - for standard input; :f64 behind it is its dtype. A file "
-      "x.npy is read by an op named read_npy, so plugins add formats.");
+      "x.npy is read by an op named read_npy, so plugins add formats. With --grad or --jvp whole "
+      "numbers are f32, unless an argument has a dtype.");
   command.argument(options.op, "OP", "The op, by full name or its last part");
   command.optional_arguments(options.arguments, "ARG",
                              "Its arguments, in order, then as NAME=VALUE");

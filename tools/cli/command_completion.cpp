@@ -1,8 +1,11 @@
 // tenon completion: a shell's completion of this program, from its commands and options.
 #include <algorithm>
+#include <cctype>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+
+#include <tenon/state/model_format.hpp>
 
 #include "commands.hpp"
 #include "format.hpp"
@@ -15,6 +18,7 @@ namespace {
 
 struct CompletionOptions {
   std::string shell;
+  bool endings = false;
   const CLI::App* program = nullptr;
 };
 
@@ -40,7 +44,7 @@ constexpr Completed kCompleted[] = {{"new", "NAME", "nothing"},
                                     {nullptr, "PLUGIN,...", "plugins"},
                                     {nullptr, "OLD", "plugins"},
                                     {nullptr, "NEW", "plugins"},
-                                    {nullptr, "CONFIG", "files"},
+                                    {nullptr, "CONFIG", "configs"},
                                     {nullptr, "DATA", "files"},
                                     {nullptr, "FILE", "files"},
                                     {nullptr, "WEIGHTS", "files"},
@@ -116,7 +120,7 @@ std::string command_case(const CLI::App& command) {
   return text + "      ;;\n";
 }
 
-constexpr auto kBashLists = R"(# Bash completion of tenon: `tenon completion bash` printed it.
+constexpr auto kBashLists = R"bash(# Bash completion of tenon: `tenon completion bash` printed it.
 
 # Prints what a command of tenon lists, with the options that change what is found.
 _tenon_list() {
@@ -134,6 +138,13 @@ _tenon_complete() {
   case $1 in
     files) compopt -o default; return ;;
     folders) compopt -o dirnames; return ;;
+    configs)
+      local endings
+      endings=$(_tenon_list completion --endings | tr '\n' '|')
+      compopt -o filenames -o plusdirs
+      mapfile -t COMPREPLY < <(shopt -s extglob; compgen -f -X "!*.@(${endings%|})" -- "$2")
+      return
+      ;;
     ops | modules | types | rewrites) words=$(_tenon_list "$1" --names) ;;
     names) words=$(for kind in ops modules types plugins rewrites; do _tenon_list "$kind" --names; done) ;;
     namespaces) words=$(_tenon_list ops --names | sed -n 's/\.[^.]*$//p' | sort -u) ;;
@@ -147,7 +158,7 @@ _tenon_complete() {
   esac
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$2")
 }
-)";
+)bash";
 
 constexpr auto kZshLists = R"zsh(#compdef tenon
 # Zsh completion of tenon: `tenon completion zsh` printed it.
@@ -168,6 +179,7 @@ _tenon_complete() {
   case $1 in
     files) _files ;;
     folders) _files -/ ;;
+    configs) _files -g "*.(${(j:|:)${(f)"$(_tenon_list completion --endings)"}})" ;;
     ops | modules | types | rewrites) compadd -- ${(f)"$(_tenon_list $1 --names)"} ;;
     names) for kind in ops modules types plugins rewrites; do compadd -- ${(f)"$(_tenon_list $kind --names)"}; done ;;
     namespaces) compadd -- ${(f)"$(_tenon_list ops --names | sed -n 's/\.[^.]*$//p' | sort -u)"} ;;
@@ -335,6 +347,9 @@ std::string zsh_text(const CLI::App& program) {
 // Arguments of fish that complete a kind of values.
 std::string fish_values(const std::string& kind) {
   if (kind == "files") return " -F";
+  if (kind == "configs")
+    return " -a '(for ending in (__tenon_list completion --endings); __fish_complete_suffix "
+           ".$ending; end)'";
   if (kind == "folders") return " -a '(__fish_complete_directories)'";
   if (kind == "shells") return " -a 'bash zsh fish'";
   if (kind == "whens") return " -a 'auto always never'";
@@ -384,8 +399,27 @@ std::string fish_text(const CLI::App& program) {
   return text;
 }
 
+// Endings of what CONFIG names: configs, prepared models, and models that plugins open.
+std::vector<std::string> config_endings() {
+  std::vector<std::string> endings = {"json", "jsonc", "tenon"};
+  for (const tenon::state::ModelFormat& format : tenon::state::model_formats()) {
+    const std::string ending = format.ending.substr(1);
+    // Shells read them within patterns.
+    const bool plain = std::all_of(ending.begin(), ending.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '_' || c == '-';
+    });
+    if (plain) endings.push_back(ending);
+  }
+  return endings;
+}
+
 int print_completion(const CompletionOptions& options) {
   const CLI::App& program = *options.program;
+  if (options.endings) {
+    for (const std::string& ending : config_endings()) print(format_text("{}\n", ending));
+    return kFine;
+  }
+  if (options.shell.empty()) throw UsageError("shell is required; see `tenon completion --help`");
   if (options.shell != "bash" && options.shell != "zsh" && options.shell != "fish")
     throw UsageError(format_text("no completion of the shell '{}'{}; expected bash, zsh or fish",
                                  options.shell,
@@ -405,7 +439,8 @@ void define_completion(Commands& commands) {
                                          "  source <(tenon completion bash)\n"
                                          "  tenon completion fish | source\n"
                                          "An installed Tenon has them where the shells look.");
-  command.argument(options.shell, "SHELL", "The shell: bash, zsh or fish");
+  command.optional_argument(options.shell, "SHELL", "The shell: bash, zsh or fish");
+  command.flag("--endings", options.endings, "");  // for the completions: of files for CONFIG
   options.program = &commands.program();
 }
 

@@ -1,7 +1,7 @@
 // tenon help: topics, and the pages of commands.
-#include <CLI/CLI.hpp>
+#include <algorithm>
 
-#include <tenon/text.hpp>
+#include <CLI/CLI.hpp>
 
 #include "commands.hpp"
 #include "format.hpp"
@@ -89,7 +89,7 @@ weights.
   tenon types                        lists the types that plugins declare
   tenon why add ScalarTensor Tensor  explains what a call would run
   tenon coverage ScalarTensor        lists which ops a type handles
-  tenon ambiguities                  lists overrides that nothing decides between
+  tenon ambiguities                  lists overrides that tie
 )"},
     {"environment", "Environment variables",
      R"(  TENON_PLUGIN_PATH        folders of plugins, with ':' between, searched first
@@ -103,6 +103,10 @@ weights.
   TENON_TRACE_FILE         this file
   TENON_LIVE=1             print recorded calls that are alive at exit
   TENON_QUARANTINE=0       load plugins that ended a process before
+  XDG_DATA_HOME            its tenon/plugins are plugins of the user, else those
+                           of ~/.local/share
+  XDG_STATE_HOME           its tenon has the records of quarantine, else that of
+                           ~/.local/state
   TENON_PAGER, PAGER       the pager; empty or cat: none. LESS is FRX unless set
   COLUMNS                  width of listings, also in a pipe
   NO_COLOR                 no colour, unless --color says so
@@ -123,6 +127,7 @@ Ops that are for other ops, such as gradients, are internal: a namespace in
 the name is `grad`, a part of it begins with an underscore, or it ends in
 `_backward`. Listings leave them out, and a part of the name does not find
 them, without --all. Names make ops of other plugins internal, too.
+`overridable` and `coverage` are complete, and have them.
 
   tenon ops conv              names with the word in them
   tenon ops nn.functional     a namespace
@@ -131,8 +136,9 @@ them, without --all. Names make ops of other plugins internal, too.
     {"exit-codes", "Exit codes",
      R"(    0  fine
     1  a fault was found: a refused plugin, a failed check, a call that fails, a
-       pattern that matches nothing; and `tenon` without a command
-    2  wrong usage
+       name that is not there, a pattern that matches nothing; and `tenon`
+       without a command
+    2  wrong usage: an unknown command or option, an argument that is missing
    75  ranks of a distributed run are out of step
   130  interrupted
 )"}};
@@ -144,6 +150,23 @@ std::string topics_text() {
   return text + "\n`tenon help COMMAND` is `tenon COMMAND --help`.\n";
 }
 
+const Topic* topic_of(const std::string& name) {
+  const auto* const found = std::find_if(std::begin(kTopics), std::end(kTopics),
+                                         [&](const Topic& topic) { return topic.name == name; });
+  return found == std::end(kTopics) ? nullptr : found;
+}
+
+std::string topic_text(const Topic& topic) {
+  return fitted(format_text("{}\n\n{}", paint(stdout, Style::bold, topic.summary), topic.text),
+                output_width());
+}
+
+bool names_command(const CLI::App& program, std::string_view name) {
+  const auto commands = program.get_subcommands({});
+  return std::any_of(commands.begin(), commands.end(),
+                     [&](const CLI::App* command) { return command->get_name() == name; });
+}
+
 int print_help_of(const HelpOptions& options) {
   CLI::App& program = *options.program;
   std::vector<std::string> names;
@@ -152,21 +175,24 @@ int print_help_of(const HelpOptions& options) {
       if (!command->get_group().empty()) print(format_text("{}\n", command->get_name()));
     }
     for (const Topic& topic : kTopics) {
-      if (!options.man) print(format_text("{}\n", topic.name));
+      if (!options.man && !names_command(program, topic.name))
+        print(format_text("{}\n", topic.name));
     }
     return kFine;
   }
+  const Topic* const topic = options.man ? nullptr : topic_of(options.topic);
   for (CLI::App* command : program.get_subcommands({})) {
     if (!command->get_group().empty()) names.push_back(command->get_name());
     if (command->get_name() != options.topic) continue;
     if (!options.man) page_output();
+    if (topic != nullptr) print(format_text("{}\n", topic_text(*topic)));
     print(options.man ? manual_page(*command) : command->help());
     return kFine;
   }
   if (options.man) {
     if (!options.topic.empty() && options.topic != "tenon")
       throw UsageError(format_text("no command is named '{}'{}", options.topic,
-                                   tenon::suggestion(options.topic, names)));
+                                   suggested(options.topic, names)));
     print(manual_page(program));
     return kFine;
   }
@@ -175,16 +201,14 @@ int print_help_of(const HelpOptions& options) {
     print(format_text("{}\n{}", first_steps(), topics_text()));
     return kFine;
   }
-  for (const Topic& topic : kTopics) {
-    names.emplace_back(topic.name);
-    if (topic.name != options.topic) continue;
+  if (topic != nullptr) {
     page_output();
-    print(fitted(format_text("{}\n\n{}", paint(stdout, Style::bold, topic.summary), topic.text),
-                 output_width()));
+    print(topic_text(*topic));
     return kFine;
   }
+  for (const Topic& one : kTopics) names.emplace_back(one.name);
   throw UsageError(format_text("no topic and no command is named '{}'{}; `tenon help` lists them",
-                               options.topic, tenon::suggestion(options.topic, names)));
+                               options.topic, suggested(options.topic, names)));
 }
 
 }  // namespace

@@ -23,7 +23,10 @@ void define_ops(Commands& commands) {
                              {{"OP", call_cell, Align::left, true},
                               {"PLUGIN", member("provider")},
                               {"GRADIENT", gradient_text}},
-                             "no plugin declares an op; see `tenon plugins`\n"}});
+                             "no plugin declares an op; see `tenon plugins`\n",
+                             "name",
+                             false,
+                             "PLUGIN"}});
 }
 
 }  // namespace cli

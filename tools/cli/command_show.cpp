@@ -193,7 +193,7 @@ int show_name(const ShowOptions& options) {
     const std::vector<Named> hidden = find_named(all, {options.name, true, false});
     throw tenon::ValueError(format_text(
         "no op, plugin, module, type or rewrite is named '{}'{}", options.name,
-        hidden.empty() ? tenon::suggestion(options.name, names)
+        hidden.empty() ? suggested(options.name, names)
                        : format_text("; `--all` finds the internal op {}", hidden[0].name)));
   }
   if (!options.json) page_output();

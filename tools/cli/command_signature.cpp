@@ -1,10 +1,9 @@
 // tenon signature: how an op is called.
-#include <tenon/listing/listing.hpp>
-#include <tenon/runtime.hpp>
 
 #include "commands.hpp"
 #include "format.hpp"
 #include "json.hpp"
+#include "op_document.hpp"
 
 namespace cli {
 
@@ -16,9 +15,9 @@ struct SignatureOptions {
 };
 
 int print_signature(const SignatureOptions& options) {
-  const std::string signature = tenon::listing::signature(options.op);
+  const tenon::Json op = op_document(options.op);
+  const std::string signature = op["signature"].text();
   if (options.json) {
-    const tenon::Json op = tenon::listing::op(options.op);
     print_json(tenon::JsonObject()
                    .set("name", op["name"])
                    .set("signature", signature)

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <tenon/config/config.hpp>
+#include <tenon/listing/listing.hpp>
 #include <tenon/listing/why.hpp>
 
 #include "commands.hpp"
@@ -35,12 +36,24 @@ std::string painted(const std::string& text) {
   return result;
 }
 
+// The op that the last part of its name means. An unknown name stays: the error of the runtime says which
+// folders were searched, and what else has the name.
+std::string full_name(const std::string& name) {
+  const std::vector<std::string> names = tenon::listing::op_names();
+  const std::string end = format_text(".{}", name);
+  const bool known = std::any_of(names.begin(), names.end(), [&](const std::string& one) {
+    return one.ends_with(end) && !tenon::listing::is_internal(one);
+  });
+  if (!known || std::find(names.begin(), names.end(), name) != names.end()) return name;
+  return tenon::listing::op(name)["name"].text();
+}
+
 int explain_call(const WhyOptions& options) {
   if (!options.config.empty()) tenon::config::apply(tenon::config::read(options.config));
   // An empty word is an empty text.
   std::vector<std::string> operands = options.operands;
   std::replace(operands.begin(), operands.end(), std::string(), std::string("''"));
-  const tenon::Json why = tenon::listing::why(options.op, operands);
+  const tenon::Json why = tenon::listing::why(full_name(options.op), operands);
   if (options.json)
     print_json(why);
   else
@@ -59,7 +72,7 @@ void define_why(Commands& commands) {
                    "  tenon why mul ScalarTensor Scalar --config digits.json\n"
                    "If the call would fail, explains why in up to six lines and exits with status "
                    "1.");
-  command.argument(options.op, "OP", "The op, by full name");
+  command.argument(options.op, "OP", "The op, by full name or its last part");
   command.arguments(options.operands, "TYPE",
                     "A type for each operand, in order or as NAME=TYPE, with :DTYPE if it matters; "
                     "A,B for a list, Scalar for a number, or a value");

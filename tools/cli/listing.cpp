@@ -33,10 +33,22 @@ int print_listed(const ListedOptions& listed) {
 
 bool is_op(const ListingForm& form) { return std::string_view(form.noun) == "op"; }
 
+// Whether two rows are the same but for a column.
+bool differ_alone(const std::vector<Cell>& one, const std::vector<Cell>& other, size_t column) {
+  if (one.size() != other.size()) return false;
+  for (size_t c = 0; c < one.size(); ++c) {
+    if (c != column && one[c].text != other[c].text) return false;
+  }
+  return true;
+}
+
 // Rows under the names of their namespaces. Names are in order, so those of a namespace are not always
 // together: "nn.Sequential" is between those of "nn.functional" and of the root.
 Table grouped(const std::vector<Json>& rows, const std::vector<ListingColumn>& columns,
-              const char* key) {
+              const ListingForm& form) {
+  const char* const key = form.key;
+  size_t joined = 0;
+  while (joined < columns.size() && columns[joined].title != form.joined) ++joined;
   std::vector<std::string> namespaces;
   for (const Json& row : rows) namespaces.push_back(namespace_part(row[key].text()));
   std::sort(namespaces.begin(), namespaces.end());
@@ -44,14 +56,21 @@ Table grouped(const std::vector<Json>& rows, const std::vector<ListingColumn>& c
   Table table = table_of<Json>({}, columns, namespaces.size() > 1 ? 2 : 0);
   for (const std::string& name : namespaces) {
     if (namespaces.size() > 1) table.add_heading(name.empty() ? "tenon" : name);
+    std::vector<Cell> before;
     for (const Json& row : rows) {
       if (namespace_part(row[key].text()) != name) continue;
       std::vector<Cell> cells;
       for (const ListingColumn& column : columns) cells.push_back(column.cell(row));
       if (namespaces.size() > 1 && cells[0].text == row[key].text())
         cells[0].text = last_part(cells[0].text);
-      table.add(std::move(cells));
+      if (joined < columns.size() && differ_alone(before, cells, joined)) {
+        before[joined].text += format_text(", {}", cells[joined].text);
+        continue;
+      }
+      if (!before.empty()) table.add(std::move(before));
+      before = std::move(cells);
     }
+    if (!before.empty()) table.add(std::move(before));
   }
   return table;
 }
@@ -127,7 +146,7 @@ void print_listing(const Json& document, const ListingOptions& options, const Li
   if (rows.empty()) return print(form.empty);
   if (options.wide || output_width() == 0) return print(table_of(rows, form.columns).text(0));
   const std::vector<ListingColumn>& columns = form.fitted.empty() ? form.columns : form.fitted;
-  print((form.in_order ? table_of(rows, columns) : grouped(rows, columns, form.key)).text());
+  print((form.in_order ? table_of(rows, columns) : grouped(rows, columns, form)).text());
 }
 
 void print_rows(const Json& document, const std::vector<ListingColumn>& columns,

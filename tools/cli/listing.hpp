@@ -41,6 +41,8 @@ struct ListingForm {
   const char* empty = "";                  // printed where the document has no rows
   const char* key = "name";                // the member that names a row
   bool in_order = false;                   // rows stay in their order, without groups
+  // Title of a column whose cells share a row where the rows are the same otherwise, in lines of a width.
+  const char* joined = "";
 };
 
 // The rows that the options ask for. ValueError, with a suggestion, where a pattern matches none.

@@ -22,15 +22,25 @@ namespace cli {
 
 namespace {
 
-// In the order of help.
-constexpr void (*kDefinitions[])(Commands&) = {
-    define_run,       define_plan,       define_tune,        define_bench,       define_predict,
-    define_export,    define_convert,    define_schema,      define_docs,        define_check,
-    define_plugins,   define_ops,        define_modules,     define_overridable, define_ignored,
-    define_types,     define_rewrites,   define_signature,   define_show,        define_version,
-    define_coverage,  define_why,        define_ambiguities, define_lock,        define_compat,
-    define_catalogue, define_new,        define_wrappers,    define_call,        define_completion,
-    define_help,      define_open_plugin};
+// In the order of help, under its headings.
+struct CommandGroup {
+  const char* name;
+  std::vector<void (*)(Commands&)> definitions;
+};
+std::vector<CommandGroup> command_groups() {
+  return {{"Look around",
+           {define_ops, define_modules, define_types, define_plugins, define_rewrites, define_show,
+            define_signature, define_catalogue}},
+          {"Call, and ask why",
+           {define_call, define_why, define_coverage, define_overridable, define_ignored,
+            define_ambiguities}},
+          {"Models and training",
+           {define_run, define_plan, define_predict, define_bench, define_tune, define_lock,
+            define_export, define_convert, define_schema, define_docs}},
+          {"Write plugins", {define_new, define_check, define_compat, define_wrappers}},
+          {"About the program", {define_help, define_version, define_completion}},
+          {"", {define_open_plugin}}};
+}
 
 constexpr auto kExitCodes =
     "Exit codes: 0 fine, 1 a fault was found, 2 wrong usage, 130 interrupted.";
@@ -103,7 +113,7 @@ void require_known(CLI::App& program, const std::string& word) {
     if (!command->get_group().empty()) commands.push_back(command->get_name());
   }
   throw UsageError(format_text("unknown command '{}'{}; `tenon --help` lists the commands", word,
-                               tenon::suggestion(word, commands)));
+                               suggested(word, commands)));
 }
 
 // Describes the first word that neither the command nor the program takes.
@@ -119,7 +129,15 @@ std::string surplus_text(CLI::App& program) {
         options.push_back(format_text("--{}", name));
     }
   }
-  return format_text("unknown option '{}'{}", word, tenon::suggestion(word, options));
+  return format_text("unknown option '{}'{}", word, suggested(word, options));
+}
+
+// "--threads needs a value" for CLI11's "--threads: 1 required N missing", and the like for a flag with one.
+std::string mismatch_text(const std::string& fault) {
+  if (fault.ends_with(" missing"))
+    return format_text("{} needs a value", fault.substr(0, fault.find(':')));
+  const size_t flag = fault.find(" was given a disallowed flag override");
+  return flag == fault.npos ? fault : format_text("--{} takes no value", fault.substr(0, flag));
 }
 
 bool is_misread(std::string_view word) {
@@ -159,6 +177,8 @@ Parsed parse(CLI::App& program, const std::string& word, int count, const char* 
     return Parsed::version;
   } catch (const CLI::ExtrasError&) {
     throw UsageError(format_text("{}; see `{}`", surplus_text(program), help));
+  } catch (const CLI::ArgumentMismatch& error) {
+    throw UsageError(format_text("{}; see `{}`", mismatch_text(error.what()), help));
   } catch (const CLI::ParseError& error) {
     std::string fault = error.what();
     fault.erase(std::remove(fault.begin(), fault.end(), kWordMark), fault.end());
@@ -187,7 +207,10 @@ int run(int count, const char* const* arguments) {
     return argument == "-h" || argument == "--help";
   });
   if (all || !word.empty()) {
-    for (const auto define : kDefinitions) define(commands);
+    for (const CommandGroup& group : command_groups()) {
+      commands.begin_group(group.name);
+      for (const auto define : group.definitions) define(commands);
+    }
   }
   program.footer(
       format_text("`tenon COMMAND --help` prints more, with examples. The options above apply to "

@@ -67,6 +67,9 @@ class Planner {
     const Json& document = plan_.config.document;
     plan_.of_model = training::is_model_file(options.config);
     if (!plan_.of_model) refuse_inputs(options.inputs, options.config);
+    if (plan_.of_model && !std::filesystem::exists(options.config))
+      throw tenon::Error(TENON_ERROR_IO, format_text("cannot read '{}': No such file or directory",
+                                                     options.config));
     if (options.frozen)
       freeze(document, lock_file_of(plan_.path));
     else

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int64_t kGap = 2;
 constexpr int64_t kNarrowest = 8;       // a column is not made narrower
-constexpr int64_t kNarrowestText = 32;  // a flexible one that would be is below its row
-constexpr int64_t kIndent = 4;          // of these lines, and of broken ones
+constexpr int64_t kNarrowestText = 32;  // a flexible one that would be has its own lines
+constexpr int64_t kIndent = 4;          // of lines below others, and of broken ones
 
 // Lines of a cell, which are broken where they are longer than `width`; 0: of any length.
 std::vector<std::string> cell_lines(const std::string& cell, int64_t width, int64_t hanging = 0) {
@@ -60,14 +60,9 @@ class Table::Layout {
       count = std::max(count, lines.back().size());
     }
     std::string out;
-    for (size_t l = 0; l < count; ++l) out += format_text("{}\n", line(cells, lines, l));
-    if (own_lines_ < cells.size() && !cells[own_lines_].text.empty()) {
-      const Cell& cell = cells[own_lines_];
-      for (const std::string& one : cell_lines(cell.text, own_width_))
-        out += format_text("{}{}\n", std::string(static_cast<size_t>(indent_ + kIndent), ' '),
-                           paint(stdout, cell.style, one));
-    }
-    return out;
+    for (size_t l = 0; l < count; ++l) out += line(cells, lines, l);
+    if (own_lines_ == 0) return own_text(cells) + out;
+    return out + own_text(cells);
   }
 
  private:
@@ -83,8 +78,8 @@ class Table::Layout {
       if (rest < std::min(widths_[c], kNarrowestText) && !table_.facts_ &&
           own_lines_ == widths_.size()) {
         own_lines_ = c;
-        own_width_ = std::max(kNarrowest, limit - indent_ - kIndent);
-        widths_[c] = 0;
+        own_width_ = std::max(kNarrowest, limit - indent_ - (c == 0 ? 0 : kIndent));
+        widths_[c] = c == 0 ? kIndent - kGap : 0;
       } else {
         widths_[c] = std::max(std::min(widths_[c], kNarrowest), rest);
       }
@@ -95,11 +90,26 @@ class Table::Layout {
       --*widest;
     }
   }
+  // The cell with its own lines: above its row where it is the first, as names are, else below.
+  std::string own_text(const std::vector<Cell>& cells) const {
+    if (own_lines_ >= cells.size() || cells[own_lines_].text.empty()) return "";
+    const Cell& cell = cells[own_lines_];
+    const bool first = own_lines_ == 0;
+    const auto indent = static_cast<size_t>(indent_ + (first ? 0 : kIndent));
+    std::string out;
+    for (const std::string& one : cell_lines(cell.text, own_width_, first ? 2 * kIndent : 0))
+      out += format_text("{}{}\n", std::string(indent, ' '), paint(stdout, cell.style, one));
+    return out;
+  }
+  // Empty where the other columns are.
   std::string line(const std::vector<Cell>& cells,
                    const std::vector<std::vector<std::string>>& lines, size_t l) const {
     std::string out(static_cast<size_t>(indent_), ' ');
     for (size_t c = 0; c < cells.size(); ++c) {
-      if (c == own_lines_) continue;
+      if (c == own_lines_) {
+        if (c == 0) out.append(static_cast<size_t>(kIndent), ' ');
+        continue;
+      }
       const std::string text = l < lines[c].size() ? lines[c][l] : "";
       const auto space =
           static_cast<size_t>(std::max<int64_t>(0, widths_[c] - display_width(text)));
@@ -110,13 +120,13 @@ class Table::Layout {
       out.append(static_cast<size_t>(kGap), ' ');
     }
     while (!out.empty() && out.back() == ' ') out.pop_back();
-    return out;
+    return out.empty() && own_lines_ == 0 ? out : format_text("{}\n", out);
   }
 
   const Table& table_;
   int64_t indent_;
   std::vector<int64_t> widths_;
-  size_t own_lines_ = table_.columns_.size();  // the column that is below its row, if any
+  size_t own_lines_ = table_.columns_.size();  // the column on its own lines, if any
   int64_t own_width_ = 0;
 };
 

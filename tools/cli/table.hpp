@@ -25,7 +25,8 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::left;
-    // Narrowed first, and broken into lines; where little is left for it, below its row.
+    // Narrowed first, and broken into lines; where little is left for it, on its own lines: above
+    // its row where it is the first column, else below.
     bool flexible = false;
   };
   // Without titles the table has no head.

@@ -274,6 +274,21 @@ bool split_list(const std::string& word, std::vector<std::string>& items) {
   return true;
 }
 
+// Whether a dtype is in the word: "[1,2]:f64", "f32[2,3]", also within a list or behind a name.
+bool says_dtype(const std::string& word) {
+  const auto in_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  for (size_t at = 0; at < word.size();) {
+    size_t end = at;
+    while (end < word.size() && in_name(word[end])) ++end;
+    const bool marked = (at > 0 && word[at - 1] == ':') || (end < word.size() && word[end] == '[');
+    if (end > at && marked && tenon::dtype_named(word.substr(at, end - at))) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 std::string without_quotes(const std::string& word) {
   const bool quoted = word.size() >= 2 && word.front() == word.back() &&
                       (word.front() == '\'' || word.front() == '"');
@@ -290,16 +305,22 @@ std::string without_quotes(const std::string& word) {
 
 WrittenArguments::WrittenArguments(const tenon::Op& op, const std::vector<std::string>& words,
                                    bool floating)
-    : floating_(floating) {
+    : floating_(floating && std::none_of(words.begin(), words.end(), says_dtype)) {
   const Json parameters = tenon::parse_schema(op.schema())["parameters"];
   std::vector<std::string> names;
   for (int64_t i = 0; i < parameters.size(); ++i) names.push_back(parameters[i]["name"].text());
+  std::vector<bool> given(names.size());
+  const auto give = [&](size_t place) {
+    if (given[place]) throw UsageError(format_text("{} got '{}' twice", op.name(), names[place]));
+    given[place] = true;
+  };
   int64_t next = 0;
   for (const std::string& word : words) {
     const size_t sign = word.find('=');
     const std::string name = sign == word.npos ? "" : word.substr(0, sign);
     const auto named = std::find(names.begin(), names.end(), name);
     if (named != names.end()) {
+      give(static_cast<size_t>(named - names.begin()));
       add(name, parameters[named - names.begin()], word.substr(sign + 1));
       continue;
     }
@@ -316,8 +337,18 @@ WrittenArguments::WrittenArguments(const tenon::Op& op, const std::vector<std::s
           "{}={}",
           op.name(), counted(next, "argument"), word,
           next < parameters.size() ? names[static_cast<size_t>(next)] : std::string("NAME"), word));
+    give(static_cast<size_t>(next));
     add("", parameters[next++], word);
   }
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!given[i] && !parameters[static_cast<int64_t>(i)]["default"].defined())
+      missing.push_back(format_text("'{}'", names[i]));
+  }
+  if (!missing.empty())
+    throw UsageError(format_text("{} needs {}; it is called as {}{}", op.name(),
+                                 join(missing, " and "), last_part(op.name()),
+                                 tenon::listing::signature(op.name())));
 }
 
 void WrittenArguments::add(const std::string& keyword, const Json& parameter,

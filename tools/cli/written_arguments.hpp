@@ -21,8 +21,9 @@ namespace cli {
 
 class WrittenArguments {
  public:
-  // Reads each word as the op's schema says. `floating`: whole numbers without a dtype are f32.
-  // ValueError for a word that cannot be read, naming the argument.
+  // Reads each word as the op's schema says. `floating`: whole numbers are f32, unless a word has a dtype.
+  // ValueError for a word that cannot be read, naming the argument; UsageError for arguments that are missing,
+  // twice there, or too many.
   WrittenArguments(const tenon::Op& op, const std::vector<std::string>& words, bool floating);
   WrittenArguments(const WrittenArguments&) = delete;
   WrittenArguments& operator=(const WrittenArguments&) = delete;

@@ -85,6 +85,23 @@ std::string pager_command() {
   return "less";
 }
 
+// Whether the shell finds the program that the command begins with; a command that only a shell can read
+// is taken as it is. An environment without a pager, as in small containers, still shows its listings.
+bool is_found(const std::string& command) {
+  const size_t start = command.find_first_not_of(' ');
+  const std::string word = command.substr(start, command.find(' ', start) - start);
+  if (word.find_first_of("'\"\\$`|&;<>()=~*?[#") != word.npos) return true;
+  if (word.find('/') != word.npos) return access(word.c_str(), X_OK) == 0;
+  std::string_view path = environment("PATH");
+  while (!path.empty()) {
+    const size_t end = std::min(path.find(':'), path.size());
+    const std::string folder(path.substr(0, end));
+    if (access((folder.empty() ? word : folder + "/" + word).c_str(), X_OK) == 0) return true;
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return false;
+}
+
 // Whether the pager has taken everything, or has as much as its reader wants to see.
 bool finish_pager() {
   std::fflush(stdout);
@@ -176,7 +193,8 @@ std::string plain_text(std::string_view text) {
 void page_output() {
   if (!pages_allowed || pager.process != 0 || !can_redraw(stdout)) return;
   const std::string command = pager_command();
-  if (command.find_first_not_of(' ') == command.npos || command == "cat") return;
+  if (command.find_first_not_of(' ') == command.npos || command == "cat" || !is_found(command))
+    return;
   const int width = terminal_width(stdout);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;

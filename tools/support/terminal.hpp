@@ -40,7 +40,7 @@ void print_fitted(std::string_view text);
 std::string plain_text(std::string_view text);
 // Sends what is printed from here on through a pager, where standard output is a terminal that can
 // scroll: TENON_PAGER, else PAGER, else `less`, which ends at once where the text fits (LESS=FRX unless it
-// is set). A pager that is empty or `cat`: none. Text that is not to be laid out for a terminal stays as
+// is set). A pager that is empty, `cat` or not installed: none. Text that is not to be laid out for a terminal stays as
 // it is. finish_output() waits for the reader.
 void page_output();
 // For the process: page_output() does nothing.

@@ -205,6 +205,17 @@ std::string lower(std::string_view text) {
   return result;
 }
 
+std::string suggested(const std::string& word, const std::vector<std::string>& names) {
+  const std::string* shortest = nullptr;
+  for (const std::string& name : names) {
+    if (word.size() >= 3 && lower(name).starts_with(lower(word)) &&
+        (shortest == nullptr || name.size() < shortest->size()))
+      shortest = &name;
+  }
+  return shortest == nullptr ? tenon::suggestion(word, names)
+                             : format_text(" (did you mean '{}'?)", *shortest);
+}
+
 std::string markup_text(std::string_view text) {
   std::string out;
   for (const char c : text) {

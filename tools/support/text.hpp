@@ -30,6 +30,9 @@ std::string duration(double seconds);               // 0.84 s, 1:05, 2:03:20
 std::string percent(double fraction);               // 97.22 %
 
 std::string lower(std::string_view text);  // ASCII letters
+// " (did you mean 'exit-codes'?)" of a word that is the beginning of some name, of which the shortest
+// counts, else nearly one; or nothing.
+std::string suggested(const std::string& word, const std::vector<std::string>& names);
 // Text as HTML and XML hold it: the characters of their markup are written as &amp; and the like.
 std::string markup_text(std::string_view text);
 // Lines of `text` behind `indent`, broken at spaces before `width`.

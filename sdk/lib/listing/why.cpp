@@ -5,6 +5,7 @@
 #include <tenon/listing/why.hpp>
 #include <tenon/op.hpp>
 #include <tenon/runtime.hpp>
+#include <tenon/text.hpp>
 
 #include "explanation.hpp"
 #include "inventory.hpp"
@@ -235,7 +236,15 @@ class WrittenCall {
   static tenon_operand_type operand(const std::string& word) {
     const size_t colon = word.find(':');
     tenon_operand_type found{0, TENON_DTYPE_NONE};
-    detail::check(service::types().find, word.substr(0, colon).c_str(), &found.type);
+    const std::string name = word.substr(0, colon);
+    try {
+      detail::check(service::types().find, name.c_str(), &found.type);
+    } catch (const ValueError&) {
+      // Tensor is not a declaration, so the host does not suggest it.
+      const std::string hint = suggestion(name, {"Tensor", "Scalar"});
+      if (hint.empty()) throw;
+      throw ValueError(lib::format_text("no tensor type is named {}{}", lib::quote(name), hint));
+    }
     if (colon == std::string::npos) return found;
     found.dtype = dtype_of_text(word.substr(colon + 1));
     if (found.dtype == TENON_DTYPE_NONE)
