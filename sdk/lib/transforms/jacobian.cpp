@@ -29,18 +29,14 @@ class SameDraws {
   bool begun_ = false;
 };
 
-// Says why rows are computed one at a time, once for each reason.
-void log_single_rows(const char* who, const std::string& reason) {
+// For every reason once.
+void log_rows(const char* who, const std::string& reason) {
   static std::mutex mutex;
-  static std::set<std::string> logged;
-  constexpr size_t most = 100;  // texts may have numbers of the call
-  const std::string line =
-      std::string(who) +
-      " computes one row of a Jacobian at a time, since its vmap failed: " + reason;
-  {
-    const std::lock_guard lock(mutex);
-    if (logged.size() >= most || !logged.insert(line).second) return;
-  }
+  static std::set<std::string> known;
+  std::string line =
+      std::string(who) + " computes one row after the other, since all at once fail: " + reason;
+  const std::lock_guard lock(mutex);
+  if (!known.insert(line).second) return;
   service::threads().log(3, "transforms", line.c_str(), static_cast<int64_t>(line.size()));
 }
 
@@ -51,7 +47,6 @@ Tensors map_rows(const char* who, const Rows& batched, const Rows& function, con
   const int64_t count = rows.size(0);
   std::vector<Tensors> lists;  // by result
   SameDraws draws;
-  std::string failed;
   const auto keep = [&](const Tensors& results) {
     lists.resize(results.size());
     for (size_t r = 0; r < results.size(); ++r) lists[r].push_back(results[r]);
@@ -74,7 +69,7 @@ Tensors map_rows(const char* who, const Rows& batched, const Rows& function, con
       if (error.kind() == TENON_ERROR_INTERRUPTED || error.kind() == TENON_ERROR_MEMORY) throw;
       // A function that looks at elements, for example; what fails in the loop, too, is thrown there.
       lists.clear();
-      failed = error.what();
+      log_rows(who, error.what());
     }
   }
   for (int64_t i = 0; i < count; ++i) {
@@ -83,7 +78,6 @@ Tensors map_rows(const char* who, const Rows& batched, const Rows& function, con
     for (Tensor& result : results) result = unsqueeze(result, 0);
     keep(results);
   }
-  if (!failed.empty()) log_single_rows(who, failed);
   return joined();
 }
 

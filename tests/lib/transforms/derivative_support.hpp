@@ -1,9 +1,7 @@
 // Shared code of the tests of transforms.
 #pragma once
 
-#include <cstdio>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -36,25 +34,6 @@ Refused refused(Call&& call) {
 }
 inline bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
-}
-
-// Lines that the log writes during a call.
-template <class Call>
-std::string logged(Call&& call) {
-  std::FILE* const file = std::tmpfile();
-  REQUIRE(file != nullptr);
-  std::fflush(stderr);
-  const int before = dup(STDERR_FILENO);
-  dup2(fileno(file), STDERR_FILENO);
-  call();
-  std::fflush(stderr);
-  dup2(before, STDERR_FILENO);
-  ::close(before);
-  std::string text(static_cast<size_t>(lseek(fileno(file), 0, SEEK_END)), '\0');
-  const auto read = pread(fileno(file), text.data(), text.size(), 0);
-  std::fclose(file);
-  CHECK(read == static_cast<ssize_t>(text.size()));
-  return text;
 }
 
 inline bool close(const Tensor& a, const Tensor& b, double tolerance = 1e-9) {
