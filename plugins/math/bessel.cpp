@@ -43,8 +43,8 @@ struct I0 : RealFloatOp {
   static constexpr auto schema = "i0(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The modified Bessel function of the first kind of order 0.";
   static constexpr auto accuracy =
-      "f32 0.5, f64 6.2; gradient f32 0.5, f64 7.4; f64: sums of up to 30 terms, without wider "
-      "numbers";
+      "f32 0.5, f64 6.2; gradient f32 0.5, f64 7.4; f64: sums of rounded terms, without "
+      "wider numbers";
   static constexpr auto element = [](auto x) { return bessel(0, static_cast<double>(x)); };
   static constexpr bool costly = true;
   static constexpr auto saves = "input";
@@ -56,8 +56,8 @@ struct I1 : RealFloatOp {
   static constexpr auto doc =
       "The modified Bessel function of the first kind of order 1, the derivative of i0.";
   static constexpr auto accuracy =
-      "f32 0.5, f64 7.4; gradient f32 1.9, f64 6; f64: sums of up to 30 terms, without wider "
-      "numbers";
+      "f32 0.5, f64 7.4; gradient f32 1.9, f64 6; f64: sums of rounded terms, without "
+      "wider numbers";
   static constexpr auto element = [](auto x) { return bessel(1, static_cast<double>(x)); };
   static constexpr bool costly = true;
   static constexpr auto saves = "input";

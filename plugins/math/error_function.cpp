@@ -95,7 +95,7 @@ struct Erfinv : RealFloatOp {
   static constexpr auto doc =
       "The number whose error function is input; infinite for -1 and 1, NaN beyond them.";
   static constexpr auto accuracy =
-      "f32 0.5, f64 5; gradient f32 32, f64 80; f64: erf and erfc within Newton's steps; "
+      "f32 0.5, f64 5; gradient f32 32, f64 80; f64: erf and erfc within Halley's steps; "
       "gradients: the result is rounded, and half a unit of it counts 2 result^2 times";
   static constexpr auto element = [](auto x) {
     const auto y = static_cast<double>(x);
