@@ -118,7 +118,7 @@ TEST_SUITE("listings") {
     const std::vector<std::pair<std::string, std::vector<std::string>>> calls = {
         {"ambiguities", {types + "--plugin-path " TENON_FIXTURES "/ties ambiguities"}},
         {"call", {"call add [1,2] 2 --why", "call max [3,1] dim=0 --time"}},
-        {"catalogue", {"catalogue --output site"}},
+        {"catalogue", {"catalogue --no-samples --output site"}},
         {"check", {"check optim"}},
         {"compat", {"compat optim metric"}},
         {"completion", {}},
