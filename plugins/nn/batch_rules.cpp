@@ -11,30 +11,7 @@ nn.functional.layer_norm(input, normalized_shape, weight, bias, eps) =
   mul(nn.functional.layer_norm(input, normalized_shape, none, none, eps), weight) where given(weight)
 nn.functional.rms_norm(input, normalized_shape, weight, eps) =
   mul(nn.functional.rms_norm(input, normalized_shape, none, eps), weight) where given(weight)
-# Sums over the rows of a sample, which the kernel of a whole batch does not separate. mean and rstd are those of
-# the input, so all of them are batched, or none is.
-nn.grad.layer_norm(grad_output, input, mean, rstd, weight, normalized_shape, eps) =
-  [nn.grad.layer_norm(mul(grad_output, weight), input, mean, rstd, none, normalized_shape, eps).0,
-  sum_to_size(mul(grad_output, nn.functional.layer_norm(input, normalized_shape, none, none, eps)), normalized_shape),
-  sum_to_size(grad_output, normalized_shape)] where given(weight), batched(input), batched(mean), batched(rstd)
-nn.grad.layer_norm(grad_output, input, mean, rstd, weight, normalized_shape, eps) =
-  [nn.grad.layer_norm(mul(grad_output, weight), input, mean, rstd, none, normalized_shape, eps).0,
-  sum_to_size(mul(grad_output, nn.functional.layer_norm(input, normalized_shape, none, none, eps)), normalized_shape),
-  sum_to_size(grad_output, normalized_shape)] where given(weight), not batched(input), not batched(mean), not batched(rstd)
-nn.grad.layer_norm(grad_output, input, mean, rstd, weight, normalized_shape, eps) =
-  [reshape(mul(rsqrt(add(var(reshape(input, [size(flatten(mean), 0), size(flatten(zeros(normalized_shape)), 0)]), [1], correction=0, keepdim=true), eps)),
-  sub(sub(reshape(grad_output, [size(flatten(mean), 0), size(flatten(zeros(normalized_shape)), 0)]), mean(reshape(grad_output, [size(flatten(mean), 0), size(flatten(zeros(normalized_shape)), 0)]), [1], true)),
-  mul(reshape(nn.functional.layer_norm(input, normalized_shape, none, none, eps), [size(flatten(mean), 0), size(flatten(zeros(normalized_shape)), 0)]),
-  mean(mul(reshape(grad_output, [size(flatten(mean), 0), size(flatten(zeros(normalized_shape)), 0)]),
-  reshape(nn.functional.layer_norm(input, normalized_shape, none, none, eps), [size(flatten(mean), 0), size(flatten(zeros(normalized_shape)), 0)])), [1], true)))), shape(input)),
-  mul(sum_to_size(grad_output, normalized_shape), 0), mul(sum_to_size(grad_output, normalized_shape), 0)] where batched(input), batched(mean), batched(rstd)
-nn.grad.layer_norm(grad_output, input, mean, rstd, weight, normalized_shape, eps) =
-  [reshape(mul(rsqrt(add(var(reshape(input, [size(flatten(mean), 0), size(flatten(zeros(normalized_shape)), 0)]), [1], correction=0, keepdim=true), eps)),
-  sub(sub(reshape(grad_output, [size(flatten(mean), 0), size(flatten(zeros(normalized_shape)), 0)]), mean(reshape(grad_output, [size(flatten(mean), 0), size(flatten(zeros(normalized_shape)), 0)]), [1], true)),
-  mul(reshape(nn.functional.layer_norm(input, normalized_shape, none, none, eps), [size(flatten(mean), 0), size(flatten(zeros(normalized_shape)), 0)]),
-  mean(mul(reshape(grad_output, [size(flatten(mean), 0), size(flatten(zeros(normalized_shape)), 0)]),
-  reshape(nn.functional.layer_norm(input, normalized_shape, none, none, eps), [size(flatten(mean), 0), size(flatten(zeros(normalized_shape)), 0)])), [1], true)))), shape(input)),
-  mul(sum_to_size(grad_output, normalized_shape), 0), mul(sum_to_size(grad_output, normalized_shape), 0)] where not batched(input), not batched(mean), not batched(rstd)
+nn.grad.layer_norm: loop("its kernel adds up the rows of a sample")
 nn.functional.linear: leading(input=1) where not batched(weight)
 # The gradient of the weight is written in the order of its elements.
 nn.functional.linear(input, weight, bias) = add(matmul(weight, input), bias) where given(bias), rank(input) == 1
@@ -81,7 +58,8 @@ nn.functional.conv2d_input: fold(grad_output=4, input_size)
 nn.functional.conv3d_input: fold(grad_output=5, input_size)
 nn.functional.conv1d_input, nn.functional.conv2d_input, nn.functional.conv3d_input: groups(input_size=1, weight=0, grad_output=1, groups)
 nn.functional.conv1d_weight, nn.functional.conv2d_weight, nn.functional.conv3d_weight: groups(input=1, weight_size=0, grad_output=1, groups)
-nn.grad.max_pool, nn.grad.adaptive_avg_pool: placed(input_size)
+nn.grad.max_pool: placed(input_size)
+nn.grad.adaptive_avg_pool: loop("its dimensions are those of a sample")
 nn.grad.avg_pool: fold(grad_output=3, input_size) where kernel_size == [0]
 nn.grad.avg_pool: fold(grad_output=4, input_size) where kernel_size == [0, 0]
 nn.grad.avg_pool: fold(grad_output=5, input_size) where kernel_size == [0, 0, 0]

@@ -135,10 +135,10 @@ TEST_SUITE("listings") {
         {"plugins", {"plugins"}},
         {"rewrites", {"rewrites"}},
         {"run", {"run blobs.json"}},
-        {"bench", {"bench blobs.json --input input=4x2 --calls 3"}},
+        {"bench", {"bench blobs.json --input input=4x4 --calls 3"}},
         {"convert", {"convert blobs.safetensors blobs.npz"}},
         {"export", {"export blobs.json blobs.onnx"}},
-        {"predict", {"predict blobs.json blobs.csv --output p.csv"}},
+        {"predict", {}},
         {"schema", {}},
         {"show", {"show optim", "show Linear", "show 'nn.*'", "show add", "show Batched"}},
         {"signature", {"signature conv2d"}},
@@ -170,8 +170,7 @@ TEST_SUITE("listings") {
     const std::string found = "--plugin-path " TENON_FIXTURES "/ranked ops ranked";
     const std::vector<std::string> fitted = lines_of_output(run_program(found, "COLUMNS=80").out);
     CHECK(std::any_of(fitted.begin(), fitted.end(), [](const std::string& line) {
-      return contains(line, "who(") && contains(line, "ranked_flat, ") &&
-             contains(line, "ranked_small");
+      return contains(line, "ranked_flat, ") && contains(line, "ranked_small");
     }));
     const std::vector<std::string> rows = lines_of_output(run_program(found).out);
     CHECK(std::count_if(rows.begin(), rows.end(), [](const std::string& line) {
