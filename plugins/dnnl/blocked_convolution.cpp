@@ -8,7 +8,6 @@
 #include "blocks.hpp"
 #include "packed_weights.hpp"
 #include "pieces.hpp"
-#include "plane_convolution.hpp"
 #include "shared_ops/activation.hpp"
 #include "shared_ops/convolution.hpp"
 
@@ -330,11 +329,6 @@ struct Conv2dBlocked {
   static void compute(const Convolution& whole, const Elements& e, const Tensor& weight,
                       const Activation& activation, bool winograd, bool plain) {
     const bool in_kernel = algorithm_of(activation.kind).has_value();
-    if (!in_kernel && PlaneConvolution::takes(whole)) {
-      compute_plane(whole, e, tenon::contiguous(weight).data<const float>(),
-                    finish_of(activation, false));
-      return;
-    }
     const int64_t blocks = feature_blocks(whole, winograd);
     Convolution k = whole;
     k.features /= blocks;
@@ -387,25 +381,6 @@ struct Conv2dBlocked {
                   e.bias == nullptr ? nullptr : e.bias + place * k.features, to, space);
         if (finishes)
           tenon::kernel::run<FinishRun>(to, in_kernel ? nullptr : addend, &finish, count);
-      }
-    });
-  }
-  static void compute_plane(const Convolution& k, const Elements& e, const float* weights,
-                            const Finish& finish) {
-    constexpr float infinity = std::numeric_limits<float>::infinity();
-    const bool finishes = e.addend != nullptr || finish.scale != 1 || finish.shift != 0;
-    const PlaneConvolution planes(
-        k, weights, e.bias, finishes ? Range{-infinity, infinity} : Range{finish.low, finish.high});
-    const int64_t count = blocks_of(k.features) * block() * k.positions();
-    const int64_t grain = 1 + onednn::kPieceProducts / std::max<int64_t>(1, k.depth() * count);
-    tenon::parallel_for(0, k.batch, grain, [&](int64_t begin, int64_t end) {
-      std::vector<float> scratch(static_cast<size_t>(planes.scratch()));
-      for (int64_t n = begin; n < end; ++n) {
-        float* const to = e.output + n * count;
-        planes.run(e.image + n * k.input_plane(), scratch.data(), to);
-        if (finishes)
-          tenon::kernel::run<FinishRun>(to, e.addend == nullptr ? nullptr : e.addend + n * count,
-                                        &finish, count);
       }
     });
   }

@@ -87,60 +87,6 @@ TEST_SUITE("dnnl/blocked") {
     }
   }
 
-  TEST_CASE(
-      "images of one channel give what conv2d_fused gives in f64, with zeros behind the features") {
-    Draw draw(11);
-    static const tenon::Op blocked("dnnl.conv2d_blocked"), fused("nn.functional.conv2d_fused");
-    const std::vector<std::string> activations = {"none", "relu", "clip", "hardsigmoid", "silu"};
-    for (int round = 0; round < 100; ++round) {
-      CAPTURE(round);
-      const int64_t features = draw.between(1, 35), stride = draw.between(1, 3),
-                    padding = draw.between(0, 2), dilation = draw.between(1, 2);
-      const Tensor x = draw.tensor(
-                       {draw.between(1, 3), 1, draw.between(5, 12), draw.between(5, 48)},
-                       tenon::f32, false),
-                   w = draw.tensor({features, 1, draw.between(1, 3), draw.between(1, 3)},
-                                   tenon::f32, false),
-                   b = draw.chance(50) ? draw.tensor({features}, tenon::f32, false) : Tensor();
-      const std::string activation = draw.of(activations);
-      const double alpha = -0.5, beta = 0.5, scale = draw.chance(30) ? 1.5 : 1;
-      const auto wide = [](const Tensor& t) { return t.defined() ? t.to(tenon::f64) : t; };
-      const auto exact = [&](const Tensor& addend) {
-        return fused.call<Tensor>(wide(x), wide(w), wide(b), wide(addend), activation, alpha, beta,
-                                  scale, 0.0, stride, padding, dilation, int64_t{1});
-      };
-      Tensor addend;
-      if (draw.chance(30)) addend = draw.tensor(exact(Tensor()).sizes(), tenon::f32, false);
-      const Tensor expected = exact(addend);
-      const auto found = blocked.call<Tensor>(
-          x, w, b, addend.defined() ? to_blocked(addend) : addend, activation, alpha, beta, scale,
-          0.0, stride, padding, dilation, int64_t{1}, false);
-      check_relative({from_blocked(found, features)}, {expected}, 5e-6);
-      if (activation == "hardsigmoid") continue;  // lanes of 0 are not 0
-      const double sums = found.abs().sum().item<double>(),
-                   whole = expected.abs().sum().item<double>();
-      CHECK(sums == doctest::Approx(whole).epsilon(1e-5));
-    }
-  }
-
-  TEST_CASE("infinities and NaN of an image of one channel reach no block's unused channels") {
-    static const tenon::Op blocked("dnnl.conv2d_blocked");
-    const double infinity = std::numeric_limits<double>::infinity();
-    for (const double value : {infinity, -infinity, std::nan("")}) {
-      const Tensor x = tenon::full({1, 1, 4, 20}, value);
-      const auto y = blocked.call<Tensor>(x, tenon::ones({3, 1, 2, 2}), Tensor(), Tensor(), "relu");
-      const auto elements = y.to_vector<float>();
-      const auto lanes = static_cast<size_t>(y.sizes().back());
-      for (size_t i = 0; i < elements.size(); ++i) {
-        const float element = elements[i];
-        if (i % lanes >= 3 || value == -infinity)
-          CHECK(element == 0);
-        else
-          CHECK((std::isnan(value) ? std::isnan(element) : element == value));
-      }
-    }
-  }
-
   TEST_CASE("NaN stays one behind activations that cut") {
     static const tenon::Op blocked("dnnl.conv2d_blocked");
     Tensor x = tenon::ones({1, 16, 6, 6});
