@@ -22,7 +22,7 @@ std::string page_file(std::string_view kind, std::string_view name) {
 }
 
 std::string page_link(std::string_view root, std::string_view kind, std::string_view name) {
-  return format_text("<a href=\"{}{}\">{}</a>", root, page_file(kind, name), markup_text(name));
+  return format_text(R"(<a href="{}{}">{}</a>)", root, page_file(kind, name), markup_text(name));
 }
 
 std::string page(const std::string& title, std::string_view root, const std::string& body) {

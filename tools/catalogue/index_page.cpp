@@ -43,7 +43,7 @@ std::string op_tables(const CatalogueFacts& facts) {
     body += format_text("<details{}><summary>{}</summary>\n{}</details>\n",
                         spaces.size() < 3 || space.empty() ? " open" : "",
                         space.empty() ? "without a namespace" : markup_text(space),
-                        table.text("class=\"list\""));
+                        table.text(R"(class="list")"));
   }
   if (const std::string rest = internal.text(); !rest.empty())
     body += format_text("<details><summary>for other ops</summary>\n{}</details>\n", rest);
@@ -65,7 +65,7 @@ std::string index_page(const CatalogueFacts& facts) {
   for (const Json& plugin : facts.plugins)
     plugins.add(
         {page_link("", "plugins", plugin_name(plugin)), markup_text(plugin["version"].text()),
-         format_text("<span class=\"{0}\">{0}</span>", markup_text(plugin["state"].text())),
+         format_text(R"(<span class="{0}">{0}</span>)", markup_text(plugin["state"].text())),
          std::to_string(plugin["ops"].integer()), std::to_string(plugin["modules"].integer()),
          markup_text(plugin["reason"].text())});
   const auto none = [](const std::string& table, const char* what) {
@@ -79,8 +79,8 @@ std::string index_page(const CatalogueFacts& facts) {
       counted(static_cast<int64_t>(facts.plugins.size()), "plugin"),
       markup_text(tenon::listing::runtime()["version"].text()));
   body += "<h2 id=\"ops\">Ops</h2>\n" + none(op_tables(facts), "op");
-  body += "<h2 id=\"modules\">Modules</h2>\n" + none(modules.text("class=\"list\""), "module");
-  body += "<h2 id=\"types\">Types</h2>\n" + none(types.text("class=\"list\""), "type");
+  body += "<h2 id=\"modules\">Modules</h2>\n" + none(modules.text(R"(class="list")"), "module");
+  body += "<h2 id=\"types\">Types</h2>\n" + none(types.text(R"(class="list")"), "type");
   body += "<h2 id=\"plugins\">Plugins</h2>\n" + none(plugins.text(), "plugin");
   return page("Tenon catalogue", "", body);
 }
@@ -92,7 +92,7 @@ std::string matrix_page(const CatalogueFacts& facts) {
   const auto cell = [](const std::map<std::string, Handled>& ops, const std::string& name) {
     const auto found = ops.find(name);
     if (found == ops.end()) return std::string();
-    return format_text("<span class=\"{0}\" title=\"{1}\">{0}</span>",
+    return format_text(R"(<span class="{0}" title="{1}">{0}</span>)",
                        markup_text(found->second.how), markup_text(found->second.by));
   };
   for (const Json& op : facts.ops) {
@@ -117,7 +117,7 @@ std::string matrix_page(const CatalogueFacts& facts) {
       "override (handled), the type's handler, an ancestor (inherited), a conversion (fallback), "
       "or "
       "nothing (missing).</p>\n" +
-          table.text("class=\"matrix\""));
+          table.text(R"(class="matrix")"));
 }
 
 }  // namespace cli

@@ -48,7 +48,7 @@ std::string facts_table(const CatalogueFacts& facts, const Json& op) {
                     code(one["rule"].text()), page_link("../", "plugins", one["plugin"].text()));
   }
   row("converted from", conversions);
-  return table.text("class=\"facts\"");
+  return table.text(R"(class="facts")");
 }
 
 std::string types_table(const CatalogueFacts& facts, const std::string& name) {
@@ -58,7 +58,7 @@ std::string types_table(const CatalogueFacts& facts, const std::string& name) {
     const auto found = ops.find(name);
     if (found == ops.end()) continue;
     table.add({page_link("../", "types", type),
-               format_text("<span class=\"{0}\">{0}</span>", markup_text(found->second.how)),
+               format_text(R"(<span class="{0}">{0}</span>)", markup_text(found->second.how)),
                markup_text(found->second.by)});
   }
   return table.text();

@@ -55,7 +55,7 @@ std::string type_page(const CatalogueFacts& facts, const Json& type) {
   table.add({"handler", type["handler"].as_bool() ? "it has one, which is asked about every op"
                                                   : "it has none"});
   table.add({"fallback", code(type["fallback"].text())});
-  body += table.text("class=\"facts\"");
+  body += table.text(R"(class="facts")");
   if (const auto fault = facts.faults.find(name); fault != facts.faults.end())
     body += format_text("<pre class=\"fault\">{}</pre>\n", markup_text(fault->second));
   HtmlTable overrides({"override", "signature", "plugin"});
@@ -90,13 +90,13 @@ std::string plugin_page(const CatalogueFacts& facts, const Json& plugin) {
   const auto row = [&](const char* what, const std::string& markup) {
     if (!markup.empty()) table.add({what, markup});
   };
-  row("state", format_text("<span class=\"{0}\">{0}</span>", markup_text(plugin["state"].text())));
+  row("state", format_text(R"(<span class="{0}">{0}</span>)", markup_text(plugin["state"].text())));
   row("reason", markup_text(plugin["reason"].text()));
   row("file", code(plugin["path"].text()));
   if (const auto hash = facts.hashes.find(id); hash != facts.hashes.end())
     row("sha256", code(hash->second));
   row("compiler", markup_text(plugin["compiler"].text()));
-  body += table.text("class=\"facts\"");
+  body += table.text(R"(class="facts")");
   if (const auto ended = facts.samples.find(id);
       ended != facts.samples.end() && !ended->second.front().fault.empty())
     body +=
