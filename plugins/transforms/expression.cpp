@@ -20,7 +20,6 @@ class Evaluation {
   Evaluation(const BatchRule& rule, const BatchCall& batch) : rule_(rule), batch_(batch) {}
 
   Results results() {
-    if (rule_.expression.kind == RuleTerm::Kind::list) return each_result();
     if (rule_.expression.kind != RuleTerm::Kind::call || rule_.expression.integer >= 0) {
       const tenon_value value = evaluate(rule_.expression);
       if (value.tag != TENON_VALUE_TENSOR) fail("its value is not a tensor");
@@ -33,22 +32,6 @@ class Evaluation {
   [[noreturn]] void fail(const std::string& what) const {
     throw ValueError("the batch rule '" + rule_.text + "' of plugin '" + rule_.provider +
                      "': " + what + "; fix the rule");
-  }
-
-  // A term for each result.
-  Results each_result() {
-    const std::vector<RuleTerm>& terms = rule_.expression.terms;
-    const int64_t count = batch_.plan().result_count;
-    if (static_cast<int64_t>(terms.size()) != count)
-      fail("it has " + std::to_string(terms.size()) + " results, and the op " +
-           std::to_string(count));
-    Results results = Results::of_count(count);
-    for (size_t i = 0; i < terms.size(); ++i) {
-      const tenon_value value = evaluate(terms[i]);
-      if (value.tag != TENON_VALUE_TENSOR) fail("a result is not a tensor");
-      tenon::detail::give_result(Tensor::borrow(value.as.tensor), results.slots() + i);
-    }
-    return results;
   }
 
   tenon_value evaluate(const RuleTerm& term) {

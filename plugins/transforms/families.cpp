@@ -261,26 +261,30 @@ std::optional<Results> run_once(const BatchCall& batch) {
 
 // ---- leading dimensions ----
 
+// The number that the rule has behind the operand's parameter, -1 without one; nothing where it does not name it.
+std::optional<int64_t> number_for(const BatchRule& rule, const BatchCall& batch,
+                                  const Operand& operand) {
+  const std::string& name = batch.plan().parameters[operand.parameter].name;
+  const auto found = std::find(rule.parameters.begin(), rule.parameters.end(), name);
+  if (found == rule.parameters.end()) return std::nullopt;
+  return rule.numbers[static_cast<size_t>(found - rule.parameters.begin())];
+}
+
 std::optional<Results> run_leading(const BatchRule& rule, const BatchCall& batch) {
   if (others_batched(rule, batch)) return std::nullopt;
   int64_t leading = 0;
-  const auto own = [&](const Operand& operand) -> int64_t {
-    for (size_t i = 0; i < rule.parameters.size(); ++i) {
-      if (rule.parameters[i] == batch.plan().parameters[operand.parameter].name)
-        return std::max<int64_t>(rule.numbers[i], 0);
-    }
-    return -1;
-  };
   for (const Operand& operand : batch.operands()) {
-    const int64_t trailing = own(operand);
-    if (trailing < 0) continue;
+    const std::optional<int64_t> named = number_for(rule, batch, operand);
+    if (!named) continue;
+    const int64_t trailing = std::max<int64_t>(*named, 0);
     if (operand.rank() < trailing) return std::nullopt;
     leading = std::max(leading, operand.rank() - trailing);
   }
   InnerArguments arguments(batch);
   for (const Operand& operand : batch.operands()) {
-    const int64_t trailing = own(operand);
-    if (trailing < 0 || !operand.batched) continue;
+    const std::optional<int64_t> named = number_for(rule, batch, operand);
+    if (!named || !operand.batched) continue;
+    const int64_t trailing = std::max<int64_t>(*named, 0);
     arguments.set(operand, widened(operand.inner, leading - (operand.rank() - trailing)));
   }
   return arguments.call();
@@ -291,10 +295,9 @@ std::optional<Results> run_fold(const BatchRule& rule, const BatchCall& batch) {
   InnerArguments arguments(batch);
   int64_t folded = -1;  // samples of one sample; -2: none, the batch takes their place
   for (const Operand& operand : batch.operands()) {
-    const std::string& name = batch.plan().parameters[operand.parameter].name;
-    const auto found = std::find(rule.parameters.begin(), rule.parameters.end(), name);
-    if (found == rule.parameters.end()) continue;
-    const int64_t rank = rule.numbers[static_cast<size_t>(found - rule.parameters.begin())];
+    const std::optional<int64_t> named = number_for(rule, batch, operand);
+    if (!named) continue;
+    const int64_t rank = *named;
     const Tensor whole = batch.whole(operand);
     if (operand.rank() == rank - 1 && (folded == -1 || folded == -2)) {
       folded = -2;
@@ -334,10 +337,9 @@ std::optional<Results> run_rows(const BatchRule& rule, const BatchCall& batch) {
   InnerArguments arguments(batch);
   int64_t rows = -1;  // size of that dimension in one sample
   for (const Operand& operand : batch.operands()) {
-    const std::string& name = batch.plan().parameters[operand.parameter].name;
-    const auto found = std::find(rule.parameters.begin(), rule.parameters.end(), name);
-    if (found == rule.parameters.end()) continue;
-    const int64_t rank = rule.numbers[static_cast<size_t>(found - rule.parameters.begin())];
+    const std::optional<int64_t> named = number_for(rule, batch, operand);
+    if (!named) continue;
+    const int64_t rank = *named;
     const Tensor whole = batch.whole(operand);
     if (operand.rank() != rank || rank < 2 || (rows >= 0 && rows != whole.size(-2)))
       return std::nullopt;

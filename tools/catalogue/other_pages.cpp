@@ -97,8 +97,7 @@ std::string plugin_page(const CatalogueFacts& facts, const Json& plugin) {
     row("sha256", code(hash->second));
   row("compiler", markup_text(plugin["compiler"].text()));
   body += table.text(R"(class="facts")");
-  if (const auto ended = facts.samples.find(id);
-      ended != facts.samples.end() && !ended->second.front().fault.empty())
+  if (const auto ended = facts.samples.find(key_of_plugin(id)); ended != facts.samples.end())
     body +=
         format_text("<pre class=\"fault\">{}</pre>\n", markup_text(ended->second.front().fault));
   const auto names = [&](const std::vector<Json>& items) {

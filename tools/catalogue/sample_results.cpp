@@ -25,7 +25,6 @@ namespace {
 
 constexpr double kSeconds = 20;  // for all samples of a plugin
 constexpr size_t kMostSamples = 3;
-constexpr const char* kBefore = " before the first op";
 constexpr size_t kLongest = 4000;  // bytes of the text of a result
 
 template <class T>
@@ -118,6 +117,8 @@ int run_samples(const SampleRunOptions& options) {
 
 // ---- the parent ----
 
+std::string key_of_plugin(const std::string& id) { return "plugin " + id; }
+
 std::map<std::string, std::vector<SampleResult>> results_of_samples(
     const std::vector<std::string>& plugins, const SessionOptions& session) {
   std::map<std::string, std::vector<SampleResult>> found;
@@ -139,7 +140,7 @@ std::map<std::string, std::vector<SampleResult>> results_of_samples(
     command.arguments.insert(command.arguments.begin(), {"tenon-catalogue", "samples"});
     tenon::trust::ChildProcess child(command);
     const bool ended = child.wait(kSeconds);
-    std::string begun = kBefore, line;
+    std::string begun = key_of_plugin(options.plugin), line;
     std::ifstream in(options.results);
     while (std::getline(in, line)) {
       Json document;
@@ -168,7 +169,6 @@ std::map<std::string, std::vector<SampleResult>> results_of_samples(
     const std::string end = !ended ? format_text("after {} seconds it still ran", kSeconds)
                             : child.status() ? tenon::trust::end_text(*child.status())
                                              : "it ended";
-    if (begun == kBefore) begun = options.plugin;
     found[begun].push_back({"", {}, {}, "the process that ran the samples ended here: " + end});
   }
   return found;

@@ -18,9 +18,12 @@ struct SampleResult {
   std::string fault;                 // in place of results
 };
 
-// By op. Where a child ended, the op that ran has that as its fault; the plugin, by its id, where none did.
+// By op. Where a child ended, the op that ran has that as its fault; where none did, key_of_plugin() has it.
 std::map<std::string, std::vector<SampleResult>> results_of_samples(
     const std::vector<std::string>& plugins, const SessionOptions& session);
+
+// A key that is not the name of an op.
+std::string key_of_plugin(const std::string& id);
 
 // The child: a line of JSON for each op, {"op", "samples": [{"sample", "operands", "results", "fault"}]}, and
 // before each {"begins": op}.

@@ -1,6 +1,4 @@
 // tenon catalogue: continues as the program tenon-catalogue.
-#include <utility>
-
 #include "catalogue/options.hpp"
 #include "commands.hpp"
 #include "continue_as.hpp"
@@ -12,9 +10,7 @@ namespace {
 int write_catalogue(const CatalogueOptions& given, const SessionOptions& session) {
   CatalogueOptions options = given;
   options.session = session;
-  std::vector<std::string> words = words_of(options);
-  words.insert(words.begin(), "catalogue");
-  continue_as("tenon-catalogue", "tenon_catalogue", std::move(words));
+  continue_as("tenon-catalogue", "tenon_catalogue", "catalogue", words_of(options));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // tenon check: continues as the program tenon-check, so that a job that checks nothing needs no checker.
 #include <filesystem>
-#include <utility>
 
 #include <tenon/shapes_only.hpp>
 #include <tenon/state/model_format.hpp>
@@ -50,9 +49,7 @@ int check_plugin(const CheckCommandOptions& given, const SessionOptions& session
   else if (!given.inputs.empty())
     throw UsageError(
         format_text("--input is for the file of a model, and '{}' is a plugin", options.plugin));
-  std::vector<std::string> words = words_of(options);
-  words.insert(words.begin(), "check");
-  continue_as("tenon-check", "tenon_check", std::move(words));
+  continue_as("tenon-check", "tenon_check", "check", words_of(options));
 }
 
 }  // namespace

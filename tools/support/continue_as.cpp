@@ -13,11 +13,11 @@
 
 namespace cli {
 
-void continue_as(const std::string& program, const std::string& target,
+void continue_as(const std::string& program, const std::string& target, const std::string& mode,
                  std::vector<std::string> words) {
   const std::filesystem::path path =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / program;
-  words.insert(words.begin(), program);
+  words.insert(words.begin(), {program, mode});
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());

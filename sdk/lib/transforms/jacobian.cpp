@@ -29,14 +29,15 @@ class SameDraws {
   bool begun_ = false;
 };
 
-// For every reason once.
+// Once for each reason, of the first ones: texts may have numbers of the call.
 void log_rows(const char* who, const std::string& reason) {
   static std::mutex mutex;
   static std::set<std::string> known;
-  std::string line =
+  constexpr size_t most = 100;
+  const std::string line =
       std::string(who) + " computes one row after the other, since all at once fail: " + reason;
   const std::lock_guard lock(mutex);
-  if (!known.insert(line).second) return;
+  if (known.size() >= most || !known.insert(line).second) return;
   service::threads().log(3, "transforms", line.c_str(), static_cast<int64_t>(line.size()));
 }
 
@@ -47,6 +48,7 @@ Tensors map_rows(const char* who, const Rows& batched, const Rows& function, con
   const int64_t count = rows.size(0);
   std::vector<Tensors> lists;  // by result
   SameDraws draws;
+  std::string reason;  // why not all at once
   const auto keep = [&](const Tensors& results) {
     lists.resize(results.size());
     for (size_t r = 0; r < results.size(); ++r) lists[r].push_back(results[r]);
@@ -69,7 +71,7 @@ Tensors map_rows(const char* who, const Rows& batched, const Rows& function, con
       if (error.kind() == TENON_ERROR_INTERRUPTED || error.kind() == TENON_ERROR_MEMORY) throw;
       // A function that looks at elements, for example; what fails in the loop, too, is thrown there.
       lists.clear();
-      log_rows(who, error.what());
+      reason = error.what();
     }
   }
   for (int64_t i = 0; i < count; ++i) {
@@ -78,6 +80,7 @@ Tensors map_rows(const char* who, const Rows& batched, const Rows& function, con
     for (Tensor& result : results) result = unsqueeze(result, 0);
     keep(results);
   }
+  if (!reason.empty()) log_rows(who, reason);
   return joined();
 }
 
