@@ -109,6 +109,10 @@ inline void require_data(const Tensor* tensor, const char* what) {
   if (tensor == nullptr || tensor->has_flag(TENON_TENSOR_SHAPE_ONLY)) [[unlikely]]
     fail_without_data(tensor, what);
 }
+// One whose elements only its own type reads has a storage, and so views and sharing.
+inline void require_storage(const Tensor* tensor, const char* what) {
+  if (tensor == nullptr || tensor->storage == nullptr) require_data(tensor, what);
+}
 // Only tensors with data, or types convertible to one, can require grad.
 void require_gradients(const Tensor* tensor);
 

@@ -6,7 +6,10 @@
 #include "core/base/interrupt.hpp"
 #include "core/dispatch/call/running_calls.hpp"
 #include "core/dispatch/call/thread_state.hpp"
+#include "core/dispatch/table/core_ops.hpp"
 #include "core/dispatch/types/conversion.hpp"
+#include "core/dispatch/types/modes.hpp"
+#include "core/dispatch/types/type_table.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 #include "core/tensor/copy.hpp"
@@ -39,6 +42,34 @@ class WholeChange {
   bool previous_;
 };
 
+// Elements that only their own type reads.
+bool in_own_memory(const Tensor& tensor) {
+  return tensor.typed() && TypeTable::process().at(tensor.view.type).owns_memory();
+}
+
+// By op `copy_`, which the type runs, where one of the two is in separate memory.
+void copy_any(Tensor& destination, const Tensor& source) {
+  if (!in_own_memory(destination) && !in_own_memory(source)) {
+    require_data(&destination, "the destination of a copy");
+    require_data(&source, "the source of a copy");
+    return copy(destination, source);
+  }
+  const GradModeGuard unrecorded(false);
+  const SwitchGuard<&ThreadState::dual_level> without_tangents(nullptr);
+  const ModesOffGuard modes_off;
+  core_ops::copy(destination, const_cast<Tensor&>(source));
+}
+
+void fill_any(Tensor& destination, const tenon_value& number) {
+  if (!in_own_memory(destination)) {
+    require_data(&destination, "the tensor to fill");
+    return fill(destination, number);
+  }
+  const TensorRef one = make_empty(destination.view.dtype, {});
+  fill(*one, number);
+  copy_any(destination, *one);
+}
+
 }  // namespace
 
 constinit const tenon_tensors_service tensors_service{
@@ -53,12 +84,12 @@ constinit const tenon_tensors_service tensors_service{
     }),
     .alias = slot([](tenon_tensor* base, int64_t rank, const int64_t* shape, const int64_t* strides,
                      int64_t offset) {
-      require_data(base, "the tensor to view");
+      require_storage(base, "the tensor to view");
       return make_alias(*base, shape_of(shape, rank), shape_of(strides, rank), offset);
     }),
     .alias_as = slot([](tenon_tensor* base, tenon_dtype dtype, int64_t rank, const int64_t* shape,
                         const int64_t* strides, int64_t offset) {
-      require_data(base, "the tensor to view");
+      require_storage(base, "the tensor to view");
       dtype_check(dtype);
       return make_alias_as(*base, dtype, shape_of(shape, rank), shape_of(strides, rank), offset);
     }),
@@ -79,16 +110,13 @@ constinit const tenon_tensors_service tensors_service{
       return a->storage != nullptr && a->storage == b->storage ? 1 : 0;
     },
     .copy = slot([](tenon_tensor* destination, const tenon_tensor* source) {
-      require_data(destination, "the destination of a copy");
-      require_data(source, "the source of a copy");
       const WholeChange whole;
-      copy(*destination, *source);
+      copy_any(checked(destination), checked(source));
       undo_version_bump(*destination);
     }),
     .fill = slot([](tenon_tensor* destination, const tenon_value* number) {
-      require_data(destination, "the tensor to fill");
       const WholeChange whole;
-      fill(*destination, *number);
+      fill_any(checked(destination), *number);
       undo_version_bump(*destination);
     }),
     .item = slot([](const tenon_tensor* tensor) {
@@ -110,8 +138,10 @@ constinit const tenon_tensors_service tensors_service{
         }),
     .promote_dtypes = promote_dtypes,
     .set_data = slot([](tenon_tensor* tensor, const tenon_tensor* value, int32_t share) {
-      require_data(tensor, "the tensor that gets other data");
-      require_data(value, "the data");
+      if (share != 0) {
+        require_storage(tensor, "the tensor that gets other data");
+        require_storage(value, "the data");
+      }
       if (!same_shape(tensor->shape(), value->shape()) ||
           (share != 0 && tensor->view.dtype != value->view.dtype)) {
         throw Error(TENON_ERROR_VALUE, "a {} tensor of shape {} cannot get the data of a {} of {}",
@@ -121,7 +151,7 @@ constinit const tenon_tensors_service tensors_service{
       if (share != 0)
         replace_data(*tensor, *value);
       else
-        copy(*tensor, *value);
+        copy_any(checked(tensor), checked(value));
     }),
 };
 

@@ -75,6 +75,19 @@ TensorRef make_typed(const TensorType& type, TensorRef tensor, void** payload) {
   return tensor;
 }
 
+// The tensor itself becomes one of the type: its memory is the type's from now on.
+TensorRef make_in_own_memory(const TensorType& type, Tensor& tensor, void** payload) {
+  const bool shared = tensor.references.load() != 1 || tensor.storage == nullptr ||
+                      tensor.storage->references.load() != 1 || tensor.view_base != nullptr;
+  if (shared || tensor.typed() || tensor.requires_grad())
+    throw Error(TENON_ERROR_TYPE,
+                "a {} is made of a plain tensor that nothing else uses: wrap other memory of {}",
+                type.name, type.name);
+  TensorRef made = make_typed(type, TensorRef(&tensor), payload);
+  made->view.flags |= TENON_TENSOR_SHAPE_ONLY;
+  return made;
+}
+
 const Override& override_of(const tenon_override* entry) {
   return *reinterpret_cast<const Override*>(entry);
 }
@@ -134,6 +147,7 @@ constinit const tenon_types_service types_service{
         throw Error(TENON_ERROR_TYPE,
                     "{} does not derive from Tensor and cannot share a tensor's data", made.name);
       }
+      if (made.owns_memory()) return make_in_own_memory(made, *tensor, payload);
       return make_typed(made, share_with_history(*tensor), payload);
     }),
     .payload = [](const tenon_tensor* tensor) -> void* {
@@ -208,6 +222,9 @@ constinit const tenon_types_service types_service{
           made.is_tensor ? make_detached(*data) : make_dataless(dtype, shape_of(shape, rank), type);
       set_type(*object, type, payload.get());
       return object;
+    }),
+    .from_plain = slot([](uint32_t type, tenon_tensor* plain, tenon_tensor* like) {
+      return from_plain(TypeTable::process().checked(type), checked(plain), like);
     }),
 };
 

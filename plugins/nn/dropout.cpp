@@ -21,6 +21,7 @@ struct Dropout {
       "In training each element becomes zero with probability p, the others are divided by 1 - p; "
       "else a copy.";
 
+  static constexpr auto reads_elements = true;
   static Tensor forward(Context& c, const Tensor& input, double p, bool training) {
     if (!(p >= 0 && p <= 1)) {
       throw tenon::ValueError("dropout(): p must be a probability, between 0 and 1, got " +

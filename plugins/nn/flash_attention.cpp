@@ -618,6 +618,7 @@ struct FlashAttention {
                                               value.size(-1);
   }
 
+  static constexpr auto reads_elements = true;
   static Tensor forward(Context& c, const Tensor& query, const Tensor& key, const Tensor& value,
                         const Tensor& attn_mask, bool is_causal, double scale) {
     Tensor result = shape_rule(query, key, value, attn_mask, is_causal, scale);

@@ -242,6 +242,7 @@ struct LayerNorm {
       "input with mean 0 and variance 1 over its last dimensions, times weight plus bias.";
   static constexpr auto saves = "input, weight";
 
+  static constexpr auto reads_elements = true;
   static Tensor forward(Context& c, const Tensor& input, IntList normalized_shape,
                         const Tensor& weight, const Tensor& bias, double eps) {
     check_floating("layer_norm", "input", input);

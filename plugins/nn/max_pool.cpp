@@ -361,6 +361,7 @@ struct MaxPool {
   static constexpr auto doc =
       "The largest element of each window; stride is kernel_size unless given.";
   static constexpr auto saves = "shape(input)";
+  static constexpr auto reads_elements = true;
   static Tensor forward(Context& c, const Tensor& input, IntList kernel_size,
                         std::optional<IntList> stride, IntList padding, IntList dilation,
                         bool ceil_mode) {
@@ -376,10 +377,23 @@ struct MaxPool {
   static Tensor backward(ContextOf<MaxPool>& c, const Tensor& g) {
     return tenon::nn::grad::max_pool(g, c.saved(0), c["input"_arg].shape(), d);
   }
-  static Tensor jvp(ContextOf<MaxPool>& c, TensorList t) {
-    const auto [values, indices] = largest(name, c.saved(0), c["kernel_size"_arg], c["stride"_arg],
-                                           c["padding"_arg], c["dilation"_arg], c["ceil_mode"_arg]);
-    return pick(t[0], indices, d);
+  static Tensor jvp(ContextOf<MaxPool>& c, TensorList t) { return pick(t[0], positions(c), d); }
+
+ private:
+  static Tensor positions(ContextOf<MaxPool>& c) {
+    const Tensor input = c.saved(0);
+    const auto places = [&](const auto& find) {
+      auto [values, indices] = find(c["kernel_size"_arg], c["stride"_arg], c["padding"_arg],
+                                    c["dilation"_arg], c["ceil_mode"_arg]);
+      return std::move(indices);
+    };
+    if (is_plain(input))
+      return places([&](const auto&... window) { return largest(name, input, window...); });
+    const char* const window_op = name;
+    static const tenon::Op by_op("nn.functional." + std::string(window_op) + "_with_indices");
+    return places([&](const auto&... window) {
+      return by_op.call<std::tuple<Tensor, Tensor>>(input, window...);
+    });
   }
 };
 

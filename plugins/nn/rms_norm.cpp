@@ -144,6 +144,7 @@ struct RmsNorm {
     return least;
   }
 
+  static constexpr auto reads_elements = true;
   static Tensor forward(Context& c, const Tensor& input, IntList normalized_shape,
                         const Tensor& weight, std::optional<double> eps) {
     const double least = check(input, normalized_shape, weight, eps);

@@ -25,6 +25,7 @@
 #include "core/autograd/graph/history.hpp"
 #include "core/autograd/graph/node.hpp"
 #include "core/autograd/graph/tensor_meta.hpp"
+#include "core/autograd/typed/typed.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/interrupt.hpp"
@@ -409,7 +410,8 @@ std::vector<TensorRef> run_gradients(std::span<Tensor* const> roots, std::span<T
     results.push_back(run.take_capture(i));
     if (results.back() || unused == Unused::Null) continue;
     if (unused == Unused::Zeros) {
-      results.back() = make_zeros(inputs[i]->view.dtype, inputs[i]->shape());
+      results.back() = make_zeros_in(memory_type(inputs[i]->view.type), inputs[i]->view.dtype,
+                                     inputs[i]->shape());
       if (options.create_graph) set_requires_grad(*results.back(), true);
       continue;
     }

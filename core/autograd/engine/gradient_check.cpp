@@ -96,6 +96,7 @@ void check_gradients(Node& node, std::span<const TensorRef> produced) {
 TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& from, size_t index) {
   // A gradient without data is made plain where its structure does not fit, unless ops go through it.
   if (gradient->has_flag(TENON_TENSOR_SHAPE_ONLY) && gradient->typed() &&
+      (info.type == 0 || gradient->storage == nullptr) &&
       (info.type == 0 || !same_shape(gradient->shape(), info.sizes()) ||
        gradient->view.dtype != info.dtype) &&
       (TypeTable::process().at(gradient->view.type).descriptor.flags & TENON_TYPE_DECOMPOSES) == 0)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/autograd/graph/history.hpp"
+#include "core/autograd/typed/typed.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/table/core_ops.hpp"
@@ -73,13 +74,15 @@ Tensor* attached_tangent(const Tensor& tensor) {
 }
 
 TensorRef zeros_in_layout(const Tensor& tensor) {
+  if (memory_type(tensor.view.type) != 0)
+    return make_zeros_in(tensor.view.type, tensor.view.dtype, tensor.shape());
   TensorRef zeros = empty_in_layout(tensor);
   fill(*zeros, int_value(0));
   return zeros;
 }
 
 TensorRef copy_in_layout(Tensor& tensor, const Tensor& like) {
-  if (like.contiguous()) return core_ops::clone(tensor);
+  if (like.contiguous() || memory_type(like.view.type) != 0) return core_ops::clone(tensor);
   const TensorRef result = empty_in_layout(like);
   return core_ops::copy(*result, tensor);
 }

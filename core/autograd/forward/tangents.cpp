@@ -8,6 +8,7 @@
 #include "core/autograd/forward/dual.hpp"
 #include "core/autograd/graph/error_node.hpp"
 #include "core/autograd/record/inplace.hpp"
+#include "core/autograd/typed/typed.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/parallel.hpp"
@@ -34,6 +35,11 @@ TensorRef cast(TensorRef tensor, tenon_dtype dtype) {
   if (!tensor || tensor->view.dtype == dtype || !dtype_differentiable(tensor->view.dtype))
     return tensor;
   return core_ops::in_dtype(std::move(tensor), dtype);
+}
+
+// Zeros for an operand without a tangent, in its memory.
+TensorRef zeros_for(const Tensor& operand) {
+  return make_zeros_in(memory_type(operand.view.type), operand.view.dtype, operand.shape());
 }
 
 TensorRef add(TensorRef a, TensorRef b) {
@@ -240,6 +246,8 @@ class Propagation {
     rule.answered = false;
     tenon_context context{
         .implementation = &implementation_, .arguments = arguments, .rule = &rule};
+    const SwitchGuard<&ThreadState::joins_memory> joins(thread_state.joins_memory ||
+                                                        in_own_memory(given));
     tenon_error* error = nullptr;
     const tenon_status status = function(implementation_.descriptor.self, &context, given.data(),
                                          static_cast<int64_t>(given.size()), &error);
@@ -255,7 +263,7 @@ class Propagation {
     for (Slot& slot : slots_) {
       if (zeros && !slot.tangent && slot.operand != nullptr &&
           dtype_differentiable(slot.operand->view.dtype)) {
-        held_.push_back(make_zeros(slot.operand->view.dtype, slot.operand->shape()));
+        held_.push_back(zeros_for(*slot.operand));
         given.push_back(held_.back().get());
       } else {
         given.push_back(slot.tangent.get());
@@ -400,8 +408,7 @@ class Propagation {
       const Slot& slot = slots_[at];
       const bool chosen = only == at || only >= slots_.size();
       if (chosen && slot.tangent) return slot.tangent.get();
-      if (chosen)
-        return made_here.emplace_back(make_zeros(operand->view.dtype, operand->shape())).get();
+      if (chosen) return made_here.emplace_back(zeros_for(*operand)).get();
       // The op is going to change it.
       if (is_changed(slot)) return made_here.emplace_back(core_ops::clone(*operand)).get();
       return operand;

@@ -15,6 +15,7 @@
 #include "core/autograd/graph/node_block.hpp"
 #include "core/autograd/hooks/saved_hooks.hpp"
 #include "core/autograd/typed/component_history.hpp"
+#include "core/autograd/typed/typed.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/call/call.hpp"
 #include "core/dispatch/call/thread_state.hpp"
@@ -256,7 +257,7 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& p
     // what can have a gradient.
     if (function_ ? !function_->materialize : !outputs_[i].differentiable) continue;
     zeros.resize(i + 1);
-    zeros[i] = make_zeros(outputs_[i].dtype, outputs_[i].sizes());
+    zeros[i] = make_zeros_in(outputs_[i].type, outputs_[i].dtype, outputs_[i].sizes());
     incoming[i] = zeros[i].get();
   }
   const bool once =
@@ -270,6 +271,8 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& p
   tenon_status status = TENON_OK;
   {
     const GradModeGuard guard(call.create_graph && !once);
+    const SwitchGuard<&ThreadState::joins_memory> joins(
+        thread_state.joins_memory || in_own_memory({incoming, gradients.size()}));
     status =
         implementation_->descriptor.backward(implementation_->descriptor.self, &context, incoming,
                                              static_cast<int64_t>(gradients.size()), &error);

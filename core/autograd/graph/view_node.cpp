@@ -8,6 +8,7 @@
 #include "core/autograd/graph/history.hpp"
 #include "core/autograd/graph/node_block.hpp"
 #include "core/autograd/record/inplace.hpp"
+#include "core/autograd/typed/typed.hpp"
 #include "core/dispatch/table/core_ops.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
@@ -38,7 +39,7 @@ class ViewNode final : public Node {
   ViewNode(const NodeBlock& block, Edge base_edge, const Tensor& view, const Tensor& base)
       : Node(block), layout_(layout_of(view, base)), base_shape_(sizes_of(base.shape())) {
     edges_[0] = std::move(base_edge);
-    outputs_[0].type = 0;  // its gradient is that of plain data
+    outputs_[0].type = memory_type(view.view.type);  // its gradient is that of plain data
   }
   const char* name() const override { return "AsStridedBackward0"; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
@@ -51,7 +52,7 @@ class ViewNode final : public Node {
       produced.push_back(add_in_place(*gradients[0]));
       return;
     }
-    const TensorRef zeros = make_zeros(gradients[0]->view.dtype, base_shape_);
+    const TensorRef zeros = make_zeros_in(outputs_[0].type, gradients[0]->view.dtype, base_shape_);
     produced.push_back(core_ops::as_strided_scatter(*zeros, *gradients[0], layout_.shape,
                                                     layout_.strides, layout_.offset));
   }
@@ -60,9 +61,9 @@ class ViewNode final : public Node {
   // Elements that share memory share its gradient.
   TensorRef add_in_place(Tensor& gradient) const {
     const int64_t base_count = element_count(base_shape_);
-    const TensorRef zeros = make_zeros(gradient.view.dtype, {&base_count, 1});
+    const TensorRef zeros = make_zeros_in(outputs_[0].type, gradient.view.dtype, {&base_count, 1});
     const int64_t count = gradient.view.count;
-    const TensorRef positions = make_empty(TENON_I64, {&count, 1});
+    TensorRef positions = make_empty(TENON_I64, {&count, 1});
     for (int64_t i = 0; i < count; ++i) {
       int64_t place = layout_.offset;
       for (int64_t d = layout_.shape.rank - 1, rest = i; d >= 0; --d) {
@@ -71,6 +72,7 @@ class ViewNode final : public Node {
       }
       static_cast<int64_t*>(positions->view.data)[i] = place;
     }
+    if (outputs_[0].type != 0) positions = project_gradient(std::move(positions), outputs_[0].type);
     const TensorRef row = core_ops::reshape(gradient, {&count, 1});
     const TensorRef whole = core_ops::index_add(*zeros, 0, *positions, *row);
     return core_ops::reshape(*whole, base_shape_);
@@ -90,7 +92,7 @@ class CopySlicesNode final : public Node {
       // The view's own old history is part of the base's.
       if (i != change_.slot) edges_[i + 1] = inner[i];
     }
-    outputs_[0].type = 0;  // its gradient is that of plain data
+    outputs_[0].type = memory_type(base.view.type);  // its gradient is that of plain data
   }
   const char* name() const override { return "CopySlices"; }
   const Implementation* implementation() const override { return change_.node->implementation(); }
@@ -117,10 +119,11 @@ class CopySlicesNode final : public Node {
                          change_.slot, edges_[0].node.get()});
     TensorRef own = change_.slot < inner.size() ? inner[change_.slot] : TensorRef();
     if (own) {
-      const OutputInfo part{slice->view.shape, slice->view.dtype, slice->view.rank, true, 0};
+      const OutputInfo part{slice->view.shape, slice->view.dtype, slice->view.rank, true,
+                            outputs_[0].type};
       own = fit_gradient(std::move(own), part, *change_.node, change_.slot);
     } else {
-      own = make_zeros(slice->view.dtype, slice->shape());
+      own = make_zeros_in(outputs_[0].type, slice->view.dtype, slice->shape());
     }
     produced.push_back(
         core_ops::as_strided_scatter(*whole, *own, layout_.shape, layout_.strides, layout_.offset));

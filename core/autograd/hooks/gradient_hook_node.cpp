@@ -6,6 +6,7 @@
 #include "core/autograd/engine/anomaly.hpp"
 #include "core/autograd/graph/history.hpp"
 #include "core/autograd/graph/node_block.hpp"
+#include "core/autograd/typed/typed.hpp"
 #include "core/dispatch/call/aliasing.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/tensor/copy.hpp"
@@ -26,9 +27,10 @@ class GradientHookNode final : public Node {
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
              const BackwardCall&) override {
     for (size_t i = 0; i < gradients.size(); ++i) {
-      produced.push_back(gradients[i] != nullptr
-                             ? TensorRef(gradients[i])
-                             : make_zeros(outputs_[i].dtype, outputs_[i].sizes()));
+      produced.push_back(
+          gradients[i] != nullptr
+              ? TensorRef(gradients[i])
+              : make_zeros_in(outputs_[i].type, outputs_[i].dtype, outputs_[i].sizes()));
     }
     function_(produced);
   }

@@ -192,7 +192,7 @@ class RecordedCall {
   }
   void keep_original(size_t index, Tensor& tensor) {
     originals_.resize(std::max(originals_.size(), index + 1));
-    if (dual_ || tensor.storage == nullptr) {
+    if (dual_ || tensor.has_flag(TENON_TENSOR_SHAPE_ONLY)) {
       originals_[index] = core_ops::clone(tensor);
       return;
     }

@@ -1,6 +1,7 @@
 // Histories and gradients of tensors that have another type than Tensor.
 #include "core/autograd/typed/typed.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/types/conversion.hpp"
 #include "core/dispatch/types/plan.hpp"
+#include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
 #include "core/tensor/shape.hpp"
 
@@ -49,6 +51,21 @@ TensorRef project_gradient(TensorRef gradient, uint32_t type) {
       TENON_ERROR_TYPE, "project_gradient of {} (plugin '{}') gave {} for a gradient of shape {}",
       converter->name, converter->provider,
       result ? "a tensor of another shape or dtype" : "nothing", shape_text(gradient->shape()));
+}
+
+uint32_t memory_type(uint32_t type) {
+  return type != 0 && TypeTable::process().at(type).owns_memory() ? type : 0;
+}
+
+bool in_own_memory(std::span<Tensor* const> tensors) {
+  return std::ranges::any_of(tensors, [](const Tensor* tensor) {
+    return tensor != nullptr && tensor->typed() && memory_type(tensor->view.type) != 0;
+  });
+}
+
+TensorRef make_zeros_in(uint32_t type, tenon_dtype dtype, Shape shape) {
+  TensorRef zeros = make_zeros(dtype, shape);
+  return type == 0 ? std::move(zeros) : project_gradient(std::move(zeros), type);
 }
 
 namespace {
@@ -144,6 +161,9 @@ TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name) {
 }
 
 TensorRef connect_same_data(TensorRef result, Tensor& from, const TensorType& type) {
+  // A copy of the elements in other memory.
+  if (type.owns_memory() && !result->requires_grad())
+    return connect_tangent(connect_conversion(std::move(result), from, kToTensorNode), from);
   const bool same = result->storage == from.storage && result->view.data == from.view.data &&
                     same_shape(result->strides(), from.strides());
   if (same)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/value.h"
@@ -15,6 +16,14 @@ struct TensorType;
 // Projects a gradient onto a tensor of the type: into the type's own structure, where it has one.
 // Throws.
 TensorRef project_gradient(TensorRef gradient, uint32_t type);
+
+// The type where its tensors are in separate memory, else Tensor: that of gradients which are of
+// plain data otherwise.
+uint32_t memory_type(uint32_t type);
+// Whether one of the tensors, any of which may be null, is of such a type.
+bool in_own_memory(std::span<Tensor* const> tensors);
+// Zeros as a gradient of such a type.
+TensorRef make_zeros_in(uint32_t type, tenon_dtype dtype, Shape shape);
 
 // ---- called by dispatch, see HigherAreas ----
 TensorRef share_with_history(Tensor& tensor);

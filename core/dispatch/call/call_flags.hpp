@@ -8,7 +8,7 @@
 //    0   TENON_TENSOR_CONTIGUOUS     operand          row-major; leads nowhere
 //    1   TENON_TENSOR_REQUIRES_GRAD  operand          layer autograd: the call may be recorded
 //    2   TENON_TENSOR_HAS_TANGENT    operand          layer autograd: a tangent is carried forward
-//    3   TENON_TENSOR_TYPED          operand          layer typed: overrides and handlers are asked
+//    3   TENON_TENSOR_TYPED          operand          layers typed and own_memory: types are asked
 //    4   TENON_TENSOR_INFERENCE      operand          layer checks: changed in inference mode alone
 //    5   TENON_TENSOR_SHAPE_ONLY     operand          without data; kernels refuse it
 //    6   TENON_TENSOR_READ_ONLY      operand          layer checks: no change at all

@@ -38,6 +38,8 @@
   X(autograd, kAutogradFlags, run_recorded, explain_recorded)                       \
   /* types/modes.cpp: asks handlers where a kernel would run */                     \
   X(mode_below, kModeBelowFlag, run_modes_below, explain_nothing)                   \
+  /* types/own_memory.cpp: asks types whose memory kernels do not read */           \
+  X(own_memory, TENON_TENSOR_TYPED, run_in_own_memory, explain_in_own_memory)       \
   /* call/kernel.cpp: runs the implementation */                                    \
   X(kernel, kKernelFlag, run_kernel, explain_kernel)
 

@@ -51,6 +51,9 @@ struct ThreadState {
   TraceEntry* trace = nullptr;        // who listens, the last first
   uint32_t trace_depth = 0;           // depth of the events inside of each other
   uint32_t fresh_stacks = 0;          // on which a nested backward has continued
+  // Within an op that is made of ops, or a rule, whose operands are in separate memory: plain
+  // operands beside such ones, which it has made itself, are moved there.
+  bool joins_memory = false;
 };
 
 extern constinit thread_local ThreadState thread_state;

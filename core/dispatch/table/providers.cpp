@@ -138,6 +138,21 @@ class Choice {
   return next<LayerId::provider>(inner);
 }
 
+[[gnu::noinline]] tenon_status run_last(Call& call) noexcept {
+  const Implementation* last = &call.implementation;
+  const tenon_status status = guarded(call.error, [&] {
+    while (last->descriptor.declines != nullptr) {
+      const Implementation* const after = Registry::process().next_provider(*last);
+      if (after == nullptr) break;
+      last = after;
+    }
+  });
+  if (status != TENON_OK) return status;
+  Call inner{*last,      call.arguments, call.results, call.error,
+             call.flags, call.written,   call.context};
+  return next<LayerId::provider>(inner);
+}
+
 }  // namespace
 
 const Implementation& choose_provider(const Implementation& first, const tenon_value* arguments,
@@ -149,6 +164,9 @@ const Implementation& choose_provider(const Implementation& first, const tenon_v
 }
 
 tenon_status run_provider(Call& call) noexcept {
+  // Operands in separate memory: rules are those of the one that takes every call, since
+  // specialised ones are about its kernel.
+  if ((call.flags & TENON_TENSOR_TYPED) != 0) return run_last(call);
   if (const ProviderPreferences* preferences = preferences_of(call.implementation))
     return run_other(call, preferences, nullptr);
   const char* reason = reason_to_decline(call.implementation, call.arguments);

@@ -1,5 +1,7 @@
 // The layer of types: chains of overrides and handlers, fallbacks, and what a handler calls on.
 
+#include "core/dispatch/types/chain.hpp"
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -117,11 +119,15 @@ void bind_signature(const Candidate& candidate, const Implementation& implementa
 
 // ---- one candidate ----
 
+}  // namespace
+
 // At least one, see run_typed.
 void clear_results(const Call& call) noexcept {
   const uint32_t count = std::max<uint32_t>(call.implementation.result_count, 1);
   for (uint32_t r = 0; r < count; ++r) call.results[r] = tenon_value{};
 }
+
+namespace {
 
 // Runs the op with types disabled, and makes the results the type.
 tenon_status run_default_handler(const TensorType& type, Call& call) noexcept {
@@ -252,6 +258,20 @@ tenon_status invoke_traced(CallFrame& frame) noexcept {
   return status;
 }
 
+}  // namespace
+
+tenon_status ask_candidate(const Plan& plan, const DispatchChain& chain, size_t index, Call& call,
+                           uint32_t hidden) noexcept {
+  CallFrame frame(call);
+  frame.plan = &plan;
+  frame.chain = &chain;
+  frame.index = index;
+  frame.hidden = hidden;
+  return invoke_traced(frame);
+}
+
+namespace {
+
 // ---- a plan ----
 
 tenon_status run_plan(const Plan& plan, Call& call, uint32_t hidden) noexcept {
@@ -264,12 +284,7 @@ tenon_status run_plan(const Plan& plan, Call& call, uint32_t hidden) noexcept {
       // It needs no frame, and never declines.
       if (chain.candidates[at].kind == Candidate::Kind::DefaultHandler && !tracing())
         return run_default_handler(*chain.type, call);
-      CallFrame frame(call);
-      frame.plan = &plan;
-      frame.chain = &chain;
-      frame.index = at;
-      frame.hidden = hidden;
-      const tenon_status status = invoke_traced(frame);
+      const tenon_status status = ask_candidate(plan, chain, at, call, hidden);
       if (status != TENON_OK || !declined(call.results)) return status;
     }
   }
@@ -290,17 +305,6 @@ void check_given(const Implementation& implementation, const tenon_value* argume
   }
 }
 
-// Another candidate of the chain that a frame runs.
-tenon_status run_candidate(const CallFrame& running, size_t index, Call& call,
-                           uint32_t hidden) noexcept {
-  CallFrame frame(call);
-  frame.plan = running.plan;
-  frame.chain = running.chain;
-  frame.index = index;
-  frame.hidden = hidden;
-  return invoke_traced(frame);
-}
-
 // The flags of a call whose operands carry these.
 uint32_t call_flags(const Implementation& implementation, uint32_t operands) {
   return operands | thread_state.call_flags | kKernelFlag |
@@ -316,8 +320,8 @@ Explanation::Handling handling_by(const Candidate& candidate) {
           candidate.entry == nullptr ? nullptr : &candidate};
 }
 
-// Adds all candidates of a plan, in the order in which a call asks them; the first one handles the
-// call unless it declines then.
+}  // namespace
+
 void explain_plan(const Plan& plan, const std::vector<Rejection>& rejections,
                   Explanation& explanation) {
   const auto pass_over = [&](const TensorType& type, const std::string& reason) {
@@ -356,6 +360,8 @@ void explain_plan(const Plan& plan, const std::vector<Rejection>& rejections,
     explanation.handling = {format_text("{} of {}", what, type.name), type.provider};
 }
 
+namespace {
+
 // Explains a call that goes by its plan, and refuses what the plan or an own signature refuses.
 void explain_planned(const Plan& plan, const std::vector<Rejection>& rejections,
                      Explanation& explanation) {
@@ -383,6 +389,10 @@ void explain_typed(Explanation& explanation) {
     explanation.plan =
         make_plan(explanation.types, implementation, explanation.operands, &rejections);
     explanation.suggestion.clear();
+    if (explanation.plan->in_own_memory) {
+      explanation.handling = {"kernel", implementation.provider, true};
+      return;
+    }
     return explain_planned(*explanation.plan, rejections, explanation);
   }
   const char* const why =
@@ -400,7 +410,8 @@ tenon_status run_typed(Call& call) noexcept {
     // Operands of subclasses of Tensor are plain tensors, all others are refused.
     if (has_foreign(implementation, call.arguments)) [[unlikely]]
       return guarded(call.error, [&] { throw_foreign(implementation, call.arguments); });
-    call.flags &= ~uint32_t{TENON_TENSOR_TYPED};
+    if (!are_in_own_memory(implementation, call.arguments))
+      call.flags &= ~uint32_t{TENON_TENSOR_TYPED};
     return next<LayerId::typed>(call);
   }
   const Plan* plan = nullptr;
@@ -411,6 +422,7 @@ tenon_status run_typed(Call& call) noexcept {
   });
   if (status != TENON_OK) return status;
   call.flags = call_flags(implementation, carried.flags);
+  if (plan->in_own_memory && plan->refused == nullptr) return next<LayerId::typed>(call);
   if (implementation.result_count > 0) [[likely]]
     return run_plan(*plan, call, carried.hidden);
   tenon_value handled{};  // not_implemented: every candidate has declined
@@ -493,7 +505,8 @@ tenon_status call_parent(const tenon_call* view, const tenon_value* arguments, t
     results[0].tag = TENON_VALUE_NOT_IMPLEMENTED;
     return TENON_OK;
   }
-  if (arguments == nullptr) return run_candidate(running, index, call, running.hidden);
+  if (arguments == nullptr)
+    return ask_candidate(*running.plan, *running.chain, index, call, running.hidden);
   Carried carried;
   const tenon_status status = guarded(error, [&] {
     check_given(implementation, arguments);
@@ -504,7 +517,7 @@ tenon_status call_parent(const tenon_call* view, const tenon_value* arguments, t
   call.flags = call_flags(implementation, carried.flags);
   call.arguments = arguments;
   call.written = Writing(written.get());
-  return run_candidate(running, index, call, carried.hidden);
+  return ask_candidate(*running.plan, *running.chain, index, call, carried.hidden);
 }
 
 }  // namespace tenon::core

@@ -36,7 +36,8 @@ tenon_type_parts parts_of(uint32_t id) {
   const TensorType* owner = type.payload_owner;
   tenon_type_parts parts{};
   parts.provider = type.provider.c_str();
-  parts.flags = type.is_tensor ? TENON_PARTS_DATA : 0;
+  parts.flags =
+      (type.is_tensor ? TENON_PARTS_DATA : 0) | (type.owns_memory() ? TENON_PARTS_OWN_MEMORY : 0);
   if (owner == nullptr) return parts;
   const tenon_type_descriptor& descriptor = owner->descriptor;
   parts.flags |= TENON_PARTS_PAYLOAD | (descriptor.attributes != nullptr ? TENON_PARTS_WRITES : 0) |

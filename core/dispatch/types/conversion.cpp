@@ -8,10 +8,12 @@
 #include "core/base/format.hpp"
 #include "core/dispatch/binding/call_frame.hpp"
 #include "core/dispatch/call/call.hpp"
+#include "core/dispatch/call/context.hpp"
 #include "core/dispatch/call/layer.hpp"
 #include "core/dispatch/call/operands.hpp"
 #include "core/dispatch/call/result_check.hpp"
 #include "core/dispatch/call/trace.hpp"
+#include "core/dispatch/table/core_ops.hpp"
 #include "core/tensor/shape.hpp"
 
 namespace tenon::core {
@@ -131,7 +133,7 @@ namespace {
 void check_changed_through(const Implementation& implementation, const Tensor& operand,
                            const Tensor& plain) {
   const TensorType& type = TypeTable::process().at(operand.view.type);
-  if (type.is_tensor) return;
+  if (type.is_tensor) return;  // it shares data, or is written back
   const bool copied = plain.references.load() == 1 && plain.storage != nullptr &&
                       plain.storage->references.load() == 1;
   if (!copied && (!operand.requires_grad() || !records() || higher_areas.has_held_history(operand)))
@@ -159,6 +161,23 @@ class ConvertedArguments {
     });
   }
   const tenon_value* values() const { return replaced_.values(); }
+  // Has what the call changed in copies reach the operands.
+  void write_back() const {
+    for (uint32_t i = 0; i < call_.implementation.parameter_count; ++i) {
+      if (!is_written(call_.implementation, i) || call_.arguments[i].tag != TENON_VALUE_TENSOR)
+        continue;
+      Tensor* const operand = call_.arguments[i].as.tensor;
+      Tensor* const changed = values()[i].as.tensor;
+      if (operand != changed) core_ops::copy(*operand, *changed);
+    }
+  }
+  // The operand that was converted to it; null: none.
+  Tensor* origin_of(const Tensor* converted) const {
+    for (const auto& [operand, plain] : pairs_) {
+      if (plain.get() == converted) return operand;
+    }
+    return nullptr;
+  }
   // The first operand that was converted; null: none.
   Tensor* first() const { return first_; }
   // The operand that the call wrote into through its conversion; null: none.
@@ -179,29 +198,34 @@ class ConvertedArguments {
       trace(trace_event::convert, call_.implementation,
             format_text("convert {} to Tensor", type_.name));
     const TraceDepth converting(tracing());
-    return owned_.emplace_back(to_plain(*tensor)).get();
+    return pairs_.emplace_back(tensor, to_plain(*tensor)).second.get();
   }
 
   const TensorType& type_;
   const Call& call_;
-  std::vector<TensorRef> owned_;
+  std::vector<std::pair<Tensor*, TensorRef>> pairs_;
   ReplacedOperands replaced_;
   Tensor* first_ = nullptr;
 };
 
+// The tensor as from_tensor of the type makes it, without a history.
+TensorRef call_from_tensor(const TensorType& converter, Tensor& plain, Tensor* like) {
+  Tensor* given = nullptr;
+  call_checked(converter.descriptor.from_tensor, converter.descriptor.self, &plain, like, &given);
+  if (given == nullptr)
+    throw Error(TENON_ERROR_TYPE, "from_tensor of {} gave nothing", converter.name);
+  return TensorRef::take(given);
+}
+
 // A plain result as an object of the type: `converter` is the ancestor that makes it.
 TensorRef wrap(const TensorType& type, const TensorType& converter, Tensor& plain, Tensor* like,
                const Call& call) {
-  TensorRef wrapped;
-  if (converter.descriptor.from_tensor != nullptr) {
-    Tensor* given = nullptr;
-    call_checked(converter.descriptor.from_tensor, converter.descriptor.self, &plain, like, &given);
-    wrapped = TensorRef::take(given);
-    if (!wrapped) throw Error(TENON_ERROR_TYPE, "from_tensor of {} gave nothing", converter.name);
-  } else {
-    wrapped = replace_component(
-        type, plain, payload_operands(*type.payload_owner, call.implementation, call.arguments));
-  }
+  TensorRef wrapped =
+      converter.descriptor.from_tensor != nullptr
+          ? call_from_tensor(converter, plain, like)
+          : replace_component(
+                type, plain,
+                payload_operands(*type.payload_owner, call.implementation, call.arguments));
   return higher_areas.connect_conversion(std::move(wrapped), plain, kFromTensorNode);
 }
 
@@ -225,6 +249,17 @@ void wrap_results(const TensorType& type, const Call& call, const ConvertedArgum
 
 }  // namespace
 
+TensorRef from_plain(const TensorType& type, Tensor& plain, Tensor* like) {
+  const TensorType* const converter =
+      type.nearest([](const TensorType& level) { return level.descriptor.from_tensor != nullptr; });
+  if (converter == nullptr || plain.typed())
+    throw Error(TENON_ERROR_TYPE, "a {} is not made of a {}: {}", type.name,
+                plain.typed() ? TypeTable::process().at(plain.view.type).name : "Tensor",
+                plain.typed() ? "convert with ensure_tensor first" : "it has no from_tensor");
+  return higher_areas.connect_conversion(call_from_tensor(*converter, plain, like), plain,
+                                         kFromTensorNode);
+}
+
 void run_fallback(const TensorType& type, const Call& call, tenon_value* results) {
   const Implementation& implementation = call.implementation;
   if (tracing()) {
@@ -240,6 +275,7 @@ void run_fallback(const TensorType& type, const Call& call, tenon_value* results
   again.written = Writing(written.get());
   const tenon_status status = redispatch(again);
   if (status != TENON_OK) throw_status(status, error);
+  if (type.owns_memory()) converted.write_back();
   if (type.fallback() != TENON_FALLBACK_UNWRAP_REWRAP) return;
   try {
     wrap_results(type, call, converted, results);
@@ -247,6 +283,40 @@ void run_fallback(const TensorType& type, const Call& call, tenon_value* results
     release_results(implementation, results);
     throw;
   }
+}
+
+tenon_status run_on_copies(const TensorType& type, Call& call) noexcept {
+  tenon_status run_status = TENON_OK;
+  const tenon_status status = guarded(call.error, [&] {
+    const ConvertedArguments converted(type, call);
+    tenon_context context = call.context == nullptr ? tenon_context() : *call.context;
+    context.implementation = &call.implementation;
+    context.arguments = converted.values();
+    Call inner = call;
+    inner.arguments = converted.values();
+    inner.written = Writing();
+    if (call.context != nullptr) inner.context = &context;
+    run_status = next<LayerId::own_memory>(inner);
+    if (run_status != TENON_OK) return;
+    converted.write_back();
+    const auto bring_back = [&](TensorRef& tensor) {
+      if (!tensor || tensor->typed()) return;
+      Tensor* const operand = converted.origin_of(tensor.get());
+      tensor =
+          operand != nullptr ? TensorRef(operand) : from_plain(type, *tensor, converted.first());
+    };
+    for_each_result(call.implementation, call.results, [&](Tensor*& place) {
+      TensorRef result = TensorRef::take(std::exchange(place, nullptr));
+      bring_back(result);
+      place = result.give();
+    });
+    if (context.function == nullptr) return;
+    for (auto* list : {&context.function->saved, &context.function->saved_for_forward,
+                       &context.function->dirty, &context.function->non_differentiable}) {
+      for (TensorRef& tensor : *list) bring_back(tensor);
+    }
+  });
+  return run_status != TENON_OK ? run_status : status;
 }
 
 }  // namespace tenon::core

@@ -29,9 +29,16 @@ void retype_results(const TensorType& type, const Implementation& implementation
 
 // A plain tensor for a typed one, by its type's conversion; with its history. Throws.
 TensorRef to_plain(Tensor& tensor);
+// An object of the type made of a plain tensor by its from_tensor; with its history. `like`: null,
+// or one that it should resemble. Throws TypeError when the type has no from_tensor.
+TensorRef from_plain(const TensorType& type, Tensor& plain, Tensor* like);
 // Calls the op again with the operands of one type converted, and wraps the results again where
 // that is the type's policy. Throws.
 void run_fallback(const TensorType& type, const Call& call, tenon_value* results);
+
+// Runs a Function that reads elements, its operands of one type converted; what it gives and saves
+// becomes the type again.
+tenon_status run_on_copies(const TensorType& type, Call& call) noexcept;
 
 // ---- parts of objects ----
 

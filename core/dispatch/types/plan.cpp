@@ -1,6 +1,7 @@
 // Gathering operand types, and making and keeping plans.
 #include "core/dispatch/types/plan.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -88,6 +89,11 @@ bool has_foreign(const Implementation& implementation, const tenon_value* argume
   return foreign;
 }
 
+bool are_in_own_memory(const Implementation& implementation, const tenon_value* arguments) {
+  return std::ranges::all_of(gather_types(implementation, arguments),
+                             [](const TensorType* type) { return type->owns_memory(); });
+}
+
 [[gnu::cold]] void throw_foreign(const Implementation& implementation,
                                  const tenon_value* arguments) {
   const Schema& schema = implementation.schema;
@@ -138,7 +144,7 @@ DispatchChain make_chain(const Implementation& implementation,
         chain.first_handler = static_cast<int32_t>(chain.candidates.size());
       chain.candidates.push_back({Candidate::Kind::Handler, level, nullptr, {}});
     }
-    if (!level->is_plain()) continue;
+    if (!level->is_plain() || type.owns_memory()) continue;
     // The end of a child's line: it takes no type that is not in its own line of descent.
     const TensorType* stranger = nullptr;
     for (const TensorType* other : types) {
@@ -165,10 +171,15 @@ Plan make_plan(const TypeTable& table, const Implementation& implementation,
   plan.implementation = &implementation;
   plan.types.assign(types.begin(), types.end());
   plan.plain = types.plain;
+  plan.in_own_memory = std::ranges::all_of(plan.types, &TensorType::owns_memory);
+  // The others are asked first, and see these through the ops that they call.
+  const auto is_asked = [&](const TensorType& type) {
+    return plan.in_own_memory || !type.owns_memory();
+  };
   const std::vector<const Override*> entries = table.overrides(implementation.schema.name);
   for (const TensorType* type : plan.types) {
     if ((type->descriptor.flags & TENON_TYPE_NEVER_OPERAND) != 0) plan.refused = type;
-    if (!type->dispatches()) continue;
+    if (!type->dispatches() || !is_asked(*type)) continue;
     plan.dispatching.push_back(type->id);
     const size_t before = rejections == nullptr ? 0 : rejections->size();
     plan.chains.push_back(make_chain(implementation, entries, *type, types, rejections));
@@ -177,6 +188,7 @@ Plan make_plan(const TypeTable& table, const Implementation& implementation,
   }
   for (const TensorType* type : plan.types) {
     const uint32_t fallback = type->fallback();
+    if (!is_asked(*type)) continue;
     if (fallback != TENON_FALLBACK_TO_TENSOR && fallback != TENON_FALLBACK_UNWRAP_REWRAP) continue;
     if (type->falls_back_for(implementation.schema.name)) {
       plan.fallbacks.push_back(type);

@@ -70,6 +70,8 @@ inline bool asks_types(const Implementation& implementation) {
 }
 // Whether some operand is of a type that does not derive from Tensor.
 bool has_foreign(const Implementation& implementation, const tenon_value* arguments);
+// Whether every typed operand owns its memory.
+bool are_in_own_memory(const Implementation& implementation, const tenon_value* arguments);
 // Throws the TypeError of such an operand, where a Tensor is needed.
 [[noreturn]] void throw_foreign(const Implementation& implementation, const tenon_value* arguments);
 
@@ -106,6 +108,8 @@ struct Plan {
   std::vector<DispatchChain> chains;
   std::vector<const TensorType*> fallbacks;
   const TensorType* refused = nullptr;  // never an operand
+  bool in_own_memory =
+      false;  // all types own their memory: they are asked where a kernel would run
 };
 
 // Why a candidate is passed over, as `why` prints it.

@@ -89,6 +89,12 @@ struct TensorType {
   const TensorType* converter() const;
   // The nearest in its line that projects gradients; null when none does.
   const TensorType* gradient_projector() const;
+  // Whether elements are in memory that only the type's own code reads.
+  bool owns_memory() const {
+    return nearest([](const TensorType& type) {
+             return (type.descriptor.flags & TENON_TYPE_OWN_MEMORY) != 0;
+           }) != nullptr;
+  }
   bool has_gradients() const;  // whether tensors of it may require grad
   // Whether calls ask it at all; to ops, objects of other types are foreign objects.
   bool dispatches() const;

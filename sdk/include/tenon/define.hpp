@@ -45,6 +45,8 @@
 //   may_copy         a `Tensor(a)` result is a copy where no view is possible
 //   data_dependent_shape   the shape of a result depends on elements, as that of nonzero
 //   any_dtype        forward and the rules take f16 and bf16 as they are; else they get f32
+//   reads_elements   true, of a Function: forward reads elements by pointers, not by ops alone, so that
+//                    it gets tensors on devices as copies
 #pragma once
 
 #include "tenon/detail/calling_style.hpp"
@@ -103,6 +105,7 @@ constexpr uint32_t flags_of() {
   set(Declares_zero_gradient<D>::value, TENON_OP_ZERO_GRADIENT);
   set(Declares_may_copy<D>::value, TENON_OP_MAY_COPY);
   set(Declares_any_dtype<D>::value, TENON_OP_ANY_DTYPE);
+  set(Declares_reads_elements<D>::value, TENON_OP_READS_ELEMENTS);
   set(Declares_data_dependent_shape<D>::value, TENON_OP_DATA_DEPENDENT_SHAPE);
   set(Has_not_overridable<D>::value, TENON_OP_NOT_OVERRIDABLE);
   set(Has_declines<D>::value, TENON_OP_MAY_DECLINE);

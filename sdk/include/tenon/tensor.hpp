@@ -358,7 +358,10 @@ inline void fill_elements(const Tensor& destination, const Scalar& number) {
 // `source` converted to `dtype` and contiguous: itself when it is so already. Not recorded: for
 // kernels.
 inline Tensor contiguous_as(const Tensor& source, DType dtype) {
-  if (source.dtype() == dtype && source.is_contiguous()) return source;
+  constexpr uint32_t readable = TENON_TENSOR_CONTIGUOUS;
+  if (source.dtype() == dtype &&
+      (source.view_record().flags & (readable | TENON_TENSOR_SHAPE_ONLY)) == readable)
+    return source;
   Tensor result = empty_tensor(source.shape(), dtype);
   copy_elements(result, source);
   return result;

@@ -40,6 +40,9 @@
 //   never_operand    true: no op takes it
 //   decomposes       true, of a type unrelated to Tensor with a handler: call_parent for an op that is
 //                    made of ops (composite) runs that on the operands as they are
+//   own_memory       true, of a subclass of Tensor: elements are in memory that only the type's own code
+//                    reads, such as that of a device. Overrides and handler run in place of kernels,
+//                    so that calls are recorded by the rules of the op; device/device.hpp
 #pragma once
 
 #include <cstdint>
@@ -103,6 +106,9 @@ constexpr uint32_t type_flags() {
   }
   if constexpr (TypeHas_decomposes<T>::value) {
     if (T::decomposes) flags |= TENON_TYPE_DECOMPOSES;
+  }
+  if constexpr (TypeHas_own_memory<T>::value) {
+    if (T::own_memory) flags |= TENON_TYPE_OWN_MEMORY;
   }
   return flags;
 }

@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 
 #include <tenon/abi/type.h>
+#include <tenon/typed_tensor.hpp>
 
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
@@ -68,6 +69,10 @@ class Storing {
     }
     const std::string type = service::types().name(view->type);
     const tenon_type_parts parts = parts_of(view->type);
+    if ((parts.flags & TENON_PARTS_OWN_MEMORY) != 0) {
+      result_.tensors.emplace_back(name, ensure_tensor(tensor.detach()));  // files name no device
+      return;
+    }
     const bool has_payload = service::types().payload(tensor.handle()) != nullptr;
     const bool has_attributes = has_payload && (parts.flags & TENON_PARTS_WRITES) != 0;
     const bool has_data = (parts.flags & TENON_PARTS_DATA) != 0;

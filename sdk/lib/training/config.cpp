@@ -128,7 +128,9 @@ LoopConfig::LoopConfig(const Json& training)
       transforms(section_list(training["transforms"])),
       monitor(optional_section<MonitorConfig>(training["monitor"])),
       checkpoint_minutes(training["checkpoint"]["minutes"].number()),
-      detect_anomaly(training["detect_anomaly"].as_bool()) {
+      detect_anomaly(training["detect_anomaly"].as_bool()),
+      device(filled(training, "device").text()),
+      device_node(training["device"]) {
   checkpoint_epochs = training["checkpoint"]["epochs"].integer(checkpoint_minutes > 0 ? 0 : 1);
 }
 

@@ -181,6 +181,8 @@ inline constexpr std::string_view kSections = R"({
                    "description": "passes over the training samples"},
         "batch_size": {"type": "integer", "minimum": 1, "default": 64,
                        "description": "samples in one step"},
+        "device": {"type": "string", "default": "cpu",
+                   "description": "where the model is trained: 'cpu', or a device of a plugin, 'sim:0'"},
         "drop_last": {"type": "boolean",
                       "description": "whether an epoch leaves out its last batch where that has fewer samples than the others; false when left out"},
         "sampler": {"$ref": "#/definitions/sampler",
@@ -201,7 +203,7 @@ inline constexpr std::string_view kSections = R"({
                            "description": "whether a training that meets a nan stops at the op that made the first one, forward or backward; takes two to three times as long; false when left out"}
       },
       "required": ["epochs"],
-      "examples": [{"epochs": 20, "batch_size": 32, "drop_last": true, "sampler": "balanced",
+      "examples": [{"epochs": 20, "batch_size": 32, "device": "cpu", "drop_last": true, "sampler": "balanced",
                     "schedule": ["cosine", {"type": "warmup", "warmup_steps": 100}],
                     "clip": {"type": "norm", "maximum": 1}, "transforms": [{"type": "noise", "std": 0.1}],
                     "monitor": {"goal": "minimize"}, "checkpoint": {"minutes": 10},

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <tenon/autograd.hpp>
+#include <tenon/device.hpp>
 #include <tenon/interrupt.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/training/optimizer.hpp>
@@ -157,6 +158,7 @@ Optimizer::Slot Optimizer::slot_of(const std::string& name, const Tensor& parame
     if (needed) {
       zeros = empty_tensor(elements.shape(), elements.dtype());
       fill_elements(zeros, 0);
+      zeros = device::to(zeros, device::name_of(parameter));
     }
     slot.states.push_back(zeros);
   }

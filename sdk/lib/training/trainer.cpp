@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include <tenon/autograd.hpp>
+#include <tenon/device.hpp>
 #include <tenon/listing/listing.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/parallel.hpp>
@@ -46,6 +47,13 @@ const LoopConfig& loop_of(const TrainingConfig& config) {
       lib::format_text("{}: no \"training\" says how long to train", config.document.place()));
 }
 
+Samples samples_on(const device::Device& device, Samples samples) {
+  if (device.is_cpu()) return samples;
+  samples.inputs = device::to(samples.inputs, device);
+  if (samples.labels.defined()) samples.labels = device::to(samples.labels, device);
+  return samples;
+}
+
 // A model in eval mode, for a scope.
 class EvalScope {
  public:
@@ -61,10 +69,21 @@ class EvalScope {
 
 }  // namespace
 
+namespace {
+
+const Module& moved(const Module& model, const device::Device& device) {
+  device::move(model, device);
+  return model;
+}
+
+}  // namespace
+
 Trainer::Trainer(const TrainingConfig& config, const Module& model, Dataset dataset,
                  std::optional<int64_t> epochs)
     : ranks_(config.distributed),
-      model_(model),
+      device_(at_place(loop_of(config).device_node,
+                       [&] { return device::Device(config.training->device); })),
+      model_(moved(model, device_)),
       tensor_parallel_(ranks_, model_, config),
       dataset_(std::move(dataset)),
       loss_(config.loss),
@@ -172,6 +191,7 @@ bool Trainer::run() {
   tensor_parallel_.divide();
   agree();
   const bool finished = train();
+  device::move(model_, device::Device("cpu"));
   tensor_parallel_.unite();
   return finished;
 }
@@ -271,6 +291,7 @@ BatchGradients::Result Trainer::train_batch() {
   if (detect_anomaly_) anomaly.emplace();
   Samples batch = batches_.batch(batch_);
   batch.inputs = transformed(batch.inputs);
+  batch = samples_on(device_, batch);
   const auto count = static_cast<double>(batch.count());
   BatchGradients::Result result = gradients_of(batch);
   if (tensor_parallel_.active()) {
@@ -379,7 +400,8 @@ class BatchModel {
  public:
   BatchModel(const Module& model, int64_t batches, ModelCalls calls) : model_(model) {
     constexpr int64_t least = 8;
-    if (calls == ModelCalls::prepared && batches >= least) prepared_ = prepare(model);
+    if (calls == ModelCalls::prepared && batches >= least && device::name_of(model) == "cpu")
+      prepared_ = prepare(model);
   }
   Tensor operator()(const Tensor& inputs) const {
     return prepared_.defined() ? prepared_(inputs) : model_(inputs);
@@ -396,6 +418,7 @@ Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metri
                const Samples& samples, int64_t batch_size, const Ranks& ranks, ModelCalls calls) {
   const NoGrad no_grad;
   const EvalScope eval(model);
+  const device::Device place(device::name_of(model));
   Score score;
   score.count = samples.count();
   score.labels = samples.labels.numel();
@@ -407,13 +430,13 @@ Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metri
   const BatchModel applied(model, (end - begin) / batch_size, calls);
   for (int64_t start = begin; start < end; start += batch_size) {
     const int64_t length = std::min(batch_size, end - start);
-    const Samples batch = samples.narrow(start, length);
+    const Samples batch = samples_on(place, samples.narrow(start, length));
     const Tensor output = applied(batch.inputs);
     if (loss != nullptr) {
       total +=
           (*loss)(output, batch.labels).item() * (loss->sums() ? 1 : static_cast<double>(length));
     }
-    if (!metrics.empty()) outputs.push_back(output);
+    if (!metrics.empty()) outputs.push_back(device::to(output, "cpu"));
   }
   if (loss != nullptr) {
     if (shared) {
@@ -441,11 +464,14 @@ Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metri
 Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size, ModelCalls calls) {
   const NoGrad no_grad;
   const EvalScope eval(model);
+  const device::Device place(device::name_of(model));
   std::vector<Tensor> outputs;
   const int64_t count = inputs.size(0);
   const BatchModel applied(model, count / batch_size, calls);
-  for (int64_t start = 0; start < count; start += batch_size)
-    outputs.push_back(applied(narrow(inputs, 0, start, std::min(batch_size, count - start))));
+  for (int64_t start = 0; start < count; start += batch_size) {
+    const Tensor batch = narrow(inputs, 0, start, std::min(batch_size, count - start));
+    outputs.push_back(device::to(applied(device::to(batch, place)), "cpu"));
+  }
   return outputs.size() == 1 ? outputs.front() : cat(outputs);
 }
 

@@ -82,7 +82,12 @@ enum {
   TENON_TYPE_NEVER_OPERAND = 1 << 1, /* no op accepts an operand of it */
   /* a type unrelated to Tensor: where its handler calls call_parent for an op that is made of
    * ops, that op runs on the operands as they are, and the ops that it calls are asked for */
-  TENON_TYPE_DECOMPOSES = 1 << 2
+  TENON_TYPE_DECOMPOSES = 1 << 2,
+  /* a subclass of Tensor whose elements are in memory that only its own code reads, such as that
+   * of a device: its overrides and its handler run in place of kernels, below autograd, so that
+   * calls are recorded by the rules of the op; ops that are made of ops and views run as they are;
+   * whatever else reads elements refuses its objects. Holds for types that derive from it */
+  TENON_TYPE_OWN_MEMORY = 1 << 3
 };
 
 /* A tensor type. Growable: begins with its size; fields past `size` read as zero. Owned by the
@@ -151,11 +156,12 @@ typedef struct tenon_type_descriptor {
 
 /* Bits of tenon_type_parts. */
 enum {
-  TENON_PARTS_DATA = 1 << 0,    /* objects have data: the type is Tensor or derives from it */
-  TENON_PARTS_PAYLOAD = 1 << 1, /* objects have a payload */
-  TENON_PARTS_WRITES = 1 << 2,  /* the type writes attributes of a payload as text */
-  TENON_PARTS_READS = 1 << 3,   /* it makes a payload from such a text */
-  TENON_PARTS_COMPLETE = 1 << 4 /* components are all of a payload, which is made without a text */
+  TENON_PARTS_DATA = 1 << 0,      /* objects have data: the type is Tensor or derives from it */
+  TENON_PARTS_PAYLOAD = 1 << 1,   /* objects have a payload */
+  TENON_PARTS_WRITES = 1 << 2,    /* the type writes attributes of a payload as text */
+  TENON_PARTS_READS = 1 << 3,     /* it makes a payload from such a text */
+  TENON_PARTS_COMPLETE = 1 << 4,  /* components are all of a payload, made without a text */
+  TENON_PARTS_OWN_MEMORY = 1 << 5 /* TENON_TYPE_OWN_MEMORY holds for it: saved as a plain Tensor */
 };
 
 /* Parts that the objects of a type are made of, for a library that stores them. Borrowed; valid as

@@ -56,6 +56,7 @@ TENON_DECLARED(clear_saved_tensors_on_access)
 TENON_DECLARED(zero_gradient)
 TENON_DECLARED(may_copy)
 TENON_DECLARED(any_dtype)
+TENON_DECLARED(reads_elements)
 TENON_DECLARED(data_dependent_shape)
 #undef TENON_DECLARED
 

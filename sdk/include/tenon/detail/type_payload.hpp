@@ -31,6 +31,7 @@ TENON_DETECT(from_attributes)
 TENON_DETECT(partial)
 TENON_DETECT(never_operand)
 TENON_DETECT(decomposes)
+TENON_DETECT(own_memory)
 #undef TENON_DETECT
 
 template <class T>

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/device.hpp"
 #include "tenon/training/batch_gradients.hpp"
 #include "tenon/training/checkpoint.hpp"
 #include "tenon/training/dataset.hpp"
@@ -70,7 +71,8 @@ class Trainer {
  public:
   // From the sections "loss", "optimizer", "training" and "metrics" of a config. The labels of the
   // dataset fit the model: fit_labels. The model's parameters are shared. On several ranks parallel
-  // modules have parts of their parameters from here until `run` returns (tensor_parallel.hpp).
+  // modules have parts of their parameters from here until `run` returns (tensor_parallel.hpp), and the
+  // parameters and buffers are on the config's device as long.
   Trainer(const TrainingConfig& config, const Module& model, Dataset dataset,
           std::optional<int64_t> epochs = {});
 
@@ -127,6 +129,7 @@ class Trainer {
   Ranks data_ranks() const { return tensor_parallel_.active() ? Ranks() : ranks_; }
 
   Ranks ranks_;
+  device::Device device_;
   Module model_;
   TensorParallel tensor_parallel_;
   Dataset dataset_;

@@ -72,6 +72,8 @@ struct LoopConfig {
   int64_t checkpoint_epochs = 0;  // 0: checkpoints follow minutes alone
   double checkpoint_minutes = 0;  // 0: they follow epochs alone
   bool detect_anomaly = false;
+  std::string device;
+  Json device_node;
 };
 
 struct DistributedConfig {

@@ -107,6 +107,11 @@ typedef struct tenon_types_service {
                                     const tenon_string* attributes, const tenon_string* names,
                                     tenon_tensor* const* components, int64_t count,
                                     tenon_tensor** result, tenon_error** error);
+  /* An object of the type made of a plain tensor by its from_tensor, with the history of `plain`.
+   * `like` is an object that it should resemble, such as one on the device of its type; may be
+   * null. TypeError when the type has no from_tensor. New reference. Any thread. */
+  tenon_status(TENON_CALL* from_plain)(uint32_t type, tenon_tensor* plain, tenon_tensor* like,
+                                       tenon_tensor** result, tenon_error** error);
 } tenon_types_service;
 
 #endif

@@ -1,0 +1,56 @@
+// The plugin sim: a strict fake device, for tests and as a model of a device plugin.
+#include <tenon/plugin.hpp>
+#include <tenon/device/device.hpp>
+#include <tenon/json.hpp>
+
+#include "sim/control.h"
+#include "sim/memory.hpp"
+
+namespace {
+
+struct sim : tenon::device::Type<sim> {
+  static constexpr auto name = "sim";
+  static constexpr auto doc =
+      "A tensor on a fake device: memory that only the device's kernels read.";
+  static tenon::device::Driver& driver() { return tenon_sim::memory(); }
+  static tenon::Results tenon_function(const tenon::Call& call) {
+    return tenon::device::run_mapped<sim>(call);
+  }
+};
+
+struct Devices : tenon::device::ServiceOf<sim> {
+  static constexpr const char* name = "device.sim";
+};
+
+struct Control {
+  static constexpr const char* name = "sim.control";
+  static constexpr const char* doc = "Faults of the fake device, on request.";
+  static int64_t TENON_CALL allocations() { return tenon_sim::memory().allocation_count(); }
+  static void TENON_CALL fail_allocation(int64_t after) {
+    tenon_sim::memory().fail_allocation(after);
+  }
+  static void TENON_CALL limit_bytes(int64_t bytes) { tenon_sim::memory().set_most_bytes(bytes); }
+  static constexpr sim_control_service table{{sizeof(sim_control_service), SIM_CONTROL_VERSION},
+                                             allocations,
+                                             fail_allocation,
+                                             limit_bytes};
+};
+
+// {"instances": 4, "bytes": 1000000}
+tenon_status TENON_CALL initialize(const tenon_json* given, tenon_error** error) {
+  return tenon::run_slot(error, [&] {
+    const tenon::Json options = tenon::Json::borrow(given);
+    tenon::Json value = options["instances"];
+    if (value.defined()) tenon_sim::memory().set_instances(value.integer());
+    value = options["bytes"];
+    if (value.defined()) tenon_sim::memory().set_most_bytes(value.integer());
+  });
+}
+
+}  // namespace
+
+TENON_TYPE(sim)
+TENON_SERVICE(Devices)
+TENON_SERVICE(Control)
+
+TENON_PLUGIN(sim, "0.1.0", initialize)

@@ -1,0 +1,119 @@
+// Devices as applications and plugins use them: where a tensor is, and the way there and back.
+//
+//   const Tensor x = device::to(randn({64, 128}), "sim:0");
+//   const Tensor y = relu(x) * 2;          // runs on the device, recorded as on the CPU
+//   device::name_of(y)                     // "sim:0"
+//   device::to(y, "cpu")                   // waits for the elements and copies them
+#pragma once
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "tenon/autograd.hpp"
+#include "tenon/device/service.h"
+#include "tenon/module.hpp"
+#include "tenon/service.hpp"
+#include "tenon/typed_tensor.hpp"
+
+TENON_NAMESPACE_BEGIN
+namespace device {
+
+// A device by its name: "sim:1", "sim" for the first one, "cpu".
+class Device {
+ public:
+  // Loads the plugin of the device. ValueError for a name that none has, IndexError for an instance
+  // that is not there.
+  explicit Device(const std::string& name) {
+    const size_t colon = name.find(':');
+    kind_ = name.substr(0, colon);
+    if (kind_ == "cpu") {
+      if (colon != std::string::npos && name != "cpu:0")
+        tenon::detail::throw_message(TENON_ERROR_INDEX, {"there is no device ", name});
+      return;
+    }
+    if (colon != std::string::npos) {
+      char* end = nullptr;
+      const char* const digits = name.c_str() + colon + 1;
+      index_ = std::strtoll(digits, &end, 10);
+      if (*digits < '0' || *digits > '9' || *end != 0)
+        tenon::detail::throw_message(TENON_ERROR_VALUE,
+                                     {"'", name, "' names no device: NAME:NUMBER"});
+    }
+    tenon::detail::check(tenon::service::types().find, kind_.c_str(), &type_);
+    if (index_ < 0 || index_ >= service()->count()) {
+      tenon::detail::throw_message(TENON_ERROR_INDEX, {"there is no device ", name, "; '", kind_,
+                                                       "' has ", service()->count()});
+    }
+  }
+  bool is_cpu() const { return type_ == 0; }
+  uint32_t type() const { return type_; }
+  int64_t index() const { return index_; }
+  std::string name() const { return is_cpu() ? "cpu" : kind_ + ":" + std::to_string(index_); }
+  tenon::Service<tenon_device_service> service() const {
+    return {("device." + kind_).c_str(), TENON_DEVICE_SERVICE_VERSION};
+  }
+
+ private:
+  std::string kind_;
+  uint32_t type_ = 0;
+  int64_t index_ = 0;
+};
+
+// "cpu", or "sim:0".
+inline std::string name_of(const Tensor& tensor) {
+  const tenon_tensor_view& view = tensor.view_record();
+  if ((view.flags & TENON_TENSOR_TYPED) == 0) return "cpu";
+  tenon_type_parts parts{};
+  tenon::detail::check(tenon::service::types().parts, view.type, &parts);
+  if ((parts.flags & TENON_PARTS_OWN_MEMORY) == 0) return "cpu";
+  const std::string kind = type_name(tensor);
+  const tenon::Service<tenon_device_service> service(("device." + kind).c_str(),
+                                                     TENON_DEVICE_SERVICE_VERSION);
+  return kind + ":" + std::to_string(service->index(tensor.handle()));
+}
+
+// The tensor on a device, differentiable: itself where it is there already, else a copy.
+inline Tensor to(const Tensor& tensor, const Device& device) {
+  if (name_of(tensor) == device.name()) return tensor;
+  const Tensor plain = ensure_tensor(tensor);
+  if (device.is_cpu()) return plain;
+  tenon_tensor *like = nullptr, *result = nullptr;
+  call_slot(device.service()->upload, empty_tensor({0}).handle(), device.index(), &like);
+  const Tensor example = Tensor::take(like);
+  tenon::detail::check(tenon::service::types().from_plain, device.type(), plain.handle(),
+                       example.handle(), &result);
+  return Tensor::take(result);
+}
+inline Tensor to(const Tensor& tensor, const std::string& device) {
+  return to(tensor, Device(device));
+}
+
+// Moves the parameters and buffers of a module, and of those in it: the same tensors, with their
+// elements on the device. Gradients are dropped.
+inline void move(const Module& module, const Device& device) {
+  const NoGrad no_grad;
+  const auto move_one = [&](Tensor tensor) {
+    if (name_of(tensor) == device.name()) return;
+    const Tensor there = to(tensor.detach(), device);
+    tensor.set_grad({});
+    tenon::detail::check(tenon::service::tensors().set_data, tensor.handle(),
+                         static_cast<const tenon_tensor*>(there.handle()), 1);
+  };
+  for (const auto& [name, tensor] : module.named_parameters()) move_one(tensor);
+  for (const auto& [name, tensor] : module.named_buffers()) move_one(tensor);
+}
+// The device of a module's first parameter or buffer; "cpu" without any.
+inline std::string name_of(const Module& module) {
+  for (const auto& [name, tensor] : module.named_parameters()) return name_of(tensor);
+  for (const auto& [name, tensor] : module.named_buffers()) return name_of(tensor);
+  return "cpu";
+}
+
+// Returns once all that was begun on the device has ended; throws what has failed meanwhile.
+inline void synchronize(const Device& device) {
+  if (!device.is_cpu()) call_slot(device.service()->synchronize, device.index());
+}
+
+}  // namespace device
+TENON_NAMESPACE_END

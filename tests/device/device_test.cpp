@@ -1,0 +1,195 @@
+// Tensors on devices: where they are, what may be mixed, views, changes in place, histories, memory.
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <tenon/device.hpp>
+#include <tenon/explain.hpp>
+#include <tenon/tenon.hpp>
+
+#include "plugins/sim/control.h"
+
+using namespace tenon;
+
+namespace {
+
+Tensor on_sim(const Tensor& tensor) { return device::to(tensor, "sim:0"); }
+
+// Bytes that the tensors of an instance take.
+int64_t used_bytes(const char* name) {
+  const device::Device device(name);
+  int64_t used = 0, total = 0;
+  call_slot(device.service()->memory, device.index(), &used, &total);
+  return used;
+}
+
+template <class Body>
+std::string error_of(Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+const sim_control_service& control() {
+  static const Service<sim_control_service> service("sim.control", SIM_CONTROL_VERSION);
+  return *service;
+}
+
+}  // namespace
+
+TEST_SUITE("device/device") {
+  TEST_CASE("a tensor says which device it is on, also in its text") {
+    const Tensor x = device::to(tensor({1., 2.}), "sim:1");
+    CHECK(device::name_of(x) == "sim:1");
+    CHECK(device::name_of(on_sim(x)) == "sim:0");
+    CHECK(device::name_of(device::to(x, "cpu")) == "cpu");
+    CHECK(device::to(x, "sim:1").is_same(x));
+    CHECK(x.text() == "tensor([1., 2.], device='sim:1')");
+    CHECK(device::name_of(tensor({1.})) == "cpu");
+  }
+
+  TEST_CASE("a device that is not there is refused by its name") {
+    const Tensor x = tensor({1.});
+    CHECK(error_of([&] { device::to(x, "smi"); }).find("did you mean 'sim'?") != std::string::npos);
+    CHECK(error_of([&] { device::to(x, "sim:2"); }) == "there is no device sim:2; 'sim' has 2");
+    CHECK(error_of([&] { device::to(x, "sim:-1"); }) == "'sim:-1' names no device: NAME:NUMBER");
+    CHECK(error_of([&] { device::to(x, "sim:"); }) == "'sim:' names no device: NAME:NUMBER");
+    CHECK(error_of([&] { device::to(x, "cpu:1"); }) == "there is no device cpu:1");
+  }
+
+  TEST_CASE("operands on several devices are refused, and numbers join any") {
+    const Tensor x = on_sim(tensor({1., 2.}));
+    CHECK(
+        error_of([&] {
+          x + tensor({1., 2.});
+        }) ==
+        "add(): 'input' is in memory of sim, 'other' in memory of the CPU; copy one of them to the "
+        "other's (device::to)");
+    CHECK(error_of([&] { x + device::to(x, "sim:1"); }) ==
+          "one operand is on sim:0, another on sim:1; copy one of them to the device of the other");
+    CHECK((x + tensor(2.)).text() == "tensor([3., 4.], device='sim:0')");
+    CHECK((x * 3).text() == "tensor([3., 6.], device='sim:0')");
+  }
+
+  TEST_CASE("elements of a device are not read as elements of the CPU") {
+    const Tensor x = on_sim(tensor({1., 2.}));
+    CHECK_THROWS_AS(x.data<float>(), TypeError);
+    CHECK(x.to_vector<float>() == std::vector<float>{1, 2});
+    CHECK(x[1].item() == 2);
+  }
+
+  TEST_CASE("views share memory on a device, and changes in place reach them") {
+    const Tensor x = on_sim(tensor({{1., 2.}, {3., 4.}}));
+    const Tensor row = x[1], column = transpose(x, 0, 1)[0];
+    row.mul_(tensor(10.));
+    CHECK(x.text() == "tensor([[ 1.,  2.],\n        [30., 40.]], device='sim:0')");
+    CHECK(column.to_vector<float>() == std::vector<float>{1, 30});
+    CHECK(row.version() == x.version());
+  }
+
+  TEST_CASE("a tensor that backward reads is not changed in between") {
+    Tensor x = on_sim(tensor({1., 2.}));
+    x.requires_grad_();
+    const Tensor y = x * 1;
+    const Tensor z = sum(y * y);
+    y.mul_(tensor(2.));
+    CHECK_THROWS_AS(z.backward(), InplaceError);
+  }
+
+  TEST_CASE("gradients are on the device of their tensors, across devices too") {
+    Tensor x = on_sim(tensor({1., 2.})), w = tensor({3., 4.});
+    x.requires_grad_();
+    w.requires_grad_();
+    const Tensor there = device::to(w, "sim:0") * x;
+    sum(device::to(there, "cpu") * 2).backward();
+    CHECK(x.grad().text() == "tensor([6., 8.], device='sim:0')");
+    CHECK(w.grad().text() == "tensor([2., 4.])");
+    sum(x * x).backward();
+    CHECK(x.grad().text() == "tensor([ 8., 12.], device='sim:0')");
+  }
+
+  TEST_CASE("the gradient of a view that was changed in place stays on the device") {
+    Tensor x = on_sim(tensor({{1., 2.}, {3., 4.}}));
+    x.requires_grad_();
+    const Tensor y = x * 1;
+    y[0].mul_(tensor(10.));
+    sum(y).backward();
+    CHECK(x.grad().text() == "tensor([[10., 10.],\n        [ 1.,  1.]], device='sim:0')");
+  }
+
+  TEST_CASE("a module moves to a device and back, its parameters stay the same tensors") {
+    Module linear = Module::create("Linear", arg("in_features") = 2, arg("out_features") = 3);
+    const Tensor weight = linear.tensor("weight");
+    const std::vector<float> before = weight.to_vector<float>();
+    device::move(linear, device::Device("sim:1"));
+    CHECK(device::name_of(weight) == "sim:1");
+    CHECK(device::name_of(linear) == "sim:1");
+    CHECK(weight.requires_grad());
+    const Tensor y = linear(device::to(ones({4, 2}), "sim:1"));
+    CHECK(device::name_of(y) == "sim:1");
+    device::move(linear, device::Device("cpu"));
+    CHECK(weight.to_vector<float>() == before);
+    CHECK(linear(ones({4, 2})).to_vector<float>() == y.to_vector<float>());
+  }
+
+  TEST_CASE("memory of a device is given back with the last tensor on it") {
+    const int64_t before = used_bytes("sim:1");
+    {
+      Tensor x = device::to(ones({100}), "sim:1");
+      CHECK(used_bytes("sim:1") == before + 400);
+      const Tensor view = x[3];
+      x = Tensor();
+      CHECK(used_bytes("sim:1") == before + 400);
+      Tensor w = device::to(ones({100}), "sim:1");
+      w.requires_grad_();
+      sum(exp(w) * w).backward();
+      CHECK(used_bytes("sim:1") == before + 1200);
+    }
+    CHECK(used_bytes("sim:1") == before);
+  }
+
+  TEST_CASE("an allocation that fails loses nothing, whichever of a training step it is") {
+    Module model = Module::create("Linear", arg("in_features") = 3, arg("out_features") = 2);
+    device::move(model, device::Device("sim:0"));
+    const Tensor inputs = on_sim(ones({4, 3}));
+    const auto step = [&] { sum(relu(model(inputs))).backward(); };
+    step();
+    model.zero_grad();
+    const int64_t begin = control().allocations();
+    step();
+    const int64_t count = control().allocations() - begin;
+    const Tensor weight = model.tensor("weight");
+    const std::vector<float> gradient = weight.grad().to_vector<float>();
+    REQUIRE(count > 5);
+    for (int64_t failing = 0; failing < count; ++failing) {
+      model.zero_grad();
+      const int64_t used = used_bytes("sim:0");
+      control().fail_allocation(failing);
+      CHECK_THROWS_AS(step(), MemoryError);
+      control().fail_allocation(-1);
+      model.zero_grad();
+      CHECK(used_bytes("sim:0") == used);
+      step();
+      CHECK(weight.grad().to_vector<float>() == gradient);
+    }
+  }
+
+  TEST_CASE("a tensor that does not fit is refused with what there is") {
+    control().limit_bytes(1000);
+    const std::string text = error_of([] { device::to(ones({1000}), "sim:1"); });
+    control().limit_bytes(-1);
+    CHECK(text.find("sim:1 has 1000 bytes") != std::string::npos);
+    CHECK(text.find("4000 more do not fit") != std::string::npos);
+  }
+
+  TEST_CASE("a device without elements has tensors too") {
+    const Tensor x = on_sim(ones({0, 3}));
+    CHECK(device::name_of(x) == "sim:0");
+    CHECK(sum(x).item() == 0);
+    CHECK(cat({x, on_sim(ones({2, 3}))}, 0).size(0) == 2);
+  }
+}

@@ -1,0 +1,189 @@
+// Every shipped op with samples on the device sim, against the CPU: results, what is changed in place,
+// gradients and tangents. They are the same bits but where a specialised provider or rule, which a device
+// does not use, adds up in another order.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <tenon/device.hpp>
+#include <tenon/tenon.hpp>
+
+#include "tests/support/sample_calls.hpp"
+
+using namespace sample_calls;
+
+namespace {
+
+// Elements of both, as bytes in row-major order.
+bool same_bits(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || a.sizes() != b.sizes()) return false;
+  const Tensor x = contiguous_as(a.detach(), a.dtype()), y = contiguous_as(b.detach(), b.dtype());
+  return a.numel() == 0 ||
+         std::memcmp(x.view_record().data, y.view_record().data,
+                     static_cast<size_t>(a.numel() * element_size(a.dtype()))) == 0;
+}
+
+// The largest difference, relative to the largest element or 1; infinite where NaNs or infinities
+// differ.
+double difference(const Tensor& a, const Tensor& b) {
+  const auto numbers = [](const Tensor& t) {
+    const Tensor here = device::to(t.detach(), "cpu");
+    return (is_complex(here.dtype()) ? view_as_real(here.contiguous()) : here).to_vector<double>();
+  };
+  const std::vector<double> x = numbers(a), y = numbers(b);
+  double largest = 1, most = 0;
+  for (size_t i = 0; i < y.size(); ++i) {
+    if (std::isfinite(y[i])) largest = std::max(largest, std::fabs(y[i]));
+    if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
+    if (!std::isfinite(x[i]) || !std::isfinite(y[i])) return INFINITY;
+    most = std::max(most, std::fabs(x[i] - y[i]));
+  }
+  return most / largest;
+}
+
+std::set<std::string> rounded;  // ops whose bits differ
+std::vector<std::string> problems;
+void report(const Case& one, const std::string& what) {
+  const std::string line = one.op + ": " + what;
+  if (problems.empty() || problems.back() != line) problems.push_back(line);
+}
+
+// Copies of the operands, where they are expected.
+std::vector<Tensor> copies(const std::vector<Tensor>& operands, bool there, bool leaves) {
+  const device::Device sim("sim:1");
+  std::vector<Tensor> list;
+  for (const Tensor& operand : operands) {
+    Tensor copy = there ? device::to(operand, sim) : operand.clone();
+    if (leaves && is_floating(copy.dtype())) copy.requires_grad_();
+    list.push_back(copy);
+  }
+  return list;
+}
+bool is_there(const Tensor& tensor, bool there) {
+  return device::name_of(tensor) == (there ? "sim:1" : "cpu");
+}
+
+Tensor weighed(const std::vector<Tensor>& results, bool there) {
+  Tensor total;
+  for (const Tensor& result : results) {
+    if (!is_floating(result.dtype()) || !result.requires_grad()) continue;
+    Tensor weights = reshape(cos(arange(result.numel(), none, 1, result.dtype())), result.sizes());
+    if (there) weights = device::to(weights, "sim:1");
+    const Tensor part = sum(result * weights);
+    total = total.defined() ? total + part : part;
+  }
+  return total;
+}
+
+struct Outcome {
+  bool ran = false;
+  std::string error;
+  std::vector<Tensor> tensors;
+};
+template <class Body>
+Outcome outcome_of(Body&& body) {
+  Outcome outcome;
+  seed_generator(1);
+  try {
+    outcome.tensors = body();
+    outcome.ran = true;
+  } catch (const std::exception& error) {
+    outcome.error = error.what();
+  }
+  return outcome;
+}
+
+// False where the CPU does not do it either.
+template <class Body>
+bool compare(const Case& one, const char* what, Body&& body) {
+  const Outcome expected = outcome_of([&] { return body(false); });
+  if (!expected.ran) return false;
+  const Outcome found = outcome_of([&] { return body(true); });
+  if (!found.ran) {
+    report(one, std::string(what) + ": " + found.error);
+    return true;
+  }
+  if (found.tensors.size() != expected.tensors.size()) report(one, std::string(what) + ": number");
+  for (size_t i = 0; i < std::min(found.tensors.size(), expected.tensors.size()); ++i) {
+    const Tensor &a = found.tensors[i], &b = expected.tensors[i];
+    if (a.defined() != b.defined())
+      report(one, std::string(what) + ": one is undefined");
+    else if (a.defined() && !is_there(a, true))
+      report(one, std::string(what) + " " + std::to_string(i) + " is on the CPU");
+    else if (a.defined() && !same_bits(a, b)) {
+      rounded.insert(one.op);
+      if (a.dtype() != b.dtype() || a.sizes() != b.sizes() ||
+          !(difference(a, b) <= (b.dtype() == f32 || b.dtype() == c64 ? 1e-5 : 1e-9)))
+        report(one, std::string(what) + " " + std::to_string(i) + " differs by " +
+                        std::to_string(difference(a, b)));
+    }
+  }
+  return true;
+}
+
+// Results, then the operands as the call has left them.
+std::vector<Tensor> called_with_operands(const Case& one, std::vector<Tensor> operands) {
+  std::vector<Tensor> all = called(one, operands);
+  all.insert(all.end(), operands.begin(), operands.end());
+  return all;
+}
+
+}  // namespace
+
+TEST_SUITE("device/every_op") {
+  TEST_CASE("every op with samples gives on a device the bits that it gives on the CPU") {
+    int results = 0, gradients_count = 0, tangents = 0;
+    std::set<std::string> ops;
+    for_each_case({"math", "blas", "nn", "fft", "optim"}, 6, [&](const Case& one) {
+      const std::vector<Tensor> operands = operands_of(one);
+      if (operands.empty()) return;
+      const bool compared = compare(one, "result", [&](bool there) {
+        return called_with_operands(one, copies(operands, there, false));
+      });
+      if (!compared) return;
+      ++results;
+      ops.insert(one.op);
+      if (one.op.back() == '_') return;
+      gradients_count += compare(one, "gradient", [&](bool there) {
+        const std::vector<Tensor> given = copies(operands, there, true);
+        std::vector<Tensor> leaves;
+        for (const Tensor& tensor : given) {
+          if (tensor.requires_grad()) leaves.push_back(tensor);
+        }
+        const Tensor loss = weighed(called(one, given), there);
+        if (!loss.defined()) throw ValueError("not differentiable");
+        GradientOptions options;
+        options.allow_unused = true;
+        return gradients({loss}, leaves, options);
+      });
+      tangents += compare(one, "tangent", [&](bool there) {
+        const DualLevel level;
+        std::vector<Tensor> given;
+        for (const Tensor& tensor : copies(operands, there, false)) {
+          given.push_back(is_floating(tensor.dtype()) ? make_dual(tensor, tensor.clone()) : tensor);
+        }
+        std::vector<Tensor> list;
+        // It has no derivative, and the ops that it calls carry tangents on the CPU.
+        if (one.op == "dynamic_quantize") throw ValueError("not differentiable");
+        for (const Tensor& result : called(one, given)) {
+          if (is_floating(result.dtype())) list.push_back(unpack_dual(result).tangent);
+        }
+        return list;
+      });
+    });
+    for (const std::string& problem : problems) MESSAGE(problem);
+    CHECK(problems.empty());
+    for (const std::string& op : rounded) MESSAGE("other bits: ", op);
+    CHECK(rounded.size() < 25);
+    MESSAGE(ops.size(), " ops, ", results, " calls, ", gradients_count, " with gradients, ",
+            tangents, " with tangents");
+    CHECK(ops.size() > 200);
+    CHECK(gradients_count > 200);
+    CHECK(tangents > 200);
+  }
+}
