@@ -90,14 +90,18 @@ void check_recursion(const CallFrame& frame) {
               entry.schema.short_name(), parameter);
 }
 
-// Binds the op's arguments to the override's own signature.
-void bind_signature(const Candidate& candidate, const Implementation& implementation,
-                    const tenon_value* bound, tenon_value* own) {
+// Binds the op's arguments to the override's own signature. False where it does not take them:
+// refused(throw_error) throws the TypeError, or passes the override over.
+template <class Refused>
+bool bind_signature(const Candidate& candidate, const Implementation& implementation,
+                    const tenon_value* bound, tenon_value* own, Refused&& refused) {
   const Override& entry = *candidate.entry;
   for (const uint8_t untaken : candidate.binding.untaken) {
     const Parameter& parameter = implementation.schema.parameters[untaken];
-    if (!is_default(parameter, bound[untaken])) [[unlikely]]
-      throw_untaken(entry, parameter.name);
+    if (is_default(parameter, bound[untaken])) [[likely]]
+      continue;
+    refused([&] { throw_untaken(entry, parameter.name); });
+    return false;
   }
   const std::vector<int8_t>& source = candidate.binding.source;
   for (size_t i = 0; i < source.size(); ++i) {
@@ -111,11 +115,16 @@ void bind_signature(const Candidate& candidate, const Implementation& implementa
       own[i].tag = TENON_VALUE_FLOAT;
       continue;
     }
-    throw_argument_type(entry.schema, static_cast<int64_t>(i),
-                        parameter.keyword_only ? -1 : static_cast<int64_t>(i),
-                        value_type_text(own[i]));
+    refused([&] {
+      throw_argument_type(entry.schema, static_cast<int64_t>(i),
+                          parameter.keyword_only ? -1 : static_cast<int64_t>(i),
+                          value_type_text(own[i]));
+    });
+    return false;
   }
+  return true;
 }
+constexpr auto kThrow = [](const auto& throw_error) { throw_error(); };
 
 // ---- one candidate ----
 
@@ -150,13 +159,23 @@ tenon_status run_override(CallFrame& frame) noexcept {
   const Candidate& candidate = candidate_of(frame);
   const Override& entry = *candidate.entry;
   tenon_value own[kMaxParameters];
+  bool fits = true;
   const tenon_status status = guarded(call.error, [&] {
     if (frame.outer != nullptr) check_recursion(frame);
-    bind_signature(candidate, call.implementation, call.arguments, own);
+    // In place of a kernel the next one takes what this does not.
+    if (frame.plan->in_own_memory)
+      fits =
+          bind_signature(candidate, call.implementation, call.arguments, own, [](const auto&) {});
+    else
+      bind_signature(candidate, call.implementation, call.arguments, own, kThrow);
     if (frame.hidden != 0 && entry.rules != nullptr)
       higher_areas.refuse_hidden_history(frame, entry);
   });
   if (status != TENON_OK) return status;
+  if (!fits) [[unlikely]] {
+    call.results[0].tag = TENON_VALUE_NOT_IMPLEMENTED;
+    return TENON_OK;
+  }
   if (entry.rules != nullptr) {
     // Recorded as an op is.
     Call recorded{*entry.rules, own, call.results, call.error, call.flags};
@@ -375,7 +394,7 @@ void explain_planned(const Plan& plan, const std::vector<Rejection>& rejections,
       format_text("call it as override {} takes it, {}; or give that a wider signature",
                   entry.key(), entry.schema.text);
   tenon_value own[kMaxParameters];
-  bind_signature(*candidate, *explanation.implementation, explanation.arguments, own);
+  bind_signature(*candidate, *explanation.implementation, explanation.arguments, own, kThrow);
   explanation.suggestion.clear();
 }
 

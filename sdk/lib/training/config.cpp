@@ -129,7 +129,7 @@ LoopConfig::LoopConfig(const Json& training)
       monitor(optional_section<MonitorConfig>(training["monitor"])),
       checkpoint_minutes(training["checkpoint"]["minutes"].number()),
       detect_anomaly(training["detect_anomaly"].as_bool()),
-      device(filled(training, "device").text()),
+      device(training["device"].text("cpu")),
       device_node(training["device"]) {
   checkpoint_epochs = training["checkpoint"]["epochs"].integer(checkpoint_minutes > 0 ? 0 : 1);
 }

@@ -25,12 +25,17 @@ namespace training {
 
 namespace {
 
-// Keys that two trainings share when they differ only in how long they have run.
+// Keys that two trainings share when they differ only in how long they have run, and where.
 Json identity_of(const Json& config, int64_t epochs) {
-  JsonObject identity;
-  for (const char* key : {"data", "split", "model", "loss", "metrics", "optimizer", "training"}) {
+  JsonObject identity, loop;
+  for (const char* key : {"data", "split", "model", "loss", "metrics", "optimizer"}) {
     if (config[key].defined()) identity.set(key, config[key].dump());
   }
+  const Json training = config["training"];
+  for (int64_t i = 0; i < training.size(); ++i) {
+    if (training.key(i) != "device") loop.set(training.key(i), training[i]);
+  }
+  identity.set("training", loop.json().dump());
   return identity.set("epochs", epochs).json();
 }
 

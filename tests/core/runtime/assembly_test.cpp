@@ -21,6 +21,11 @@ TEST_SUITE("runtime/assembly") {
   TEST_CASE("each layer but the kernel is led into by its own flags, which make a call special") {
     uint32_t all = 0;
     for (size_t i = 0; i + 1 < layers.size(); ++i) {
+      // Types are asked in one of two places.
+      if (layers[i].id == LayerId::own_memory) {
+        CHECK(layer_flags(LayerId::own_memory) == layer_flags(LayerId::typed));
+        continue;
+      }
       CHECK((all & layer_flags(layers[i].id)) == 0);
       all |= layer_flags(layers[i].id);
     }
