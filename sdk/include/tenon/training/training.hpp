@@ -14,6 +14,7 @@
 #include "tenon/training/plot.hpp"
 #include "tenon/training/ranks.hpp"
 #include "tenon/training/roles.hpp"
+#include "tenon/training/sample_norms.hpp"
 #include "tenon/training/shard.hpp"
 #include "tenon/training/tensor_parallel.hpp"
 #include "tenon/training/trainer.hpp"
