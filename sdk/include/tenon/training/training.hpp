@@ -1,6 +1,7 @@
 // Training as a library: everything under tenon/training.
 #pragma once
 
+#include "tenon/training/backward_memory.hpp"
 #include "tenon/training/batch_check.hpp"
 #include "tenon/training/batch_gradients.hpp"
 #include "tenon/training/checkpoint.hpp"
