@@ -18,7 +18,7 @@ BatchCall::BatchCall(const tenon_call& call, const OpPlan& plan, Level level)
     const Batched* const payload = try_as<Batched>(operand.given);
     operand.batched = payload != nullptr && payload->level == level_;
     if (operand.batched) {
-      operand.inner = payload->value;
+      operand.inner = value_of(operand.given, *payload);
     } else if (payload != nullptr) {
       // Another handle: a call on the one of this call would count as endless recursion.
       operand.inner = make<Batched>(payload->value, payload->level);

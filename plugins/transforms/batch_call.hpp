@@ -86,6 +86,10 @@ class InnerArguments {
 // has another size in front; `rule` is named.
 Results wrap_results(const BatchCall& batch, Results results, const std::string& rule);
 
+// The tensor inside of a batched one, with the history and the tangent of a Function that ran on it, where it has
+// any.
+Tensor value_of(const Tensor& tensor, const Batched& payload);
+
 // Dimensions of a tensor as shape ops take them.
 std::vector<int64_t> with_batch(int64_t size, tenon::IntList shape);
 // The tensor with `count` dimensions of size 1 behind its first.

@@ -22,6 +22,9 @@ std::optional<Results> run_elementwise(const BatchCall& batch, bool whole = fals
 // The expression of a rule, on the operands of the call as they are. Results are batched.
 Results run_expression(const tenon::transforms::BatchRule& rule, const BatchCall& batch);
 
+// A Function with generate_batch_rule: its methods run on batched tensors. Results are batched.
+Results run_generated(const BatchCall& batch);
+
 // The op for each sample. Results are batched. `random`: draws are expected.
 Results run_loop(const BatchCall& batch, bool random);
 

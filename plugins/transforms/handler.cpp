@@ -24,7 +24,9 @@ namespace {
 const Batched* payload_of(tenon_tensor* handle) {
   static const uint32_t type = detail::type_id<Batched>();
   const tenon_tensor_view& view = *tenon_tensor_get_view(handle);
-  if ((view.flags & TENON_TENSOR_TYPED) == 0 || view.type != type) return nullptr;
+  if ((view.flags & TENON_TENSOR_TYPED) == 0) return nullptr;
+  // A BatchedOperand is one, too.
+  if (view.type != type && service::types().is(view.type, type) == 0) return nullptr;
   return static_cast<const Batched*>(service::types().payload(handle));
 }
 
@@ -146,6 +148,9 @@ std::optional<Results> run_aligned(const tenon_call& call, const OpPlan& plan, c
     least = std::min<int64_t>(least, view.rank);
     if (const Batched* const payload = payload_of(values[i].as.tensor)) {
       if (payload->level != level || (rank >= 0 && rank != view.rank)) return std::nullopt;
+      constexpr uint32_t carried = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
+      if ((view.flags & ~payload->value.view_record().flags & carried) != 0)
+        return std::nullopt;  // a Function was recorded for it
       rank = view.rank;
       values[i].as.tensor = payload->value.handle();
     } else if ((view.flags & TENON_TENSOR_TYPED) != 0) {
@@ -171,6 +176,10 @@ thread_local const BatchRule* last_rule = nullptr;
 
 Results run(const BatchCall& batch, const Call& call, Run& noted) {
   const OpPlan& plan = batch.plan();
+  if (plan.generated) {
+    noted.note("ops");
+    return run_generated(batch);
+  }
   if (plan.elementwise.load(std::memory_order_relaxed) == Elementwise::yes) {
     noted.note("elementwise", plan.elementwise_rule);
     batch.check_changes();

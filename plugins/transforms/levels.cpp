@@ -25,6 +25,7 @@ void TENON_CALL destroy(transforms_level* level);
 // A level, and the mode that sees random ops without batched operands.
 struct OwnLevel : transforms_level {
   tenon_mode* mode = nullptr;
+  bool lasting = false;
 };
 
 void TENON_CALL destroy(transforms_level* level) { delete static_cast<OwnLevel*>(level); }
@@ -79,6 +80,23 @@ tenon_status TENON_CALL see_random(void* self, const tenon_call* raw, tenon_valu
 }
 
 }  // namespace
+
+Level lasting_level(int64_t size, uint32_t randomness) {
+  auto* const made = new OwnLevel;
+  made->references = 1;
+  made->depth = 1;
+  made->size = size;
+  made->randomness = randomness;
+  made->alive = 1;
+  made->outer = nullptr;
+  made->destroy = destroy;
+  made->lasting = true;
+  return Level::take(made);
+}
+bool is_lasting(const Level& level) { return static_cast<const OwnLevel*>(level.get())->lasting; }
+
+ActiveLevel::ActiveLevel(transforms_level* level) : before_(std::exchange(active_level, level)) {}
+ActiveLevel::~ActiveLevel() { active_level = before_; }
 
 tenon_status begin_level(int64_t size, uint32_t randomness, transforms_level** level,
                          tenon_error** error) {

@@ -11,4 +11,20 @@ tenon_status begin_level(int64_t size, uint32_t randomness, transforms_level** l
 tenon_status end_level(transforms_level* level, tenon_error** error);
 transforms_level* innermost_level();
 
+// A level outside of all others, which is alive as long as a tensor refers to it.
+tenon::transforms::Level lasting_level(int64_t size, uint32_t randomness);
+bool is_lasting(const tenon::transforms::Level& level);
+
+// Scope in which the level is the innermost of the thread.
+class ActiveLevel {
+ public:
+  explicit ActiveLevel(transforms_level* level);
+  ~ActiveLevel();
+  ActiveLevel(const ActiveLevel&) = delete;
+  ActiveLevel& operator=(const ActiveLevel&) = delete;
+
+ private:
+  transforms_level* before_;
+};
+
 }  // namespace tenon_transforms

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <tenon/conversion_rules.hpp>
@@ -60,7 +61,9 @@ class Plans {
     if (generation != generation_) {
       plans_.clear();
       rules_.clear();
+      generated_.clear();
       read_rules();
+      read_generated();
       generation_ = generation;
     }
     const OpPlan*& place = plans_[op];
@@ -81,6 +84,18 @@ class Plans {
     }
   }
 
+  void read_generated() {
+    const Json plugins = document(Document::facts);
+    for (int64_t p = 0; p < plugins.size(); ++p) {
+      const Json overrides = plugins[p]["facts"]["overrides"];
+      for (int64_t i = 0; i < overrides.size(); ++i) {
+        const std::string key = overrides[i]["key"].text();
+        const size_t open = key.find("[BatchedOperand]");
+        if (open != std::string::npos) generated_.insert(key.substr(0, open));
+      }
+    }
+  }
+
   const OpPlan* make(const tenon_op* op) {
     OpPlan& plan = all_.emplace_back();
     const Op handle(op);
@@ -88,6 +103,7 @@ class Plans {
     plan.name = handle.name();
     plan.result_count = service::ops().result_count(op);
     read_schema(handle.schema(), plan);
+    plan.generated = generated_.count(plan.name) != 0;
     const auto found = rules_.find(plan.name);
     if (found != rules_.end()) plan.rules = found->second;
     for (const BatchRule& rule : plan.rules) plan.random |= rule.family == "random";
@@ -109,6 +125,7 @@ class Plans {
   uint64_t generation_ = UINT64_MAX;
   std::unordered_map<const tenon_op*, const OpPlan*> plans_;
   std::unordered_map<std::string, std::vector<BatchRule>> rules_;
+  std::unordered_set<std::string> generated_;
   std::deque<OpPlan> all_;
 };
 

@@ -33,6 +33,7 @@ struct OpPlan {
   int changed = -1;  // position of the first operand that is changed in place and returned
   bool changes = false;
   bool random = false;
+  bool generated = false;  // generate_batch_rule
   mutable std::atomic<Elementwise> elementwise{Elementwise::unknown};
   mutable std::atomic<bool> logged{false};
 

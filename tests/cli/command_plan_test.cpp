@@ -31,6 +31,29 @@ TEST_SUITE("plan") {
     }
   }
 
+  TEST_CASE("--memory prints what backward keeps, with and without recompute") {
+    const Workspace folder(true);
+    const std::string kept = run_program_in(folder.path(), "plan blobs.json --memory").out;
+    // The result of ReLU, which the second Linear gets: 16 samples of 16 numbers.
+    CHECK(contains(kept, "\n  kept for backward at the same time, at most: 1,024 bytes\n"));
+    CHECK_FALSE(contains(kept, "recompute"));
+    std::string config = folder.read("blobs.json");
+    const std::string layer = "\"ReLU\",";
+    const std::string again =
+        R"({"type": "Sequential", "layers": ["Tanh", "GELU", "Tanh", "GELU"], "recompute": true},)";
+    config.replace(config.find(layer), layer.size(), again + again);
+    folder.write("c.json", config);
+    const std::string text = run_program_in(folder.path(), "plan c.json --memory").out;
+    CHECK(contains(text, "at most: 6,144 bytes\n  without \"recompute\": 9,216 bytes\n"));
+    CHECK(contains(text, "\n  computed again: 1, 2\n"));
+    const tenon::Json memory =
+        run_program_in(folder.path(), "plan c.json --memory --json").json()["memory"];
+    CHECK(memory["recomputed"][0].text() == "1");
+    CHECK(memory["peak_bytes"].integer() == 6144);
+    CHECK(memory["kept_bytes"].integer() == 9216);
+    CHECK(run_program_in(folder.path(), "plan c.json --memory --no-shapes").code == 2);
+  }
+
   TEST_CASE("a last batch that the model refuses is predicted, and drop_last takes it out") {
     const Workspace folder(true);
     // 72 samples are for training.

@@ -84,6 +84,38 @@ TEST_SUITE("run") {
     CHECK(svg.substr(svg.size() - 7) == "</svg>\n");
   }
 
+  TEST_CASE("--per-sample-norms prints norms of gradients, and the samples with the largest") {
+    const Workspace folder(true);
+    const Outcome text = run_program_in(folder.path(), "run blobs.json -q --per-sample-norms");
+    CHECK(text.code == 0);
+    CHECK(contains(text.out, "\ngradient norms of 72 train samples: largest 0."));
+    CHECK(contains(text.out, "\n  sample     norm\n"));
+    const tenon::Json norms =
+        run_program_in(folder.path(),
+                       "run blobs.json --json --evaluate blobs.safetensors --per-sample-norms")
+            .json()["per_sample_norms"];
+    CHECK(norms["part"].text() == "test");
+    CHECK(norms["count"].integer() == 18);
+    CHECK(norms["samples"].size() == 5);
+    CHECK(norms["samples"][0]["norm"].number() == norms["largest"].number());
+    CHECK(norms["least"].number() <= norms["median"].number());
+  }
+
+  TEST_CASE("--per-sample-norms refuses batch norm before the first epoch") {
+    const Workspace folder(true);
+    std::string config = folder.read("blobs.json");
+    const std::string layer = "\"ReLU\",";
+    config.replace(config.find(layer), layer.size(),
+                   layer + " {\"type\": \"BatchNorm1d\", \"num_features\": 16},");
+    folder.write("c.json", config);
+    const Outcome outcome = run_program_in(folder.path(), "run c.json --per-sample-norms");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.error, "layer '2' (BatchNorm1d) computes a sample from the others"));
+    CHECK_FALSE(contains(outcome.error, "epoch"));
+    const Outcome model = run_program_in(folder.path(), "run model.onnx --per-sample-norms");
+    CHECK(model.code == 2);
+  }
+
   TEST_CASE("F-315 a run leaves no recorded call alive, and says so when asked") {
     const Workspace folder(true);
     const Outcome outcome = run_program_in(folder.path(), "run blobs.json --quiet", "TENON_LIVE=1");

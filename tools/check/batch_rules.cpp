@@ -26,7 +26,7 @@ bool declares(const Json& declarations, const std::string& op) {
 }  // namespace
 
 bool is_rule_of_own_op(const Json& declarations, const std::string& override_key) {
-  return override_key.ends_with("[Batched]") &&
+  return (override_key.ends_with("[Batched]") || override_key.ends_with("[BatchedOperand]")) &&
          declares(declarations, override_key.substr(0, override_key.find('[')));
 }
 

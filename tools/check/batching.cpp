@@ -27,7 +27,8 @@ std::string provider_of_function(const std::string& op) {
     const tenon::Json one = overrides[i];
     if (one["op"].text() != op) continue;
     for (int64_t t = 0; t < one["types"].size(); ++t) {
-      if (one["types"][t].text() == "Batched") return one["provider"].text();
+      const std::string type = one["types"][t].text();
+      if (type == "Batched" || type == "BatchedOperand") return one["provider"].text();
     }
   }
   return "";

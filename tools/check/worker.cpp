@@ -260,7 +260,8 @@ void check_declared_module(const Json& declaration, const std::string& samples,
 // In facts, or as a function, which is an override for batched tensors.
 bool is_batch_rule(const CheckTarget& target) {
   return target.kind == "batch rule" ||
-         (target.kind == "override" && target.name.ends_with("[Batched]"));
+         (target.kind == "override" &&
+          (target.name.ends_with("[Batched]") || target.name.ends_with("[BatchedOperand]")));
 }
 
 void compare_here(const WorkerOptions& options, Speaker& speaker) {

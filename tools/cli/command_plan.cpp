@@ -76,6 +76,10 @@ void define_plan(Commands& commands) {
       "List the calls of the model as it is prepared for inference, with their memory; runs "
       "it once, on zeros");
   command.exclude("--prepared", "--no-shapes");
+  command.flag("--memory", options.memory,
+               "Measure the memory that backward keeps, with and without \"recompute\"; runs the "
+               "model once, on zeros");
+  command.exclude("--memory", "--no-shapes");
   command.json(options.json);
 }
 

@@ -49,6 +49,7 @@ struct RunOptions {
   bool frozen = false;  // refuse what differs from the lock file
   bool watch = false;   // reload plugins that are built again
   bool detect_anomaly = false;
+  bool sample_norms = false;  // measure gradients of single samples
   bool quiet = false;
   bool json = false;
 };
@@ -215,10 +216,19 @@ void save_results(const TrainingConfig& config, const training::Trainer& trainer
     training::write_plot(result.plot, learning_curve(result.config_name(), result.epochs));
 }
 
+void measure_norms(const Setup& setup, const training::Loss& loss, const training::Samples& samples,
+                   const char* part, RunResult& result) {
+  result.norms = training::sample_norms(setup.model, loss, samples);
+  result.norms_part = part;
+}
+
 // False: interrupted.
 bool train_and_save(const TrainingConfig& config, const RunOptions& options, Setup& setup,
                     RunResult& result, RunLog& log) {
   training::Trainer trainer(config, setup.model, setup.dataset, options.epochs);
+  // A refusal comes before the training.
+  setup.model.train();
+  if (options.sample_norms) training::require_independent_samples(setup.model, setup.dataset.train);
   const std::string& checkpoint = config.output.checkpoint;
   trainer.write_checkpoints(checkpoint);
   if (options.detect_anomaly) trainer.detect_anomaly();
@@ -255,6 +265,8 @@ bool train_and_save(const TrainingConfig& config, const RunOptions& options, Set
     std::optional<tenon::Uninterrupted> whole;
     if (trainer.ranks().size() > 1) whole.emplace();
     if (finished) score_trained(config, trainer, setup, result);
+    if (finished && options.sample_norms && result.first_rank)
+      measure_norms(setup, trainer.loss(), setup.dataset.train, "train", result);
   } catch (const tenon::Error& error) {
     if (error.kind() != TENON_ERROR_INTERRUPTED) throw;
     finished = false;
@@ -271,11 +283,15 @@ bool train_and_save(const TrainingConfig& config, const RunOptions& options, Set
   return true;
 }
 
-void score_model(const TrainingConfig& config, bool as_is, Setup& setup, RunResult& result) {
+void score_model(const TrainingConfig& config, const RunOptions& options, Setup& setup,
+                 RunResult& result) {
   const training::Dataset& dataset = setup.dataset;
   const training::Samples& samples = dataset.test.count() > 0         ? dataset.test
                                      : dataset.validation.count() > 0 ? dataset.validation
                                                                       : dataset.train;
+  const char* const part = &samples == &dataset.test         ? "test"
+                           : &samples == &dataset.validation ? "validation"
+                                                             : "train";
   std::optional<training::Loss> loss;
   if (config.loss.defined()) {
     loss.emplace(config.loss);
@@ -285,16 +301,23 @@ void score_model(const TrainingConfig& config, bool as_is, Setup& setup, RunResu
   const Clock::time_point start = Clock::now();
   result.score = training::evaluate(
       setup.model, loss ? &*loss : nullptr, metrics, samples, evaluation_batch(config), {},
-      as_is ? training::ModelCalls::as_is : training::ModelCalls::prepared);
+      options.as_is ? training::ModelCalls::as_is : training::ModelCalls::prepared);
   result.computing_seconds = seconds_since(start);
   result.computed = samples.count();
+  if (!options.sample_norms) return;
+  if (!loss)
+    throw tenon::ConfigError(
+        format_text("{}: --per-sample-norms needs a \"loss\", of which gradients are taken; add it",
+                    result.config));
+  setup.model.eval();
+  measure_norms(setup, *loss, samples, part, result);
 }
 
 // One call of a model's file.
 int run_model_file(const RunOptions& options) {
   const bool trains = options.epochs || options.resume || options.detect_anomaly || options.watch ||
                       options.frozen || !options.evaluate.empty() || !options.plot.empty() ||
-                      !options.log.empty();
+                      !options.log.empty() || options.sample_norms;
   if (trains)
     throw UsageError(
         format_text("'{}' is the file of a model, which is called once: --input, --seed and "
@@ -333,7 +356,7 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
     const PluginWatch watch(options.watch);
     if (!trains) {
       log.add(format_text("evaluate {}, seed {}", options.config, result.seed));
-      score_model(config, options.as_is, setup, result);
+      score_model(config, options, setup, result);
     } else if (!train_and_save(config, options, setup, result, log)) {
       return kInterrupted;
     }
@@ -384,6 +407,8 @@ void define_run(Commands& commands) {
                "Reload plugins whose files are built again, and continue training");
   command.flag("--detect-anomaly", options.detect_anomaly,
                "Stop at the op that makes the first nan, and name it; two to three times slower");
+  command.flag("--per-sample-norms", options.sample_norms,
+               "Measure the gradient of each sample alone, and list those with the largest norms");
   command.flag("-q,--quiet", options.quiet, "No progress");
   command.json(options.json);
 }

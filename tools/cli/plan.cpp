@@ -53,11 +53,22 @@ tenon::PreparedList prepare_file(const Json& document, const PlanOptions& option
   return tenon::prepare(model, {given_inputs(model, options)}).lists().front();
 }
 
+// Memory of a training step: of the model as it is trained.
+training::BackwardMemory memory_of(const Json& document, const std::vector<tenon::Tensor>& inputs,
+                                   const tenon::Module& model) {
+  if (inputs.empty())
+    throw tenon::ConfigError(format_text(
+        "{}: neither \"data\" nor \"input\" says what the model is called with", document.place()));
+  tenon::Module(model).train();
+  return training::backward_memory(model, inputs);
+}
+
 class Planner {
  public:
   explicit Planner(const PlanOptions& options)
       : plan_{options.config,
               training::TrainingConfig(training::read_config(options.config)),
+              {},
               {},
               {},
               {},
@@ -91,6 +102,14 @@ class Planner {
     if (options.prepared && plan_.faults.empty())
       plan_.prepared = plan_.of_model ? prepare_file(plan_.config.model, options)
                                       : training::prepare_model(plan_.config, plan_.outline.data);
+    if (options.memory && plan_.faults.empty()) {
+      const tenon::Module model = tenon::state::create_module(plan_.config.model);
+      plan_.memory =
+          memory_of(plan_.config.model,
+                    plan_.of_model ? given_inputs(model, options)
+                                   : training::model_inputs(plan_.config, plan_.outline.data),
+                    model);
+    }
   }
   Plan take() { return std::move(plan_); }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenon/json.hpp>
+#include <tenon/training/backward_memory.hpp>
 #include <tenon/training/config.hpp>
 #include <tenon/training/model_summary.hpp>
 
@@ -18,6 +19,7 @@ struct PlanOptions {
   bool shapes = true;               // calls the model with shapes, which runs plugin code
   bool providers = false;           // lists the plugin that each op of these calls would get
   bool prepared = false;            // lists the calls of the prepared model, which runs it once
+  bool memory = false;              // measures what backward keeps, which runs the model once
   bool frozen = false;
   bool json = false;
 };
@@ -32,8 +34,9 @@ struct Plan {
   tenon::training::TrainingConfig config;
   std::vector<PlannedPlugin> plugins;
   tenon::training::Outline outline;
-  tenon::training::ModelSummary summary;        // without layers: there is none
-  std::optional<tenon::PreparedList> prepared;  // where it is asked for
+  tenon::training::ModelSummary summary;                  // without layers: there is none
+  std::optional<tenon::PreparedList> prepared;            // where it is asked for
+  std::optional<tenon::training::BackwardMemory> memory;  // where it is asked for
   std::vector<std::string> faults;
   bool of_model = false;  // made of the file of a model, without a config
 

@@ -130,6 +130,12 @@ Json plan_json(const Plan& plan) {
   tenon::JsonObject object;
   object.set("config", plan.path).set("plugins", plugins.json()).set("model", layers.json());
   if (!plan.summary.layers.empty()) object.set("summary", summary_json(plan));
+  if (plan.memory)
+    object.set("memory", tenon::JsonObject()
+                             .set("peak_bytes", plan.memory->peak_bytes)
+                             .set("kept_bytes", plan.memory->kept_bytes)
+                             .set("recomputed", text_array(plan.memory->recomputed))
+                             .json());
   if (plan.prepared) object.set("prepared", prepared_json(*plan.prepared));
   if (plan.config.data.section.defined()) {
     training::PartCounts counts{plan.outline.data.samples, 0, 0};

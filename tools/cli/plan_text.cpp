@@ -254,6 +254,16 @@ void print_prepared(const tenon::PreparedList& list) {
         format_text("  results that the model goes by, compared in each run: {}\n", list.compared));
 }
 
+void print_memory(const training::BackwardMemory& memory) {
+  print_fitted(format_text("  kept for backward at the same time, at most: {} bytes\n",
+                           grouped(memory.peak_bytes)));
+  if (memory.recomputed.empty()) return;
+  print_fitted(format_text("  without \"recompute\": {} bytes\n", grouped(memory.kept_bytes)));
+  std::vector<std::string> layers;
+  for (const std::string& layer : memory.recomputed) layers.push_back(name_or_model(layer));
+  print(wrapped(format_text("computed again: {}", join(layers, ", ")), 2, line_width(92)));
+}
+
 void title(const std::string& text) {
   print_fitted(format_text("\n{}\n", paint(stdout, Style::bold, text)));
 }
@@ -289,6 +299,10 @@ void print_plan(const Plan& plan) {
     print(providers_table(plan).text());
   }
   if (plan.prepared) print_prepared_list(*plan.prepared);
+  if (plan.memory) {
+    title("memory of a training step");
+    print_memory(*plan.memory);
+  }
   title("settings");
   print(settings_table(plan).text());
 }

@@ -2,6 +2,7 @@
 #include "run_result.hpp"
 
 #include <cmath>
+#include <cstdio>
 
 #include "format.hpp"
 #include "json.hpp"
@@ -38,6 +39,45 @@ void set_score(tenon::JsonObject& object, const training::Score& score) {
   for (const training::MetricResult& metric : score.metrics)
     metrics.set(metric.name, metric_json(metric));
   object.set("metrics", metrics.json());
+}
+
+std::string norm_text(double norm) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", norm);
+  return text;
+}
+// A number that JSON has, or null.
+Json norm_json(double norm) {
+  tenon::JsonArray one;
+  return std::isfinite(norm) ? one.add(norm).json()[0] : Json::parse("null");
+}
+
+Json norms_json(const RunResult& result) {
+  const training::SampleNorms& norms = *result.norms;
+  tenon::JsonArray most;
+  for (const training::SampleNorm& one : norms.most)
+    most.add(tenon::JsonObject().set("sample", one.sample).set("norm", norm_json(one.norm)).json());
+  return tenon::JsonObject()
+      .set("part", result.norms_part)
+      .set("count", norms.count)
+      .set("largest", norm_json(norms.largest))
+      .set("median", norm_json(norms.median))
+      .set("least", norm_json(norms.least))
+      .set("samples", most.json())
+      .json();
+}
+
+void print_norms(const RunResult& result, RunLog& log) {
+  const training::SampleNorms& norms = *result.norms;
+  const std::string head =
+      format_text("gradient norms of {}: largest {}, median {}, least {}\n",
+                  counted(norms.count, result.norms_part + " sample"), norm_text(norms.largest),
+                  norm_text(norms.median), norm_text(norms.least));
+  Table table({{"sample", Align::right}, {"norm", Align::right}}, 2);
+  for (const training::SampleNorm& one : norms.most)
+    table.add({grouped(one.sample), norm_text(one.norm)});
+  print(head + table.text());
+  log.add(plain_text(head + table.text()));
 }
 
 Json counts_json(const RunResult& result) {
@@ -95,6 +135,7 @@ Json result_json(const RunResult& result) {
       part.set(metric.name, metric_json(metric));
     object.set("validation", part.json());
   }
+  if (result.norms) object.set("per_sample_norms", norms_json(result));
   object.set("seconds", result.seconds).set("samples_per_second", result.rate());
   if (result.trained) {
     tenon::JsonArray history;
@@ -142,6 +183,7 @@ void print_result(const RunResult& result, RunLog& log) {
   if (!result.plot.empty()) table.add({"plot", result.plot});
   print(table.text());
   log.add(plain_text(table.text()));
+  if (result.norms) print_norms(result, log);
   if (!result.score) return;
   for (const training::MetricResult& metric : result.score->metrics) {
     if (!metric.number) print(format_text("  {}\n{}\n", metric.name, metric.tensor.text()));

@@ -1,4 +1,4 @@
-// How vmap runs ops: the batch rules of all plugins, functions for batches, ops that are made of ops, from
+// How vmap runs ops: the batch rules of all plugins, functions for batches, generated rules, ops that are made of ops, from
 // facts; for an op without any, whether it runs in loops over elements, from its plugin, which is loaded.
 #include "batching.hpp"
 
@@ -91,8 +91,11 @@ BatchWays::BatchWays() : ops_(inventory_.provided_ops()) {
     for (int64_t i = 0; i < overrides.size(); ++i) {
       const std::string key = overrides[i]["key"].text();
       const size_t open = key.find('[');
-      if (open != std::string::npos && key.substr(open) == "[Batched]")
-        functions_.emplace(key.substr(0, open), plugins[p]["id"].text());
+      if (open == std::string::npos) continue;
+      const std::string types = key.substr(open);
+      if (types == "[Batched]" || types == "[BatchedOperand]")
+        (types == "[Batched]" ? functions_ : generated_)
+            .emplace(key.substr(0, open), plugins[p]["id"].text());
     }
   }
 }
@@ -107,6 +110,8 @@ const Declared* BatchWays::declared(const std::string& op) const {
 std::vector<BatchWay> BatchWays::of(const Declared& op) const {
   if (const auto function = functions_.find(op.name); function != functions_.end())
     return {{"function", "", function->second, ""}};
+  if (const auto generated = generated_.find(op.name); generated != generated_.end())
+    return {{"ops", "", generated->second, ""}};
   std::vector<BatchWay> ways;
   const auto found = rules_.find(op.name);
   if (found != rules_.end()) {

@@ -34,7 +34,7 @@ class BatchWays {
   Inventory inventory_;
   std::vector<Declared> ops_;
   std::map<std::string, std::vector<transforms::BatchRule>> rules_;
-  std::map<std::string, std::string> functions_;  // provider by op
+  std::map<std::string, std::string> functions_, generated_;  // provider by op
 };
 
 // Adds an object of "how", "provider" and "rule".

@@ -1,6 +1,7 @@
 // Training as a library: everything under tenon/training.
 #pragma once
 
+#include "tenon/training/backward_memory.hpp"
 #include "tenon/training/batch_check.hpp"
 #include "tenon/training/batch_gradients.hpp"
 #include "tenon/training/checkpoint.hpp"
@@ -14,6 +15,7 @@
 #include "tenon/training/plot.hpp"
 #include "tenon/training/ranks.hpp"
 #include "tenon/training/roles.hpp"
+#include "tenon/training/sample_norms.hpp"
 #include "tenon/training/shard.hpp"
 #include "tenon/training/tensor_parallel.hpp"
 #include "tenon/training/trainer.hpp"

@@ -9,6 +9,10 @@
 //   };
 //   TENON_OP(Sort)
 //   TENON_BATCH_RULE(Sort)
+//
+// A Function whose forward, backward and jvp call other ops only, and read no elements, needs no such function:
+// with `static constexpr bool generate_batch_rule = true` in place of it they run on batched tensors. Derivatives
+// are those of that backward and jvp.
 #pragma once
 
 #include <tuple>
@@ -155,12 +159,56 @@ struct BatchRule<D, BatchResults (*)(const BatchInfo&, IntList, P...)> {
   }
 };
 
+// ---- generated rules ----
+
+template <class D, class = void>
+struct HasBatch : std::false_type {};
+template <class D>
+struct HasBatch<D, std::void_t<decltype(&D::batch)>> : std::true_type {};
+template <class D, class = void>
+struct Generates : std::false_type {};
+template <class D>
+struct Generates<D, std::void_t<decltype(&D::generate_batch_rule)>>
+    : std::bool_constant<D::generate_batch_rule> {};
+
+// The definition itself, for operands that the plugin `transforms` makes of those of a batched call.
+template <class D>
+struct GeneratedRule : D {
+  static_assert(!detail::Declares_composite<D>::value && !detail::Has_element<D>::value,
+                "ops that are composite or elementwise run without a loop under vmap: drop "
+                "generate_batch_rule and TENON_BATCH_RULE");
+  static_assert(std::string_view(D::schema).find('!') == std::string_view::npos,
+                "generate_batch_rule is for ops that change no operand and have no 'out': write "
+                "batch");
+  static_assert(detail::Has_backward<D>::value || detail::Has_vjp<D>::value ||
+                    detail::Has_jvp<D>::value,
+                "generate_batch_rule is for Functions, which have a backward or a jvp: an op made "
+                "of ops without one is composite");
+  static_assert(!detail::is_instance<D>(),
+                "generate_batch_rule is for static methods: write batch for an op of instances");
+  static constexpr auto types = "BatchedOperand";
+};
+
+template <class D>
+constexpr auto rule_of() {
+  constexpr bool written = HasBatch<D>::value, generated = Generates<D>::value;
+  static_assert(!(written && generated),
+                "both batch and generate_batch_rule are given: keep one of them");
+  static_assert(written || generated,
+                "TENON_BATCH_RULE needs a definition with batch, or with generate_batch_rule = "
+                "true");
+  if constexpr (written)
+    return BatchRule<D, decltype(&D::batch)>{};
+  else if constexpr (generated)
+    return GeneratedRule<D>{};
+}
+
 }  // namespace rule
 }  // namespace transforms
 TENON_NAMESPACE_END
 
-// At global scope: registers the rule that `Definition::batch` is, for the op of its schema.
-#define TENON_BATCH_RULE(Definition)                                                       \
-  struct Definition##BatchRule                                                             \
-      : ::tenon::transforms::rule::BatchRule<Definition, decltype(&Definition::batch)> {}; \
+// At global scope: registers the rule that the definition has for the op of its schema, as `batch` or by
+// generate_batch_rule.
+#define TENON_BATCH_RULE(Definition)                                                            \
+  struct Definition##BatchRule : decltype(::tenon::transforms::rule::rule_of<Definition>()) {}; \
   TENON_OVERRIDE(Definition##BatchRule)
