@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tenon/json.hpp>
+#include <tenon/profile/profile.hpp>
 #include <tenon/training/trainer.hpp>
 
 #include "progress.hpp"
@@ -31,7 +32,8 @@ struct RunResult {
   int64_t computed = 0;  // samples in that time
   std::string weights, plot;
   std::optional<int64_t> best_epoch;  // with a monitor
-  bool first_rank = true;             // the one of several that prints and writes
+  std::optional<tenon::profile::Profile> profile;
+  bool first_rank = true;  // the one of several that prints and writes
 
   // The name of the config's file.
   std::string config_name() const { return std::filesystem::path(config).filename(); }
