@@ -1,4 +1,6 @@
 // Small calls: what an op costs beside its work.
+#include <tenon/profile/profile.hpp>
+
 #include "bench.hpp"
 
 namespace {
@@ -84,6 +86,23 @@ void call_add_number(State& state) {
       state, [](const Tensor& a, const Tensor&) { return tenon::add(a, 2.0); }, false);
 }
 BENCHMARK(call_add_number);
+// A call that a profiler observes, next to the same call and the 100 ns that it may take for that.
+void call_add_profiled(State& state) {
+  const tenon::profile::Profiler profiler;
+  run_call(
+      state, [](const Tensor& a, const Tensor& b) { return tenon::add(a, b); }, false);
+}
+BENCHMARK(call_add_profiled);
+void limit_add_and_100_ns(State& state) {
+  const Tensor a = numbers({1}), b = numbers({1});
+  constexpr int calls = 1000;
+  for (auto _ : state) {
+    const bench::Stopwatch watch;
+    for (int i = 0; i < calls; ++i) keep(tenon::add(a, b));
+    state.SetIterationTime(watch.seconds() / calls + 100e-9);
+  }
+}
+BENCHMARK(limit_add_and_100_ns)->UseManualTime();
 void call_mul_number(State& state) {
   run_call(
       state, [](const Tensor& a, const Tensor&) { return tenon::mul(a, 2.0); }, false);

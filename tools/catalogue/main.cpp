@@ -1,9 +1,10 @@
-// The program tenon-catalogue, which `tenon catalogue` becomes.
+// The program tenon-catalogue, which `tenon catalogue` and `tenon graph` become.
 #include <string>
 #include <vector>
 
 #include "catalogue.hpp"
 #include "exit_code.hpp"
+#include "graph.hpp"
 #include "options.hpp"
 #include "program.hpp"
 #include "sample_results.hpp"
@@ -18,13 +19,18 @@ int run(const std::vector<std::string>& words) {
     cli::apply_session(options.session);
     return cli::write_catalogue(options);
   }
+  if (mode == "graph") {
+    const cli::GraphOptions options = cli::read_graph_options(rest);
+    cli::apply_session(options.session);
+    return cli::draw_graph(options);
+  }
   if (mode == "samples") {
     const cli::SampleRunOptions options = cli::read_sample_run_options(rest);
     cli::apply_session(options.session);
     return cli::run_samples(options);
   }
   throw cli::UsageError(
-      "tenon-catalogue is started by `tenon catalogue`; see `tenon catalogue --help`");
+      "tenon-catalogue is started by `tenon catalogue` and `tenon graph`; see their --help");
 }
 
 }  // namespace

@@ -11,6 +11,13 @@ static void visit_members(Options& options, Visitor& visit) {
   if constexpr (std::is_same_v<std::remove_const_t<Options>, CatalogueOptions>) {
     visit("output", options.output);
     visit("no-samples", options.no_samples);
+  } else if constexpr (std::is_same_v<std::remove_const_t<Options>, GraphOptions>) {
+    visit("config", options.config);
+    visit("input", options.inputs);
+    visit("expand", options.expand);
+    visit("output", options.output);
+    visit("backward", options.backward);
+    visit("prepared", options.prepared);
   } else {
     visit("plugin", options.plugin);
     visit("results", options.results);
@@ -21,12 +28,16 @@ static void visit_members(Options& options, Visitor& visit) {
 std::vector<std::string> words_of(const CatalogueOptions& options) {
   return words_of_options(options);
 }
+std::vector<std::string> words_of(const GraphOptions& options) { return words_of_options(options); }
 std::vector<std::string> words_of(const SampleRunOptions& options) {
   return words_of_options(options);
 }
 
 CatalogueOptions read_catalogue_options(const std::vector<std::string>& words) {
   return options_of_words<CatalogueOptions>("tenon-catalogue", words);
+}
+GraphOptions read_graph_options(const std::vector<std::string>& words) {
+  return options_of_words<GraphOptions>("tenon-catalogue", words);
 }
 SampleRunOptions read_sample_run_options(const std::vector<std::string>& words) {
   return options_of_words<SampleRunOptions>("tenon-catalogue", words);

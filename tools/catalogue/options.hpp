@@ -1,4 +1,4 @@
-// Options of `tenon catalogue`, and of the child processes that run samples for it.
+// Options of what tenon-catalogue does: `tenon catalogue`, the child processes that run samples for it, `tenon graph`.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,16 @@ struct CatalogueOptions {
   bool no_samples = false;
 };
 
+// tenon graph.
+struct GraphOptions {
+  std::string config;               // or the file of a model
+  std::vector<std::string> inputs;  // values of --input
+  std::vector<std::string> expand;  // patterns of modules
+  std::string output;               // empty: standard output
+  SessionOptions session;
+  bool backward = false, prepared = false;
+};
+
 // A child, which runs the samples of one plugin's ops.
 struct SampleRunOptions {
   std::string plugin;   // id
@@ -24,9 +34,11 @@ struct SampleRunOptions {
 };
 
 std::vector<std::string> words_of(const CatalogueOptions& options);
+std::vector<std::string> words_of(const GraphOptions& options);
 std::vector<std::string> words_of(const SampleRunOptions& options);
 // Throw UsageError where a word is not one of these.
 CatalogueOptions read_catalogue_options(const std::vector<std::string>& words);
+GraphOptions read_graph_options(const std::vector<std::string>& words);
 SampleRunOptions read_sample_run_options(const std::vector<std::string>& words);
 
 }  // namespace cli

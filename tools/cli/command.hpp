@@ -86,6 +86,14 @@ class Command {
         "An input of a model's file, where the file leaves sizes open: NAME=1x3x320x320, NAME=FILE "
         "(.npy, .npz, .safetensors), or NAME=16000 for one without dimensions");
   }
+  void profile(bool& profile) {
+    flag("--profile", profile, "Print where the time goes: by op, plugin and module");
+  }
+  void profile_trace(std::string& trace) {
+    option("--profile-trace", trace, "FILE",
+           "Write each call, with its time, to this file, which chrome://tracing and "
+           "ui.perfetto.dev show");
+  }
   void with_config(std::string& config) {
     existing_file("--config", config, "CONFIG",
                   "With the plugins, preferences and types of this config");

@@ -12,6 +12,8 @@
 #include "given_inputs.hpp"
 #include "lock_file.hpp"
 #include "model_call.hpp"
+#include "profile_view.hpp"
+#include "terminal.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -27,6 +29,8 @@ struct PredictOptions {
   std::string weights;  // empty: those of the config's output
   std::string output;   // .csv, .npy or .json
   bool frozen = false, as_is = false;
+  bool profile = false;
+  std::string profile_trace;
 };
 
 using tenon::Tensor;
@@ -109,11 +113,14 @@ int predict_model_file(const PredictOptions& options) {
     }
     if (!fault.empty()) throw tenon::IOError(fault);
   }
-  const ModelCallResult result = call_model_file({options.config, options.inputs, options.data, 0});
-  if (options.output.empty())
+  const ModelCallResult result = call_model_file(
+      {options.config, options.inputs, options.data, 0, {options.profile, options.profile_trace}});
+  if (options.output.empty()) {
     print_outputs(result, false);
-  else
+  } else {
     write_outputs(result, options.output);
+    if (result.profile) print(profile_text(*result.profile));
+  }
   return kFine;
 }
 
@@ -142,15 +149,19 @@ int predict_outputs(const PredictOptions& options) {
   tenon::Module model = tenon::state::create_module(config.model);
   training::load_weights(model, weights);
   const Tensor inputs = training::load_inputs(config.data, options.data.front(), note.fitted);
+  ProfileScope profile({options.profile, options.profile_trace});
+  profile.begin(model);
   const Tensor outputs = training::predict(
       model, inputs, 256,
       options.as_is ? training::ModelCalls::as_is : training::ModelCalls::prepared);
+  const auto made = profile.end(options.config);
   const std::string ending = ending_of(options.output);
   if (ending == ".npy")
     tenon::Op("data.write_npy").call<void>(options.output, outputs);
   else
     tenon::state::write_file(options.output,
                              ending == ".csv" ? csv_text(Rows(outputs)) : json_text(Rows(outputs)));
+  if (made) print(profile_text(*made));
   return kFine;
 }
 
@@ -179,6 +190,8 @@ void define_predict(Commands& commands) {
                  "Weights, in place of those that the config's output names");
   command.flag("--as-is", options.as_is,
                "Call the model itself, where many samples would have it prepared first");
+  command.profile(options.profile);
+  command.profile_trace(options.profile_trace);
   command.frozen(options.frozen);
 }
 

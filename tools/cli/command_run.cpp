@@ -20,6 +20,7 @@
 #include "lock_file.hpp"
 #include "model_call.hpp"
 #include "plugin_watch.hpp"
+#include "profile_view.hpp"
 #include "progress.hpp"
 #include "run_log.hpp"
 #include "run_result.hpp"
@@ -52,6 +53,8 @@ struct RunOptions {
   bool sample_norms = false;  // measure gradients of single samples
   bool quiet = false;
   bool json = false;
+  bool profile = false;
+  std::string profile_trace;
 };
 
 double seconds_since(Clock::time_point start) {
@@ -323,7 +326,11 @@ int run_model_file(const RunOptions& options) {
         format_text("'{}' is the file of a model, which is called once: --input, --seed and "
                     "--json are its options; to train it, name it in a config",
                     options.config));
-  print_outputs(call_model_file({options.config, options.inputs, {}, options.seed.value_or(0)}),
+  print_outputs(call_model_file({options.config,
+                                 options.inputs,
+                                 {},
+                                 options.seed.value_or(0),
+                                 {options.profile, options.profile_trace}}),
                 options.json);
   return kFine;
 }
@@ -349,15 +356,24 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
   RunResult result = start_result(config, options);
   const std::string logged = options.log.empty() ? config.output.log : options.log;
   check_output(config, options.log, {});
+  check_output(config, options.profile_trace, {});
   RunLog log(logged);
   if (session.threads == 0 && config.threads > 0) tenon::set_thread_count(config.threads);
   try {
     Setup setup = set_up(config, options, result);
     const PluginWatch watch(options.watch);
-    if (!trains) {
+    ProfileScope profile({options.profile, options.profile_trace});
+    profile.begin(setup.model);
+    bool finished = true;
+    if (trains) {
+      finished = train_and_save(config, options, setup, result, log);
+    } else {
       log.add(format_text("evaluate {}, seed {}", options.config, result.seed));
       score_model(config, options, setup, result);
-    } else if (!train_and_save(config, options, setup, result, log)) {
+    }
+    if (result.first_rank) result.profile = profile.end(result.config_name());
+    if (!finished) {
+      if (result.profile && !options.json) print(profile_text(*result.profile));
       return kInterrupted;
     }
   } catch (const tenon::Error& error) {
@@ -382,11 +398,12 @@ void define_run(Commands& commands) {
       "  tenon run digits.json --epochs 5 --seed 7 --plot curve.svg\n"
       "  tenon run digits.json --evaluate digits.safetensors --json\n"
       "  tenon run digits.json --resume\n"
+      "  tenon run digits.json --profile --profile-trace trace.json\n"
       "  tenon run detector.onnx --input x=1x3x320x320\n"
       "The same seed gives the same numbers for any --threads. Ctrl-C stops at once, inside the "
       "batch. If \"output\" names a checkpoint, it is written as of the last complete step; "
       "otherwise nothing is written. The file of a model is called once, with random numbers "
-      "where --input gives no file.");
+      "where --input gives no file. Under --profile models are called as they are, not prepared.");
   command.argument(options.config, "CONFIG", "The config file, or the file of a model");
   command.inputs(options.inputs);
   command.option("--evaluate", options.evaluate, "WEIGHTS",
@@ -409,6 +426,8 @@ void define_run(Commands& commands) {
                "Stop at the op that makes the first nan, and name it; two to three times slower");
   command.flag("--per-sample-norms", options.sample_norms,
                "Measure the gradient of each sample alone, and list those with the largest norms");
+  command.profile(options.profile);
+  command.profile_trace(options.profile_trace);
   command.flag("-q,--quiet", options.quiet, "No progress");
   command.json(options.json);
 }

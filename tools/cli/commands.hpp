@@ -17,6 +17,7 @@ void define_convert(Commands& commands);
 void define_coverage(Commands& commands);
 void define_docs(Commands& commands);
 void define_export(Commands& commands);
+void define_graph(Commands& commands);
 void define_help(Commands& commands);
 void define_ignored(Commands& commands);
 void define_lock(Commands& commands);

@@ -114,6 +114,11 @@ ModelCallResult call_model_file(const ModelCallOptions& options) {
   tenon::Module model;
   tenon::Prepared prepared;
   const bool is_prepared = is_prepared_file(options.path);
+  if (is_prepared && options.profile.any())
+    throw UsageError(
+        format_text("'{}' is the file of a prepared model, whose calls cannot be observed: "
+                    "profile the model that it was made of",
+                    options.path));
   if (is_prepared) {
     prepared = open_prepared_file(options.path);
   } else {
@@ -128,6 +133,8 @@ ModelCallResult call_model_file(const ModelCallOptions& options) {
   ModelCallResult result;
   result.path = options.path;
   for (const Tensor& input : inputs) result.inputs.push_back(input.sizes());
+  ProfileScope profile(options.profile);
+  profile.begin(model);
   const auto start = std::chrono::steady_clock::now();
   result.outputs = call(is_prepared ? prepared.forward_schema() : model.forward_schema(), inputs,
                         [&](const std::vector<tenon_value>& values, tenon_value* results) {
@@ -138,6 +145,7 @@ ModelCallResult call_model_file(const ModelCallOptions& options) {
                             call_module(model, values, results);
                         });
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.profile = profile.end(std::filesystem::path(options.path).filename());
   return result;
 }
 
@@ -146,11 +154,13 @@ void print_outputs(const ModelCallResult& result, bool json) {
     tenon::JsonArray inputs, outputs;
     for (const auto& shape : result.inputs) inputs.add(shape_json(shape));
     for (const auto& [name, output] : result.outputs) outputs.add(output_json(name, output, false));
-    return print_json(tenon::JsonObject()
-                          .set("model", result.path)
-                          .set("inputs", inputs.json())
-                          .set("outputs", outputs.json())
-                          .set("seconds", result.seconds));
+    tenon::JsonObject object;
+    object.set("model", result.path)
+        .set("inputs", inputs.json())
+        .set("outputs", outputs.json())
+        .set("seconds", result.seconds);
+    if (result.profile) object.set("profile", tenon::profile::document(*result.profile));
+    return print_json(object);
   }
   Table table({{"OUTPUT"},
                {"DTYPE"},
@@ -173,6 +183,7 @@ void print_outputs(const ModelCallResult& result, bool json) {
   }
   print(table.text());
   print(format_text("one call in {}\n", duration(result.seconds)));
+  if (result.profile) print("\n" + profile_text(*result.profile));
 }
 
 void write_outputs(const ModelCallResult& result, const std::string& path) {

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <tenon/state/tensor_file.hpp>
+
+#include "profile_view.hpp"
 
 namespace cli {
 
@@ -13,6 +16,7 @@ struct ModelCallOptions {
   std::string path;
   std::vector<std::string> inputs, files;  // see GivenInputs
   uint64_t seed = 0;                       // of the elements of other inputs
+  ProfileOptions profile;
 };
 
 struct ModelCallResult {
@@ -20,6 +24,7 @@ struct ModelCallResult {
   std::vector<std::vector<int64_t>> inputs;
   tenon::state::NamedTensors outputs;
   double seconds = 0;  // time that the call took
+  std::optional<tenon::profile::Profile> profile;
 };
 
 // Makes the model and calls it once, without recording.

@@ -6,6 +6,7 @@
 
 #include "format.hpp"
 #include "json.hpp"
+#include "profile_view.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -143,6 +144,7 @@ Json result_json(const RunResult& result) {
     object.set("history", history.json());
     if (result.best_epoch) object.set("best_epoch", *result.best_epoch);
   }
+  if (result.profile) object.set("profile", tenon::profile::document(*result.profile));
   return object.set("weights", text_or_null(result.weights))
       .set("plot", text_or_null(result.plot))
       .json();
@@ -184,10 +186,12 @@ void print_result(const RunResult& result, RunLog& log) {
   print(table.text());
   log.add(plain_text(table.text()));
   if (result.norms) print_norms(result, log);
-  if (!result.score) return;
-  for (const training::MetricResult& metric : result.score->metrics) {
-    if (!metric.number) print(format_text("  {}\n{}\n", metric.name, metric.tensor.text()));
+  if (result.score) {
+    for (const training::MetricResult& metric : result.score->metrics) {
+      if (!metric.number) print(format_text("  {}\n{}\n", metric.name, metric.tensor.text()));
+    }
   }
+  if (result.profile) print("\n" + profile_text(*result.profile));
 }
 
 }  // namespace cli

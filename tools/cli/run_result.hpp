@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tenon/json.hpp>
+#include <tenon/profile/profile.hpp>
 #include <tenon/training/sample_norms.hpp>
 #include <tenon/training/trainer.hpp>
 
@@ -34,6 +35,7 @@ struct RunResult {
   std::optional<int64_t> best_epoch;  // with a monitor
   std::optional<tenon::training::SampleNorms> norms;
   std::string norms_part;  // "train", "validation" or "test"
+  std::optional<tenon::profile::Profile> profile;
   bool first_rank = true;  // the one of several that prints and writes
 
   // The name of the config's file.

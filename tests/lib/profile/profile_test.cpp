@@ -1,0 +1,280 @@
+// Profiles against what modes, traces and calls of shapes alone say of the same calls.
+#include <atomic>
+#include <map>
+#include <random>
+#include <thread>
+#include <tuple>
+
+#include <doctest/doctest.h>
+
+#include <tenon/mode.hpp>
+#include <tenon/parallel.hpp>
+#include <tenon/profile/profile.hpp>
+#include <tenon/shapes_only.hpp>
+#include <tenon/tenon.hpp>
+#include <tenon/trace.hpp>
+
+using namespace tenon;
+using profile::Profile;
+using profile::Profiler;
+
+namespace {
+
+Module network() {
+  return create_module(Json::parse(R"({"type": "Sequential", "layers": [
+    {"type": "Linear", "in_features": 3, "out_features": 4}, {"type": "ReLU"},
+    {"type": "Sequential", "layers": [{"type": "Linear", "in_features": 4, "out_features": 2}]}]})"));
+}
+
+// A program of some ops on tensors of random shapes, some recorded and run backward.
+void random_calls(uint32_t seed, const Module& model) {
+  std::mt19937 random(seed);
+  const auto draw = [&](int64_t most) { return static_cast<int64_t>(random() % most) + 1; };
+  for (int i = 0; i < 12; ++i) {
+    const int64_t rows = draw(4), columns = draw(4);
+    const Tensor a = ones({rows, columns}), b = ones({columns, rows});
+    switch (random() % 6) {
+      case 0:
+        add(a, a);
+        break;
+      case 1:
+        mm(a, b);
+        break;
+      case 2:
+        mm(transpose(b, 0, 1), transpose(a, 0, 1));
+        break;
+      case 3:
+        a.add_(a);
+        break;
+      case 4:
+        cat({a, a, a}, 0);
+        break;
+      default:
+        sum(model(ones({rows, 3}))).backward();
+    }
+  }
+}
+
+std::map<std::string, int64_t> calls_by_op(const Profile& profile) {
+  std::map<std::string, int64_t> calls;
+  for (const profile::CallRow& row : profile.calls) calls[row.op] += row.calls;
+  return calls;
+}
+
+const profile::Entry& entry_of(const std::vector<profile::Entry>& entries,
+                               const std::string& name) {
+  for (const profile::Entry& entry : entries) {
+    if (entry.name == name) return entry;
+  }
+  FAIL("no entry is named " << name);
+  return entries.front();
+}
+
+}  // namespace
+
+TEST_SUITE("lib/profile/profile") {
+  TEST_CASE("random programs: calls of each op are those that a mode below autograd counts") {
+    const Module model = network();
+    for (uint32_t seed = 0; seed < 40; ++seed) {
+      CountMode count;
+      Profiler profiler;
+      profiler.watch(model);
+      {
+        const ModeScope counting(count, Level::below_autograd);
+        random_calls(seed, model);
+      }
+      CHECK_MESSAGE(calls_by_op(profiler.stop()) == count.calls(), "seed " << seed);
+    }
+  }
+
+  TEST_CASE("random programs: providers are those of the kernels that a trace shows") {
+    const Module model = network();
+    for (uint32_t seed = 0; seed < 20; ++seed) {
+      std::map<std::pair<std::string, std::string>, int64_t> traced, profiled;
+      {
+        Profiler profiler;
+        std::vector<std::string> lines;
+        {
+          const TraceScope trace(TraceFormat::json,
+                                 [&](std::string_view line) { lines.emplace_back(line); });
+          random_calls(seed, model);
+        }
+        for (const profile::CallRow& row : profiler.stop().calls)
+          profiled[{row.op, row.provider}] += row.calls;
+        for (const std::string& line : lines) {
+          const Json event = Json::parse(line);
+          if (event["event"].text() == "kernel" && event["what"].text().rfind("kernel ", 0) == 0)
+            ++traced[{event["op"].text(), event["provider"].text()}];
+        }
+      }
+      for (const auto& [key, calls] : profiled)
+        CHECK_MESSAGE(traced[key] >= calls,
+                      "seed " << seed << " " << key.first << " of " << key.second);
+    }
+  }
+
+  TEST_CASE("multiply-adds and bytes are those of all calls, whatever their shapes") {
+    std::mt19937 random(7);
+    int64_t multiply_adds = 0, bytes = 0;
+    Profiler profiler;
+    for (int i = 0; i < 30; ++i) {
+      const auto n = static_cast<int64_t>(random() % 3 + 1),
+                 k = static_cast<int64_t>(random() % 3 + 1);
+      mm(ones({n, k}), ones({k, 2}));
+      multiply_adds += n * k * 2;
+      bytes += 4 * (n * k + k * 2 + n * 2);
+    }
+    const profile::Entry entry = entry_of(by_op(profiler.stop()), "mm");
+    CHECK(entry.calls == 30);
+    CHECK(entry.multiply_adds == multiply_adds);
+    CHECK(entry.bytes == bytes);
+  }
+
+  TEST_CASE("an op that declares no multiply-adds has none, and a view moves no bytes") {
+    const Tensor a = ones({2, 3});
+    Profiler profiler;
+    transpose(a, 0, 1);
+    add(a, a);
+    const std::vector<profile::Entry> entries = by_op(profiler.stop());
+    CHECK(entry_of(entries, "transpose").bytes == 0);
+    CHECK(entry_of(entries, "add").bytes == 4 * 6 * 3);
+    CHECK(entry_of(entries, "add").multiply_adds == -1);
+  }
+
+  TEST_CASE("calls belong to the innermost module whose forward runs") {
+    const Module model = network();
+    const NoGrad no_grad;
+    Profiler profiler;
+    profiler.watch(model);
+    const Tensor x = ones({5, 3});
+    model(x);
+    model(x);
+    const Profile profile = profiler.stop();
+    const std::vector<profile::Entry> entries = by_module(profile);
+    CHECK(entry_of(entries, "0 (Linear)").calls == 2);
+    CHECK(entry_of(entries, "1 (ReLU)").calls == 2);
+    CHECK(entry_of(entries, "2.0 (Linear)").calls == 2);
+    CHECK(entry_of(entries, "(outside of modules)").calls >= 1);
+    REQUIRE(profile.modules.size() == 5);
+    for (const profile::ModuleRow& module : profile.modules) {
+      CHECK(module.calls == 2);
+      CHECK(module.own_nanoseconds <= module.nanoseconds);
+    }
+    int64_t own = 0;
+    for (const profile::ModuleRow& module : profile.modules) own += module.own_nanoseconds;
+    // Each is rounded down.
+    CHECK(own <= profile.modules.front().nanoseconds);
+    CHECK(own >= profile.modules.front().nanoseconds - 5);
+    CHECK(profile.modules.front().nanoseconds <= profile.nanoseconds);
+  }
+
+  TEST_CASE("ops of backward are counted apart") {
+    const Module model = network();
+    Profiler profiler;
+    profiler.watch(model);
+    sum(model(ones({5, 3}))).backward();
+    const Profile profile = profiler.stop();
+    int64_t backward = 0;
+    for (const profile::CallRow& row : profile.calls) backward += row.backward ? row.calls : 0;
+    CHECK(backward > 3);
+    CHECK(entry_of(by_module(profile), "(backward)").calls == backward);
+  }
+
+  TEST_CASE("shares add up to one, and the slowest comes first") {
+    Profiler profiler;
+    random_calls(3, network());
+    const Profile profile = profiler.stop();
+    for (const auto& entries : {by_op(profile), by_provider(profile), by_module(profile)}) {
+      double sum = 0;
+      int64_t last = INT64_MAX;
+      for (const profile::Entry& entry : entries) {
+        sum += entry.share;
+        CHECK(entry.nanoseconds <= last);
+        last = entry.nanoseconds;
+      }
+      CHECK(sum == doctest::Approx(1));
+    }
+  }
+
+  TEST_CASE("a module that fails is left") {
+    const Module model = network();
+    Profiler profiler;
+    profiler.watch(model);
+    CHECK_THROWS_AS(model(ones({5, 7})), Error);
+    add(ones({1}), ones({1}));
+    const Profile profile = profiler.stop();
+    for (const profile::CallRow& row : profile.calls) {
+      if (row.op == "add") CHECK(row.module == -1);
+    }
+    CHECK(profile.modules.front().calls == 1);
+  }
+
+  TEST_CASE("results and gradients are those without a profiler") {
+    const Module model = network();
+    const Tensor x = ones({5, 3});
+    const std::vector<double> expected = model(x).to_vector<double>();
+    Profiler profiler;
+    profiler.watch(model);
+    CHECK(model(x).to_vector<double>() == expected);
+  }
+
+  TEST_CASE("calls of a parallel loop's threads are counted, for the module that began it") {
+    const Tensor a = ones({4});
+    Profiler profiler;
+    parallel_for(0, 64, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) add(a, a);
+    });
+    CHECK(entry_of(by_op(profiler.stop()), "add").calls == 64);
+  }
+
+  TEST_CASE("nothing sees calls after stop, or after the profiler is gone") {
+    CHECK(service::calls().watched() == 0);
+    {
+      Profiler profiler;
+      CHECK(service::calls().watched() == 1);
+      profiler.stop();
+      CHECK(service::calls().watched() == 0);
+      add(ones({1}), ones({1}));
+      CHECK(profiler.stop().calls.empty());
+    }
+    {
+      const Profiler profiler;
+      CHECK(service::calls().watched() == 1);
+    }
+    CHECK(service::calls().watched() == 0);
+  }
+
+  TEST_CASE("it is stopped on the thread that made it") {
+    Profiler profiler;
+    std::atomic<bool> refused{false};
+    std::thread([&] {
+      try {
+        profiler.stop();
+      } catch (const RuntimeError&) {
+        refused = true;
+      }
+    }).join();
+    CHECK(refused);
+    // The mode is inactive, and this thread passes it over.
+    CHECK(profiler.stop().calls.empty());
+  }
+
+  TEST_CASE("the document has the sums, and null where no multiply-adds are declared") {
+    Profiler profiler;
+    mm(ones({2, 3}), ones({3, 2}));
+    add(ones({2}), ones({2}));
+    const Json document = profile::document(profiler.stop());
+    CHECK(document["seconds"].number() >= document["seconds_in_calls"].number());
+    bool product = false, sum = false;
+    for (int64_t i = 0; i < document["ops"].size(); ++i) {
+      const Json op = document["ops"][i];
+      if (op["op"].text() == "mm") {
+        product = op["multiply_adds"].integer() == 12 && op["provider"].text() == "blas";
+      } else if (op["op"].text() == "add") {
+        sum = op["multiply_adds"].defined() && op["multiply_adds"].is_null();
+      }
+    }
+    CHECK(product);
+    CHECK(sum);
+  }
+}

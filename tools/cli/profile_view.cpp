@@ -1,0 +1,107 @@
+#include "profile_view.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <tenon/state/atomic_file.hpp>
+#include <tenon/training/files.hpp>
+
+#include "format.hpp"
+#include "table.hpp"
+#include "text.hpp"
+
+namespace cli {
+
+namespace profile = tenon::profile;
+
+namespace {
+
+constexpr size_t kMostRows = 20;
+
+std::string time_text(int64_t nanoseconds) {
+  const auto time = static_cast<double>(nanoseconds);
+  if (time < 1e6) return format_text("{:.1f} us", time / 1e3);
+  return time < 1e9 ? format_text("{:.1f} ms", time / 1e6) : format_text("{:.2f} s", time / 1e9);
+}
+
+// 12.3 M, 4.56 G: three digits and a letter.
+std::string scaled(int64_t number) {
+  if (number < 0) return "-";
+  if (number < 1000) return std::to_string(number);
+  auto scaled_number = static_cast<double>(number);
+  const char* unit = "";
+  for (const char* next : {" K", " M", " G", " T", " P"}) {
+    if (scaled_number < 999.5) break;
+    scaled_number /= 1000;
+    unit = next;
+  }
+  return format_text("{:.3g}{}", scaled_number, unit);
+}
+
+std::string entries_text(const std::vector<profile::Entry>& entries, const char* title,
+                         bool providers) {
+  std::vector<Table::Column> columns{{title, Align::left, true}};
+  if (providers) columns.push_back({"PLUGIN"});
+  for (const char* name : {"CALLS", "TIME", "SHARE", "BYTES", "MUL-ADDS"})
+    columns.push_back({name, Align::right});
+  Table table(std::move(columns));
+  for (size_t i = 0; i < std::min(entries.size(), kMostRows); ++i) {
+    const profile::Entry& entry = entries[i];
+    std::vector<Cell> row{entry.name.empty() ? std::string("-") : entry.name};
+    if (providers) row.emplace_back(entry.provider.empty() ? "-" : entry.provider);
+    for (const std::string& text : {grouped(entry.calls), time_text(entry.nanoseconds),
+                                    format_text("{:.1f} %", 100 * entry.share), scaled(entry.bytes),
+                                    scaled(entry.multiply_adds)})
+      row.emplace_back(text);
+    table.add(std::move(row));
+  }
+  std::string text = "\n" + table.text();
+  if (entries.size() > kMostRows)
+    text += format_text("and {} more, which --json lists\n",
+                        grouped(static_cast<int64_t>(entries.size() - kMostRows)));
+  return text;
+}
+
+}  // namespace
+
+ProfileScope::ProfileScope(const ProfileOptions& options) : options_(options) {
+  if (options.trace.empty()) return;
+  const std::string fault = tenon::training::output_fault(options.trace);
+  if (!fault.empty()) throw tenon::IOError(fault);
+}
+
+void ProfileScope::begin(const tenon::Module& model) {
+  if (!options_.any()) return;
+  profile::ProfilerOptions how;
+  how.events = !options_.trace.empty();
+  profiler_.emplace(how);
+  if (model.defined()) profiler_->watch(model);
+}
+
+std::optional<profile::Profile> ProfileScope::end(const std::string& title) {
+  if (!profiler_) return {};
+  profile::Profile made = profiler_->stop();
+  profiler_.reset();
+  if (!options_.trace.empty())
+    tenon::state::write_file(options_.trace, profile::trace_events(made, title));
+  return made;
+}
+
+std::string profile_text(const profile::Profile& profile) {
+  int64_t calls = 0;
+  for (const profile::CallRow& row : profile.calls) calls += row.calls;
+  std::string text =
+      format_text("profile of {}, of which {} in {} of ops\n", time_text(profile.nanoseconds),
+                  time_text(profile.call_nanoseconds()), counted(calls, "call"));
+  text += entries_text(by_op(profile), "OP", true);
+  text += entries_text(by_provider(profile), "PLUGIN", false);
+  if (!profile.modules.empty()) text += entries_text(by_module(profile), "MODULE", false);
+  if (profile.events_dropped > 0)
+    text +=
+        format_text("the file of events has the first {} of {}\n",
+                    grouped(static_cast<int64_t>(profile.events.size())),
+                    grouped(static_cast<int64_t>(profile.events.size()) + profile.events_dropped));
+  return text;
+}
+
+}  // namespace cli
