@@ -109,7 +109,8 @@ class BlockedPlan : public onednn::Plan {
   using Made = dnnl::convolution_forward::primitive_desc;
 
   BlockedPlan(const Problem& p, const Made& made)
-      : weight(plain(weight_dims(p.k)), made.weights_desc(), Side::Direction::in),
+      : Plan(true),
+        weight(plain(weight_dims(p.k)), made.weights_desc(), Side::Direction::in),
         image_(made.src_desc()),
         output_(made.dst_desc()),
         bias_(plain({p.k.features})),
