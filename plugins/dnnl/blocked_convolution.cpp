@@ -5,9 +5,10 @@
 #include <memory>
 #include <optional>
 
-#include "blocks.hpp"
+#include "blocked_maxima.hpp"
 #include "packed_weights.hpp"
 #include "pieces.hpp"
+#include "plane_convolution.hpp"
 #include "shared_ops/activation.hpp"
 #include "shared_ops/convolution.hpp"
 
@@ -21,6 +22,7 @@ using Description = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 
 constexpr int64_t kMostPlain = 3;  // channels of an image that a convolution reads in planes
+constexpr int64_t kBandElements = int64_t{1} << 12;  // 16 KiB
 
 Tag blocked_tag() { return block() == 16 ? Tag::aBcd16b : Tag::aBcd8b; }
 
@@ -107,7 +109,8 @@ class BlockedPlan : public onednn::Plan {
   using Made = dnnl::convolution_forward::primitive_desc;
 
   BlockedPlan(const Problem& p, const Made& made)
-      : weight(plain(weight_dims(p.k)), made.weights_desc(), Side::Direction::in),
+      : Plan(true),
+        weight(plain(weight_dims(p.k)), made.weights_desc(), Side::Direction::in),
         image_(made.src_desc()),
         output_(made.dst_desc()),
         bias_(plain({p.k.features})),
@@ -228,40 +231,52 @@ int64_t feature_blocks(const Convolution& k, bool winograd) {
 struct Conv2dBlocked {
   static constexpr auto schema =
       "dnnl.conv2d_blocked(Tensor input, Tensor weight, " NN_FUSED_PARAMETERS
-      ", bool winograd=False) -> Tensor";
+      ", bool winograd=False, int[2] pool_size=1, int[2]? pool_stride=None, int[2] pool_padding=0, "
+      "int[2] pool_dilation=1, bool pool_ceil_mode=False) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"op": "dnnl.to_blocked", "input": {"shape": [1, 16, 5, 4], "dtype": "f32", "requires_grad": false}},
            "weight": {"shape": [16, 16, 3, 3], "dtype": "f32", "requires_grad": false},
            "bias": {"shape": [16], "dtype": "f32", "requires_grad": false}, "padding": 1, "activation": "relu"}])";
   static constexpr auto doc =
       "nn.functional.conv2d_fused of images in blocks of channels, as dnnl.to_blocked returns "
-      "them; "
-      "images of up to 3 channels may be [N, C, H, W]. addend has the result's layout. winograd: "
-      "where it takes less time, by "
-      "Winograd's algorithm, for kernels of 3 x 3 with strides of 1: fewer multiplications, errors "
-      "some ten times those of sums, and infinities and NaN spread to the results next to theirs.";
+      "them; images of up to 3 channels may be [N, C, H, W]. addend has the layout of the "
+      "convolution's result. winograd: by Winograd's algorithm, for "
+      "kernels of 3 x 3 with strides "
+      "of 1: fewer multiplications, errors some ten times those of sums, and infinities and NaN "
+      "spread to the results next to theirs. The pool_ parameters are those of max_pool2d, which "
+      "takes the result while it is in the cache.";
 
   static Tensor shape_rule(const Tensor& input, const Tensor& weight, const Tensor& bias,
                            const Tensor& addend, std::string_view activation, double alpha,
                            double beta, double scale, double shift, IntList stride,
-                           const Argument& padding, IntList dilation, int64_t groups, bool) {
+                           const Argument& padding, IntList dilation, int64_t groups, bool,
+                           IntList pool_size, std::optional<IntList> pool_stride,
+                           IntList pool_padding, IntList pool_dilation, bool pool_ceil_mode) {
     const Activation given(name, activation, alpha, beta, scale, shift);
     const Convolution k = convolution(input, weight, bias, stride, padding, dilation, groups);
-    return empty_result(k, addend);
+    check_addend(k, addend);
+    return empty_result(
+        k, windows(k, pool_size, pool_stride, pool_padding, pool_dilation, pool_ceil_mode));
   }
   static int64_t multiply_adds(const Tensor& input, const Tensor& weight, const Tensor& bias,
                                const Tensor&, std::string_view, double, double, double, double,
                                IntList stride, const Argument& padding, IntList dilation,
-                               int64_t groups, bool) {
+                               int64_t groups, bool, IntList, std::optional<IntList>, IntList,
+                               IntList, bool) {
     return convolution(input, weight, bias, stride, padding, dilation, groups).multiply_adds();
   }
   static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
                         const Tensor& addend, std::string_view activation, double alpha,
                         double beta, double scale, double shift, IntList stride,
-                        const Argument& padding, IntList dilation, int64_t groups, bool winograd) {
+                        const Argument& padding, IntList dilation, int64_t groups, bool winograd,
+                        IntList pool_size, std::optional<IntList> pool_stride, IntList pool_padding,
+                        IntList pool_dilation, bool pool_ceil_mode) {
     const Activation given(name, activation, alpha, beta, scale, shift);
     const Convolution k = convolution(input, weight, bias, stride, padding, dilation, groups);
-    const Tensor result = empty_result(k, addend);
+    check_addend(k, addend);
+    const Windows pool =
+        windows(k, pool_size, pool_stride, pool_padding, pool_dilation, pool_ceil_mode);
+    const Tensor result = empty_result(k, pool);
     if (result.numel() == 0) return result;
     if (k.channels == 0) k.refuse("'input' has no channels");
     const auto whole = [](const Tensor& x) {
@@ -271,11 +286,12 @@ struct Conv2dBlocked {
       return x.defined() ? x.data<const float>() : nullptr;
     };
     const Tensor x = whole(input), w = whole(weight), b = whole(bias), a = whole(addend);
-    // By AVX-512, which has blocks of 16 channels, oneDNN's direct kernels are the faster ones: a ResNet-18 takes
-    // 26.7 ms in place of 34.0.
-    const bool pays = block() < 16;
-    compute(k, {x.data<const float>(), elements(b), elements(a), result.data<float>()}, w, given,
-            winograd && pays, input.dim() == 4);
+    const Elements e{x.data<const float>(), elements(b), elements(a), result.data<float>()};
+    const bool plain = input.dim() == 4;
+    if (plain && PlaneConvolution::takes(k))
+      compute_plane(k, e, w.data<const float>(), given, pool);
+    else
+      compute(k, e, w, given, winograd, plain, pool);
     return result;
   }
 
@@ -318,17 +334,26 @@ struct Conv2dBlocked {
       k.refuse("groups must be of one channel each, or of whole blocks");
     return k;
   }
-  static Tensor empty_result(const Convolution& k, const Tensor& addend) {
-    const Shape shape = blocked_shape(k.batch, k.features, k.patches.out[1], k.patches.out[2]);
-    if (addend.defined()) {
-      kernel::check_shape(name, "addend", addend, shape);
-      kernel::check_dtype(name, "addend", addend.dtype(), kF32);
-    }
-    return tenon::empty_tensor(shape);
+  static void check_addend(const Convolution& k, const Tensor& addend) {
+    if (!addend.defined()) return;
+    kernel::check_shape(name, "addend", addend,
+                        blocked_shape(k.batch, k.features, k.patches.out[1], k.patches.out[2]));
+    kernel::check_dtype(name, "addend", addend.dtype(), kF32);
+  }
+  static Windows windows(const Convolution& k, IntList size, std::optional<IntList> stride,
+                         IntList padding, IntList dilation, bool ceil_mode) {
+    return {name, {k.patches.out + 1, 2}, size, stride, padding, dilation, ceil_mode};
+  }
+  static Tensor empty_result(const Convolution& k, const Windows& pool) {
+    return tenon::empty_tensor(blocked_shape(k.batch, k.features, pool.out[1], pool.out[2]));
+  }
+  static bool is_pool(const Windows& pool) {
+    return pool.kernel[1] * pool.kernel[2] > 1 || pool.out_size() != pool.in_size();
   }
   static void compute(const Convolution& whole, const Elements& e, const Tensor& weight,
-                      const Activation& activation, bool winograd, bool plain) {
-    const bool in_kernel = algorithm_of(activation.kind).has_value();
+                      const Activation& activation, bool winograd, bool plain,
+                      const Windows& pool) {
+    const bool in_kernel = algorithm_of(activation.kind).has_value(), pools = is_pool(pool);
     const int64_t blocks = feature_blocks(whole, winograd);
     Convolution k = whole;
     k.features /= blocks;
@@ -361,17 +386,21 @@ struct Conv2dBlocked {
     const Finish finish = finish_of(activation, in_kernel);
     const bool finishes = (!in_kernel && e.addend != nullptr) || finish.cuts || finish.scale != 1 ||
                           finish.shift != 0;
+    const int64_t workspace = std::max(plan->scratch_bytes(), last->scratch_bytes());
+    const int64_t convolved =
+        pools ? Scratch::rounded(pieces.each * part * static_cast<int64_t>(sizeof(float))) : 0;
     tenon::parallel_for(0, pieces.count() * blocks, 1, [&](int64_t begin, int64_t end) {
       const OneOpenmpThread serial;
-      Scratch scratch(std::max(plan->scratch_bytes(), last->scratch_bytes()));
-      char* const space = scratch.take(0);
+      Scratch scratch(workspace + convolved);
+      char* const space = scratch.take(workspace);
+      auto* const before_pool = reinterpret_cast<float*>(scratch.take(convolved));
       for (int64_t i = begin; i < end; ++i) {
         // All pieces of one block of features, then the next: weights are larger than images.
         const int64_t piece = i % pieces.count(), place = i / pieces.count();
         const bool full = pieces.of(piece) == pieces.each;
         const int64_t at = pieces.begin(piece) * output + place * part,
                       count = pieces.of(piece) * part;
-        float* const to = e.output + at;
+        float* const to = pools ? before_pool : e.output + at;
         const float* const addend = e.addend == nullptr ? nullptr : e.addend + at;
         if (in_kernel && addend != nullptr) std::copy_n(addend, count, to);
         const Tensor& packed = (full ? weights : last_weights)[static_cast<size_t>(place)];
@@ -381,8 +410,84 @@ struct Conv2dBlocked {
                   e.bias == nullptr ? nullptr : e.bias + place * k.features, to, space);
         if (finishes)
           tenon::kernel::run<FinishRun>(to, in_kernel ? nullptr : addend, &finish, count);
+        if (pools) {
+          const int64_t positions = k.positions();
+          largest_of_windows(pool, to, e.output + at / positions * pool.out_size(),
+                             count / positions / block());
+        }
       }
     });
+  }
+  static void compute_plane(const Convolution& k, const Elements& e, const float* weights,
+                            const Activation& activation, const Windows& pool) {
+    if (algorithm_of(activation.kind)) {
+      compute_plane_by_ops(k, e, weights, activation, pool);
+      return;
+    }
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    const Finish finish = finish_of(activation, false);
+    const bool finishes = e.addend != nullptr || finish.scale != 1 || finish.shift != 0,
+               pools = is_pool(pool);
+    const PlaneConvolution planes(
+        k, weights, e.bias,
+        finishes ? CutRange{-infinity, infinity} : CutRange{finish.low, finish.high});
+    const int64_t blocks = blocks_of(k.features), rows = k.patches.out[1],
+                  row = block() * k.patches.out[2], count = rows * row;
+    const Bands bands(pool, pools ? row : 0);
+    const int64_t grain =
+        1 + onednn::kPieceProducts / std::max<int64_t>(1, k.depth() * blocks * count);
+    tenon::parallel_for(0, k.batch, grain, [&](int64_t begin, int64_t end) {
+      std::vector<float> scratch(static_cast<size_t>(planes.scratch())),
+          before_pool(static_cast<size_t>(pools ? bands.rows * row : 0));
+      const float* image = nullptr;
+      for (int64_t i = begin * blocks; i < end * blocks; ++i) {
+        if (i % blocks == 0)
+          image = planes.arranged(e.image + i / blocks * k.input_plane(), scratch.data());
+        for (int64_t y = 0; y < rows; y += bands.rows) {
+          const int64_t height = std::min(bands.rows, rows - y), at = i * count + y * row;
+          float* const to = pools ? before_pool.data() : e.output + at;
+          planes.run(i % blocks, image, y, height, to);
+          if (finishes)
+            tenon::kernel::run<FinishRun>(to, e.addend == nullptr ? nullptr : e.addend + at,
+                                          &finish, height * row);
+          if (pools) bands.pool(y, height, to, e.output + i * block() * pool.out_size());
+        }
+      }
+    });
+  }
+  // Rows of an image that are computed and pooled at once.
+  struct Bands {
+    const Windows& whole;
+    int64_t rows;
+
+    // As many as stay in the first-level cache, `row` elements each, where no window has rows of two
+    // bands; otherwise all. 0 elements: all.
+    Bands(const Windows& pool, int64_t row) : whole(pool), rows(pool.in[1]) {
+      const int64_t step = pool.stride[1];
+      if (row > 0 && pool.padding[1] == 0 && (pool.kernel[1] - 1) * pool.dilation[1] < step)
+        rows = std::min(rows, std::max<int64_t>(1, kBandElements / (step * row)) * step);
+    }
+    void pool(int64_t first, int64_t height, const float* from, float* image) const {
+      Windows band = whole;
+      const int64_t y = first / whole.stride[1], left = whole.out[1] - y;
+      band.in[1] = height;
+      if (rows < whole.in[1]) band.out[1] = std::min(left, rows / whole.stride[1]);
+      largest_of_windows(band, from, image + y * whole.out[2] * block(), 1);
+    }
+  };
+  // With activations that nn computes by ops.
+  static void compute_plane_by_ops(const Convolution& k, const Elements& e, const float* weights,
+                                   const Activation& activation, const Windows& pool) {
+    constexpr int64_t ones[] = {1, 1}, zeros[] = {0, 0};
+    const Windows none = windows(k, {ones, 2}, std::nullopt, {zeros, 2}, {ones, 2}, false);
+    const Tensor sums = empty_result(k, none);
+    compute_plane(k, {e.image, e.bias, e.addend, sums.data<float>()}, weights,
+                  Activation(name, "none", 0, 0, 1, 0), none);
+    Tensor y = activated(sums, activation);
+    if (activation.scale != 1) y = y * activation.scale;
+    if (activation.shift != 0) y = y + activation.shift;
+    y = tenon::contiguous(y);
+    largest_of_windows(pool, y.data<const float>(), e.output, k.batch * blocks_of(k.features));
   }
   static Finish finish_of(const Activation& a, bool in_kernel) {
     constexpr float infinity = std::numeric_limits<float>::infinity();

@@ -1,44 +1,10 @@
 // Pools of images in blocks of channels.
-#include <limits>
-
-#include <tenon/kernel/lanes.hpp>
-
-#include "blocks.hpp"
-#include "shared_ops/windows.hpp"
+#include "blocked_maxima.hpp"
 
 namespace {
 
 using namespace nn;
 using namespace onednn;
-
-// One block of channels of an image.
-template <int B>
-struct BlockedMaxima {
-  using V = tenon::kernel::Vector<float, B * 4>;
-
-  TENON_INLINE static void run(const Windows* windows, const float* from, float* to) {
-    const Windows& w = *windows;
-    for (int64_t y = 0; y < w.out[1]; ++y) {
-      const int64_t top = y * w.stride[1] - w.padding[1];
-      for (int64_t x = 0; x < w.out[2]; ++x, to += B) {
-        const int64_t left = x * w.stride[2] - w.padding[2];
-        V best = V{} - std::numeric_limits<float>::infinity();
-        for (int64_t i = 0; i < w.kernel[1]; ++i) {
-          const int64_t row = top + i * w.dilation[1];
-          if (row < 0 || row >= w.in[1]) continue;
-          for (int64_t j = 0; j < w.kernel[2]; ++j) {
-            const int64_t column = left + j * w.dilation[2];
-            if (column < 0 || column >= w.in[2]) continue;
-            V value;
-            tenon::kernel::detail::load_vector(value, from + (row * w.in[2] + column) * B);
-            tenon::kernel::take_better<true>(best, value);  // a NaN is taken, and stays
-          }
-        }
-        __builtin_memcpy(to, &best, sizeof(V));
-      }
-    }
-  }
-};
 
 struct MaxPool2dBlocked {
   static constexpr auto schema =
@@ -62,14 +28,8 @@ struct MaxPool2dBlocked {
     const int64_t b = block(), images = input.shape()[0] * input.shape()[1];
     const int64_t grain = 1 + 65536 / std::max<int64_t>(1, w.work() * b);
     tenon::parallel_for(0, images, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const float* const image = from + i * w.in_size() * b;
-        float* const values = to + i * w.out_size() * b;
-        if (b == 16)
-          tenon::kernel::run<BlockedMaxima<16>>(&w, image, values);
-        else
-          tenon::kernel::run<BlockedMaxima<8>>(&w, image, values);
-      }
+      largest_of_windows(w, from + begin * w.in_size() * b, to + begin * w.out_size() * b,
+                         end - begin);
     });
     return result;
   }

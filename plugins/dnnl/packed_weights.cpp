@@ -16,6 +16,7 @@ using tenon::Tensor;
 struct Packed {
   int64_t version;
   Tensor tensor;
+  bool of_list;  // whether prepared models alone use its plan
 };
 // Weights that came once: the last two of each place, of a table that does not grow. Two, so that weights
 // which take turns do not drive each other out.
@@ -97,7 +98,12 @@ Tensor packed_weights(const Plan& plan, int64_t bytes, const Tensor& weight, con
   Tensor packed = packed_copy(bytes, whole, pack);
   if (again) {
     const std::lock_guard lock(all.mutex);
-    if (all.takes(bytes)) all.recent.insert(key, {version, packed}, bytes, all.limit);
+    // Copies that the runs before the list left are of no use any more; a model that runs both ways packs once more.
+    if (plan.of_list)
+      all.recent.erase_if([&](const Numbers& other, const Packed& copy) {
+        return !copy.of_list && other[1] == number;
+      });
+    if (all.takes(bytes)) all.recent.insert(key, {version, packed, plan.of_list}, bytes, all.limit);
   }
   return packed;
 }

@@ -15,8 +15,10 @@ namespace onednn {
 struct Plan {
   // No other plan of the process has it.
   const int64_t number = next_number();
+  // Whether prepared models alone use it.
+  const bool of_list;
 
-  Plan() = default;
+  explicit Plan(bool in_lists = false) : of_list(in_lists) {}
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
   virtual ~Plan() = default;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <list>
 #include <unordered_map>
 #include <utility>
@@ -60,6 +61,15 @@ class Recent {
     units_ -= found->second->units;
     order_.erase(found->second);
     places_.erase(found);
+  }
+  // Drops the entries for which `fits(key, value)`.
+  template <class Fits>
+  void erase_if(const Fits& fits) {
+    for (auto entry = order_.begin(); entry != order_.end();) {
+      const auto next = std::next(entry);
+      if (fits(entry->key, entry->value)) erase(Numbers(entry->key));
+      entry = next;
+    }
   }
   int64_t units() const { return units_; }
 

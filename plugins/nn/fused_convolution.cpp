@@ -8,30 +8,6 @@ namespace {
 
 using namespace nn;
 
-Tensor activated(const Tensor& y, const Activation& activation) {
-  static const tenon::Op leaky_relu("nn.functional.leaky_relu"),
-      hardswish("nn.functional.hardswish"), silu("nn.functional.silu");
-  using Kind = Activation::Kind;
-  switch (activation.kind) {
-    case Kind::leaky_relu:
-      return leaky_relu.call<Tensor>(y, activation.alpha);
-    case Kind::clip:
-      return y.clamp(activation.alpha, activation.beta);
-    case Kind::sigmoid:
-      return y.sigmoid();
-    case Kind::tanh:
-      return y.tanh();
-    case Kind::silu:
-      return silu.call<Tensor>(y);
-    case Kind::hardswish:
-      return hardswish.call<Tensor>(y);
-    case Kind::hardsigmoid:
-      return (y * activation.alpha + activation.beta).clamp(0, 1);
-    default:
-      return y;
-  }
-}
-
 struct Conv2dFused {
   static constexpr auto schema =
       "nn.functional.conv2d_fused(Tensor input, Tensor weight, " NN_FUSED_PARAMETERS ") -> Tensor";

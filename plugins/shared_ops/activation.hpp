@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <tenon/plugin.hpp>
+#include <tenon/ops.hpp>
 
 namespace nn {
 
@@ -49,6 +50,31 @@ struct Activation {
   }
   bool is_scaled() const { return scale != 1 || shift != 0; }
 };
+
+// The activation by ops, without scale and shift; none and relu are left to convolutions.
+inline tenon::Tensor activated(const tenon::Tensor& y, const Activation& activation) {
+  static const tenon::Op leaky_relu("nn.functional.leaky_relu"),
+      hardswish("nn.functional.hardswish"), silu("nn.functional.silu");
+  using Kind = Activation::Kind;
+  switch (activation.kind) {
+    case Kind::leaky_relu:
+      return leaky_relu.call<tenon::Tensor>(y, activation.alpha);
+    case Kind::clip:
+      return y.clamp(activation.alpha, activation.beta);
+    case Kind::sigmoid:
+      return y.sigmoid();
+    case Kind::tanh:
+      return y.tanh();
+    case Kind::silu:
+      return silu.call<tenon::Tensor>(y);
+    case Kind::hardswish:
+      return hardswish.call<tenon::Tensor>(y);
+    case Kind::hardsigmoid:
+      return (y * activation.alpha + activation.beta).clamp(0, 1);
+    default:
+      return y;
+  }
+}
 
 // The parameters of conv2d that fused convolutions have as well, and those of the activation.
 #define NN_FUSED_PARAMETERS                                                                      \

@@ -198,6 +198,17 @@ TEST_SUITE("check against") {
     CHECK(contains(page, "against pair_other: "));
   }
 
+  TEST_CASE("TENON_ISA limits the instructions of oneDNN as well") {
+    if (!contains(tenon::listing::plugins().dump(), "\"id\":\"dnnl\"")) return;  // optional
+    // Blocks of 8 channels are those of registers of 256 bits.
+    const std::string narrow = "call dnnl.from_blocked f32[1,1,2,2,8] 8";
+    CHECK(run_program(narrow, "TENON_ISA=v3").code == 0);
+    CHECK(run_program(narrow, "TENON_ISA=baseline").code == 0);
+    // oneDNN's own variable comes first.
+    CHECK(run_program(narrow, "TENON_ISA=v3 ONEDNN_MAX_CPU_ISA=ALL").code ==
+          run_program(narrow).code);
+  }
+
   TEST_CASE("dnnl agrees with nn and blas") {
     if (!contains(tenon::listing::plugins().dump(), "\"id\":\"dnnl\"")) return;  // optional
     const Outcome outcome = run_program("check dnnl --against nn,blas --json --timeout 600");
