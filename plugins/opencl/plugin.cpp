@@ -25,12 +25,16 @@ using tenon_opencl::opencl;
 struct Devices : tenon::device::ServiceOf<opencl> {
   static constexpr const char* name = "device.opencl";
 };
+struct ToOpencl : tenon::device::To<opencl> {
+  static constexpr auto schema = "opencl.to(Tensor input, int index=0) -> Tensor";
+};
 struct CopyToOpencl : tenon::device::Copy<opencl> {};
 
 }  // namespace
 
 TENON_TYPE(opencl)
 TENON_SERVICE(Devices)
+TENON_OP(ToOpencl)
 TENON_OVERRIDE(CopyToOpencl)
 
 TENON_PLUGIN(opencl, "0.1.0")

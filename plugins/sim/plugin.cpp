@@ -22,6 +22,10 @@ struct Devices : tenon::device::ServiceOf<sim> {
   static constexpr const char* name = "device.sim";
 };
 
+struct ToSim : tenon::device::To<sim> {
+  static constexpr auto schema = "sim.to(Tensor input, int index=0) -> Tensor";
+};
+
 struct Control {
   static constexpr const char* name = "sim.control";
   static constexpr const char* doc = "Faults of the fake device, on request.";
@@ -52,5 +56,6 @@ tenon_status TENON_CALL initialize(const tenon_json* given, tenon_error** error)
 TENON_TYPE(sim)
 TENON_SERVICE(Devices)
 TENON_SERVICE(Control)
+TENON_OP(ToSim)
 
 TENON_PLUGIN(sim, "0.1.0", initialize)

@@ -26,7 +26,7 @@ DType dtype_named(const std::string& place, const std::string& name) {
   if (name == text) return static_cast<DType>(code);
   TENON_ALL_DTYPES(TENON_CLI_DTYPE)
 #undef TENON_CLI_DTYPE
-  refuse_sample(place, format_text("unknown dtype '{}', expected one such as float32", name));
+  refuse_sample(place, format_text("unknown dtype '{}', expected one such as f32", name));
 }
 
 std::vector<int64_t> read_integers(const Json& document) {

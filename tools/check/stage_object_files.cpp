@@ -14,11 +14,23 @@ using tenon::Tensor;
 
 namespace {
 
+tenon_type_parts parts_of(const Tensor& object) {
+  tenon_type_parts parts{};
+  tenon::detail::check(tenon::service::types().parts, object.view_record().type, &parts);
+  return parts;
+}
+
 // The difference of an object from its file; empty: none.
 std::string difference_in_file(const TypeCheck& check, const Tensor& object,
                                const std::string& file) {
   for (const auto& [name, loaded] : tenon::state::load_tensors(file)) {
     if (name != "object") continue;
+    // Files name no memory: a tensor in separate memory comes back as a plain one.
+    if ((parts_of(object).flags & TENON_PARTS_OWN_MEMORY) != 0) {
+      if (tenon::type_name(loaded) != "Tensor")
+        return format_text(" is a {}", tenon::type_name(loaded));
+      return difference(tenon::ensure_tensor(object.detach()), loaded, kExact);
+    }
     if (tenon::type_name(loaded) != check.type)
       return format_text(" is a {}", tenon::type_name(loaded));
     if (loaded.text() != object.text())

@@ -265,6 +265,24 @@ struct Copy {
   }
 };
 
+// An op that copies a tensor of the CPU to the device, for TENON_OP: derive from it and give it a
+// schema, "sim.to(Tensor input, int index=0) -> Tensor". It is differentiable.
+template <class D>
+struct To {
+  static constexpr auto doc = "input on an instance of the device; a copy.";
+  static constexpr auto composite = true;
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}}, {"input": {"shape": [3, 3], "dtype": "f32"}}])";
+
+  static Tensor forward(const Tensor& input, int64_t index) {
+    const Tensor like = empty<D>({}, input.dtype(), index);
+    tenon_tensor* result = nullptr;
+    tenon::detail::check(tenon::service::types().from_plain, detail::type_id<D>(), input.handle(),
+                         like.handle(), &result);
+    return Tensor::take(result);
+  }
+};
+
 // ---- the CPU's kernels in mapped memory ----
 
 namespace detail {
