@@ -375,7 +375,8 @@ SLOT(types, set_attributes, 17);
 SLOT(types, parts, 18);
 SLOT(types, attributes, 19);
 SLOT(types, compose, 20);
-SLOTS(types, 21);
+SLOT(types, from_plain, 21);
+SLOTS(types, 22);
 
 SLOT(modes, enter, 0);
 SLOT(modes, enter_module, 1);
