@@ -39,7 +39,7 @@ unfold: dims(dimension) where rank(input) > 0
 select_backward, slice_backward: placed(input_size, dim)
 diagonal_backward: placed(input_size, dim1, dim2)
 select_scatter: placed(input, dim)
-as_strided, as_strided_scatter: loop("it goes by the memory of a sample")
+as_strided, as_strided_scatter: strided(size, stride)
 sum_to_size: reduce(size)
 zeros, ones, full, empty: shape(size)
 arange, linspace, eye: once

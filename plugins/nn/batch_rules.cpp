@@ -59,7 +59,9 @@ nn.functional.conv3d_input: fold(grad_output=5, input_size)
 nn.functional.conv1d_input, nn.functional.conv2d_input, nn.functional.conv3d_input: groups(input_size=1, weight=0, grad_output=1, groups)
 nn.functional.conv1d_weight, nn.functional.conv2d_weight, nn.functional.conv3d_weight: groups(input=1, weight_size=0, grad_output=1, groups)
 nn.grad.max_pool: placed(input_size)
-nn.grad.adaptive_avg_pool: loop("its dimensions are those of a sample")
+nn.grad.adaptive_avg_pool: fold(grad_output=3, input_size) where dimensions == 1
+nn.grad.adaptive_avg_pool: fold(grad_output=4, input_size) where dimensions == 2
+nn.grad.adaptive_avg_pool: fold(grad_output=5, input_size) where dimensions == 3
 nn.grad.avg_pool: fold(grad_output=3, input_size) where kernel_size == [0]
 nn.grad.avg_pool: fold(grad_output=4, input_size) where kernel_size == [0, 0]
 nn.grad.avg_pool: fold(grad_output=5, input_size) where kernel_size == [0, 0, 0]

@@ -243,6 +243,23 @@ std::optional<Results> run_placed(const BatchRule& rule, const BatchCall& batch)
   return arguments.call();
 }
 
+// A view by strides; the batch has the stride that it has in the operand.
+std::optional<Results> run_strided(const BatchRule& rule, const BatchCall& batch) {
+  const size_t size = require_position(rule, batch, rule.parameters.at(0));
+  const size_t stride = require_position(rule, batch, rule.parameters.at(1));
+  const tenon_value &sizes = batch.argument(size), &strides = batch.argument(stride);
+  const Operand& viewed = batch.operands().front();
+  // The loop sees memory as well where a sample is not contiguous: of others it has copies.
+  if (sizes.tag != TENON_VALUE_INT_LIST || strides.tag != TENON_VALUE_INT_LIST || !viewed.batched ||
+      !viewed.inner.is_contiguous())
+    return std::nullopt;
+  InnerArguments arguments(batch);
+  for (const Operand& operand : batch.operands()) arguments.set(operand, batch.whole(operand));
+  arguments.set(size, with_batch(batch.size(), {sizes.as.integers, sizes.length}));
+  arguments.set(stride, with_batch(viewed.inner.stride(0), {strides.as.integers, strides.length}));
+  return arguments.call();
+}
+
 // An op that reads no elements: one call on the shapes of a sample, whose results all samples have.
 std::optional<Results> run_once(const BatchCall& batch) {
   InnerArguments arguments(batch);
@@ -497,6 +514,7 @@ std::optional<Results> run_family(const BatchRule& rule, const BatchCall& batch)
   if (family == "placed") return run_placed(rule, batch);
   if (family == "rows") return run_rows(rule, batch);
   if (family == "reduce") return run_reduce(rule, batch);
+  if (family == "strided") return run_strided(rule, batch);
   if (family == "once") return run_once(batch);
   return std::nullopt;
 }

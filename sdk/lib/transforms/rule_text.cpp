@@ -217,8 +217,9 @@ bool continues(std::string_view line) {
 
 const std::vector<std::string>& batch_families() {
   static const std::vector<std::string> families{
-      "elementwise", "each",    "dims", "placed", "insert", "permute", "shape", "expand", "reduce",
-      "squeeze",     "leading", "fold", "rows",   "groups", "once",    "loop",  "random", "refuse"};
+      "elementwise", "each",   "dims",    "placed",  "insert",  "permute", "shape",
+      "expand",      "reduce", "strided", "squeeze", "leading", "fold",    "rows",
+      "groups",      "once",   "loop",    "random",  "refuse"};
   return families;
 }
 

@@ -9,6 +9,7 @@
 
 #include <tenon/transforms/checkpoint.hpp>
 #include <tenon/transforms/jacobian.hpp>
+#include <tenon/transforms/vmap.hpp>
 
 #include "tests/lib/transforms/derivative_support.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -21,7 +22,7 @@ using Map = std::function<Tensor(const Tensor&)>;  // three numbers to three num
 Tensor direction() { return row({0.5, -1.0, 0.25}); }
 Tensor matrix() { return row({0.2, -0.3, 0.1, 0.4, 0.1, -0.2, -0.1, 0.3, 0.5}).view({3, 3}); }
 
-constexpr int kBases = 8, kTransforms = 11;
+constexpr int kBases = 8, kTransforms = 13;
 
 Tensor apply_base(int index, const Tensor& x) {
   switch (index) {
@@ -49,6 +50,11 @@ Map total(const Map& f) {
 }
 Tensor contracted(const Tensor& jacobian) { return sum(jacobian * direction(), {-1}); }
 
+// Three samples made of one, and their weights.
+Tensor samples_of(const Tensor& x) { return stack({x, x * direction(), direction() - x}, 0); }
+Tensor weights() { return row({1.0, 0.5, -0.25}); }
+Tensor weighed(const Tensor& samples) { return matmul(weights(), samples); }
+
 Map transformed(int index, const Map& f) {
   switch (index) {
     case 0:
@@ -75,6 +81,15 @@ Map transformed(int index, const Map& f) {
     case 9:
       return [f](const Tensor& x) {
         return x * grad([&](const Tensor& y) { return sum(f(y) * x); })(x);
+      };
+    case 11:
+      return [f](const Tensor& x) { return weighed(vmap(f)(samples_of(x))); };
+    case 12:
+      return [f](const Tensor& x) {
+        const auto slope = [&](const Tensor& w) {
+          return grad([&](const Tensor& y) { return sum(f(y) * w); })(x);
+        };
+        return weighed(vmap(slope)(samples_of(x)));
       };
     default:
       return [f](const Tensor& x) {
@@ -113,6 +128,22 @@ Map by_backward(int index, const Map& f) {
     case 9:
       return [f, ones_of](const Tensor& x) {
         return x * pulled([&](const Tensor& y) { return f(y) * x; }, x, ones_of);
+      };
+    case 11:
+      return [f](const Tensor& x) {
+        const Tensor samples = samples_of(x);
+        std::vector<Tensor> values;
+        for (int64_t i = 0; i < 3; ++i) values.push_back(f(select(samples, 0, i)));
+        return weighed(stack(values, 0));
+      };
+    case 12:
+      return [f, ones_of](const Tensor& x) {
+        const Tensor samples = samples_of(x);
+        std::vector<Tensor> slopes;
+        for (int64_t i = 0; i < 3; ++i)
+          slopes.push_back(
+              pulled([&](const Tensor& y) { return f(y) * select(samples, 0, i); }, x, ones_of));
+        return weighed(stack(slopes, 0));
       };
     case 10:
       return
@@ -166,7 +197,7 @@ std::vector<Composition> compositions(int count, unsigned seed) {
       if (forward && left) index = 0;  // a checkpoint opens one such level again, not two
       left = left || (forward && checkpointed);
       checkpointed = checkpointed || index == 8;
-      order += index == 8 ? 0 : index == 5 || index == 6 ? 2 : 1;
+      order += index == 8 || index == 11 ? 0 : index == 5 || index == 6 ? 2 : 1;
       made.transforms.push_back(index);
     }
     for (int k = 0; k < 3; ++k) made.point.push_back((below(2000) - 1000) / 1000.0);

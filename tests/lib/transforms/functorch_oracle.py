@@ -4,7 +4,7 @@ composition_test.cpp writes them, and prints the elements of each result, one li
 import sys
 
 import torch
-from functorch import grad, hessian, jacfwd, jacrev, jvp, vjp
+from functorch import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
 torch.set_default_dtype(torch.float64)
 V = torch.tensor([0.5, -1.0, 0.25])
@@ -20,6 +20,13 @@ BASE = [
     lambda x: x / (x * x + 1),
     lambda x: torch.sigmoid(x),
 ]
+
+
+W = torch.tensor([1.0, 0.5, -0.25])
+
+
+def samples_of(x):
+    return torch.stack([x, x * V, V - x])
 
 
 def pull(f):
@@ -42,6 +49,8 @@ TRANSFORMS = [
     lambda f: f,  # checkpoint
     lambda f: lambda x: x * grad(lambda y: (f(y) * x).sum())(x),
     lambda f: lambda x: x * jvp(lambda y: f(y) * x, (x,), (V,))[1],
+    lambda f: lambda x: W @ vmap(f)(samples_of(x)),
+    lambda f: lambda x: W @ vmap(lambda w: grad(lambda y: (f(y) * w).sum())(x))(samples_of(x)),
 ]
 
 

@@ -94,6 +94,33 @@ TEST_SUITE("lib/transforms/shipped_rules") {
     }
   }
 
+  TEST_CASE("views by strides, and gradients of adaptive pools, run once for all samples") {
+    const Run view = [](const std::vector<Tensor>& t) {
+      return std::vector<Tensor>{Op("as_strided")
+                                     .call<Tensor>(t[0], std::vector<int64_t>{2, 2},
+                                                   std::vector<int64_t>{1, 2}, int64_t{1})};
+    };
+    CHECK(compare(view, {made({3, 2, 4})}, {false}) == "rule");
+    // Samples of a batch that is not contiguous go by their own memory.
+    const Tensor turned = transpose(made({3, 4, 2}), 1, 2);
+    const Tensor each = vmap([&](const Tensor& t) { return view({t})[0]; })(turned);
+    CHECK(difference(select(each, 0, 1), view({select(turned, 0, 1)})[0]) == 0);
+    CHECK(last_how() == "loop");
+    for (int64_t n = 1; n <= 3; ++n) {
+      const auto sizes = [&](int64_t size) {
+        std::vector<int64_t> shape{2, 4};
+        shape.insert(shape.end(), static_cast<size_t>(n), size);
+        return shape;
+      };
+      const Run pool = [&](const std::vector<Tensor>& t) {
+        return std::vector<Tensor>{Op("nn.grad.adaptive_avg_pool").call<Tensor>(t[0], sizes(5), n)};
+      };
+      std::vector<int64_t> batch = sizes(2);
+      batch.insert(batch.begin(), 3);
+      CHECK(compare(pool, {made(batch)}, {false}) == "rule");
+    }
+  }
+
   TEST_CASE("recurrent layers take a batch beside the one that they have") {
     const Run lstm = [](const std::vector<Tensor>& t) {
       auto [output, hidden, cell] =
