@@ -7,6 +7,7 @@
 #include "graph.hpp"
 #include "options.hpp"
 #include "program.hpp"
+#include "report_page.hpp"
 #include "sample_results.hpp"
 
 namespace {
@@ -24,6 +25,7 @@ int run(const std::vector<std::string>& words) {
     cli::apply_session(options.session);
     return cli::draw_graph(options);
   }
+  if (mode == "report") return cli::write_report(cli::read_report_options(rest));
   if (mode == "samples") {
     const cli::SampleRunOptions options = cli::read_sample_run_options(rest);
     cli::apply_session(options.session);

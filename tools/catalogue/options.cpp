@@ -5,6 +5,12 @@
 
 namespace cli {
 
+template <class Visitor>
+static void visit_members(ReportOptions& options, Visitor& visit) {
+  visit("document", options.document);
+  visit("output", options.output);
+}
+
 template <class Options, class Visitor>
 static void visit_members(Options& options, Visitor& visit) {
   visit_session(options.session, visit);
@@ -35,6 +41,9 @@ std::vector<std::string> words_of(const SampleRunOptions& options) {
 
 CatalogueOptions read_catalogue_options(const std::vector<std::string>& words) {
   return options_of_words<CatalogueOptions>("tenon-catalogue", words);
+}
+ReportOptions read_report_options(const std::vector<std::string>& words) {
+  return options_of_words<ReportOptions>("tenon-catalogue", words);
 }
 GraphOptions read_graph_options(const std::vector<std::string>& words) {
   return options_of_words<GraphOptions>("tenon-catalogue", words);

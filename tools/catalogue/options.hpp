@@ -25,6 +25,12 @@ struct GraphOptions {
   bool backward = false, prepared = false;
 };
 
+// A child, which makes the page of tenon run --report.
+struct ReportOptions {
+  std::string document;  // file
+  std::string output;    // the page
+};
+
 // A child, which runs the samples of one plugin's ops.
 struct SampleRunOptions {
   std::string plugin;   // id
@@ -38,6 +44,7 @@ std::vector<std::string> words_of(const GraphOptions& options);
 std::vector<std::string> words_of(const SampleRunOptions& options);
 // Throw UsageError where a word is not one of these.
 CatalogueOptions read_catalogue_options(const std::vector<std::string>& words);
+ReportOptions read_report_options(const std::vector<std::string>& words);
 GraphOptions read_graph_options(const std::vector<std::string>& words);
 SampleRunOptions read_sample_run_options(const std::vector<std::string>& words);
 

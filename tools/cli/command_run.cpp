@@ -23,6 +23,7 @@
 #include "profile_view.hpp"
 #include "progress.hpp"
 #include "run_log.hpp"
+#include "run_report.hpp"
 #include "run_result.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -55,6 +56,7 @@ struct RunOptions {
   bool json = false;
   bool profile = false;
   std::string profile_trace;
+  std::string report;
 };
 
 double seconds_since(Clock::time_point start) {
@@ -227,7 +229,7 @@ void measure_norms(const Setup& setup, const training::Loss& loss, const trainin
 
 // False: interrupted.
 bool train_and_save(const TrainingConfig& config, const RunOptions& options, Setup& setup,
-                    RunResult& result, RunLog& log) {
+                    RunResult& result, RunLog& log, RunReport& report) {
   training::Trainer trainer(config, setup.model, setup.dataset, options.epochs);
   // A refusal comes before the training.
   setup.model.train();
@@ -239,6 +241,8 @@ bool train_and_save(const TrainingConfig& config, const RunOptions& options, Set
   if (!result.first_rank) log = RunLog("");
   log.add(format_text("train {}, seed {}", options.config, result.seed));
   if (options.resume) resume(trainer, checkpoint);
+  result.epochs = trainer.history();
+  report.begin(trainer.epochs());
   const auto done = static_cast<int64_t>(trainer.history().size());
   const int64_t epochs = trainer.epochs(), batches = trainer.steps_per_epoch();
   History history(result.first_rank ? config.output.history : "", trainer.history());
@@ -250,12 +254,14 @@ bool train_and_save(const TrainingConfig& config, const RunOptions& options, Set
   int64_t steps_left = batches;
   trainer.batch_done = [&](double batch_loss) {
     progress.batch_done(batch_loss);
+    report.batch_done();
     if (--steps_left == 0) computing.pause();
   };
   trainer.epoch_done = [&](const Epoch& epoch) {
     progress.epoch_done(epoch);
     log.add(epoch_line(epoch, epochs));
     history.add(epoch);
+    report.epoch_done(epoch);
     steps_left = batches;
     computing.resume();
   };
@@ -286,15 +292,17 @@ bool train_and_save(const TrainingConfig& config, const RunOptions& options, Set
   return true;
 }
 
+// The part that a model is scored on, and its name.
+std::pair<const training::Samples&, const char*> scored_part(const training::Dataset& dataset) {
+  if (dataset.test.count() > 0) return {dataset.test, "test"};
+  if (dataset.validation.count() > 0) return {dataset.validation, "validation"};
+  return {dataset.train, "train"};
+}
+
 void score_model(const TrainingConfig& config, const RunOptions& options, Setup& setup,
                  RunResult& result) {
   const training::Dataset& dataset = setup.dataset;
-  const training::Samples& samples = dataset.test.count() > 0         ? dataset.test
-                                     : dataset.validation.count() > 0 ? dataset.validation
-                                                                      : dataset.train;
-  const char* const part = &samples == &dataset.test         ? "test"
-                           : &samples == &dataset.validation ? "validation"
-                                                             : "train";
+  const auto [samples, part] = scored_part(dataset);
   std::optional<training::Loss> loss;
   if (config.loss.defined()) {
     loss.emplace(config.loss);
@@ -320,7 +328,7 @@ void score_model(const TrainingConfig& config, const RunOptions& options, Setup&
 int run_model_file(const RunOptions& options) {
   const bool trains = options.epochs || options.resume || options.detect_anomaly || options.watch ||
                       options.frozen || !options.evaluate.empty() || !options.plot.empty() ||
-                      !options.log.empty() || options.sample_norms;
+                      !options.log.empty() || options.sample_norms || !options.report.empty();
   if (trains)
     throw UsageError(
         format_text("'{}' is the file of a model, which is called once: --input, --seed and "
@@ -357,30 +365,39 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
   const std::string logged = options.log.empty() ? config.output.log : options.log;
   check_output(config, options.log, {});
   check_output(config, options.profile_trace, {});
+  check_output(config, options.report, {});
+  RunReport report(options.report, config, result);
   RunLog log(logged);
   if (session.threads == 0 && config.threads > 0) tenon::set_thread_count(config.threads);
   try {
     Setup setup = set_up(config, options, result);
     const PluginWatch watch(options.watch);
-    ProfileScope profile({options.profile, options.profile_trace});
+    ProfileScope profile({options.profile || report.any(), options.profile_trace});
     profile.begin(setup.model);
     bool finished = true;
     if (trains) {
-      finished = train_and_save(config, options, setup, result, log);
+      finished = train_and_save(config, options, setup, result, log, report);
     } else {
       log.add(format_text("evaluate {}, seed {}", options.config, result.seed));
+      report.begin(0);
       score_model(config, options, setup, result);
     }
     if (result.first_rank) result.profile = profile.end(result.config_name());
     if (!finished) {
-      if (result.profile && !options.json) print(profile_text(*result.profile));
+      if (options.profile && result.profile && !options.json) print(profile_text(*result.profile));
+      report.end("interrupted");
       return kInterrupted;
     }
+    const auto [samples, part] = scored_part(setup.dataset);
+    report.add_samples(setup.model, samples, part, evaluation_batch(config));
+    result.seconds = seconds_since(start);
+    report.end("finished");
   } catch (const tenon::Error& error) {
     log.add(error.what());
+    report.fail(error.what());
     throw;
   }
-  result.seconds = seconds_since(start);
+  if (!options.profile && options.profile_trace.empty()) result.profile.reset();
   if (!result.first_rank) return kFine;
   if (options.json)
     print_json(result_json(result));
@@ -399,6 +416,7 @@ void define_run(Commands& commands) {
       "  tenon run digits.json --evaluate digits.safetensors --json\n"
       "  tenon run digits.json --resume\n"
       "  tenon run digits.json --profile --profile-trace trace.json\n"
+      "  tenon run digits.json --report report.html\n"
       "  tenon run detector.onnx --input x=1x3x320x320\n"
       "The same seed gives the same numbers for any --threads. Ctrl-C stops at once, inside the "
       "batch. If \"output\" names a checkpoint, it is written as of the last complete step; "
@@ -428,6 +446,9 @@ void define_run(Commands& commands) {
                "Measure the gradient of each sample alone, and list those with the largest norms");
   command.profile(options.profile);
   command.profile_trace(options.profile_trace);
+  command.option(
+      "--report", options.report, "FILE",
+      "Write a page about the run, .html: curves, confusion matrix, worst samples, times");
   command.flag("-q,--quiet", options.quiet, "No progress");
   command.json(options.json);
 }
