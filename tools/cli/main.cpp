@@ -35,8 +35,8 @@ std::vector<CommandGroup> command_groups() {
            {define_call, define_why, define_coverage, define_overridable, define_ignored,
             define_ambiguities}},
           {"Models and training",
-           {define_run, define_plan, define_graph, define_predict, define_bench, define_tune, define_lock,
-            define_export, define_convert, define_schema, define_docs}},
+           {define_run, define_plan, define_graph, define_predict, define_bench, define_tune,
+            define_lock, define_export, define_convert, define_schema, define_docs}},
           {"Write plugins", {define_new, define_check, define_compat, define_wrappers}},
           {"About the program", {define_help, define_version, define_completion}},
           {"", {define_open_plugin}}};
