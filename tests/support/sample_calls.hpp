@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/overridable.hpp>
@@ -202,9 +203,10 @@ inline std::vector<Tensor> operands_of(const Case& one) {
   return operands;
 }
 
-// Calls visit(case) for the first samples, at most `most`, of each op of these plugins.
+// Calls visit(name, cases) for each op with samples of these plugins: those of its first samples, at most
+// `most`, that can be written so.
 template <class Visit>
-void for_each_case(const std::set<std::string>& plugins, int64_t most, Visit&& visit) {
+void for_each_op(const std::set<std::string>& plugins, int64_t most, Visit&& visit) {
   const Json facts = document(Document::facts);
   for (int64_t p = 0; p < facts.size(); ++p) {
     if (plugins.count(facts[p]["id"].text()) == 0) continue;
@@ -216,11 +218,14 @@ void for_each_case(const std::set<std::string>& plugins, int64_t most, Visit&& v
       for (int64_t k = 0; k < parameters.size(); ++k)
         types[parameters[k]["name"].text()] = parameters[k]["type"].text();
       const Json samples = Json::parse(declared[i]["samples"].text());
-      for (int64_t s = 0; s < std::min(samples.size(), most); ++s) {
+      const std::string name = declared[i]["name"].text();
+      std::vector<Case> cases;
+      for (int64_t k = 0; k < std::min(samples.size(), most); ++k) {
         Case one;
-        one.op = declared[i]["name"].text();
-        if (read_case(samples[s], types, one)) visit(one);
+        one.op = name;
+        if (read_case(samples[k], types, one)) cases.push_back(std::move(one));
       }
+      visit(name, cases);
     }
   }
 }

@@ -8,198 +8,15 @@
 #include <optional>
 #include <set>
 
-#include <tenon/overridable.hpp>
 #include <tenon/transforms/jacobian.hpp>
 
 #include "tests/lib/transforms/support.hpp"
+#include "tests/support/sample_calls.hpp"
 
 using namespace batching;
+using namespace sample_calls;
 
 namespace {
-
-uint64_t draws = 1;
-double drawn(double low, double high) {
-  draws = draws * 6364136223846793005u + 1442695040888963407u;
-  return low + (high - low) * static_cast<double>(draws >> 11) / 9007199254740992.0;
-}
-
-std::vector<int64_t> integers(const Json& list) {
-  std::vector<int64_t> values;
-  for (int64_t i = 0; i < list.size(); ++i) values.push_back(list[i].integer());
-  return values;
-}
-
-DType dtype_named(const std::string& name) {
-#define TENON_TEST_DTYPE(constant, code, bytes, type, text, ...) \
-  if (name == text || name == #type) return static_cast<DType>(code);
-  TENON_ALL_DTYPES(TENON_TEST_DTYPE)
-#undef TENON_TEST_DTYPE
-  static const std::map<std::string, DType> codes{{"f64", f64}, {"f32", f32},  {"i64", i64},
-                                                  {"i32", i32}, {"u8", u8},    {"bool", boolean},
-                                                  {"c64", c64}, {"c128", c128}};
-  const auto found = codes.find(name);
-  return found == codes.end() ? DType::none : found->second;
-}
-
-// A tensor as samples write it; undefined where this test cannot make it.
-Tensor tensor_of(const Json& written) {
-  std::vector<int64_t> shape;
-  std::vector<double> values;
-  const std::function<void(const Json&, size_t)> read = [&](const Json& list, size_t depth) {
-    if (list.is_number() || !list.is_container()) {
-      values.push_back(list.is_number() ? list.number() : list.as_bool() ? 1 : 0);
-      return;
-    }
-    if (depth == shape.size()) shape.push_back(list.size());
-    for (int64_t i = 0; i < list.size(); ++i) read(list[i], depth + 1);
-  };
-  const bool given = written["values"].defined();
-  if (given) read(written["values"], 0);
-  if (written["shape"].defined()) shape = integers(written["shape"]);
-  const DType dtype = written["dtype"].defined() ? dtype_named(written["dtype"].text()) : f64;
-  if (dtype == DType::none || !(is_computed(dtype) || is_complex(dtype))) return {};
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  const bool whole = !is_floating(dtype) && !is_complex(dtype);
-  const double low = written["low"].defined() ? written["low"].number() : whole ? 0 : -1;
-  const double high = written["high"].defined() ? written["high"].number() : whole ? 2 : 1;
-  if (!given) values.clear();
-  for (int64_t i = static_cast<int64_t>(values.size()); i < count; ++i)
-    values.push_back(given ? values[static_cast<size_t>(i) % std::max<size_t>(values.size(), 1)]
-                           : drawn(low, whole ? high + 1 : high));
-  if (whole) {
-    for (double& value : values) value = std::floor(value);
-  }
-  if (static_cast<int64_t>(values.size()) != count) {
-    if (is_complex(dtype)) return {};  // pairs
-    values.resize(static_cast<size_t>(count));
-  }
-  return reshape(contiguous_as(from_range(values.begin(), values.end()), dtype), shape);
-}
-
-struct Given {
-  Tensor tensor;
-  std::vector<Tensor> tensors;
-  std::vector<int64_t> integers;
-  std::vector<double> numbers;
-  std::string text;
-  std::optional<Scalar> scalar;
-  DType dtype = DType::none;
-  int kind = 0;  // none, tensor, tensors, integers, numbers, text, scalar, dtype
-
-  Argument argument() const {
-    switch (kind) {
-      case 1:
-        return Argument(tensor);
-      case 2:
-        return Argument(tensors);
-      case 3:
-        return Argument(integers);
-      case 4:
-        return Argument(FloatList(numbers.data(), static_cast<int64_t>(numbers.size())));
-      case 5:
-        return Argument(std::string_view(text));
-      case 6:
-        return Argument(*scalar);
-      case 7:
-        return Argument(dtype);
-      default:
-        return Argument(none);
-    }
-  }
-};
-struct Case {
-  std::string op;
-  std::vector<std::string> names;
-  std::vector<Given> values;
-};
-
-// Arguments of one sample; false where it has members that this test does not read.
-bool read_case(const Json& sample, const std::map<std::string, std::string>& types, Case& made) {
-  for (int64_t member = 0; member < sample.size(); ++member) {
-    const std::string name = sample.key(member);
-    if (name == "check") continue;
-    const auto type = types.find(name);
-    if (type == types.end()) return false;  // prepare, then
-    const Json value = sample[name];
-    Given given;
-    const bool list = value.is_container() && !value.is_object();
-    if (type->second.find("Tensor") != std::string::npos && list) {
-      given.kind = 2;
-      for (int64_t i = 0; i < value.size(); ++i) {
-        given.tensors.push_back(tensor_of(value[i]));
-        if (!given.tensors.back().defined()) return false;
-      }
-    } else if (value.is_object()) {
-      if (value["op"].defined() || value["file"].defined()) return false;
-      given.kind = 1;
-      given.tensor = tensor_of(value);
-      if (!given.tensor.defined()) return false;
-    } else if (list && type->second.find("float") != std::string::npos) {
-      given.kind = 4;
-      for (int64_t i = 0; i < value.size(); ++i) given.numbers.push_back(value[i].number());
-    } else if (list) {
-      if (type->second.find("int") == std::string::npos) return false;
-      given.kind = 3;
-      given.integers = integers(value);
-    } else if (value.is_number()) {
-      given.kind = 6;
-      given.scalar = value.is_integer() ? Scalar(value.integer()) : Scalar(value.number());
-    } else if (value.is_bool()) {
-      given.kind = 6;
-      given.scalar = Scalar(value.as_bool());
-    } else if (!value.is_null()) {
-      const bool dtype = type->second.find("dtype") == 0;
-      given.kind = dtype ? 7 : 5;
-      given.text = value.text();
-      if (dtype) given.dtype = dtype_named(given.text);
-    }
-    made.names.push_back(name);
-    made.values.push_back(given);
-  }
-  return true;
-}
-
-std::vector<Tensor> tensors_of(Value value) {
-  if (value.get().tag == TENON_VALUE_TENSOR) return {value.tensor()};
-  if (value.get().tag == TENON_VALUE_TENSOR_LIST) return value.tensors();
-  throw TypeError("not a tensor");
-}
-
-// All tensors that the op gives.
-std::vector<Tensor> called(const Case& one, const std::vector<Tensor>& operands) {
-  size_t next = 0;
-  std::vector<Given> values = one.values;
-  for (Given& given : values) {
-    if (given.kind == 1) given.tensor = operands[next++];
-    for (Tensor& tensor : given.tensors) tensor = operands[next++];
-  }
-  std::vector<tenon_string> names;
-  std::vector<tenon_value> named;
-  for (size_t i = 0; i < values.size(); ++i) {
-    names.push_back(detail::string_of(one.names[i]));
-    named.push_back(values[i].argument().value());
-  }
-  const Op op(one.op);
-  Results results = Results::of_count(service::ops().result_count(op.handle()));
-  detail::check(service::ops().call_keywords, op.handle(), static_cast<const tenon_value*>(nullptr),
-                int64_t{0}, names.data(), named.data(), static_cast<int64_t>(named.size()),
-                results.slots());
-  std::vector<Tensor> tensors;
-  for (int64_t r = 0; r < results.size(); ++r) {
-    for (const Tensor& tensor : tensors_of(results.take(r))) tensors.push_back(tensor);
-  }
-  return tensors;
-}
-
-std::vector<Tensor> operands_of(const Case& one) {
-  std::vector<Tensor> operands;
-  for (const Given& given : one.values) {
-    if (given.kind == 1) operands.push_back(given.tensor);
-    for (const Tensor& tensor : given.tensors) operands.push_back(tensor);
-  }
-  return operands;
-}
 
 // A batch of tensors like one: copies whose order of elements differs.
 Tensor batch_like(const Tensor& one, int64_t size) {
@@ -509,58 +326,40 @@ void compare_jacobians(const Case& one, const std::vector<Tensor>& operands, int
 
 TEST_SUITE("lib/transforms/every_op") {
   TEST_CASE("every op with samples gives under vmap what a loop gives") {
-    const Json facts = document(Document::facts);
-    int compared = 0, nested = 0, jacobians = 0, ops = 0;
-    std::set<std::string> untried;
+    int compared = 0, nested = 0, jacobians = 0;
+    std::set<std::string> ops, untried;
     Counts counts;
-    for (int64_t p = 0; p < facts.size(); ++p) {
-      const std::string plugin = facts[p]["id"].text();
-      // Ops of dnnl are those of nn and blas again, or take results of other ops: `tenon check` compares them.
-      static const std::set<std::string> plugins{"math",  "blas", "nn",     "fft",
-                                                 "optim", "onnx", "metric", "data"};
-      if (plugins.count(plugin) == 0) continue;
-      const Json declared = facts[p]["facts"]["ops"];
-      for (int64_t i = 0; i < declared.size(); ++i) {
-        if (!declared[i]["samples"].defined()) continue;
-        const std::string name = declared[i]["name"].text();
-        const Json parameters = parse_schema(declared[i]["schema"].text())["parameters"];
-        std::map<std::string, std::string> types;
-        for (int64_t k = 0; k < parameters.size(); ++k)
-          types[parameters[k]["name"].text()] = parameters[k]["type"].text();
-        const Json samples = Json::parse(declared[i]["samples"].text());
-        bool tried = false;
-        for (int64_t s = 0; s < samples.size() && s < 6; ++s) {
-          Case one;
-          one.op = name;
-          if (!read_case(samples[s], types, one)) continue;
-          const std::vector<Tensor> operands = operands_of(one);
-          if (operands.empty() || operands.size() > 6) continue;
-          const uint64_t all = (uint64_t{1} << operands.size()) - 1;
-          for (uint64_t mask = 1; mask <= all; ++mask) {
-            if (mask != all && (mask & (mask - 1)) != 0) continue;  // each one, and all
-            compare(one, operands, mask, 3, false, compared);
-          }
-          // They go by strides, of which a sample has others than a tensor of its shape.
-          static const std::set<std::string> by_strides{"as_strided", "as_strided_scatter",
-                                                        "view_as_complex"};
-          if (by_strides.count(name) == 0) compare(one, operands, all, 2, true, compared);
-          compare(one, operands, all, 1, false, compared);
-          // Elements decide about the shapes of these, and there are none.
-          static const std::set<std::string> shaped_by_elements{
-              "compress", "repeat_interleave", "nn.functional.nms", "nn.functional.nms_per_class"};
-          if (shaped_by_elements.count(name) == 0) compare(one, operands, all, 0, false, compared);
-          compare_nested(one, operands, nested);
-          if (name.back() != '_') compare_derivatives(one, operands, counts);
-          if (name.back() != '_') compare_jacobians(one, operands, jacobians);
-          tried = true;
+    // Ops of dnnl are those of nn and blas again, or take results of other ops: `tenon check` compares them.
+    const std::set<std::string> plugins{"math",  "blas", "nn",     "fft",
+                                        "optim", "onnx", "metric", "data"};
+    for_each_op(plugins, 6, [&](const std::string& name, const std::vector<Case>& cases) {
+      for (const Case& one : cases) {
+        const std::vector<Tensor> operands = operands_of(one);
+        if (operands.empty() || operands.size() > 6) continue;
+        const uint64_t all = (uint64_t{1} << operands.size()) - 1;
+        for (uint64_t mask = 1; mask <= all; ++mask) {
+          if (mask != all && (mask & (mask - 1)) != 0) continue;  // each one, and all
+          compare(one, operands, mask, 3, false, compared);
         }
-        ops += tried ? 1 : 0;
-        if (!tried) untried.insert(name);
+        // They go by strides, of which a sample has others than a tensor of its shape.
+        static const std::set<std::string> by_strides{"as_strided", "as_strided_scatter",
+                                                      "view_as_complex"};
+        if (by_strides.count(name) == 0) compare(one, operands, all, 2, true, compared);
+        compare(one, operands, all, 1, false, compared);
+        // Elements decide about the shapes of these, and there are none.
+        static const std::set<std::string> shaped_by_elements{
+            "compress", "repeat_interleave", "nn.functional.nms", "nn.functional.nms_per_class"};
+        if (shaped_by_elements.count(name) == 0) compare(one, operands, all, 0, false, compared);
+        compare_nested(one, operands, nested);
+        if (name.back() != '_') compare_derivatives(one, operands, counts);
+        if (name.back() != '_') compare_jacobians(one, operands, jacobians);
+        ops.insert(name);
       }
-    }
+      if (ops.count(name) == 0) untried.insert(name);
+    });
     for (const std::string& problem : problems) MESSAGE(problem);
     CHECK(problems.empty());
-    MESSAGE(ops, " ops, ", compared, " comparisons, ", nested, " nested, ", counts.gradients,
+    MESSAGE(ops.size(), " ops, ", compared, " comparisons, ", nested, " nested, ", counts.gradients,
             " of gradients, ", counts.second, " of second gradients, ", counts.tangents,
             " of tangents, ", jacobians, " of Jacobians");
     for (const std::string& op : looped) MESSAGE("in a loop: ", op);
@@ -616,7 +415,7 @@ TEST_SUITE("lib/transforms/every_op") {
       CAPTURE(op);
       CHECK(by_elements.count(op) == 1);
     }
-    CHECK(ops > 100);
+    CHECK(ops.size() > 100);
     CHECK(compared > 1000);
   }
 }
