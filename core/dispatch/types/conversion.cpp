@@ -287,6 +287,7 @@ void run_fallback(const TensorType& type, const Call& call, tenon_value* results
 
 tenon_status run_on_copies(const TensorType& type, Call& call) noexcept {
   tenon_status run_status = TENON_OK;
+  for (uint32_t r = 0; r < call.implementation.result_count; ++r) call.results[r] = tenon_value{};
   const tenon_status status = guarded(call.error, [&] {
     const ConvertedArguments converted(type, call);
     tenon_context context = call.context == nullptr ? tenon_context() : *call.context;
@@ -306,9 +307,9 @@ tenon_status run_on_copies(const TensorType& type, Call& call) noexcept {
           operand != nullptr ? TensorRef(operand) : from_plain(type, *tensor, converted.first());
     };
     for_each_result(call.implementation, call.results, [&](Tensor*& place) {
-      TensorRef result = TensorRef::take(std::exchange(place, nullptr));
+      TensorRef result(place);
       bring_back(result);
-      place = result.give();
+      put(place, std::move(result));
     });
     if (context.function == nullptr) return;
     for (auto* list : {&context.function->saved, &context.function->saved_for_forward,
@@ -316,7 +317,9 @@ tenon_status run_on_copies(const TensorType& type, Call& call) noexcept {
       for (TensorRef& tensor : *list) bring_back(tensor);
     }
   });
-  return run_status != TENON_OK ? run_status : status;
+  if (run_status != TENON_OK) return run_status;
+  if (status != TENON_OK) release_results(call.implementation, call.results);
+  return status;
 }
 
 }  // namespace tenon::core

@@ -152,26 +152,24 @@ tenon_status run_joined(const TensorType& type, Call& call) noexcept {
   return run_status != TENON_OK ? run_status : status;
 }
 
-// An op that reads no element: what it makes is in the memory of its operands.
+// Runs an op that reads no element; its results are in the memory of its operands.
 tenon_status run_as_it_is(const TensorType& type, Call& call) noexcept {
   const Implementation& implementation = call.implementation;
-  tenon_status status = TENON_OK;
   {
     const SwitchGuard<&ThreadState::joins_memory> joins(true);
-    status = next<LayerId::own_memory>(call);
+    const tenon_status status = next<LayerId::own_memory>(call);
+    if (status != TENON_OK) return status;
   }
-  if (status != TENON_OK) return status;
-  if (implementation.aliases && !implementation.composite)
-    return guarded(call.error,
-                   [&] { retype_results(type, implementation, call.arguments, call.results); });
-  return guarded(call.error, [&] {
+  const tenon_status status = guarded(call.error, [&] {
+    if (implementation.aliases && !implementation.composite)
+      return retype_results(type, implementation, call.arguments, call.results);
     Tensor* const like = first_typed(implementation, call.arguments);
     for_each_result(implementation, call.results, [&](Tensor*& place) {
-      if (place == nullptr || place->typed()) return;
-      const TensorRef plain = TensorRef::take(std::exchange(place, nullptr));
-      place = from_plain(type, *plain, like).give();
+      if (place != nullptr && !place->typed()) put(place, from_plain(type, *place, like));
     });
   });
+  if (status != TENON_OK) release_results(implementation, call.results);
+  return status;
 }
 
 }  // namespace
