@@ -158,7 +158,7 @@ Optimizer::Slot Optimizer::slot_of(const std::string& name, const Tensor& parame
     if (needed) {
       zeros = empty_tensor(elements.shape(), elements.dtype());
       fill_elements(zeros, 0);
-      zeros = device::to(zeros, device::name_of(parameter));
+      zeros = device::to(zeros, device::name_of(elements));
     }
     slot.states.push_back(zeros);
   }
