@@ -1,4 +1,5 @@
 // Trainings on a device: the weights of one on the CPU but for rounding, interrupted and resumed elsewhere too.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -89,5 +90,22 @@ TEST_SUITE("training device") {
     CHECK(contains(text, "c.json:6:"));
     CHECK(contains(text, "/training/device"));
     CHECK(contains(text, "did you mean 'sim'?"));
+  }
+
+  TEST_CASE("a plan names the plugin of the device, and refuses one that is not there") {
+    use_trainers();
+    const Folder folder;
+    const auto outline = [&](const char* device) {
+      const std::string file = folder.write("c.json", config_on(device));
+      return training::outline(training::read_config(file), training::DataFiles::skip);
+    };
+    const std::vector<training::Purpose> purposes = outline("sim:1").purposes;
+    CHECK(std::any_of(purposes.begin(), purposes.end(), [](const training::Purpose& purpose) {
+      return purpose.plugin == "sim" && purpose.what == "training";
+    }));
+    const std::vector<std::string> faults = outline("smi").faults;
+    REQUIRE(faults.size() == 1);
+    CHECK(contains(faults[0], "/training/device"));
+    CHECK(contains(faults[0], "did you mean 'sim'?"));
   }
 }

@@ -224,7 +224,19 @@ class Outliner {
             lib::format_text("{} has no keyword 'learning_rate' for a schedule", op->name));
   }
 
+  // The plugin of the device, by its tensor type.
+  void outline_device(const LoopConfig& training) {
+    const std::string kind = training.device.substr(0, training.device.find(':'));
+    if (kind == "cpu") return;
+    try {
+      use_plugin(listing::type(kind)["provider"].text(), "training");
+    } catch (const Error& error) {
+      fault(training.device_node, error.what());
+    }
+  }
+
   void outline_training(const LoopConfig& training) {
+    outline_device(training);
     use_ops({"index_select", "randperm", "narrow"}, training.section, "training");
     for (const Json& one : training.schedules) use_choice(schedule_role(), one);
     for (const Json& one : training.clips) use_choice(clip_role(), one);
