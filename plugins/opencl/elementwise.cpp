@@ -60,6 +60,15 @@ bool repeats_in(const Tensor& small, const Tensor& large) {
   return true;
 }
 
+// Whether a kernel that writes `into` would read what it has written, of another place of `operand`.
+bool overlaps(const Tensor& into, const Tensor& operand) {
+  if (!into.defined() || !operand.defined() || operand.numel() == 0) return false;
+  const auto* a = static_cast<const float*>(tenon::device::elements(into));
+  const auto* b = static_cast<const float*>(tenon::device::elements(operand));
+  if (a == b && into.numel() == operand.numel()) return false;
+  return b < a + into.numel() && a < b + operand.numel();
+}
+
 // Into `into`, or a new tensor where that is undefined.
 Results binary(const std::string& kernel, const Argument& left, const Argument& right, float alpha,
                const Tensor& into) {
@@ -67,6 +76,7 @@ Results binary(const std::string& kernel, const Argument& left, const Argument& 
   if (!a || !b || (!a->tensor.defined() && !b->tensor.defined())) return tenon::not_implemented;
   if (into.defined() && !is_simple(into)) return tenon::not_implemented;
   const Tensor &x = a->tensor, &y = b->tensor;
+  if (overlaps(into, x) || overlaps(into, y)) return tenon::not_implemented;
   const Tensor& like = !x.defined() ? y : !y.defined() || repeats_in(y, x) ? x : y;
   if (x.defined() && y.defined() &&
       (!(repeats_in(x, like) && repeats_in(y, like)) ||
@@ -187,7 +197,7 @@ struct Sgd {
   static Results forward(const Tensor& parameter, const Tensor& gradient, const Tensor&,
                          double learning_rate, double momentum, double, double weight_decay, bool) {
     if (momentum != 0 || !is_simple(parameter) || !is_simple(gradient) ||
-        parameter.sizes() != gradient.sizes())
+        parameter.sizes() != gradient.sizes() || overlaps(parameter, gradient))
       return tenon::not_implemented;
     if (parameter.numel() > 0) {
       instance_of(parameter).run(

@@ -35,7 +35,7 @@
   X(ceil, "ceil", "ceil(x)")                       \
   X(trunc, "trunc", "trunc(x)")                    \
   X(sigmoid, "sigmoid", "1.0f / (1.0f + exp(-x))") \
-  X(relu, "relu", "x > 0.0f || isnan(x) ? x : 0.0f")
+  X(relu, "relu", "x < 0.0f ? 0.0f : x")
 
 // X(kernel, op, expression of x and y). OpenCL's fmax and fmin pass over NaN, which the ops do not.
 #define OPENCL_BINARY_OPS(X)                                       \

@@ -195,10 +195,15 @@ void Runtime::download(int64_t index, void* to, const void* from, int64_t bytes)
 
 void Runtime::map(int64_t index, void* data, int64_t bytes) {
   const std::lock_guard lock(mutex_);
-  if (maps_[data]++ > 0) return;
+  const auto found = maps_.find(data);
+  if (found != maps_.end()) {
+    ++found->second;
+    return;
+  }
   check(clEnqueueSVMMap(at(index).queue(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, data,
                         static_cast<size_t>(bytes), 0, nullptr, nullptr),
         "clEnqueueSVMMap");
+  maps_[data] = 1;
 }
 
 void Runtime::unmap(int64_t index, void* data, int64_t) noexcept {

@@ -61,13 +61,13 @@ __kernel void product(__global const float* a, ulong a_row, ulong a_column, __gl
   if (row < m && column < n) r[row * n + column] = has_bias ? sum + bias[column] : sum;
 }
 
-// One work item for each row or column: sums in double precision where the device has it.
+// One work item for each row or column, whose sums are compensated.
 __kernel void sum_rows(__global const float* a, __global float* r, ulong rows, ulong length, float factor) {
   for (ulong i = get_global_id(0); i < rows; i += get_global_size(0)) {
     float sum = 0.0f, lost = 0.0f;  // compensated
     for (ulong k = 0; k < length; ++k) {
       const float next = a[i * length + k] - lost, total = sum + next;
-      lost = (total - sum) - next;
+      lost = isinf(total) ? 0.0f : (total - sum) - next;
       sum = total;
     }
     r[i] = sum * factor;
@@ -78,7 +78,7 @@ __kernel void sum_columns(__global const float* a, __global float* r, ulong rows
     float sum = 0.0f, lost = 0.0f;
     for (ulong k = 0; k < rows; ++k) {
       const float next = a[k * length + i] - lost, total = sum + next;
-      lost = (total - sum) - next;
+      lost = isinf(total) ? 0.0f : (total - sum) - next;
       sum = total;
     }
     r[i] = sum * factor;
@@ -93,8 +93,8 @@ __kernel void softmax_rows(__global const float* a, __global float* r, ulong row
     for (ulong k = 0; k < length; ++k) most = isnan(x[k]) || isnan(most) ? NAN : fmax(most, x[k]);
     float sum = 0.0f;
     for (ulong k = 0; k < length; ++k) sum += exp(x[k] - most);
-    const float offset = most + log(sum);
-    for (ulong k = 0; k < length; ++k) y[k] = as_log ? x[k] - offset : exp(x[k] - most) / sum;
+    const float log_sum = log(sum);
+    for (ulong k = 0; k < length; ++k) y[k] = as_log ? (x[k] - most) - log_sum : exp(x[k] - most) / sum;
   }
 }
 )";

@@ -1,5 +1,6 @@
 // Tensors on devices: where they are, what may be mixed, views, changes in place, histories, memory.
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -119,6 +120,60 @@ TEST_SUITE("device/device") {
     y[0].mul_(tensor(10.));
     sum(y).backward();
     CHECK(x.grad().text() == "tensor([[10., 10.],\n        [ 1.,  1.]], device='sim:0')");
+  }
+
+  TEST_CASE("a seed, gradients and zeros are where their tensors are, on any instance and thread") {
+    Tensor x = device::to(tensor({1., 2.}), "sim:1");
+    x.requires_grad_();
+    const Tensor y = sum(sin(x) * x), z = sum(x[0] * 2);
+    static_cast<void>(on_sim(ones({2})) * 2);  // the instance that this thread has used last
+    std::thread([&] { y.backward(); }).join();
+    z.backward();
+    CHECK(device::name_of(x.grad()) == "sim:1");
+    Tensor one = device::to(ones({1}), "sim:1");
+    one.requires_grad_();
+    (one * one).backward();
+    CHECK(one.grad().text() == "tensor([2.], device='sim:1')");
+    Tensor a = on_sim(ones({2})), b = device::to(ones({2}), "sim:1");
+    a.requires_grad_();
+    b.requires_grad_();
+    sum(a * device::to(b * 2, "sim:0")).backward();
+    CHECK(device::name_of(a.grad()) == "sim:0");
+    CHECK(b.grad().text() == "tensor([2., 2.], device='sim:1')");
+  }
+
+  TEST_CASE("reshaped tensors share memory on a device, as on the CPU") {
+    Tensor x = on_sim(tensor({1., 2., 3., 4.}));
+    x.requires_grad_();
+    const Tensor y = x * 2;
+    const Tensor r = y.reshape({2, 2});
+    r[0].mul_(tensor(5.));
+    const Tensor total = sum(y * y);
+    CHECK(total.item() == 10 * 10 + 20 * 20 + 6 * 6 + 8 * 8);
+    total.backward();
+    CHECK(x.grad().to_vector<float>() == std::vector<float>{100, 200, 24, 32});
+  }
+
+  TEST_CASE("tangents go along to a device and back") {
+    const DualLevel level;
+    const Tensor there = on_sim(make_dual(tensor({1., 2.}), tensor({3., 4.})));
+    CHECK(unpack_dual(there).tangent.text() == "tensor([3., 4.], device='sim:0')");
+    CHECK(unpack_dual(device::to(there * 2, "cpu")).tangent.to_vector<float>() ==
+          std::vector<float>{6, 8});
+  }
+
+  TEST_CASE("a view of a number, and ops made of ops, do not mix memory") {
+    const Tensor x = on_sim(tensor({1., 2.}));
+    CHECK(tensor(3.).expand_as(x).to_vector<float>() == std::vector<float>{3, 3});
+    CHECK_THROWS_AS(tensor({3., 4.}).expand_as(x), ValueError);
+    CHECK_THROWS_AS(concat({x, tensor({3., 4.})}, 0), ValueError);
+  }
+
+  TEST_CASE("anomaly mode looks for the first NaN on a device") {
+    Tensor x = on_sim(tensor({1., -2.}));
+    x.requires_grad_();
+    const AnomalyMode anomaly;
+    CHECK_THROWS_AS(sum(sqrt(x) * 0).backward(), Error);
   }
 
   TEST_CASE("a module moves to a device and back, its parameters stay the same tensors") {

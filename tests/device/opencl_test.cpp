@@ -117,6 +117,30 @@ TEST_SUITE("device/opencl") {
     CHECK(sum(row).item() == 0);
   }
 
+  TEST_CASE("changes in place by an operand that overlaps are those of the CPU") {
+    if (!is_there()) return;
+    const auto changed = [](const char* device) {
+      const Tensor x = device::to(arange(16, none, 1, f32), device);
+      x.mul_(x[3]);
+      const Tensor m = x.reshape({4, 4});
+      m.add_(m[0]);
+      narrow(x, 0, 1, 7).add_(narrow(x, 0, 0, 7));
+      return x.to_vector<float>();
+    };
+    CHECK(changed("opencl") == changed("cpu"));
+  }
+
+  TEST_CASE("sums with infinities, and log-softmax of large numbers, are those of the CPU") {
+    if (!is_there()) return;
+    for (const auto& numbers :
+         {std::vector<float>{INFINITY, 1, 2}, {3e38f, 3e38f, 1}, {NAN, INFINITY}})
+      compare("sum", {from_range(numbers.begin(), numbers.end())}, 0,
+              [](const std::vector<Tensor>& t) { return sum(t[0]); });
+    for (const auto& numbers : {std::vector<float>{10000, 9990}, {1e8f, 1e8f}})
+      compare("log_softmax", {from_range(numbers.begin(), numbers.end())}, 16,
+              [](const std::vector<Tensor>& t) { return nn::functional::log_softmax(t[0], 0); });
+  }
+
   TEST_CASE("products are those of the CPU for any size and for transposed operands") {
     if (!is_there()) return;
     for (const auto& [m, k, n] :

@@ -10,9 +10,11 @@
 #include <memory>
 
 #include "core/autograd/engine/engine.hpp"
+#include "core/autograd/typed/typed.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/dispatch/call/thread_state.hpp"
+#include "core/dispatch/types/conversion.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
 
@@ -50,6 +52,7 @@ bool holds_nan(const Tensor& tensor) {
 bool holds_nan(Tensor& tensor) {
   if (tensor.storage == nullptr || tensor.view.count == 0) return false;
   if (!dtype_differentiable(tensor.view.dtype)) return false;
+  if (memory_type(tensor.view.type) != 0) return holds_nan(*to_plain(tensor));
   const tenon_dtype dtype = compute_dtype(tensor.view.dtype);
   const TensorRef dense = tensor.contiguous() && dtype == tensor.view.dtype
                               ? TensorRef(&tensor)

@@ -84,6 +84,7 @@ class Run final : public EngineRun {
       }
       given = make_empty(root.view.dtype, root.shape());
       fill(*given, int_value(1));
+      given = moved_to(std::move(given), root);
     } else {
       if (!same_shape(seed->shape(), root.shape())) {
         throw Error(TENON_ERROR_GRAPH, "{} has shape {} but the root has shape {}",
@@ -95,6 +96,7 @@ class Run final : public EngineRun {
         throw Error(TENON_ERROR_GRAPH, "{} has dtype {} but the root has dtype {}",
                     where("the seed"), dtype_text(seed->view.dtype), dtype_text(root.view.dtype));
       }
+      given = moved_to(std::move(given), root);
       if (seed->view.dtype != root.view.dtype || seed->typed() || root.typed()) {
         given = fit_gradient(std::move(given), edge.node->outputs()[edge.output], *edge.node, 0);
       }
@@ -411,7 +413,7 @@ std::vector<TensorRef> run_gradients(std::span<Tensor* const> roots, std::span<T
     if (results.back() || unused == Unused::Null) continue;
     if (unused == Unused::Zeros) {
       results.back() = make_zeros_in(memory_type(inputs[i]->view.type), inputs[i]->view.dtype,
-                                     inputs[i]->shape());
+                                     inputs[i]->shape(), inputs[i]);
       if (options.create_graph) set_requires_grad(*results.back(), true);
       continue;
     }

@@ -75,7 +75,7 @@ Tensor* attached_tangent(const Tensor& tensor) {
 
 TensorRef zeros_in_layout(const Tensor& tensor) {
   if (memory_type(tensor.view.type) != 0)
-    return make_zeros_in(tensor.view.type, tensor.view.dtype, tensor.shape());
+    return make_zeros_in(tensor.view.type, tensor.view.dtype, tensor.shape(), &tensor);
   TensorRef zeros = empty_in_layout(tensor);
   fill(*zeros, int_value(0));
   return zeros;

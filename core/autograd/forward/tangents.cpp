@@ -39,7 +39,8 @@ TensorRef cast(TensorRef tensor, tenon_dtype dtype) {
 
 // Zeros for an operand without a tangent, in its memory.
 TensorRef zeros_for(const Tensor& operand) {
-  return make_zeros_in(memory_type(operand.view.type), operand.view.dtype, operand.shape());
+  return make_zeros_in(memory_type(operand.view.type), operand.view.dtype, operand.shape(),
+                       &operand);
 }
 
 TensorRef add(TensorRef a, TensorRef b) {

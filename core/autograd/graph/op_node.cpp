@@ -257,7 +257,9 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& p
     // what can have a gradient.
     if (function_ ? !function_->materialize : !outputs_[i].differentiable) continue;
     zeros.resize(i + 1);
-    zeros[i] = make_zeros_in(outputs_[i].type, outputs_[i].dtype, outputs_[i].sizes());
+    const auto given = std::ranges::find_if(gradients, [](const Tensor* one) { return one; });
+    zeros[i] = make_zeros_in(outputs_[i].type, outputs_[i].dtype, outputs_[i].sizes(),
+                             given == gradients.end() ? nullptr : *given);
     incoming[i] = zeros[i].get();
   }
   const bool once =

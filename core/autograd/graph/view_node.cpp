@@ -7,6 +7,7 @@
 #include "core/autograd/engine/gradient_check.hpp"
 #include "core/autograd/graph/history.hpp"
 #include "core/autograd/graph/node_block.hpp"
+#include "core/autograd/graph/op_node.hpp"
 #include "core/autograd/record/inplace.hpp"
 #include "core/autograd/typed/typed.hpp"
 #include "core/dispatch/table/core_ops.hpp"
@@ -52,7 +53,8 @@ class ViewNode final : public Node {
       produced.push_back(add_in_place(*gradients[0]));
       return;
     }
-    const TensorRef zeros = make_zeros_in(outputs_[0].type, gradients[0]->view.dtype, base_shape_);
+    const TensorRef zeros =
+        make_zeros_in(outputs_[0].type, gradients[0]->view.dtype, base_shape_, gradients[0]);
     produced.push_back(core_ops::as_strided_scatter(*zeros, *gradients[0], layout_.shape,
                                                     layout_.strides, layout_.offset));
   }
@@ -61,7 +63,8 @@ class ViewNode final : public Node {
   // Elements that share memory share its gradient.
   TensorRef add_in_place(Tensor& gradient) const {
     const int64_t base_count = element_count(base_shape_);
-    const TensorRef zeros = make_zeros_in(outputs_[0].type, gradient.view.dtype, {&base_count, 1});
+    const TensorRef zeros =
+        make_zeros_in(outputs_[0].type, gradient.view.dtype, {&base_count, 1}, &gradient);
     const int64_t count = gradient.view.count;
     TensorRef positions = make_empty(TENON_I64, {&count, 1});
     for (int64_t i = 0; i < count; ++i) {
@@ -123,7 +126,7 @@ class CopySlicesNode final : public Node {
                             outputs_[0].type};
       own = fit_gradient(std::move(own), part, *change_.node, change_.slot);
     } else {
-      own = make_zeros_in(outputs_[0].type, slice->view.dtype, slice->shape());
+      own = make_zeros_in(outputs_[0].type, slice->view.dtype, slice->shape(), slice.get());
     }
     produced.push_back(
         core_ops::as_strided_scatter(*whole, *own, layout_.shape, layout_.strides, layout_.offset));

@@ -1,6 +1,7 @@
 // The node of hooked gradients.
 #include "core/autograd/hooks/gradient_hook_node.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/autograd/engine/anomaly.hpp"
@@ -26,11 +27,13 @@ class GradientHookNode final : public Node {
   const char* name() const override { return "BackwardHookFunctionBackward"; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
              const BackwardCall&) override {
+    const auto given = std::ranges::find_if(gradients, [](const Tensor* one) { return one; });
     for (size_t i = 0; i < gradients.size(); ++i) {
-      produced.push_back(
-          gradients[i] != nullptr
-              ? TensorRef(gradients[i])
-              : make_zeros_in(outputs_[i].type, outputs_[i].dtype, outputs_[i].sizes()));
+      produced.push_back(gradients[i] != nullptr
+                             ? TensorRef(gradients[i])
+                             : make_zeros_in(outputs_[i].type, outputs_[i].dtype,
+                                             outputs_[i].sizes(),
+                                             given == gradients.end() ? nullptr : *given));
     }
     function_(produced);
   }

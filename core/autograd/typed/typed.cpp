@@ -63,9 +63,18 @@ bool in_own_memory(std::span<Tensor* const> tensors) {
   });
 }
 
-TensorRef make_zeros_in(uint32_t type, tenon_dtype dtype, Shape shape) {
+TensorRef moved_to(TensorRef plain, const Tensor& like) {
+  if (memory_type(like.view.type) == 0 || plain->typed()) return plain;
+  const GradModeGuard unrecorded(false);
+  return from_plain(TypeTable::process().at(like.view.type), *plain, const_cast<Tensor*>(&like));
+}
+
+TensorRef make_zeros_in(uint32_t type, tenon_dtype dtype, Shape shape, const Tensor* like) {
   TensorRef zeros = make_zeros(dtype, shape);
-  return type == 0 ? std::move(zeros) : project_gradient(std::move(zeros), type);
+  if (type == 0) return zeros;
+  if (like != nullptr && memory_type(like->view.type) != 0)
+    return moved_to(std::move(zeros), *like);
+  return project_gradient(std::move(zeros), type);
 }
 
 namespace {
@@ -77,19 +86,27 @@ class ConversionNode final : public Node {
   static NodeRef create(const char* name, Tensor& from, const Tensor& to) {
     const Tensor* const output = &to;
     NodeBlock block(sizeof(ConversionNode), 1, {&output, 1});
-    return block.make<ConversionNode>(name, gradient_edge(from));
+    const int64_t none = 0;
+    TensorRef like;
+    if (memory_type(from.view.type) != 0)
+      like = moved_to(make_empty(from.view.dtype, {&none, 1}), from);
+    return block.make<ConversionNode>(name, gradient_edge(from), std::move(like));
   }
-  ConversionNode(const NodeBlock& block, const char* name, Edge edge) : Node(block), name_(name) {
+  ConversionNode(const NodeBlock& block, const char* name, Edge edge, TensorRef like)
+      : Node(block), name_(name), like_(std::move(like)) {
     edges_[0] = std::move(edge);
   }
   const char* name() const override { return name_; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& produced,
              const BackwardCall&) override {
-    produced.emplace_back(gradients[0]);
+    TensorRef gradient(gradients[0]);
+    if (gradient && like_) gradient = moved_to(std::move(gradient), *like_);
+    produced.push_back(std::move(gradient));
   }
 
  private:
   const char* name_;
+  const TensorRef like_;  // without elements, where `from` is; null where that is plain
 };
 
 // An unrecorded tensor that may get a history: there is no other reference to it.
@@ -133,7 +150,7 @@ TensorRef connect_tangent(TensorRef result, Tensor& from) {
     Tensor* tangent = tangent_of(from);
     if (tangent != nullptr && tangent_of(*result) == nullptr &&
         dtype_differentiable(result->view.dtype))
-      result = make_dual(*result, *to_plain(*tangent));
+      result = make_dual(*result, *moved_to(to_plain(*tangent), *result));
   });
   return result;
 }

@@ -22,8 +22,11 @@ TensorRef project_gradient(TensorRef gradient, uint32_t type);
 uint32_t memory_type(uint32_t type);
 // Whether one of the tensors, any of which may be null, is of such a type.
 bool in_own_memory(std::span<Tensor* const> tensors);
-// Zeros as a gradient of such a type.
-TensorRef make_zeros_in(uint32_t type, tenon_dtype dtype, Shape shape);
+// A plain tensor in the memory that `like` is in, not recorded: itself where that is plain.
+TensorRef moved_to(TensorRef plain, const Tensor& like);
+// Zeros as a gradient of such a type, where `like` is; null: where the type puts gradients.
+TensorRef make_zeros_in(uint32_t type, tenon_dtype dtype, Shape shape,
+                        const Tensor* like = nullptr);
 
 // ---- called by dispatch, see HigherAreas ----
 TensorRef share_with_history(Tensor& tensor);

@@ -256,8 +256,10 @@ TensorRef from_plain(const TensorType& type, Tensor& plain, Tensor* like) {
     throw Error(TENON_ERROR_TYPE, "a {} is not made of a {}: {}", type.name,
                 plain.typed() ? TypeTable::process().at(plain.view.type).name : "Tensor",
                 plain.typed() ? "convert with ensure_tensor first" : "it has no from_tensor");
-  return higher_areas.connect_conversion(call_from_tensor(*converter, plain, like), plain,
-                                         kFromTensorNode);
+  return higher_areas.connect_tangent(
+      higher_areas.connect_conversion(call_from_tensor(*converter, plain, like), plain,
+                                      kFromTensorNode),
+      plain);
 }
 
 void run_fallback(const TensorType& type, const Call& call, tenon_value* results) {

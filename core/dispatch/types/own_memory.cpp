@@ -152,6 +152,22 @@ tenon_status run_joined(const TensorType& type, Call& call) noexcept {
   return run_status != TENON_OK ? run_status : status;
 }
 
+// Whether a view is of an operand in separate memory; one of a number beside such an operand is not.
+bool views_typed(const Implementation& implementation, const tenon_value* arguments) {
+  return std::ranges::any_of(implementation.result_alias, [&](int32_t source) {
+    return source >= 0 && arguments[source].tag == TENON_VALUE_TENSOR &&
+           arguments[source].as.tensor->typed();
+  });
+}
+
+bool is_operand(const Implementation& implementation, const tenon_value* arguments,
+                const Tensor* tensor) {
+  bool found = false;
+  for_each_operand(implementation, arguments,
+                   [&](const Tensor* operand) { found |= operand == tensor; });
+  return found;
+}
+
 // Runs an op that reads no element; its results are in the memory of its operands.
 tenon_status run_as_it_is(const TensorType& type, Call& call) noexcept {
   const Implementation& implementation = call.implementation;
@@ -161,11 +177,16 @@ tenon_status run_as_it_is(const TensorType& type, Call& call) noexcept {
     if (status != TENON_OK) return status;
   }
   const tenon_status status = guarded(call.error, [&] {
-    if (implementation.aliases && !implementation.composite)
-      return retype_results(type, implementation, call.arguments, call.results);
+    if (implementation.aliases && !implementation.composite) {
+      if (views_typed(implementation, call.arguments))
+        retype_results(type, implementation, call.arguments, call.results);
+      return;
+    }
     Tensor* const like = first_typed(implementation, call.arguments);
     for_each_result(implementation, call.results, [&](Tensor*& place) {
-      if (place != nullptr && !place->typed()) put(place, from_plain(type, *place, like));
+      if (place == nullptr || place->typed() || is_operand(implementation, call.arguments, place))
+        return;
+      put(place, from_plain(type, *place, like));
     });
   });
   if (status != TENON_OK) release_results(implementation, call.results);
@@ -183,10 +204,11 @@ tenon_status run_in_own_memory(Call& call) noexcept {
   if (found != TENON_OK) return found;
   const TensorType& type = *plan->types.front();
   const bool as_it_is = runs_as_it_is(implementation);
-  if ((plan->plain || plan->types.size() > 1) && !as_it_is &&
-      implementation.schema.name != "copy_" && mixes_memory(implementation, call.arguments)) {
-    if (thread_state.joins_memory && plan->types.size() == 1) return run_joined(type, call);
-    return guarded(call.error, [&] { check_memory(implementation, call.arguments); });
+  if ((plan->plain || plan->types.size() > 1) && implementation.schema.name != "copy_" &&
+      mixes_memory(implementation, call.arguments)) {
+    if (!thread_state.joins_memory || plan->types.size() > 1)
+      return guarded(call.error, [&] { check_memory(implementation, call.arguments); });
+    if (!as_it_is || !implementation.composite) return run_joined(type, call);
   }
   tenon_value unused{};
   Call asked = call;

@@ -62,6 +62,8 @@ class Device {
 
 // "cpu", or "sim:0".
 inline std::string name_of(const Tensor& tensor) {
+  if (!tensor.defined())
+    tenon::detail::throw_message(TENON_ERROR_VALUE, {"an undefined tensor is on no device"});
   const tenon_tensor_view& view = tensor.view_record();
   if ((view.flags & TENON_TENSOR_TYPED) == 0) return "cpu";
   tenon_type_parts parts{};

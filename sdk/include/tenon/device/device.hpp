@@ -326,6 +326,18 @@ class Mapped {
     for (const Tensor& given : of_cpu_) {
       if (given.is_same(made)) return made;
     }
+    // A view that the op may give, as reshape does, is one of the operand on the device.
+    for (const Operand& operand : operands_) {
+      const bool is_view =
+          made.numel() > 0 && made.dtype() == operand.given.dtype() &&
+          tenon::service::tensors().shares_storage(operand.plain.handle(), made.handle()) != 0;
+      if (!is_view) continue;
+      const int64_t offset = (static_cast<const char*>(elements(made)) -
+                              static_cast<const char*>(elements(operand.plain))) /
+                             element_size(made.dtype());
+      static const Op view("as_strided");
+      return view.call<Tensor>(operand.given, made.shape(), made.strides(), offset);
+    }
     return upload<D>(made, index_);
   }
 
