@@ -1,5 +1,7 @@
 // Modified Bessel functions of the first kind: i0 and i1.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <tenon/ops.hpp>
 
@@ -32,7 +34,7 @@ double bessel(int n, double x) {
     }
     // exp(x) alone would overflow before the quotient does.
     const double half = std::exp(size / 2);
-    value *= half / std::sqrt(kTurn * size) * half;
+    value *= half / std::sqrt(std::min(kTurn * size, std::numeric_limits<double>::max())) * half;
     if (std::isinf(size)) value = size;
   }
   if (size != size) return size;

@@ -73,6 +73,8 @@ TEST_SUITE("math") {
         i0(tenon::tensor({712.0, 800.0, nan_number, -kInfinity}, tenon::f64).narrow(0, 1, 3)), {3},
         {kInfinity, nan_number, kInfinity});
     CHECK(std::isfinite(i0(tenon::tensor({712.0}, tenon::f64)).item()));
+    CHECK(i0(tenon::tensor(-1.5e308, tenon::f64)).item() == kInfinity);
+    CHECK(i1(tenon::tensor(-1.5e308, tenon::f64)).item() == -kInfinity);
   }
 
   TEST_CASE("logit is the inverse of sigmoid, and accurate near 1/2") {
