@@ -230,10 +230,10 @@ void measure_norms(const Setup& setup, const training::Loss& loss, const trainin
 // False: interrupted.
 bool train_and_save(const TrainingConfig& config, const RunOptions& options, Setup& setup,
                     RunResult& result, RunLog& log, RunReport& report) {
-  training::Trainer trainer(config, setup.model, setup.dataset, options.epochs);
-  // A refusal comes before the training.
+  // A refusal comes before the training, and before the model is on its device.
   setup.model.train();
   if (options.sample_norms) training::require_independent_samples(setup.model, setup.dataset.train);
+  training::Trainer trainer(config, setup.model, setup.dataset, options.epochs);
   const std::string& checkpoint = config.output.checkpoint;
   trainer.write_checkpoints(checkpoint);
   if (options.detect_anomaly) trainer.detect_anomaly();
@@ -366,6 +366,10 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
   check_output(config, options.log, {});
   check_output(config, options.profile_trace, {});
   check_output(config, options.report, {});
+  require_replaceable(options.report, "<!doctype html>", "a page of a report");
+  if (!options.report.empty() && training::same_file(options.report, options.evaluate))
+    throw tenon::IOError(
+        format_text("cannot write '{}': it is the file of the weights", options.report));
   RunReport report(options.report, config, result);
   RunLog log(logged);
   if (session.threads == 0 && config.threads > 0) tenon::set_thread_count(config.threads);

@@ -1,6 +1,8 @@
 #include "profile_view.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include <tenon/state/atomic_file.hpp>
@@ -64,10 +66,31 @@ std::string entries_text(const std::vector<profile::Entry>& entries, const char*
 
 }  // namespace
 
+void require_replaceable(const std::string& path, std::string_view beginning, const char* what) {
+  std::error_code ignored;
+  if (path.empty() || !std::filesystem::is_regular_file(path, ignored)) return;
+  std::ifstream file(path, std::ios::binary);
+  std::string found(beginning.size(), '\0');
+  file.read(found.data(), static_cast<std::streamsize>(found.size()));
+  if (file.gcount() == 0 || found == beginning) return;
+  throw tenon::IOError(format_text(
+      "cannot write '{}': the file is there, and is not {}; remove it, or choose another name",
+      path, what));
+}
+
+namespace {
+
+void require_trace(const std::string& path) {
+  require_replaceable(path, R"({"displayTimeUnit":)", "a trace of calls");
+}
+
+}  // namespace
+
 ProfileScope::ProfileScope(const ProfileOptions& options) : options_(options) {
   if (options.trace.empty()) return;
   const std::string fault = tenon::training::output_fault(options.trace);
   if (!fault.empty()) throw tenon::IOError(fault);
+  require_trace(options.trace);
 }
 
 void ProfileScope::begin(const tenon::Module& model) {
@@ -82,8 +105,10 @@ std::optional<profile::Profile> ProfileScope::end(const std::string& title) {
   if (!profiler_) return {};
   profile::Profile made = profiler_->stop();
   profiler_.reset();
-  if (!options_.trace.empty())
+  if (!options_.trace.empty()) {
+    require_trace(options_.trace);  // the command may have written it meanwhile
     tenon::state::write_file(options_.trace, profile::trace_events(made, title));
+  }
   return made;
 }
 

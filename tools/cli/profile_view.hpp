@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <tenon/profile/profile.hpp>
 
@@ -14,6 +15,11 @@ struct ProfileOptions {
 
   bool any() const { return profile || !trace.empty(); }
 };
+
+// IOError where the path is a file with something else in it: what a command writes beside its results
+// takes the place of nothing that it or another program has made. `beginning`: of all files of the
+// kind; `what`: "a trace of calls".
+void require_replaceable(const std::string& path, std::string_view beginning, const char* what);
 
 // Observes the calls of this thread from `begin` to `end`, where a profile is asked for.
 class ProfileScope {

@@ -195,8 +195,18 @@ bool Trainer::run() {
   if (!ranks_.alone()) whole.emplace();
   tensor_parallel_.divide();
   agree();
-  const bool finished = train();
-  device::move(model_, device::Device("cpu"));
+  bool finished = false;
+  const device::Device cpu("cpu");
+  try {
+    finished = train();
+  } catch (...) {
+    try {
+      device::move(model_, cpu);
+    } catch (const Error&) {  // the first error is the one to know
+    }
+    throw;
+  }
+  device::move(model_, cpu);
   tensor_parallel_.unite();
   return finished;
 }
