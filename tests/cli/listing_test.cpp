@@ -124,6 +124,7 @@ TEST_SUITE("listings") {
         {"completion", {}},
         {"coverage", {types + "coverage ScalarTensor", "coverage transform:vmap"}},
         {"docs", {}},
+        {"graph", {}},
         {"help", {"help", "help types", "--help"}},
         {"ignored", {"ignored"}},
         {"lock", {"lock blobs.json -o x.lock"}},

@@ -151,7 +151,7 @@ TEST_SUITE("device/device") {
     const Tensor total = sum(y * y);
     CHECK(total.item() == 10 * 10 + 20 * 20 + 6 * 6 + 8 * 8);
     total.backward();
-    CHECK(x.grad().to_vector<float>() == std::vector<float>{100, 200, 24, 32});
+    CHECK(x.grad().to_vector<float>() == std::vector<float>{200, 400, 24, 32});
   }
 
   TEST_CASE("tangents go along to a device and back") {
