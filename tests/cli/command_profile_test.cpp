@@ -89,7 +89,7 @@ TEST_SUITE("profile") {
       CAPTURE(command);
       const Outcome refused = run_program_in(folder.path(), command);
       CHECK(refused.code == 1);
-      CHECK(contains(refused.error, "is not a trace of calls"));
+      CHECK(contains(refused.error, "not a trace of calls"));
     }
     CHECK(folder.read("blobs.csv") == data);
     CHECK(contains(folder.read("s.svg"), "<svg"));

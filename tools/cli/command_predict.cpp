@@ -125,6 +125,12 @@ int predict_model_file(const PredictOptions& options) {
 }
 
 int predict_outputs(const PredictOptions& options) {
+  if (!options.profile_trace.empty() && !options.output.empty() &&
+      training::same_file(options.profile_trace, options.output))
+    throw tenon::IOError(
+        format_text("cannot write '{}': --output and --profile-trace name one file; it is not a "
+                    "trace of calls and the outputs at once",
+                    options.output));
   if (is_prepared_file(options.config) || training::is_model_file(options.config))
     return predict_model_file(options);
   refuse_inputs(options.inputs, options.config);
