@@ -72,23 +72,23 @@ Memory& memory() {
 }
 
 // The device: ops that it has no kernel for run on the CPU, on copies.
-struct mirror : device::Type<mirror> {
+struct MirrorTensor : device::Type<MirrorTensor> {
   static constexpr auto name = "mirror";
   static constexpr auto doc = "A tensor in memory that the CPU does not reach.";
   static constexpr auto fallback = tenon::unwrap_rewrap;
   static device::Driver& driver() { return memory(); }
 };
 
-struct Devices : device::ServiceOf<mirror> {
+struct Devices : device::ServiceOf<MirrorTensor> {
   static constexpr const char* name = "device.mirror";
 };
 
-struct CopyToMirror : device::Copy<mirror> {};
+struct CopyToMirror : device::Copy<MirrorTensor> {};
 
 // ---- kernels ----
 
 bool is_simple(const Tensor& tensor) {
-  return tenon::is<mirror>(tensor) && tensor.dtype() == tenon::f32 && tensor.is_contiguous();
+  return tenon::is<MirrorTensor>(tensor) && tensor.dtype() == tenon::f32 && tensor.is_contiguous();
 }
 float* numbers(const Tensor& tensor) {
   return tensor.numel() == 0 ? nullptr
@@ -100,7 +100,7 @@ struct Relu {
   static constexpr auto types = "mirror";
   static tenon::Results forward(const Tensor& input) {
     if (!is_simple(input)) return tenon::not_implemented;
-    const Tensor result = device::empty<mirror>(input.shape(), tenon::f32, 0);
+    const Tensor result = device::empty<MirrorTensor>(input.shape(), tenon::f32, 0);
     const float* from = numbers(input);
     float* to = numbers(result);
     for (int64_t i = 0; i < input.numel(); ++i) to[i] = std::max(from[i], 0.0f);
@@ -115,7 +115,7 @@ struct MatrixProduct {
     if (!is_simple(a) || !is_simple(b) || a.size(1) != b.size(0)) return tenon::not_implemented;
     const int64_t rows = a.size(0), inner = a.size(1), columns = b.size(1),
                   shape[] = {rows, columns};
-    const Tensor result = device::empty<mirror>({shape, 2}, tenon::f32, 0);
+    const Tensor result = device::empty<MirrorTensor>({shape, 2}, tenon::f32, 0);
     const float *x = numbers(a), *y = numbers(b);
     float* z = numbers(result);
     for (int64_t i = 0; i < rows; ++i) {
@@ -131,7 +131,7 @@ struct MatrixProduct {
 
 }  // namespace
 
-TENON_TYPE(mirror)
+TENON_TYPE(MirrorTensor)
 TENON_SERVICE(Devices)
 TENON_OVERRIDE(CopyToMirror)
 TENON_OVERRIDE(Relu)

@@ -41,7 +41,7 @@ struct Operand {
     }
     operand.tensor = Tensor::borrow(value.as.tensor);
     if (is_simple(operand.tensor)) return operand;
-    if (tenon::is<opencl>(operand.tensor) || operand.tensor.dim() != 0 ||
+    if (tenon::is<OpenclTensor>(operand.tensor) || operand.tensor.dim() != 0 ||
         operand.tensor.dtype() != tenon::f32)
       return std::nullopt;
     operand.number = operand.tensor.item<float>();
@@ -80,7 +80,7 @@ Results binary(const std::string& kernel, const Argument& left, const Argument& 
   const Tensor& like = !x.defined() ? y : !y.defined() || repeats_in(y, x) ? x : y;
   if (x.defined() && y.defined() &&
       (!(repeats_in(x, like) && repeats_in(y, like)) ||
-       tenon::device::index_of<opencl>(x) != tenon::device::index_of<opencl>(y)))
+       tenon::device::index_of<OpenclTensor>(x) != tenon::device::index_of<OpenclTensor>(y)))
     return tenon::not_implemented;
   if (into.defined() && into.sizes() != like.sizes()) return tenon::not_implemented;
   const Tensor result = into.defined() ? into : empty_like(like, like.shape());

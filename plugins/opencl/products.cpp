@@ -10,11 +10,11 @@ using tenon::Results;
 using tenon::Tensor;
 
 bool is_matrix(const Tensor& tensor) {
-  return tensor.defined() && tenon::is<opencl>(tensor) && tensor.dtype() == tenon::f32 &&
+  return tensor.defined() && tenon::is<OpenclTensor>(tensor) && tensor.dtype() == tenon::f32 &&
          tensor.dim() == 2 && tensor.stride(0) >= 0 && tensor.stride(1) >= 0;
 }
 bool is_on(const Tensor& a, const Tensor& b) {
-  return tenon::device::index_of<opencl>(a) == tenon::device::index_of<opencl>(b);
+  return tenon::device::index_of<OpenclTensor>(a) == tenon::device::index_of<OpenclTensor>(b);
 }
 
 // A matrix of the device, its steps in elements.

@@ -22,7 +22,7 @@ struct Reduced {
 // None where they are neither the last nor the first ones.
 std::optional<Reduced> reduced_of(const Tensor& input, const std::optional<IntList>& dim) {
   const int64_t rank = input.dim();
-  if (!dim || dim->size() == 0) return Reduced{rank, false};
+  if (!dim || dim->empty()) return Reduced{rank, false};
   std::vector<bool> chosen(static_cast<size_t>(rank));
   for (const int64_t d : *dim) {
     if (d < -rank || d >= rank) return std::nullopt;

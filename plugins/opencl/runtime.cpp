@@ -116,7 +116,7 @@ void Instance::build() {
   if (program_ != nullptr) return;
   cl_int status = CL_SUCCESS;
   const char* source = kernel_source().c_str();
-  const cl_program program = clCreateProgramWithSource(context_, 1, &source, nullptr, &status);
+  cl_program program = clCreateProgramWithSource(context_, 1, &source, nullptr, &status);
   check(status, "clCreateProgramWithSource");
   status = clBuildProgram(program, 1, &device_, "-cl-std=CL1.2", nullptr, nullptr);
   if (status != CL_SUCCESS) {
@@ -148,12 +148,12 @@ Runtime::Runtime() {
   if (clGetPlatformIDs(0, nullptr, &platform_count) != CL_SUCCESS) return;
   std::vector<cl_platform_id> platforms(platform_count);
   clGetPlatformIDs(platform_count, platforms.data(), nullptr);
-  for (const cl_platform_id platform : platforms) {
+  for (cl_platform_id platform : platforms) {
     cl_uint count = 0;
     if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) continue;
     std::vector<cl_device_id> devices(count);
     clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr);
-    for (const cl_device_id device : devices) {
+    for (cl_device_id device : devices) {
       cl_device_svm_capabilities shared = 0;
       if (clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof shared, &shared, nullptr) ==
               CL_SUCCESS &&
@@ -219,7 +219,7 @@ void Runtime::synchronize(int64_t index) { check(clFinish(at(index).queue()), "c
 // ---- operands of kernels ----
 
 bool is_simple(const tenon::Tensor& tensor) {
-  return tensor.defined() && tenon::is<opencl>(tensor) && tensor.dtype() == tenon::f32 &&
+  return tensor.defined() && tenon::is<OpenclTensor>(tensor) && tensor.dtype() == tenon::f32 &&
          tensor.is_contiguous();
 }
 

@@ -43,7 +43,7 @@ class Instance {
   void run(const char* kernel, std::vector<size_t> items, std::vector<size_t> group,
            const Arguments&... arguments) {
     const std::lock_guard lock(mutex_);
-    const cl_kernel made = kernel_named(kernel);
+    cl_kernel made = kernel_named(kernel);
     cl_uint place = 0;
     (set(made, place++, arguments), ...);
     check(clEnqueueNDRangeKernel(queue_, made, static_cast<cl_uint>(items.size()), nullptr,
@@ -105,7 +105,7 @@ Runtime& runtime();
 const std::string& kernel_source();
 
 // The tensor type.
-struct opencl : tenon::device::Type<opencl> {
+struct OpenclTensor : tenon::device::Type<OpenclTensor> {
   static constexpr auto name = "opencl";
   static constexpr auto doc = "A tensor on a device of an OpenCL driver.";
   static tenon::device::Driver& driver() { return runtime(); }
@@ -118,10 +118,11 @@ struct opencl : tenon::device::Type<opencl> {
 bool is_simple(const tenon::Tensor& tensor);
 inline Memory memory_of(const tenon::Tensor& tensor) { return {tenon::device::elements(tensor)}; }
 inline Instance& instance_of(const tenon::Tensor& tensor) {
-  return runtime().at(tenon::device::index_of<opencl>(tensor));
+  return runtime().at(tenon::device::index_of<OpenclTensor>(tensor));
 }
 inline tenon::Tensor empty_like(const tenon::Tensor& tensor, tenon::IntList shape) {
-  return tenon::device::empty<opencl>(shape, tenon::f32, tenon::device::index_of<opencl>(tensor));
+  return tenon::device::empty<OpenclTensor>(shape, tenon::f32,
+                                            tenon::device::index_of<OpenclTensor>(tensor));
 }
 // Work items for loops over `count` elements: whole groups, few enough that each has some work.
 size_t loop_items(int64_t count);

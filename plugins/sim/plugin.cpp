@@ -8,21 +8,21 @@
 
 namespace {
 
-struct sim : tenon::device::Type<sim> {
+struct SimTensor : tenon::device::Type<SimTensor> {
   static constexpr auto name = "sim";
   static constexpr auto doc =
       "A tensor on a fake device: memory that only the device's kernels read.";
   static tenon::device::Driver& driver() { return tenon_sim::memory(); }
   static tenon::Results tenon_function(const tenon::Call& call) {
-    return tenon::device::run_mapped<sim>(call);
+    return tenon::device::run_mapped<SimTensor>(call);
   }
 };
 
-struct Devices : tenon::device::ServiceOf<sim> {
+struct Devices : tenon::device::ServiceOf<SimTensor> {
   static constexpr const char* name = "device.sim";
 };
 
-struct ToSim : tenon::device::To<sim> {
+struct ToSim : tenon::device::To<SimTensor> {
   static constexpr auto schema = "sim.to(Tensor input, int index=0) -> Tensor";
 };
 
@@ -53,7 +53,7 @@ tenon_status TENON_CALL initialize(const tenon_json* given, tenon_error** error)
 
 }  // namespace
 
-TENON_TYPE(sim)
+TENON_TYPE(SimTensor)
 TENON_SERVICE(Devices)
 TENON_SERVICE(Control)
 TENON_OP(ToSim)

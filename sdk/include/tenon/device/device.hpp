@@ -2,24 +2,24 @@
 //
 //   class Memory final : public tenon::device::Driver { ... };     // allocates and copies
 //
-//   struct sim : tenon::device::Type<sim> {
+//   struct SimTensor : tenon::device::Type<SimTensor> {
 //     static constexpr auto name = "sim";
 //     static constexpr auto doc = "A strict fake device.";
 //     static tenon::device::Driver& driver() { static Memory memory; return memory; }
 //   };
-//   TENON_TYPE(sim)
+//   TENON_TYPE(SimTensor)
 //
-//   struct Devices : tenon::device::ServiceOf<sim> {
+//   struct Devices : tenon::device::ServiceOf<SimTensor> {
 //     static constexpr const char* name = "device.sim";
 //   };
 //   TENON_SERVICE(Devices)
 //
-//   struct CopyToSim : tenon::device::Copy<sim> {};
+//   struct CopyToSim : tenon::device::Copy<SimTensor> {};
 //   TENON_OVERRIDE(CopyToSim)
 //
 // Tensors of the type are on "sim:0", "sim:1" ... Ops for them are overrides (override_definition.hpp)
 // with types = "sim": each is a kernel, recorded by the rules of its op. Operands are contiguous or not;
-// `elements(tensor)` is the address of the first one on the device, `empty<sim>(shape, dtype, index)` a
+// `elements(tensor)` is the address of the first one on the device, `empty<SimTensor>(shape, dtype, index)` a
 // result. Ops without an override: views and ops that are made of ops work as they are, others run
 // on the CPU in memory that the driver maps (`tenon_function = run_mapped`), where a config lets the
 // type fall back ("fallback": "unwrap_rewrap"), or raise NotImplementedError.
