@@ -98,7 +98,7 @@ struct PlaneRow {
       for (int i = 0; i < Positions; ++i) sums[i] = used ? sums[i] : V{};
     }
 #pragma GCC unroll 14
-    for (int i = 0; i < Positions; ++i) __builtin_memcpy(to + i * B, &sums[i], sizeof(V));
+    for (int i = 0; i < Positions; ++i) __builtin_memcpy(to + int64_t{i} * B, &sums[i], sizeof(V));
   }
 };
 

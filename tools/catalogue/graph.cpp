@@ -37,7 +37,7 @@ std::string program_in_path(const std::string& name) {
   std::istringstream folders(path == nullptr ? "" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
     if (folder.empty()) continue;  // the current folder
-    std::string program = folder + "/" + name;
+    const std::string program = folder.append("/").append(name);
     if (access(program.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(program))
       return program;
   }
@@ -92,7 +92,7 @@ Called called_model(const training::TrainingConfig& config, const GraphOptions& 
   }
   if (called.inputs.empty())
     throw tenon::ConfigError(format_text(
-        "{}: neither \"data\" nor \"input\" says what the model is called with", options.config));
+        R"({}: neither "data" nor "input" says what the model is called with)", options.config));
   return called;
 }
 
@@ -125,7 +125,7 @@ int draw_graph(const GraphOptions& options) {
   if (!training::is_model_file(options.config)) refuse_inputs(options.inputs, options.config);
   if (!config.model.defined())
     throw tenon::ConfigError(
-        format_text("{}: there is nothing to draw: the config has no \"model\"", options.config));
+        format_text(R"({}: there is nothing to draw: the config has no "model")", options.config));
   if (!options.output.empty()) check_output(config, options);
   tenon::config::apply(config.document);
   const Called called = called_model(config, options);

@@ -205,7 +205,7 @@ std::string confusion_of(const Json& samples) {
   const Json rows = samples["confusion"];
   if (rows.size() == 0) return "";
   std::string text =
-      "<div class=\"grid\"><table class=\"confusion\"><thead><tr><th>label \\ output</th>";
+      R"(<div class="grid"><table class="confusion"><thead><tr><th>label \ output</th>)";
   for (int64_t c = 0; c < rows.size(); ++c) text += format_text("<th>{}</th>", c);
   text += "</tr></thead>\n<tbody>\n";
   for (int64_t r = 0; r < rows.size(); ++r) {

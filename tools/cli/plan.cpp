@@ -2,6 +2,7 @@
 #include "plan.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include <tenon/config/config.hpp>
@@ -58,7 +59,7 @@ training::BackwardMemory memory_of(const Json& document, const std::vector<tenon
                                    const tenon::Module& model) {
   if (inputs.empty())
     throw tenon::ConfigError(format_text(
-        "{}: neither \"data\" nor \"input\" says what the model is called with", document.place()));
+        R"({}: neither "data" nor "input" says what the model is called with)", document.place()));
   tenon::Module(model).train();
   return training::backward_memory(model, inputs);
 }

@@ -257,6 +257,7 @@ void RunReport::add_samples(tenon::Module& model, const training::Samples& sampl
   std::vector<int64_t> order(static_cast<size_t>(scored->count));
   std::iota(order.begin(), order.end(), 0);
   std::vector<double> losses;
+  losses.reserve(order.size());
   for (const int64_t row : order) losses.push_back(scored->loss(row));
   const auto loss_of = [&](int64_t row) {
     const double loss = losses[static_cast<size_t>(row)];

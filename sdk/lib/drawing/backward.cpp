@@ -105,7 +105,12 @@ class SavedGradients {
     }
   }
   ~SavedGradients() {
-    for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i].set_grad(gradients_[i]);
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      try {
+        parameters_[i].set_grad(gradients_[i]);
+      } catch (const Error&) {  // it was its gradient before
+      }
+    }
   }
   SavedGradients(const SavedGradients&) = delete;
   SavedGradients& operator=(const SavedGradients&) = delete;

@@ -124,7 +124,7 @@ Graph prepared_graph(const Module& model, const std::vector<Tensor>& inputs) {
   Graph graph;
   bool listed = false;
   PrepareOptions options;
-  options.passes.push_back([&](CallList& list) {
+  options.passes.emplace_back([&](CallList& list) {
     graph = graph_of(list, input_names(model, inputs.size()));
     listed = true;
   });
