@@ -58,13 +58,11 @@ Results reduce(const Tensor& input, const std::optional<IntList>& dim, bool keep
   const int64_t others = result.numel();
   const float factor = is_mean ? 1.0f / static_cast<float>(length) : 1.0f;
   const auto number = [](int64_t value) { return static_cast<cl_ulong>(value); };
-  if (reduced->first) {
-    instance_of(input).run("sum_columns", {loop_items(others)}, {kLoopGroup}, memory_of(input),
-                           memory_of(result), number(length), number(others), factor);
-  } else {
-    instance_of(input).run("sum_rows", {loop_items(others)}, {kLoopGroup}, memory_of(input),
-                           memory_of(result), number(others), number(length), factor);
-  }
+  // Elements of one sum follow each other, or are those of one column.
+  const int64_t next_step = reduced->first ? 1 : length, step = reduced->first ? others : 1;
+  instance_of(input).run("sum", {loop_items(others)}, {kLoopGroup}, memory_of(input),
+                         memory_of(result), number(others), number(length), number(next_step),
+                         number(step), factor);
   return result;
 }
 

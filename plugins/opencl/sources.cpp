@@ -61,27 +61,18 @@ __kernel void product(__global const float* a, ulong a_row, ulong a_column, __gl
   if (row < m && column < n) r[row * n + column] = has_bias ? sum + bias[column] : sum;
 }
 
-// One work item for each row or column, whose sums are compensated.
-__kernel void sum_rows(__global const float* a, __global float* r, ulong rows, ulong length, float factor) {
-  for (ulong i = get_global_id(0); i < rows; i += get_global_size(0)) {
-    float sum = 0.0f, lost = 0.0f;  // compensated
+// One work item for each sum of `length` elements, which are `step` apart, those of the next one `next_step` on;
+// compensated.
+__kernel void sum(__global const float* a, __global float* r, ulong count, ulong length, ulong next_step, ulong step,
+                  float factor) {
+  for (ulong i = get_global_id(0); i < count; i += get_global_size(0)) {
+    float total = 0.0f, lost = 0.0f;
     for (ulong k = 0; k < length; ++k) {
-      const float next = a[i * length + k] - lost, total = sum + next;
-      lost = isinf(total) ? 0.0f : (total - sum) - next;
-      sum = total;
+      const float next = a[i * next_step + k * step] - lost, more = total + next;
+      lost = isinf(more) ? 0.0f : (more - total) - next;
+      total = more;
     }
-    r[i] = sum * factor;
-  }
-}
-__kernel void sum_columns(__global const float* a, __global float* r, ulong rows, ulong length, float factor) {
-  for (ulong i = get_global_id(0); i < length; i += get_global_size(0)) {
-    float sum = 0.0f, lost = 0.0f;
-    for (ulong k = 0; k < rows; ++k) {
-      const float next = a[k * length + i] - lost, total = sum + next;
-      lost = isinf(total) ? 0.0f : (total - sum) - next;
-      sum = total;
-    }
-    r[i] = sum * factor;
+    r[i] = total * factor;
   }
 }
 

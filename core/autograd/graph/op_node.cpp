@@ -250,8 +250,10 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& p
     incoming = many.data();
   }
   std::vector<TensorRef> zeros;
+  uint32_t shown = 0;  // flags of the gradients
   for (size_t i = 0; i < gradients.size(); ++i) {
     incoming[i] = gradients[i];
+    if (gradients[i] != nullptr) shown |= gradients[i]->view.flags;
     if (gradients[i] != nullptr || outputs_[i].dtype == TENON_DTYPE_NONE) continue;
     // A Function is handed zeros for all that it returned, unless it declined; a rule of an op for
     // what can have a gradient.
@@ -274,7 +276,8 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& p
   {
     const GradModeGuard guard(call.create_graph && !once);
     const SwitchGuard<&ThreadState::joins_memory> joins(
-        thread_state.joins_memory || in_own_memory({incoming, gradients.size()}));
+        thread_state.joins_memory ||
+        ((shown & TENON_TENSOR_TYPED) != 0 && in_own_memory({incoming, gradients.size()})));
     status =
         implementation_->descriptor.backward(implementation_->descriptor.self, &context, incoming,
                                              static_cast<int64_t>(gradients.size()), &error);
