@@ -96,8 +96,8 @@ class Run final : public EngineRun {
         throw Error(TENON_ERROR_GRAPH, "{} has dtype {} but the root has dtype {}",
                     where("the seed"), dtype_text(seed->view.dtype), dtype_text(root.view.dtype));
       }
-      given = moved_to(std::move(given), root);
       if (seed->view.dtype != root.view.dtype || seed->typed() || root.typed()) {
+        given = moved_to(std::move(given), root);
         given = fit_gradient(std::move(given), edge.node->outputs()[edge.output], *edge.node, 0);
       }
     }

@@ -272,15 +272,19 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& p
   rule.fill_arguments(values);
   tenon_context context{.implementation = implementation_, .arguments = values, .rule = &rule};
   tenon_error* error = nullptr;
-  tenon_status status = TENON_OK;
-  {
+  const auto run = [&] {
     const GradModeGuard guard(call.create_graph && !once);
+    return implementation_->descriptor.backward(implementation_->descriptor.self, &context,
+                                                incoming, static_cast<int64_t>(gradients.size()),
+                                                &error);
+  };
+  tenon_status status = TENON_OK;
+  if ((shown & TENON_TENSOR_TYPED) != 0) [[unlikely]] {
     const SwitchGuard<&ThreadState::joins_memory> joins(
-        thread_state.joins_memory ||
-        ((shown & TENON_TENSOR_TYPED) != 0 && in_own_memory({incoming, gradients.size()})));
-    status =
-        implementation_->descriptor.backward(implementation_->descriptor.self, &context, incoming,
-                                             static_cast<int64_t>(gradients.size()), &error);
+        thread_state.joins_memory || in_own_memory({incoming, gradients.size()}));
+    status = run();
+  } else {
+    status = run();
   }
   if (status != TENON_OK) {
     add_error_context(&error, *implementation_, status, FailureOf::rule);

@@ -202,7 +202,7 @@ uint32_t connect_history(Tensor& tensor) {
   const TensorType* owner = component_owner(tensor);
   if (owner == nullptr) return 0;
   uint32_t carried = 0;
-  for_each_component(tensor, [&](Tensor& component, int64_t) {
+  for_each_component(tensor, *owner, [&](Tensor& component, int64_t) {
     refresh_history(component);
     const uint32_t hidden = component.typed() ? refresh_components(component) : 0;
     carried |= hidden | (component.flags() & TENON_TENSOR_REQUIRES_GRAD);

@@ -114,9 +114,17 @@ inline tenon_status enter_layers(Call&& call) noexcept {
   call.flags |= kKernelFlag;
   return enter<LayerId::trace>(call);
 }
-// Continues after this layer: how a layer passes a call on.
+// Calls that carry one of these see a layer between this one and the kernel.
+constexpr uint32_t flags_below(LayerId id) {
+  uint32_t all = 0;
+  for (size_t at = static_cast<size_t>(id) + 1; at + 1 < kLayerCount; ++at) all |= kLayerFlags[at];
+  return all;
+}
+// Continues after this layer: how a layer passes a call on. Most calls go straight to the kernel.
 template <LayerId kLayer>
 inline tenon_status next(Call& call) noexcept {
+  if ((call.flags & flags_below(kLayer)) == 0) [[likely]]
+    return enter<LayerId::kernel>(call);
   return enter<static_cast<LayerId>(static_cast<size_t>(kLayer) + 1)>(call);
 }
 

@@ -175,7 +175,7 @@ tenon_status run_modes(Call& call) noexcept {
   const bool typed = (call.flags & TENON_TENSOR_TYPED) != 0 && asks_types(call.implementation);
   const bool overridable = (call.implementation.flags & TENON_OP_NOT_OVERRIDABLE) == 0;
   if (overridable && !thread_state.modes_disabled && thread_state.mode != nullptr) {
-    std::vector<uint32_t> types;
+    TypeIds types;
     tenon_status status = TENON_OK;
     if (typed) {
       status = guarded(call.error, [&] { types = dispatching_types(call); });

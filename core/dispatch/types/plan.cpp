@@ -72,8 +72,8 @@ OperandTypes gather_types(const Implementation& implementation, const tenon_valu
   });
 }
 
-std::vector<uint32_t> dispatching_types(const Call& call) {
-  std::vector<uint32_t> dispatching;
+TypeIds dispatching_types(const Call& call) {
+  TypeIds dispatching;
   for (const TensorType* type : gather_types(call.implementation, call.arguments)) {
     TypeTable::process().complete(*type);
     if (type->dispatches()) dispatching.push_back(type->id);

@@ -13,6 +13,8 @@
 #include <tuple>
 #include <vector>
 
+#include <boost/container/small_vector.hpp>
+
 #include "core/base/fork.hpp"
 #include "core/dispatch/binding/call_frame.hpp"
 #include "core/dispatch/call/layer.hpp"
@@ -63,7 +65,8 @@ OperandTypes gather_types(const Implementation& implementation, const tenon_valu
 OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments,
                           Carried& carried);
 // Types of the operands that dispatch, by id.
-std::vector<uint32_t> dispatching_types(const Call& call);
+using TypeIds = boost::container::small_vector<uint32_t, 8>;
+TypeIds dispatching_types(const Call& call);
 // Whether a call of the op asks types at all, now.
 inline bool asks_types(const Implementation& implementation) {
   return !thread_state.types_disabled && (implementation.flags & TENON_OP_NOT_OVERRIDABLE) == 0;

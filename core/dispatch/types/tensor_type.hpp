@@ -107,14 +107,17 @@ using PayloadRef = std::unique_ptr<Payload, PayloadRelease>;
 
 // The type whose component tensors the tensor's payload has; null when it has none.
 const TensorType* component_owner(const Tensor& tensor);
-// Calls visit(component, index) with every component tensor that is there.
+// Calls visit(component, index) with every component tensor that is there; `owner`: its
+// component_owner.
+template <class Visit>
+void for_each_component(const Tensor& tensor, const TensorType& owner, Visit&& visit) {
+  for (int64_t i = 0; i < owner.descriptor.component_count; ++i) {
+    if (Tensor* component = owner.component(*tensor.payload(), i)) visit(*component, i);
+  }
+}
 template <class Visit>
 void for_each_component(const Tensor& tensor, Visit&& visit) {
-  const TensorType* owner = component_owner(tensor);
-  if (owner == nullptr) return;
-  for (int64_t i = 0; i < owner->descriptor.component_count; ++i) {
-    if (Tensor* component = owner->component(*tensor.payload(), i)) visit(*component, i);
-  }
+  if (const TensorType* owner = component_owner(tensor)) for_each_component(tensor, *owner, visit);
 }
 
 }  // namespace tenon::core
