@@ -30,23 +30,23 @@ const Batched* payload_of(tenon_tensor* handle) {
   return static_cast<const Batched*>(service::types().payload(handle));
 }
 
-// The innermost level among the operands.
-Level innermost(const tenon_call& call) {
-  Level level;
+// The innermost level among the operands; valid as long as they are.
+transforms_level* innermost(const tenon_call& call) {
+  transforms_level* level = nullptr;
   const auto look = [&](tenon_tensor* handle) {
     if (handle == nullptr) return;
     const Batched* const payload = payload_of(handle);
-    if (payload == nullptr || payload->level == level) return;
+    if (payload == nullptr || payload->level.get() == level) return;
     if (!payload->level.alive())
       throw RuntimeError(std::string(service::ops().name(call.op)) +
                          "(): a batched tensor is used after its vmap has returned: return it from "
                          "the function instead of keeping it");
-    if (level.defined() && payload->level->depth == level->depth)
+    if (level != nullptr && payload->level->depth == level->depth)
       throw RuntimeError(
           std::string(service::ops().name(call.op)) +
           "(): operands are batched by two calls of vmap, neither of which is inside "
           "the other");
-    if (!level.defined() || payload->level->depth > level->depth) level = payload->level;
+    if (level == nullptr || payload->level->depth > level->depth) level = payload->level.get();
   };
   for (int64_t i = 0; i < call.argument_count; ++i) {
     const tenon_value& value = call.arguments[i];
@@ -129,46 +129,49 @@ Results renewed(const BatchCall& batch, Results results) {
 }
 
 // The common case, without copies of operands: an elementwise op whose batched operands have the highest
-// rank of all. Nothing in other cases.
-std::optional<Results> run_aligned(const tenon_call& call, const OpPlan& plan, const Level& level) {
+// rank of all. Undefined in other cases.
+Tensor run_aligned(const tenon_call& call, const OpPlan& plan) {
   constexpr int64_t most = 8;
-  if (call.argument_count > most || plan.changes || plan.result_count != 1) return std::nullopt;
+  if (call.argument_count > most || plan.changes || plan.result_count != 1) return {};
   tenon_value values[most];
+  const Level* level = nullptr;
   int64_t rank = -1, plain_rank = 0, least = INT64_MAX;
   tenon_dtype dtype = TENON_DTYPE_NONE;
   bool mixed = false;
   for (int64_t i = 0; i < call.argument_count; ++i) {
     values[i] = call.arguments[i];
-    if (values[i].tag == TENON_VALUE_TENSOR_LIST) return std::nullopt;
+    if (values[i].tag == TENON_VALUE_TENSOR_LIST) return {};
     if (values[i].tag != TENON_VALUE_TENSOR) continue;
-    if (i == plan.out) return std::nullopt;
+    if (i == plan.out) return {};
     const tenon_tensor_view& view = *tenon_tensor_get_view(values[i].as.tensor);
     mixed = mixed || (dtype != TENON_DTYPE_NONE && dtype != view.dtype);
     dtype = view.dtype;
     least = std::min<int64_t>(least, view.rank);
     if (const Batched* const payload = payload_of(values[i].as.tensor)) {
-      if (payload->level != level || (rank >= 0 && rank != view.rank)) return std::nullopt;
+      if (level == nullptr) level = &payload->level;
+      if (payload->level != *level || (rank >= 0 && rank != view.rank)) return {};
       constexpr uint32_t carried = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
       if ((view.flags & ~payload->value.view_record().flags & carried) != 0)
-        return std::nullopt;  // a Function was recorded for it
+        return {};  // a Function was recorded for it
       rank = view.rank;
       values[i].as.tensor = payload->value.handle();
     } else if ((view.flags & TENON_TENSOR_TYPED) != 0) {
-      return std::nullopt;
+      return {};
     } else {
       plain_rank = std::max<int64_t>(plain_rank, view.rank);
     }
   }
-  if (plain_rank > rank || (mixed && least == 0 && rank > 0)) return std::nullopt;
+  if (level == nullptr || !level->alive()) return {};
+  if (plain_rank > rank || (mixed && least == 0 && rank > 0)) return {};
   tenon_value result{};
   detail::check(service::ops().call, plan.op, values, call.argument_count, &result);
   Value owned(result);
   const tenon_value& held = owned.get();
   const bool fits = held.tag == TENON_VALUE_TENSOR &&
                     tenon_tensor_get_view(held.as.tensor)->rank > 0 &&
-                    tenon_tensor_get_view(held.as.tensor)->shape[0] == level->size;
-  if (!fits) return std::nullopt;
-  return Results(make<Batched>(Tensor::take(owned.give().as.tensor), level));
+                    tenon_tensor_get_view(held.as.tensor)->shape[0] == (*level)->size;
+  if (!fits) return {};
+  return make<Batched>(Tensor::take(owned.give().as.tensor), *level);
 }
 
 thread_local const char* last_how = nullptr;
@@ -288,12 +291,12 @@ Results transforms::Batched::tenon_function(const Call& call) {
   using namespace tenon_transforms;
   const tenon_call& raw = *call.handle();
   const OpPlan& plan = plan_of(raw.op);
-  const Level level = innermost(raw);
   Run noted;
   if (plan.elementwise.load(std::memory_order_relaxed) == Elementwise::yes) {
     noted.note("elementwise", plan.elementwise_rule);
-    if (std::optional<Results> results = run_aligned(raw, plan, level)) return std::move(*results);
+    if (Tensor result = run_aligned(raw, plan); result.defined()) return result;
   }
+  const Level level(innermost(raw));
   const BatchCall batch(raw, plan, level);
   Results results = run(batch, call, noted);
   if (plan.changed >= 0) return changed_operands(batch);
