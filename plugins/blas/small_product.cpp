@@ -77,6 +77,7 @@ class SmallProductBy {
       fill_up(b.last, p.columns, copy, whole);
       b.last = copy;
     }
+    if (p.depth == 1 && p.beta == 0 && p.columns == whole) return outer<Width>(p, b.last);
     // As many sums as hide the latency of an addition and fit into the registers.
     constexpr int most = Width == 64 ? 8 : 4;
     int64_t column = 0;
@@ -133,6 +134,23 @@ class SmallProductBy {
     for (int64_t i = 0; i < L; ++i) __builtin_memcpy(to + i * to_row, &column[i], sizeof(V));
   }
 
+  // One term: the result is written from its first element to its last, as memory is fastest.
+  template <int Width>
+  TENON_INLINE static void outer(const SmallProduct<T>& p, const T* b) {
+    const T alpha = p.alpha;
+    for (int64_t row = 0; row < p.rows; ++row) {
+      const T from_a = p.a[row * p.a_row];
+      T* const to = p.to + row * p.to_row;
+#pragma GCC unroll 4
+      for (int64_t column = 0; column < p.columns; column += lanes<Width>) {
+        Lanes<Width> values, sum = {};
+        kernel::detail::load_vector(values, b + column);
+        sum += values * from_a;
+        sum *= alpha;
+        __builtin_memcpy(to + column, &sum, sizeof(sum));
+      }
+    }
+  }
   template <int Width, int Vectors, int Count>
   TENON_INLINE static void rows(const SmallProduct<T>& p, const Rows& b, int64_t column) {
     if constexpr (Count > 1) {
