@@ -99,6 +99,8 @@ void require_range(const char* op, int64_t first, int64_t last, DType dtype) {
 struct Uniform_ : Overwritten<Uniform_> {
   static constexpr auto schema =
       "uniform_(Tensor(a!) input, float low=0, float high=1) -> Tensor(a!)";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}, "check": {"deterministic": false}}])";
   static constexpr auto doc = "Fills with numbers drawn evenly from [low, high).";
   static constexpr bool any_dtype = true;
   static Tensor forward(const Tensor& input, double low, double high) {
@@ -114,6 +116,8 @@ struct Uniform_ : Overwritten<Uniform_> {
 struct Normal_ : Overwritten<Normal_> {
   static constexpr auto schema =
       "normal_(Tensor(a!) input, float mean=0, float std=1) -> Tensor(a!)";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}, "check": {"deterministic": false}}])";
   static constexpr auto doc = "Fills with normally distributed numbers.";
   static constexpr bool any_dtype = true;
   static Tensor forward(const Tensor& input, double mean, double deviation) {

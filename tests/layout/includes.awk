@@ -6,7 +6,7 @@ BEGIN {
   c_library = "^(assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|" \
     "signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|" \
     "tgmath|threads|time|uchar|wchar|wctype)\\.h$"
-  posix = "^(dirent|dlfcn|elf|fcntl|fnmatch|link|poll|pthread|spawn|unistd|sys\\/[a-z]+)\\.h$"
+  posix = "^(cxxabi|dirent|dlfcn|elf|execinfo|fcntl|fnmatch|link|poll|pthread|spawn|unistd|sys\\/[a-z]+)\\.h$"
   intrinsics = "^(immintrin|arm_neon)\\.h$"
   # Each library of core has one home: one concept, that is one file name without its ending.
   split("boost/json boost/dll spdlog/ fmt/", libraries)
