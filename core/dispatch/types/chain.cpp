@@ -162,12 +162,11 @@ tenon_status run_override(CallFrame& frame) noexcept {
   bool fits = true;
   const tenon_status status = guarded(call.error, [&] {
     if (frame.outer != nullptr) check_recursion(frame);
-    // In place of a kernel the next one takes what this does not.
-    if (frame.plan->in_own_memory)
-      fits =
-          bind_signature(candidate, call.implementation, call.arguments, own, [](const auto&) {});
-    else
-      bind_signature(candidate, call.implementation, call.arguments, own, kThrow);
+    fits = bind_signature(candidate, call.implementation, call.arguments, own,
+                          [&](const auto& throw_error) {
+                            // In place of a kernel the next one takes what this does not.
+                            if (!frame.plan->in_own_memory) throw_error();
+                          });
     if (frame.hidden != 0 && entry.rules != nullptr)
       higher_areas.refuse_hidden_history(frame, entry);
   });
@@ -262,9 +261,7 @@ tenon_status invoke(CallFrame& frame) noexcept {
   return status;
 }
 
-tenon_status invoke_traced(CallFrame& frame) noexcept {
-  if (!tracing()) [[likely]]
-    return invoke(frame);
+[[gnu::cold]] tenon_status invoke_traced(CallFrame& frame) noexcept {
   const Implementation& implementation = frame.call.implementation;
   const Candidate& candidate = candidate_of(frame);
   trace(candidate.kind == Candidate::Kind::Override ? trace_event::override_of_op
@@ -286,7 +283,9 @@ tenon_status ask_candidate(const Plan& plan, const DispatchChain& chain, size_t 
   frame.chain = &chain;
   frame.index = index;
   frame.hidden = hidden;
-  return invoke_traced(frame);
+  if (tracing()) [[unlikely]]
+    return invoke_traced(frame);
+  return invoke(frame);
 }
 
 namespace {
