@@ -41,6 +41,9 @@ namespace {
 
 std::atomic<int64_t> run_counter{1};
 
+// Room for the gradients of a node, which the thread's next run takes over.
+thread_local std::vector<TensorRef> spare_room;
+
 struct Capture {
   Node* node;
   uint32_t output;
@@ -51,8 +54,12 @@ struct Capture {
 class Run final : public EngineRun {
  public:
   Run(BackwardOptions options, bool accumulate_all)
-      : options_(options), scope_(own_state()), graph_{accumulate_all, {}} {}
+      : options_(options), scope_(own_state()), graph_{accumulate_all, {}} {
+    produced_.swap(spare_room);
+  }
   ~Run() {
+    produced_.clear();
+    if (produced_.capacity() <= kMostSpare) produced_.swap(spare_room);
     for (Tensor* gradient : graph_.gradients) {
       if (gradient != nullptr) gradient->release();
     }
@@ -338,6 +345,7 @@ class Run final : public EngineRun {
     }
   }
 
+  static constexpr size_t kMostSpare = 64;
   BackwardOptions options_;
   ThreadStateGuard scope_;
   RunGraph graph_;

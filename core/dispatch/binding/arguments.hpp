@@ -34,9 +34,11 @@ inline bool bind_plain(const Schema& schema, std::span<const tenon_value> given,
     bound[i].length = given[i].length;
     bound[i].as = given[i].as;
   }
-  for (size_t i = given.size(); i < count; ++i) {
-    if (!schema.parameters[i].has_default) return false;
-    bound[i] = schema.parameters[i].default_value.value;
+  tenon_value* place = bound + given.size();
+  const Parameter* const first = schema.parameters.data();
+  for (const Parameter* left = first + given.size(); left != first + count; ++left) {
+    if (!left->has_default) return false;
+    *place++ = left->default_value.value;
   }
   return true;
 }
