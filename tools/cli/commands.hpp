@@ -40,4 +40,7 @@ void define_version(Commands& commands);
 void define_why(Commands& commands);
 void define_wrappers(Commands& commands);
 
+// tenon --version --json: versions, compiler, commit, and each plugin that is found, with the hash of its file.
+void print_inside();
+
 }  // namespace cli

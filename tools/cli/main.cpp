@@ -221,6 +221,11 @@ int run(int count, const char* const* arguments) {
       print_help(program);
       return kFine;
     case Parsed::version:
+      if (std::find(arguments + 1, arguments + count, std::string_view("--json")) !=
+          arguments + count) {
+        print_inside();
+        return kFine;
+      }
       print(format_text("{}\n", version_text()));
       return kFine;
     case Parsed::nothing:  // as git does
