@@ -20,7 +20,8 @@ typedef struct sim_control_service {
   void(TENON_CALL* delay_kernels)(int64_t microseconds, uint64_t seed);
   /* Kernels of all instances that were begun on a queue so far. */
   int64_t(TENON_CALL* kernels)(void);
-  /* The kernel after `after` more that begins on a queue fails with a RuntimeError, once; -1: none. */
+  /* The kernel after `after` more that begins on a queue fails with a RuntimeError, once; -1: none. Its
+   * message has "failure N", its number among all such ones, from 0. */
   void(TENON_CALL* fail_kernel)(int64_t after);
   /* Each kernel on a queue fails with this probability, drawn from `seed`; 0: none does. */
   void(TENON_CALL* fail_kernels)(double probability, uint64_t seed);
@@ -28,6 +29,8 @@ typedef struct sim_control_service {
    * again, and what was on it is lost for ever. `index` is one that there is. */
   void(TENON_CALL* lose)(int64_t index);
   void(TENON_CALL* find)(int64_t index);
+  /* Kernels that have failed so far, by fail_kernel and fail_kernels. */
+  int64_t(TENON_CALL* failures)(void);
 } sim_control_service;
 
 #endif

@@ -79,7 +79,8 @@ void Memory::before_kernel(int64_t index, const tenon::device::CallRecord& call)
   const double probability = failure_probability_;
   if (chosen || (probability > 0 && failures_.draw() < probability)) {
     throw tenon::RuntimeError(name_of(index) + " fails this kernel of " + call.text() +
-                              ", as a test has asked");
+                              ", as a test has asked (failure " + std::to_string(failure_count_++) +
+                              ")");
   }
 }
 

@@ -48,6 +48,7 @@ class Memory final : public tenon::device::Driver {
   int64_t kernel_count() const { return kernel_count_; }
   void fail_kernel(int64_t after) { failing_kernel_ = after < 0 ? -1 : kernel_count_ + after; }
   void fail_kernels(double probability, uint64_t seed);
+  int64_t failure_count() const { return failure_count_; }
   // While it is lost the number of an instance's losses is odd.
   void set_lost(int64_t index, bool lost);
 
@@ -71,7 +72,8 @@ class Memory final : public tenon::device::Driver {
   std::map<char*, Allocation>::iterator allocation_at(const void* address);
 
   std::atomic<int64_t> most_bytes_{-1}, failing_{-1}, allocation_count_{0};
-  std::atomic<int64_t> kernel_count_{0}, failing_kernel_{-1}, most_delay_{200};
+  std::atomic<int64_t> kernel_count_{0}, failing_kernel_{-1}, failure_count_{0};
+  std::atomic<int64_t> most_delay_{200};
   std::atomic<double> failure_probability_{0};
   Chances delays_, failures_;
   std::mutex mutex_;

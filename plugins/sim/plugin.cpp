@@ -52,6 +52,7 @@ struct Control {
   }
   static void TENON_CALL lose(int64_t index) { tenon_sim::memory().set_lost(index, true); }
   static void TENON_CALL find(int64_t index) { tenon_sim::memory().set_lost(index, false); }
+  static int64_t TENON_CALL failures() { return tenon_sim::memory().failure_count(); }
   static constexpr sim_control_service table{{sizeof(sim_control_service), SIM_CONTROL_VERSION},
                                              allocations,
                                              fail_allocation,
@@ -61,7 +62,8 @@ struct Control {
                                              fail_kernel,
                                              fail_kernels,
                                              lose,
-                                             find};
+                                             find,
+                                             failures};
 };
 
 // {"instances": 4, "bytes": 1000000, "delay": 200}
