@@ -21,7 +21,6 @@ struct Dropout {
       "In training each element becomes zero with probability p, the others are divided by 1 - p; "
       "else a copy.";
 
-  static constexpr auto reads_elements = true;
   static Tensor forward(Context& c, const Tensor& input, double p, bool training) {
     if (!(p >= 0 && p <= 1)) {
       throw tenon::ValueError("dropout(): p must be a probability, between 0 and 1, got " +
@@ -47,6 +46,7 @@ struct Dropout {
         });
       });
     }
+    if (!is_plain(input)) mask = tenon::zeros_like(input.detach()).copy_(mask);  // on its device
     c.save_for_backward({mask});
     c.save_for_forward({mask});
     c.mark_non_differentiable({mask});  // chance does not depend on the input

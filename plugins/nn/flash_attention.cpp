@@ -618,9 +618,15 @@ struct FlashAttention {
                                               value.size(-1);
   }
 
-  static constexpr auto reads_elements = true;
   static Tensor forward(Context& c, const Tensor& query, const Tensor& key, const Tensor& value,
                         const Tensor& attn_mask, bool is_causal, double scale) {
+    // Elsewhere than on the CPU by ops, as backward is there: with all scores at once.
+    if (!is_plain(query)) {
+      check(query, key, value, attn_mask);
+      c.save_for_backward({Tensor()});
+      return weighted_product(attention_weights(query, key, attn_mask, is_causal, scale), value,
+                              is_causal || attn_mask.defined());
+    }
     Tensor result = shape_rule(query, key, value, attn_mask, is_causal, scale);
     const Attention attention(query, key, value, attn_mask, is_causal, scale);
     Tensor log_sums =

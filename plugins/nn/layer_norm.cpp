@@ -276,9 +276,9 @@ struct LayerNorm {
 
   static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(ContextOf<LayerNorm>& c,
                                                              const Tensor& g) {
-    auto [input, weight, bias] =
-        tenon::nn::grad::layer_norm(g, c["input"_arg], c.saved(0), c.saved(1), c["weight"_arg],
-                                    c["normalized_shape"_arg], c["eps"_arg]);
+    const auto [mean, rstd] = statistics(c);
+    auto [input, weight, bias] = tenon::nn::grad::layer_norm(
+        g, c["input"_arg], mean, rstd, c["weight"_arg], c["normalized_shape"_arg], c["eps"_arg]);
     return {std::move(input), Tensor(),
             c.needs_input_grad("weight"_arg) ? std::move(weight) : Tensor(),
             c.needs_input_grad("bias"_arg) ? std::move(bias) : Tensor()};
@@ -296,6 +296,18 @@ struct LayerNorm {
     if (t[3].defined())
       tangent = tangent.defined() ? tangent + t[3] : t[3].expand(normal.x.shape());
     return tangent;
+  }
+
+ private:
+  // Mean and factor of each row: what forward kept, or computed again where a device's kernel ran.
+  static std::pair<Tensor, Tensor> statistics(ContextOf<LayerNorm>& c) {
+    if (c.saved_count() > 0) return {c.saved(0), c.saved(1)};
+    const Tensor& input = c["input"_arg];
+    const tenon::NoGrad constants;
+    const Tensor x = input.detach();
+    const Normal normal(x, c["normalized_shape"_arg].size(), c["eps"_arg]);
+    const int64_t rows = normal.rstd.numel();
+    return {x.mean(normal.dims).reshape({rows}), normal.rstd.reshape({rows})};
   }
 };
 

@@ -361,15 +361,16 @@ struct MaxPool {
   static constexpr auto doc =
       "The largest element of each window; stride is kernel_size unless given.";
   static constexpr auto saves = "shape(input)";
-  static constexpr auto reads_elements = true;
   static Tensor forward(Context& c, const Tensor& input, IntList kernel_size,
                         std::optional<IntList> stride, IntList padding, IntList dilation,
                         bool ceil_mode) {
     c.save_for_forward({input});
-    if (!c.needs_input_grad(0))
+    const bool plain = is_plain(input);
+    if (plain && !c.needs_input_grad(0))
       return largest_values(name, input, kernel_size, stride, padding, dilation, ceil_mode);
     auto [values, indices] =
-        largest(name, input, kernel_size, stride, padding, dilation, ceil_mode);
+        plain ? largest(name, input, kernel_size, stride, padding, dilation, ceil_mode)
+              : by_op()(input, kernel_size, stride, padding, dilation, ceil_mode);
     c.mark_non_differentiable({indices});
     c.save_for_backward({indices});
     return values;
@@ -380,6 +381,13 @@ struct MaxPool {
   static Tensor jvp(ContextOf<MaxPool>& c, TensorList t) { return pick(t[0], positions(c), d); }
 
  private:
+  // Values and positions of a tensor that a device has.
+  static auto by_op() {
+    const char* const window_op = name;
+    static const tenon::Op op("nn.functional." + std::string(window_op) + "_with_indices");
+    return
+        [](const auto&... arguments) { return op.call<std::tuple<Tensor, Tensor>>(arguments...); };
+  }
   static Tensor positions(ContextOf<MaxPool>& c) {
     const Tensor input = c.saved(0);
     const auto places = [&](const auto& find) {
@@ -389,11 +397,7 @@ struct MaxPool {
     };
     if (is_plain(input))
       return places([&](const auto&... window) { return largest(name, input, window...); });
-    const char* const window_op = name;
-    static const tenon::Op by_op("nn.functional." + std::string(window_op) + "_with_indices");
-    return places([&](const auto&... window) {
-      return by_op.call<std::tuple<Tensor, Tensor>>(input, window...);
-    });
+    return places([&](const auto&... window) { return by_op()(input, window...); });
   }
 };
 

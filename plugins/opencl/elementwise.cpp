@@ -1,227 +1,803 @@
-// Elementwise ops: functions of one and two operands, changes in place, fills.
+// Elementwise ops: functions of one and two operands, comparisons, changes in place, where, fills. Every
+// op of the tables runs in one kernel for each number of operands, which selects it for each run of
+// elements; chains.cpp compiles those that are called often.
 #include "opencl/elementwise.hpp"
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <tenon/plugin.hpp>
 
-#include "opencl/runtime.hpp"
+#include "opencl/chains.hpp"
+#include "opencl/operands.hpp"
+
+namespace tenon_opencl {
 
 namespace {
 
-using namespace tenon_opencl;
 using tenon::Argument;
 using tenon::Results;
 using tenon::Scalar;
-using tenon::Tensor;
 
-Results unary(const char* kernel, const Tensor& input) {
-  if (!is_simple(input)) return tenon::not_implemented;
-  const Tensor result = empty_like(input, input.shape());
-  if (input.numel() > 0) {
-    instance_of(input).run(kernel, {loop_items(input.numel())}, {kLoopGroup}, memory_of(input),
-                           memory_of(result), static_cast<cl_ulong>(input.numel()));
+// ---- the source ----
+
+// The rows of all tables.
+enum Row {
+#define ROW(kernel, ...) row_##kernel,
+  OPENCL_UNARY_OPS(ROW) OPENCL_UNARY_NUMBER_OPS(ROW) OPENCL_UNARY_NUMBERS_OPS(ROW)
+      OPENCL_TEST_OPS(ROW) OPENCL_TEST_ELEMENT_OPS(ROW) OPENCL_BINARY_OPS(ROW)
+          OPENCL_BINARY_NUMBER_OPS(ROW) OPENCL_SCALED_OPS(ROW) OPENCL_COMPARE_OPS(ROW)
+#undef ROW
+              row_count
+};
+
+struct Text {
+  const char* name;
+  const char* expression;
+};
+constexpr Text kRows[] = {
+#define ROW_OF_OP(kernel, in_place, op, expression) {#kernel, expression},
+#define ROW_OF_TEST(kernel, op, expression) {#kernel, expression},
+#define ROW_OF_OPERANDS(kernel, in_place, op, operands, expression) {#kernel, expression},
+#define ROW_OF_NUMBERS(kernel, op, numbers, expression) {#kernel, expression},
+    OPENCL_UNARY_OPS(ROW_OF_OP) OPENCL_UNARY_NUMBER_OPS(ROW_OF_OP)
+        OPENCL_UNARY_NUMBERS_OPS(ROW_OF_NUMBERS) OPENCL_TEST_OPS(ROW_OF_TEST)
+            OPENCL_TEST_ELEMENT_OPS(ROW_OF_TEST) OPENCL_BINARY_OPS(ROW_OF_OPERANDS)
+                OPENCL_BINARY_NUMBER_OPS(ROW_OF_OPERANDS) OPENCL_SCALED_OPS(ROW_OF_OPERANDS)
+                    OPENCL_COMPARE_OPS(ROW_OF_TEST)
+#undef ROW_OF_OP
+#undef ROW_OF_TEST
+#undef ROW_OF_OPERANDS
+#undef ROW_OF_NUMBERS
+};
+
+bool floats(DType type) { return type == tenon::f32 || type == tenon::f64; }
+
+// Functions that expressions call.
+const char* helpers(DType type) {
+  return floats(type) ? R"(
+#define LARGER(x, y) ((isnan(x) | isnan(y)) ? (VT)(NAN) : fmax(x, y))
+#define SMALLER(x, y) ((isnan(x) | isnan(y)) ? (VT)(NAN) : fmin(x, y))
+static VT sigmoid_slope(VT g, VT decay) {
+  const VT share = decay / (K(1.0) + decay);
+  return g * (share * (K(1.0) - share));
+}
+static VT gelu_slope(VT x) {
+  const VT near = clamp(x, K(-40.0), K(40.0));
+  return K(0.5) * erfc(x * K(-0.70710678118654752)) + near * (K(0.39894228040143268) * exp(K(-0.5) * near * near));
+}
+// PoCL 3.1 has another sine for a tiny number where a large one is in the same vector.
+#define EACH_BY(f)                                                      \
+  static VT each_##f(VT x) {                                            \
+    const VI near = fabs(x) < K(10000.0);                               \
+    const VT small = f(near ? x : K(0.0));                              \
+    if (all(near)) return small;                                        \
+    return near ? small : f(x);                     \
   }
-  return result;
+EACH_BY(sin)
+EACH_BY(cos)
+EACH_BY(tan)
+// The rest without the difference from 1; 1 where it is infinity times 0.
+static VT silu_slope(VT x, VT power) {
+  const VT s = K(1.0) / (K(1.0) + power), product = power * s;
+  return s * (K(1.0) + x * (product < K(1.0) ? product : K(1.0)));
+}
+)"
+                      : R"(
+#define LARGER(x, y) max(x, y)
+#define SMALLER(x, y) min(x, y)
+)";
 }
 
-// An operand of a binary op: a tensor of the device, or a number.
+// How work items walk over rows: count elements from `first` on, operand k at at[k].
+constexpr const char* kWalk = R"(
+static void place(const Dims* d, ulong row, long* at) {
+  at[0] = at[1] = at[2] = at[3] = 0;
+  for (uint k = d->rank; k-- > 0;) {
+    const long i = row % d->size[k];
+    row /= d->size[k];
+    for (int o = 0; o < 4; ++o) at[o] += i * d->step[o][k];
+  }
+}
+static VT fetch(__global const T* a, long by, int count) {
+  if (by == 1 && count == V) return LOAD(0, a);
+  if (by == 0) return (VT)(*a);
+  T t[V];
+  for (int k = 0; k < V; ++k) t[k] = a[(k < count ? k : count - 1) * by];
+  return LOAD(0, t);
+}
+static void put(__global T* r, long by, int count, VT x) {
+  if (by == 1 && count == V) {
+    STORE(x, 0, r);
+    return;
+  }
+  T t[V];
+  STORE(x, 0, t);
+  for (int k = 0; k < count; ++k) r[k * by] = t[k];
+}
+static void put_bytes(__global uchar* r, long by, int count, BYTES x) {
+  if (by == 1 && count == V) {
+    STORE(x, 0, r);
+    return;
+  }
+  uchar t[V];
+  STORE(x, 0, t);
+  for (int k = 0; k < count; ++k) r[k * by] = t[k];
+}
+static BYTES fetch_bytes(__global const uchar* a, long by, int count) {
+  if (by == 1 && count == V) return LOAD(0, a);
+  if (by == 0) return (BYTES)(*a);
+  uchar t[V];
+  for (int k = 0; k < V; ++k) t[k] = a[(k < count ? k : count - 1) * by];
+  return LOAD(0, t);
+}
+// body for each vector of the work item's run.
+#define EACH_VECTOR(body)                                                        \
+  const ulong id = get_global_id(0), row = d.outer == 1 ? 0 : id / d.runs;       \
+  const ulong first = (d.outer == 1 ? id : id % d.runs) * (V * VECTORS);         \
+  if (row >= d.outer || first >= d.inner) return;                                \
+  long at[4];                                                                    \
+  place(&d, row, at);                                                            \
+  for (int n = 0; n < VECTORS; ++n) {                                            \
+    const ulong i = first + n * V;                                               \
+    if (i >= d.inner) break;                                                     \
+    const int count = d.inner - i < V ? (int)(d.inner - i) : V;                  \
+    body                                                                         \
+  }
+#define OPERAND(a, o) fetch(a + at[o] + (long)i * d.by[o], d.by[o], count)
+#define RESULT(r) r + at[0] + (long)i * d.by[0], d.by[0], count
+)";
+
+void add_case(std::string& source, int row) {
+  source += "    case " + std::to_string(row) + ": return " + kRows[row].expression + ";\n";
+}
+
+std::string unary_source(DType type) {
+  std::string source = std::string(helpers(type)) + kWalk;
+  source += "static VT apply(int op, VT x, T p, T q, T s) {\n  switch (op) {\n";
+#define CASE(kernel, ...) add_case(source, row_##kernel);
+  OPENCL_UNARY_NUMBER_OPS(CASE)
+  if (floats(type)) {
+    OPENCL_UNARY_OPS(CASE)
+    OPENCL_UNARY_NUMBERS_OPS(CASE)
+  }
+  source += "  }\n  return x;\n}\nstatic VI test(int op, VT x) {\n  switch (op) {\n";
+  OPENCL_TEST_ELEMENT_OPS(CASE)
+  if (floats(type)) {
+    OPENCL_TEST_OPS(CASE)
+  }
+#undef CASE
+  return source + R"(  }
+  return (VI)(0);
+}
+__kernel void unary(int op, __global const T* a, __global T* r, Dims d, T p, T q, T s) {
+  EACH_VECTOR(put(RESULT(r), apply(op, OPERAND(a, 1), p, q, s));)
+}
+__kernel void unary_test(int op, __global const T* a, __global uchar* r, Dims d) {
+  EACH_VECTOR(put_bytes(RESULT(r), TO_BYTES(test(op, OPERAND(a, 1))) & (BYTES)(1));)
+}
+)";
+}
+
+std::string binary_source(DType type) {
+  std::string source = std::string(helpers(type)) + kWalk;
+  source += "static VT apply(int op, VT x, VT y, T alpha) {\n  switch (op) {\n";
+#define CASE(kernel, ...) add_case(source, row_##kernel);
+  OPENCL_BINARY_NUMBER_OPS(CASE)
+  OPENCL_SCALED_OPS(CASE)
+  if (floats(type)) {
+    OPENCL_BINARY_OPS(CASE)
+  }
+  return source + R"(  }
+  return x;
+}
+// An operand that is a number is not read.
+__kernel void binary(int op, __global const T* a, int a_is_number, T a_number, __global const T* b, int b_is_number,
+                     T b_number, __global T* r, Dims d, T alpha) {
+  EACH_VECTOR(put(RESULT(r), apply(op, a_is_number ? (VT)(a_number) : OPERAND(a, 1),
+                                   b_is_number ? (VT)(b_number) : OPERAND(b, 2), alpha));)
+}
+)";
+}
+
+std::string compare_source(DType type) {
+  std::string source = std::string(helpers(type)) + kWalk;
+  source += "static VI apply(int op, VT x, VT y) {\n  switch (op) {\n";
+  OPENCL_COMPARE_OPS(CASE)
+#undef CASE
+  return source + R"(  }
+  return (VI)(0);
+}
+__kernel void compare(int op, __global const T* a, int a_is_number, T a_number, __global const T* b, int b_is_number,
+                      T b_number, __global uchar* r, Dims d) {
+  EACH_VECTOR(put_bytes(RESULT(r), TO_BYTES(apply(op, a_is_number ? (VT)(a_number) : OPERAND(a, 1),
+                                                  b_is_number ? (VT)(b_number) : OPERAND(b, 2))) & (BYTES)(1));)
+}
+)";
+}
+
+std::string select_source(DType type) {
+  return std::string(helpers(type)) + kWalk + R"(
+__kernel void where(__global const uchar* c, __global const T* a, int a_is_number, T a_number, __global const T* b,
+                    int b_is_number, T b_number, __global T* r, Dims d) {
+  EACH_VECTOR(
+    const BYTES yes = fetch_bytes(c + at[3] + (long)i * d.by[3], d.by[3], count);
+    const VT x = a_is_number ? (VT)(a_number) : OPERAND(a, 1);
+    const VT y = b_is_number ? (VT)(b_number) : OPERAND(b, 2);
+    put(RESULT(r), TO_CONDITION(yes) != (VI)(0) ? x : y);
+  )
+}
+__kernel void fill(__global T* r, Dims d, T value) { EACH_VECTOR(put(RESULT(r), (VT)(value));) }
+// x + value * y * z, x + value * y / z; min(max(x, least), most), where NaN stays.
+__kernel void ternary(int op, __global const T* a, __global const T* b, __global const T* c, __global T* r, Dims d,
+                      T value) {
+  EACH_VECTOR(
+    const VT x = OPERAND(a, 1);
+    const VT y = OPERAND(b, 2);
+    const VT z = OPERAND(c, 3);
+    put(RESULT(r), op == 0 ? x + value * y * z : x + value * y / z);
+  )
+}
+__kernel void clamp_numbers(__global const T* a, __global T* r, Dims d, int has_least, T least, int has_most, T most) {
+  EACH_VECTOR(
+    VT x = OPERAND(a, 1);
+    if (has_least) x = x < (VT)(least) ? (VT)(least) : x;
+    if (has_most) x = x > (VT)(most) ? (VT)(most) : x;
+    put(RESULT(r), x);
+  )
+}
+)";
+}
+
+constexpr Source kUnary{"unary", unary_source}, kBinary{"binary", binary_source},
+    kCompare{"compare", compare_source}, kSelect{"select", select_source};
+
+// ---- operands ----
+
+// bool's elements are bytes.
+DType kernel_type(DType type) { return type == tenon::boolean ? tenon::u8 : type; }
+
+bool steps_apart(const Tensor& into) {
+  for (int64_t d = 0; d < into.dim(); ++d)
+    if (into.shape()[d] > 1 && into.strides()[d] == 0) return false;
+  return true;
+}
+
+// An operand of a call: a tensor of the device, or a number.
 struct Operand {
   Tensor tensor;  // undefined: a number
-  float number = 0;
+  Scalar number;
 
   // None where it is neither.
   static std::optional<Operand> of(const Argument& argument) {
     const tenon_value& value = argument.value();
     Operand operand;
     if (value.tag != TENON_VALUE_TENSOR) {
-      operand.number = Scalar(value).to<float>();
+      operand.number = Scalar(value);
       return operand;
     }
     operand.tensor = Tensor::borrow(value.as.tensor);
-    if (is_simple(operand.tensor)) return operand;
-    if (tenon::is<OpenclTensor>(operand.tensor) || operand.tensor.dim() != 0 ||
-        operand.tensor.dtype() != tenon::f32)
+    if (is_element(operand.tensor)) return operand;
+    if (is_there(operand.tensor) || operand.tensor.dim() != 0 || !floats(operand.tensor.dtype()))
       return std::nullopt;
-    operand.number = operand.tensor.item<float>();
+    operand.number = Scalar(operand.tensor.item<double>());
     operand.tensor = Tensor();
     return operand;
   }
+  bool is_number() const { return !tensor.defined(); }
+  // Whether it is of the type, or a number that is.
+  bool fits(DType type) const {
+    if (!is_number()) return tensor.dtype() == type;
+    if (floats(type)) return true;
+    if (number.is_floating() || (type == tenon::boolean) != number.is_bool()) return false;
+    const auto whole = number.to<int64_t>();
+    return type == tenon::i64   ? true
+           : type == tenon::i32 ? whole == static_cast<int32_t>(whole)
+                                : whole >= 0 && whole <= 255;
+  }
 };
 
-// Whether the smaller shape is the end of the larger one, so that its elements repeat.
-bool repeats_in(const Tensor& small, const Tensor& large) {
-  if (small.numel() == 1) return small.dim() <= large.dim();
-  if (small.dim() > large.dim() || small.numel() == 0) return false;
-  for (int64_t d = 1; d <= small.dim(); ++d) {
-    if (small.shape()[small.dim() - d] != large.shape()[large.dim() - d]) return false;
+// Two operands of one type, and the shape of their result.
+struct Pair {
+  Operand x, y;
+  DType type = DType::none;
+  std::vector<int64_t> shape;
+  Tensor like;
+
+  static std::optional<Pair> of(const Argument& left, const Argument& right) {
+    const std::optional<Operand> a = Operand::of(left), b = Operand::of(right);
+    if (!a || !b || (a->is_number() && b->is_number())) return std::nullopt;
+    Pair pair{*a, *b, DType::none, {}, a->is_number() ? b->tensor : a->tensor};
+    pair.type = pair.like.dtype();
+    if (!a->fits(pair.type) || !b->fits(pair.type)) return std::nullopt;
+    if (a->is_number() || b->is_number()) {
+      pair.shape = pair.like.sizes();
+      return pair;
+    }
+    if (!together(a->tensor, b->tensor)) return std::nullopt;
+    std::optional<std::vector<int64_t>> shape = broadcast(a->tensor.shape(), b->tensor.shape());
+    if (!shape) return std::nullopt;
+    pair.shape = std::move(*shape);
+    return pair;
   }
-  return true;
+};
+
+std::vector<int64_t> steps_or_none(const Tensor& tensor, IntList shape) {
+  return tensor.defined() ? steps_in(tensor, shape)
+                          : std::vector<int64_t>(static_cast<size_t>(shape.size()));
 }
 
-// Whether a kernel that writes `into` would read what it has written, of another place of `operand`.
-bool overlaps(const Tensor& into, const Tensor& operand) {
-  if (!into.defined() || !operand.defined() || operand.numel() == 0) return false;
-  const auto* a = static_cast<const float*>(tenon::device::elements(into));
-  const auto* b = static_cast<const float*>(tenon::device::elements(operand));
-  if (a == b && into.numel() == operand.numel()) return false;
-  return b < a + into.numel() && a < b + operand.numel();
+// Whether a kernel may write into it: nothing, or a tensor of the result's kind that no operand overlaps.
+bool is_writable(const Tensor& into, IntList shape, DType type, const Tensor& x, const Tensor& y) {
+  if (!into.defined()) return true;
+  return is_there(into) && into.dtype() == type &&
+         into.sizes() == std::vector<int64_t>(shape.begin(), shape.end()) && steps_apart(into) &&
+         !overlaps(into, x) && !overlaps(into, y);
 }
 
-// Into `into`, or a new tensor where that is undefined.
-Results binary(const std::string& kernel, const Argument& left, const Argument& right, float alpha,
-               const Tensor& into) {
-  const std::optional<Operand> a = Operand::of(left), b = Operand::of(right);
-  if (!a || !b || (!a->tensor.defined() && !b->tensor.defined())) return tenon::not_implemented;
-  if (into.defined() && !is_simple(into)) return tenon::not_implemented;
-  const Tensor &x = a->tensor, &y = b->tensor;
-  if (overlaps(into, x) || overlaps(into, y)) return tenon::not_implemented;
-  const Tensor& like = !x.defined() ? y : !y.defined() || repeats_in(y, x) ? x : y;
-  if (x.defined() && y.defined() &&
-      (!(repeats_in(x, like) && repeats_in(y, like)) ||
-       tenon::device::index_of<OpenclTensor>(x) != tenon::device::index_of<OpenclTensor>(y)))
+int64_t run_of(Instance& device, DType type) { return device.lanes(type) * device.vectors(); }
+
+bool is_flat(const Operand& operand, int64_t count) {
+  return operand.is_number() || (operand.tensor.is_contiguous() && operand.tensor.numel() == count);
+}
+ChainOperand chain_operand(const Operand& operand) {
+  if (operand.is_number()) return {nullptr, operand.number.to<double>()};
+  return {tenon::device::elements(operand.tensor), 0};
+}
+
+// ---- calls ----
+
+Results unary(int row, const Tensor& input, const Tensor& into, bool every_number, double p = 0,
+              double q = 0, double s = 0) {
+  if (!(every_number ? is_number(input) : is_floating(input))) return tenon::not_implemented;
+  if (!is_writable(into, input.shape(), input.dtype(), input, Tensor()))
     return tenon::not_implemented;
-  if (into.defined() && into.sizes() != like.sizes()) return tenon::not_implemented;
-  const Tensor result = into.defined() ? into : empty_like(like, like.shape());
-  const int64_t count = result.numel();
+  const Tensor result = into.defined() ? into : empty_like(input, input.shape());
+  const int64_t count = input.numel();
   if (count == 0) return result;
-  Instance& device = instance_of(like);
-  const auto n = static_cast<cl_ulong>(count);
-  const auto run = [&](const char* suffix, const auto&... operands) {
-    device.run((kernel + suffix).c_str(), {loop_items(count)}, {kLoopGroup}, operands...,
-               memory_of(result), n, alpha);
-  };
-  if (!y.defined()) {
-    run("_number", memory_of(x), b->number);
-  } else if (!x.defined()) {
-    run("_of_number", a->number, memory_of(y));
-  } else if (x.numel() == count && y.numel() == count) {
-    run("", memory_of(x), memory_of(y));
-  } else {
-    run("_repeated", memory_of(x), memory_of(y), static_cast<cl_ulong>(x.numel()),
-        static_cast<cl_ulong>(y.numel()));
+  Instance& device = instance_of(input);
+  if (floats(input.dtype()) && input.is_contiguous() && result.is_contiguous()) {
+    device.chains().add({row,
+                         input.dtype(),
+                         count,
+                         1,
+                         {tenon::device::elements(input), 0},
+                         {},
+                         {p, q, s},
+                         tenon::device::elements(result)});
+    return result;
   }
+  std::optional<Dims> dims =
+      dims_of(input.shape(), {steps_in(result, input.shape()), steps_in(input, input.shape())});
+  if (!dims) return tenon::not_implemented;
+  const size_t items = row_items(*dims, run_of(device, input.dtype()));
+  with_number(input.dtype(), 0, 0, [&](auto zero) {
+    using N = decltype(zero);
+    device.run({&kUnary, "unary", input.dtype()}, items, kGroup, static_cast<cl_int>(row),
+               memory_of(input), memory_of(result), *dims, static_cast<N>(p), static_cast<N>(q),
+               static_cast<N>(s));
+  });
   return result;
 }
 
-#define OPENCL_UNARY(kernel, op, expression)                                               \
-  struct Unary_##kernel {                                                                  \
-    static constexpr auto schema = op "(Tensor input) -> Tensor";                          \
-    static constexpr auto types = "opencl";                                                \
-    static Results forward(const Tensor& input) { return unary("unary_" #kernel, input); } \
-  };
-OPENCL_UNARY_OPS(OPENCL_UNARY)
-#undef OPENCL_UNARY
+Results test(int row, const Tensor& input, bool every_element) {
+  if (!(every_element ? is_element(input) : is_floating(input))) return tenon::not_implemented;
+  const Tensor result = empty_like(input, input.shape(), tenon::boolean);
+  if (input.numel() == 0) return result;
+  std::optional<Dims> dims =
+      dims_of(input.shape(), {steps_in(result, input.shape()), steps_in(input, input.shape())});
+  if (!dims) return tenon::not_implemented;
+  Instance& device = instance_of(input);
+  const DType type = kernel_type(input.dtype());
+  const size_t items = row_items(*dims, run_of(device, type));
+  device.run({&kUnary, "unary_test", type}, items, kGroup, static_cast<cl_int>(row),
+             memory_of(input), memory_of(result), *dims);
+  return result;
+}
 
-#define OPENCL_BINARY(kernel, op, expression)                                                 \
-  struct Binary_##kernel {                                                                    \
-    static constexpr auto schema = op "(Tensor|Scalar input, Tensor|Scalar other) -> Tensor"; \
-    static constexpr auto types = "opencl";                                                   \
-    static Results forward(Argument input, Argument other) {                                  \
-      return binary("binary_" #kernel, input, other, 1, Tensor());                            \
-    }                                                                                         \
-  };
-OPENCL_BINARY_OPS(OPENCL_BINARY)
-#undef OPENCL_BINARY
+// A number of an operand as an argument of a kernel, 0 for a tensor.
+template <class N>
+N number_of(const Operand& operand) {
+  return operand.is_number() ? operand.number.to<N>() : N{};
+}
+Memory memory_or(const Operand& operand, const Tensor& other) {
+  return memory_of(operand.is_number() ? other : operand.tensor);
+}
 
-// ---- with a factor, and in place ----
+// Into `into`, or a new tensor where that is undefined.
+Results binary(int row, const Argument& left, const Argument& right, const Scalar& alpha,
+               const Tensor& into, bool every_number) {
+  const std::optional<Pair> pair = Pair::of(left, right);
+  if (!pair || !(every_number ? is_number(pair->like) : is_floating(pair->like)))
+    return tenon::not_implemented;
+  const DType type = pair->type;
+  if (!floats(type) && alpha.is_floating()) return tenon::not_implemented;
+  const IntList shape = list_of(pair->shape);
+  if (!is_writable(into, shape, type, pair->x.tensor, pair->y.tensor))
+    return tenon::not_implemented;
+  const Tensor result = into.defined() ? into : empty_like(pair->like, shape);
+  const int64_t count = result.numel();
+  if (count == 0) return result;
+  Instance& device = instance_of(pair->like);
+  if (floats(type) && result.is_contiguous() && is_flat(pair->x, count) &&
+      is_flat(pair->y, count)) {
+    device.chains().add({row,
+                         type,
+                         count,
+                         2,
+                         chain_operand(pair->x),
+                         chain_operand(pair->y),
+                         {alpha.to<double>(), 0, 0},
+                         tenon::device::elements(result)});
+    return result;
+  }
+  std::optional<Dims> dims =
+      dims_of(shape, {steps_in(result, shape), steps_or_none(pair->x.tensor, shape),
+                      steps_or_none(pair->y.tensor, shape)});
+  if (!dims) return tenon::not_implemented;
+  const size_t items = row_items(*dims, run_of(device, type));
+  with_number(type, 0, 0, [&](auto zero) {
+    using N = decltype(zero);
+    device.run({&kBinary, "binary", type}, items, kGroup, static_cast<cl_int>(row),
+               memory_or(pair->x, result), static_cast<cl_int>(pair->x.is_number()),
+               number_of<N>(pair->x), memory_or(pair->y, result),
+               static_cast<cl_int>(pair->y.is_number()), number_of<N>(pair->y), memory_of(result),
+               *dims, alpha.to<N>());
+  });
+  return result;
+}
 
-struct Add {
-  static constexpr auto schema =
-      "add(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor";
-  static constexpr auto types = "opencl";
-  static Results forward(Argument input, Argument other, Scalar alpha) {
-    return binary("binary_add", input, other, alpha.to<float>(), Tensor());
+Results compare(int row, const Argument& left, const Argument& right) {
+  const std::optional<Pair> pair = Pair::of(left, right);
+  if (!pair || !is_element(pair->like)) return tenon::not_implemented;
+  const IntList shape = list_of(pair->shape);
+  const Tensor result = empty_like(pair->like, shape, tenon::boolean);
+  if (result.numel() == 0) return result;
+  const DType type = kernel_type(pair->type);
+  // A number that the type rounds would compare otherwise.
+  for (const Operand* operand : {&pair->x, &pair->y}) {
+    if (type != tenon::f32 || !operand->is_number()) continue;
+    const auto exact = operand->number.to<double>();
+    if (static_cast<double>(static_cast<float>(exact)) != exact && exact == exact)
+      return tenon::not_implemented;
   }
-};
-struct Sub {
+  std::optional<Dims> dims =
+      dims_of(shape, {steps_in(result, shape), steps_or_none(pair->x.tensor, shape),
+                      steps_or_none(pair->y.tensor, shape)});
+  if (!dims) return tenon::not_implemented;
+  Instance& device = instance_of(pair->like);
+  const size_t items = row_items(*dims, run_of(device, type));
+  with_number(type, 0, 0, [&](auto zero) {
+    using N = decltype(zero);
+    device.run({&kCompare, "compare", type}, items, kGroup, static_cast<cl_int>(row),
+               memory_or(pair->x, result), static_cast<cl_int>(pair->x.is_number()),
+               number_of<N>(pair->x), memory_or(pair->y, result),
+               static_cast<cl_int>(pair->y.is_number()), number_of<N>(pair->y), memory_of(result),
+               *dims);
+  });
+  return result;
+}
+
+struct Where {
   static constexpr auto schema =
-      "sub(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor";
+      "where(Tensor condition, Tensor|Scalar input, Tensor|Scalar other) -> Tensor";
   static constexpr auto types = "opencl";
-  static Results forward(Argument input, Argument other, Scalar alpha) {
-    return binary("binary_sub", input, other, alpha.to<float>(), Tensor());
-  }
-};
-struct AddInPlace {
-  static constexpr auto schema =
-      "add_(Tensor(a!) input, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)";
-  static constexpr auto types = "opencl";
-  static Results forward(const Tensor& input, Argument other, Scalar alpha) {
-    return binary("binary_add", Argument(input), other, alpha.to<float>(), input);
-  }
-};
-struct SubInPlace {
-  static constexpr auto schema =
-      "sub_(Tensor(a!) input, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)";
-  static constexpr auto types = "opencl";
-  static Results forward(const Tensor& input, Argument other, Scalar alpha) {
-    return binary("binary_sub", Argument(input), other, alpha.to<float>(), input);
-  }
-};
-struct MulInPlace {
-  static constexpr auto schema = "mul_(Tensor(a!) input, Tensor|Scalar other) -> Tensor(a!)";
-  static constexpr auto types = "opencl";
-  static Results forward(const Tensor& input, Argument other) {
-    return binary("binary_mul", Argument(input), other, 1, input);
+  static Results forward(const Tensor& condition, Argument input, Argument other) {
+    if (!is_there(condition) || condition.dtype() != tenon::boolean) return tenon::not_implemented;
+    const std::optional<Pair> pair = Pair::of(input, other);
+    if (!pair || !together(condition, pair->like)) return tenon::not_implemented;
+    std::optional<std::vector<int64_t>> sizes = broadcast(condition.shape(), list_of(pair->shape));
+    if (!sizes) return tenon::not_implemented;
+    const IntList shape = list_of(*sizes);
+    const Tensor result = empty_like(pair->like, shape);
+    if (result.numel() == 0) return result;
+    std::optional<Dims> dims =
+        dims_of(shape, {steps_in(result, shape), steps_or_none(pair->x.tensor, shape),
+                        steps_or_none(pair->y.tensor, shape), steps_in(condition, shape)});
+    if (!dims) return tenon::not_implemented;
+    Instance& device = instance_of(result);
+    const DType type = kernel_type(pair->type);
+    const size_t items = row_items(*dims, run_of(device, type));
+    with_number(type, 0, 0, [&](auto zero) {
+      using N = decltype(zero);
+      device.run({&kSelect, "where", type}, items, kGroup, memory_of(condition),
+                 memory_or(pair->x, result), static_cast<cl_int>(pair->x.is_number()),
+                 number_of<N>(pair->x), memory_or(pair->y, result),
+                 static_cast<cl_int>(pair->y.is_number()), number_of<N>(pair->y), memory_of(result),
+                 *dims);
+    });
+    return result;
   }
 };
 
-Results fill(const Tensor& input, float value) {
-  if (!is_simple(input)) return tenon::not_implemented;
-  if (input.numel() > 0) {
-    instance_of(input).run("fill", {loop_items(input.numel())}, {kLoopGroup}, memory_of(input),
-                           static_cast<cl_ulong>(input.numel()), value);
-  }
+Results fill(const Tensor& input, const Scalar& value) {
+  if (!is_element(input) || !steps_apart(input)) return tenon::not_implemented;
+  Operand number;
+  number.number = value;
+  if (!number.fits(input.dtype())) return tenon::not_implemented;
+  if (input.numel() == 0) return input;
+  std::optional<Dims> dims = dims_of(input.shape(), {steps_in(input, input.shape())});
+  if (!dims) return tenon::not_implemented;
+  Instance& device = instance_of(input);
+  const DType type = kernel_type(input.dtype());
+  const size_t items = row_items(*dims, run_of(device, type));
+  with_number(type, 0, 0, [&](auto zero) {
+    using N = decltype(zero);
+    device.run({&kSelect, "fill", type}, items, kGroup, memory_of(input), *dims, value.to<N>());
+  });
   return input;
 }
 struct Fill {
   static constexpr auto schema = "fill_(Tensor(a!) input, Scalar value) -> Tensor(a!)";
   static constexpr auto types = "opencl";
-  static Results forward(const Tensor& input, Scalar value) {
-    return fill(input, value.to<float>());
-  }
+  static Results forward(const Tensor& input, Scalar value) { return fill(input, value); }
 };
 struct Zero {
   static constexpr auto schema = "zero_(Tensor(a!) input) -> Tensor(a!)";
   static constexpr auto types = "opencl";
-  static Results forward(const Tensor& input) { return fill(input, 0); }
-};
-
-struct Sgd {
-  static constexpr auto schema =
-      "optim.sgd_step_(Tensor(a!) parameter, Tensor gradient, Tensor(b!)? momentum_buffer=None, *, "
-      "float learning_rate, float momentum=0.0, float dampening=0.0, float weight_decay=0.0, bool "
-      "nesterov=False) -> Tensor(a!)";
-  static constexpr auto types = "opencl";
-  static Results forward(const Tensor& parameter, const Tensor& gradient, const Tensor&,
-                         double learning_rate, double momentum, double, double weight_decay, bool) {
-    if (momentum != 0 || !is_simple(parameter) || !is_simple(gradient) ||
-        parameter.sizes() != gradient.sizes() || overlaps(parameter, gradient))
-      return tenon::not_implemented;
-    if (parameter.numel() > 0) {
-      instance_of(parameter).run(
-          "sgd", {loop_items(parameter.numel())}, {kLoopGroup}, memory_of(parameter),
-          memory_of(gradient), static_cast<cl_ulong>(parameter.numel()),
-          static_cast<float>(learning_rate), static_cast<float>(weight_decay));
-    }
-    return parameter;
+  static Results forward(const Tensor& input) {
+    return fill(input, input.dtype() == tenon::boolean ? Scalar(false) : Scalar(0));
   }
 };
 
+Results ternary(int op, const Tensor& x, const Tensor& y, const Tensor& z, const Scalar& value) {
+  for (const Tensor* tensor : {&x, &y, &z}) {
+    if (!is_floating(*tensor) || tensor->dtype() != x.dtype() || !together(*tensor, x))
+      return tenon::not_implemented;
+  }
+  std::optional<std::vector<int64_t>> sizes = broadcast(y.shape(), z.shape());
+  if (sizes) sizes = broadcast(x.shape(), list_of(*sizes));
+  if (!sizes) return tenon::not_implemented;
+  const IntList shape = list_of(*sizes);
+  const Tensor result = empty_like(x, shape);
+  if (result.numel() == 0) return result;
+  std::optional<Dims> dims = dims_of(
+      shape, {steps_in(result, shape), steps_in(x, shape), steps_in(y, shape), steps_in(z, shape)});
+  if (!dims) return tenon::not_implemented;
+  Instance& device = instance_of(x);
+  const size_t items = row_items(*dims, run_of(device, x.dtype()));
+  with_floating(x.dtype(), [&](auto zero) {
+    device.run({&kSelect, "ternary", x.dtype()}, items, kGroup, static_cast<cl_int>(op),
+               memory_of(x), memory_of(y), memory_of(z), memory_of(result), *dims,
+               value.to<decltype(zero)>());
+  });
+  return result;
+}
+struct Addcmul {
+  static constexpr auto schema =
+      "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor";
+  static constexpr auto types = "opencl";
+  static Results forward(const Tensor& x, const Tensor& y, const Tensor& z, Scalar value) {
+    return ternary(0, x, y, z, value);
+  }
+};
+struct Addcdiv {
+  static constexpr auto schema =
+      "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor";
+  static constexpr auto types = "opencl";
+  static Results forward(const Tensor& x, const Tensor& y, const Tensor& z, Scalar value) {
+    return ternary(1, x, y, z, value);
+  }
+};
+
+Results clamp(const Tensor& input, std::optional<double> least, std::optional<double> most) {
+  const bool ordered = !least || !most || *least <= *most;  // and neither is NaN
+  if (!is_floating(input) || !ordered || (least && *least != *least) || (most && *most != *most))
+    return tenon::not_implemented;
+  const Tensor result = empty_like(input, input.shape());
+  if (input.numel() == 0) return result;
+  std::optional<Dims> dims =
+      dims_of(input.shape(), {steps_in(result, input.shape()), steps_in(input, input.shape())});
+  if (!dims) return tenon::not_implemented;
+  Instance& device = instance_of(input);
+  const size_t items = row_items(*dims, run_of(device, input.dtype()));
+  with_floating(input.dtype(), [&](auto zero) {
+    using N = decltype(zero);
+    device.run({&kSelect, "clamp_numbers", input.dtype()}, items, kGroup, memory_of(input),
+               memory_of(result), *dims, static_cast<cl_int>(least.has_value()),
+               static_cast<N>(least.value_or(0)), static_cast<cl_int>(most.has_value()),
+               static_cast<N>(most.value_or(0)));
+  });
+  return result;
+}
+struct Clamp {
+  static constexpr auto schema =
+      "clamp(Tensor input, Scalar? min=None, Scalar? max=None) -> Tensor";
+  static constexpr auto types = "opencl";
+  static Results forward(const Tensor& input, std::optional<Scalar> min,
+                         std::optional<Scalar> max) {
+    const auto number = [](const std::optional<Scalar>& bound) {
+      return bound ? std::optional<double>(bound->to<double>()) : std::nullopt;
+    };
+    return clamp(input, number(min), number(max));
+  }
+};
+struct Relu6 {
+  static constexpr auto schema = "nn.functional.relu6(Tensor input) -> Tensor";
+  static constexpr auto types = "opencl";
+  static Results forward(const Tensor& input) { return clamp(input, 0, 6); }
+};
+struct Hardtanh {
+  static constexpr auto schema =
+      "nn.functional.hardtanh(Tensor input, Scalar min_val=-1, Scalar max_val=1) -> Tensor";
+  static constexpr auto types = "opencl";
+  static Results forward(const Tensor& input, Scalar least, Scalar most) {
+    return clamp(input, least.to<double>(), most.to<double>());
+  }
+};
+
+// ---- the overrides of the tables ----
+
+#define UNARY_IN_PLACE_yes(kernel, op, every)                              \
+  struct InPlace_##kernel {                                                \
+    static constexpr auto schema = op "_(Tensor(a!) input) -> Tensor(a!)"; \
+    static constexpr auto types = "opencl";                                \
+    static Results forward(const Tensor& input) {                          \
+      return unary(row_##kernel, input, input, every);                     \
+    }                                                                      \
+  };
+#define UNARY_IN_PLACE_no(kernel, op, every)
+#define UNARY(kernel, in_place, op, every)                        \
+  struct Op_##kernel {                                            \
+    static constexpr auto schema = op "(Tensor input) -> Tensor"; \
+    static constexpr auto types = "opencl";                       \
+    static Results forward(const Tensor& input) {                 \
+      return unary(row_##kernel, input, Tensor(), every);         \
+    }                                                             \
+  };                                                              \
+  UNARY_IN_PLACE_##in_place(kernel, op, every)
+#define UNARY_FLOATING(kernel, in_place, op, expression) UNARY(kernel, in_place, op, false)
+#define UNARY_NUMBER(kernel, in_place, op, expression) UNARY(kernel, in_place, op, true)
+OPENCL_UNARY_OPS(UNARY_FLOATING)
+OPENCL_UNARY_NUMBER_OPS(UNARY_NUMBER)
+
+#define TEST(kernel, op, every)                                                              \
+  struct Op_##kernel {                                                                       \
+    static constexpr auto schema = op "(Tensor input) -> Tensor";                            \
+    static constexpr auto types = "opencl";                                                  \
+    static Results forward(const Tensor& input) { return test(row_##kernel, input, every); } \
+  };
+#define TEST_FLOATING(kernel, op, expression) TEST(kernel, op, false)
+#define TEST_ELEMENT(kernel, op, expression) TEST(kernel, op, true)
+OPENCL_TEST_OPS(TEST_FLOATING)
+OPENCL_TEST_ELEMENT_OPS(TEST_ELEMENT)
+
+// Numbers of their op, as p, q and s.
+#define UNARY_NUMBERS(kernel, op, numbers, expression)                           \
+  struct Op_##kernel {                                                           \
+    static constexpr auto schema = op "(Tensor input, " numbers ") -> Tensor";   \
+    static constexpr auto types = "opencl";                                      \
+    static Results forward(const tenon::Call& call, const Tensor& input,         \
+                           OPENCL_NUMBERS_##kernel) {                            \
+      static_cast<void>(call);                                                   \
+      return unary(row_##kernel, input, Tensor(), false, OPENCL_GIVEN_##kernel); \
+    }                                                                            \
+  };
+#define OPENCL_NUMBERS_leaky_relu double p
+#define OPENCL_GIVEN_leaky_relu p
+#define OPENCL_NUMBERS_softplus double p, double q
+#define OPENCL_GIVEN_softplus p, q
+#define OPENCL_NUMBERS_elu double p, double q, double s
+#define OPENCL_GIVEN_elu p, q, s
+OPENCL_UNARY_NUMBERS_OPS(UNARY_NUMBERS)
+
+#define BINARY_IN_PLACE_yes(kernel, op, every)                                                  \
+  struct InPlace_##kernel {                                                                     \
+    static constexpr auto schema = op "_(Tensor(a!) input, Tensor|Scalar other) -> Tensor(a!)"; \
+    static constexpr auto types = "opencl";                                                     \
+    static Results forward(const Tensor& input, Argument other) {                               \
+      return binary(row_##kernel, Argument(input), other, 1, input, every);                     \
+    }                                                                                           \
+  };
+#define BINARY_IN_PLACE_no(kernel, op, every)
+#define BINARY(kernel, in_place, op, operands, every)             \
+  struct Op_##kernel {                                            \
+    static constexpr auto schema = op "(" operands ") -> Tensor"; \
+    static constexpr auto types = "opencl";                       \
+    static Results forward(Argument x, Argument y) {              \
+      return binary(row_##kernel, x, y, 1, Tensor(), every);      \
+    }                                                             \
+  };                                                              \
+  BINARY_IN_PLACE_##in_place(kernel, op, every)
+#define BINARY_FLOATING(kernel, in_place, op, operands, expression) \
+  BINARY(kernel, in_place, op, operands, false)
+#define BINARY_NUMBER(kernel, in_place, op, operands, expression) \
+  BINARY(kernel, in_place, op, operands, true)
+OPENCL_BINARY_OPS(BINARY_FLOATING)
+OPENCL_BINARY_NUMBER_OPS(BINARY_NUMBER)
+
+#define SCALED(kernel, in_place, op, operands, expression)                              \
+  struct Op_##kernel {                                                                  \
+    static constexpr auto schema = op "(" operands ", *, Scalar alpha=1) -> Tensor";    \
+    static constexpr auto types = "opencl";                                             \
+    static Results forward(Argument x, Argument y, Scalar alpha) {                      \
+      return binary(row_##kernel, x, y, alpha, Tensor(), true);                         \
+    }                                                                                   \
+  };                                                                                    \
+  struct InPlace_##kernel {                                                             \
+    static constexpr auto schema =                                                      \
+        op "_(Tensor(a!) input, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)"; \
+    static constexpr auto types = "opencl";                                             \
+    static Results forward(const Tensor& input, Argument other, Scalar alpha) {         \
+      return binary(row_##kernel, Argument(input), other, alpha, input, true);          \
+    }                                                                                   \
+  };
+OPENCL_SCALED_OPS(SCALED)
+
+#define COMPARE(kernel, op, expression)                                                       \
+  struct Op_##kernel {                                                                        \
+    static constexpr auto schema = op "(Tensor|Scalar input, Tensor|Scalar other) -> Tensor"; \
+    static constexpr auto types = "opencl";                                                   \
+    static Results forward(Argument x, Argument y) { return compare(row_##kernel, x, y); }    \
+  };
+OPENCL_COMPARE_OPS(COMPARE)
+
 }  // namespace
 
-#define OPENCL_REGISTER(kernel, op, expression) TENON_OVERRIDE(Unary_##kernel)
-OPENCL_UNARY_OPS(OPENCL_REGISTER)
-#undef OPENCL_REGISTER
-#define OPENCL_REGISTER(kernel, op, expression) TENON_OVERRIDE(Binary_##kernel)
-OPENCL_BINARY_OPS(OPENCL_REGISTER)
-#undef OPENCL_REGISTER
-TENON_OVERRIDE(Add)
-TENON_OVERRIDE(Sub)
-TENON_OVERRIDE(AddInPlace)
-TENON_OVERRIDE(SubInPlace)
-TENON_OVERRIDE(MulInPlace)
+// ---- one call, for chains ----
+
+std::string function_name(int op) { return std::string("f_") + kRows[op].name; }
+
+std::string function_text(int op, DType type) {
+  const bool binary = op >= row_div;
+  return std::string("static VT ") + function_name(op) +
+         (binary ? "(VT x, VT y, T alpha) { return " : "(VT x, T p, T q, T s) { return ") +
+         kRows[op].expression + "; }\n" + (type == tenon::f64 ? "" : "");
+}
+std::string chain_helpers(DType type) { return helpers(type); }
+
+void queue_call(Instance& device, const ChainCall& call) {
+  Dims dims;
+  dims.inner = number(call.count);
+  for (cl_long& by : dims.by) by = 1;
+  const size_t items = row_items(dims, run_of(device, call.type));
+  const auto memory = [&](const ChainOperand& operand) {
+    return Memory{operand.data == nullptr ? call.result : operand.data};
+  };
+  const auto is_number = [](const ChainOperand& operand) {
+    return static_cast<cl_int>(operand.data == nullptr);
+  };
+  with_floating(call.type, [&](auto zero) {
+    using N = decltype(zero);
+    const auto row = static_cast<cl_int>(call.op);
+    const auto given = [&](int i) { return static_cast<N>(call.numbers[i]); };
+    if (call.operands == 1) {
+      device.run_behind({&kUnary, "unary", call.type}, items, kGroup, row, memory(call.x),
+                        Memory{call.result}, dims, given(0), given(1), given(2));
+    } else {
+      device.run_behind({&kBinary, "binary", call.type}, items, kGroup, row, memory(call.x),
+                        is_number(call.x), static_cast<N>(call.x.number), memory(call.y),
+                        is_number(call.y), static_cast<N>(call.y.number), Memory{call.result}, dims,
+                        given(0));
+    }
+  });
+}
+
+}  // namespace tenon_opencl
+
+using namespace tenon_opencl;
+
+#define REGISTER_IN_PLACE_yes(kernel) TENON_OVERRIDE(InPlace_##kernel)
+#define REGISTER_IN_PLACE_no(kernel)
+#define REGISTER_OP(kernel, in_place, ...) \
+  TENON_OVERRIDE(Op_##kernel)              \
+  REGISTER_IN_PLACE_##in_place(kernel)
+#define REGISTER_TEST(kernel, ...) TENON_OVERRIDE(Op_##kernel)
+OPENCL_UNARY_OPS(REGISTER_OP)
+OPENCL_UNARY_NUMBER_OPS(REGISTER_OP)
+OPENCL_UNARY_NUMBERS_OPS(REGISTER_TEST)
+OPENCL_TEST_OPS(REGISTER_TEST)
+OPENCL_TEST_ELEMENT_OPS(REGISTER_TEST)
+OPENCL_BINARY_OPS(REGISTER_OP)
+OPENCL_BINARY_NUMBER_OPS(REGISTER_OP)
+OPENCL_SCALED_OPS(REGISTER_OP)
+OPENCL_COMPARE_OPS(REGISTER_TEST)
+TENON_OVERRIDE(Where)
 TENON_OVERRIDE(Fill)
 TENON_OVERRIDE(Zero)
-TENON_OVERRIDE(Sgd)
+TENON_OVERRIDE(Addcmul)
+TENON_OVERRIDE(Addcdiv)
+TENON_OVERRIDE(Clamp)
+TENON_OVERRIDE(Relu6)
+TENON_OVERRIDE(Hardtanh)

@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <unistd.h>
 
 #include <sys/stat.h>
 
+#include "opencl/chains.hpp"
+
 namespace tenon_opencl {
 
 namespace {
+
+using tenon::DType;
 
 std::string cache_folder() {
   std::string folder;
@@ -34,6 +39,25 @@ std::string hash_text(const std::string& text) {
   return digits;
 }
 
+const char* name_in_opencl(DType type) {
+  switch (type) {
+    case DType::f32:
+      return "float";
+    case DType::f64:
+      return "double";
+    case DType::i64:
+      return "long";
+    case DType::i32:
+      return "int";
+    case DType::i16:
+      return "short";
+    case DType::i8:
+      return "char";
+    default:
+      return "uchar";
+  }
+}
+
 }  // namespace
 
 void check(cl_int status, const char* function) {
@@ -48,7 +72,8 @@ void check(cl_int status, const char* function) {
 
 // ---- a device ----
 
-Instance::Instance(cl_device_id device) : device_(device) {
+Instance::Instance(cl_device_id device)
+    : device_(device), chains_(std::make_unique<Chains>(*this)) {
   cl_int status = CL_SUCCESS;
   context_ = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &status);
   check(status, "clCreateContext");
@@ -56,12 +81,25 @@ Instance::Instance(cl_device_id device) : device_(device) {
   check(status, "clCreateCommandQueueWithProperties");
   cl_ulong bytes = 0;
   cl_device_type type = 0;
-  check(clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof bytes, &bytes, nullptr),
-        "clGetDeviceInfo");
-  check(clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, nullptr), "clGetDeviceInfo");
+  cl_uint lanes = 0;
+  cl_device_fp_config doubles = 0;
+  const auto get = [&](cl_device_info info, auto& value) {
+    check(clGetDeviceInfo(device, info, sizeof value, &value, nullptr), "clGetDeviceInfo");
+  };
+  get(CL_DEVICE_GLOBAL_MEM_SIZE, bytes);
+  get(CL_DEVICE_TYPE, type);
+  get(CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT, lanes);
+  get(CL_DEVICE_DOUBLE_FP_CONFIG, doubles);
   bytes_ = static_cast<int64_t>(bytes);
   shares_memory_ = (type & CL_DEVICE_TYPE_CPU) != 0;
+  has_doubles_ = doubles != 0;
+  float_lanes_ = lanes >= 16 ? 16 : lanes >= 8 ? 8 : 4;
+  identity_ = text(CL_DEVICE_NAME) + text(CL_DEVICE_VERSION) + text(CL_DRIVER_VERSION);
 }
+
+Instance::~Instance() = default;
+
+void Instance::flush() { chains_->flush(); }
 
 std::string Instance::text(cl_device_info info) const {
   size_t size = 0;
@@ -69,6 +107,64 @@ std::string Instance::text(cl_device_info info) const {
   std::string text(size, '\0');
   check(clGetDeviceInfo(device_, info, size, text.data(), nullptr), "clGetDeviceInfo");
   return text;
+}
+
+int64_t Instance::lanes(DType type) const {
+  const int64_t bytes = tenon::element_size(type);
+  return bytes >= 8 ? float_lanes_ / 2 : float_lanes_;
+}
+
+// The names that kernels are written in: T and U, VT, VU and VI of as many lanes, RUN elements of one work item.
+std::string Instance::preamble_of(DType type, DType other) const {
+  const std::string count = std::to_string(lanes(type));
+  std::string text;
+  const auto define = [&](const std::string& name, const std::string& value) {
+    text += "#define " + name + " " + value + "\n";
+  };
+  if (type == DType::f64 || other == DType::f64)
+    text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
+  text += "#pragma OPENCL FP_CONTRACT OFF\n";
+  const std::string t = name_in_opencl(type),
+                    u = name_in_opencl(other == DType::none ? type : other);
+  const int64_t bytes = tenon::element_size(type);
+  define("T", t);
+  define("U", u);
+  define("V", count);
+  define("VT", t + count);
+  define("VU", u + count);
+  define("VI", (bytes == 8 ? "long" : bytes == 4 ? "int" : bytes == 2 ? "short" : "char") + count);
+  define("LOAD", "vload" + count);
+  define("STORE", "vstore" + count);
+  define("TO_VT", "convert_" + t + count);
+  define("TO_VU", "convert_" + u + count);
+  define("TO_BYTES", "convert_uchar" + count);
+  define("BYTES", "uchar" + count);
+  define("TO_CONDITION", "convert_" +
+                             std::string(bytes == 8   ? "long"
+                                         : bytes == 4 ? "int"
+                                                      : "char") +
+                             count);
+  define("VECTORS", std::to_string(vectors()));
+  define("K(number)", std::string("((VT)(") + (type == DType::f32 ? "number##f" : "number") + "))");
+  text += R"(
+typedef struct {
+  ulong inner, outer;
+  long by[4];
+  ulong size[6];
+  long step[4][6];
+  uint rank, runs;
+} Dims;
+
+static void note_fault(__global int* faults, int code, long value) {
+  if (atomic_cmpxchg((volatile __global int*)faults, 0, code) == 0) *(__global long*)(faults + 2) = value;
+}
+)";
+  return text;
+}
+
+std::string Instance::file_of(const std::string& text) const {
+  static const std::string folder = cache_folder();
+  return folder.empty() ? folder : folder + hash_text(text + identity_) + ".bin";
 }
 
 cl_program Instance::built_from_file(const std::string& path) const {
@@ -88,15 +184,15 @@ cl_program Instance::built_from_file(const std::string& path) const {
 }
 
 // As a whole, by another name first: several processes may write it.
-void Instance::write_file(const std::string& path) const {
+void Instance::write_file(cl_program program, const std::string& path) const {
   size_t size = 0;
-  if (clGetProgramInfo(program_, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) !=
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) !=
           CL_SUCCESS ||
       size == 0)
     return;
   std::string bytes(size, '\0');
   auto* data = reinterpret_cast<unsigned char*>(bytes.data());
-  if (clGetProgramInfo(program_, CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) != CL_SUCCESS)
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) != CL_SUCCESS)
     return;
   const std::string part = path + "." + std::to_string(getpid());
   std::ofstream file(part, std::ios::binary);
@@ -105,17 +201,14 @@ void Instance::write_file(const std::string& path) const {
   if (!file || std::rename(part.c_str(), path.c_str()) != 0) std::remove(part.c_str());
 }
 
-// The compiled program is kept in a file whose name has all that it depends on.
-void Instance::build() {
-  const std::string folder = cache_folder();
-  const std::string path = folder +
-                           hash_text(kernel_source() + text(CL_DEVICE_NAME) +
-                                     text(CL_DEVICE_VERSION) + text(CL_DRIVER_VERSION)) +
-                           ".bin";
-  if (!folder.empty()) program_ = built_from_file(path);
-  if (program_ != nullptr) return;
+// A compiled program is kept in a file whose name has all that it depends on.
+cl_program Instance::program_of(const std::string& text) const {
+  const std::string path = file_of(text);
+  if (!path.empty()) {
+    if (cl_program kept = built_from_file(path)) return kept;
+  }
   cl_int status = CL_SUCCESS;
-  const char* source = kernel_source().c_str();
+  const char* source = text.c_str();
   cl_program program = clCreateProgramWithSource(context_, 1, &source, nullptr, &status);
   check(status, "clCreateProgramWithSource");
   status = clBuildProgram(program, 1, &device_, "-cl-std=CL1.2", nullptr, nullptr);
@@ -127,18 +220,97 @@ void Instance::build() {
     clReleaseProgram(program);
     throw tenon::RuntimeError("OpenCL: the kernels do not compile: " + log);
   }
-  program_ = program;
-  if (!folder.empty()) write_file(path);
+  if (!path.empty()) write_file(program, path);
+  return program;
 }
 
-cl_kernel Instance::kernel_named(const char* name) {
-  cl_kernel& kernel = kernels_[name];
-  if (kernel != nullptr) return kernel;
-  if (program_ == nullptr) build();
+cl_kernel Instance::made(const Kernel& key) {
+  const auto found = kernels_.find(key);
+  if (found != kernels_.end()) return found->second;
+  cl_program& program =
+      programs_[{key.source, static_cast<int>(key.type) * 256 + static_cast<int>(key.other)}];
+  if (program == nullptr)
+    program = program_of(preamble_of(key.type, key.other) + key.source->text(key.type));
   cl_int status = CL_SUCCESS;
-  kernel = clCreateKernel(program_, name, &status);
+  cl_kernel kernel = clCreateKernel(program, key.name, &status);
+  check(status, "clCreateKernel");
+  return kernels_[key] = kernel;
+}
+
+cl_kernel Instance::made_from(const std::string& text) {
+  cl_kernel& kernel = by_text_[text];
+  if (kernel != nullptr) return kernel;
+  cl_program program = program_of(preamble_of(DType::f32, DType::none) + text);
+  cl_int status = CL_SUCCESS;
+  kernel = clCreateKernel(program, "chain", &status);
+  clReleaseProgram(program);
   check(status, "clCreateKernel");
   return kernel;
+}
+
+bool Instance::has_text(const std::string& text) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (by_text_.count(text) != 0) return true;
+  }
+  const std::string path = file_of(preamble_of(DType::f32, DType::none) + text);
+  return !path.empty() && access(path.c_str(), R_OK) == 0;
+}
+
+// ---- faults ----
+
+namespace {
+constexpr size_t kFaultBytes = 16;     // code, unused, the index
+constexpr size_t kMostMessages = 256;  // that are not checked yet
+}  // namespace
+
+Memory Instance::faults() {
+  const std::lock_guard lock(faults_mutex_);
+  if (faults_ == nullptr) {
+    faults_ = clSVMAlloc(context_, CL_MEM_READ_WRITE, kFaultBytes, 0);
+    if (faults_ == nullptr) throw tenon::MemoryError("OpenCL: no memory for faults of kernels");
+    const cl_int none = 0;
+    check(
+        clEnqueueSVMMemFill(queue_, faults_, &none, sizeof none, kFaultBytes, 0, nullptr, nullptr),
+        "clEnqueueSVMMemFill");
+  }
+  return {faults_};
+}
+
+cl_int Instance::fault_code(std::string message) {
+  {
+    const std::lock_guard lock(faults_mutex_);
+    if (messages_.size() < kMostMessages) {
+      messages_.push_back(std::move(message));
+      return static_cast<cl_int>(messages_.size());
+    }
+  }
+  check_faults();
+  return fault_code(std::move(message));
+}
+
+void Instance::check_faults() {
+  std::string message;
+  cl_int found[kFaultBytes / sizeof(cl_int)] = {};
+  {
+    const std::lock_guard lock(faults_mutex_);
+    if (messages_.empty()) return;
+    check(clEnqueueSVMMemcpy(queue_, CL_TRUE, found, faults_, kFaultBytes, 0, nullptr, nullptr),
+          "clEnqueueSVMMemcpy");
+    const size_t code = static_cast<size_t>(found[0]);
+    if (code > 0 && code <= messages_.size()) message = messages_[code - 1];
+    messages_.clear();
+    if (code == 0) return;
+    const cl_int none = 0;
+    check(
+        clEnqueueSVMMemFill(queue_, faults_, &none, sizeof none, kFaultBytes, 0, nullptr, nullptr),
+        "clEnqueueSVMMemFill");
+  }
+  cl_long index = 0;
+  std::memcpy(&index, found + 2, sizeof index);
+  const size_t place = message.find("{}");
+  if (place != std::string::npos) message.replace(place, 2, std::to_string(index));
+  throw tenon::IndexError(message);
 }
 
 // ---- all devices ----
@@ -161,6 +333,7 @@ Runtime::Runtime() {
         instances_.emplace_back(device);
     }
   }
+  pools_.resize(instances_.size());
 }
 
 Runtime& runtime() {
@@ -168,42 +341,107 @@ Runtime& runtime() {
   return *all;
 }
 
+namespace {
+
+// Sizes that memory is kept in: at most an eighth is unused.
+int64_t block_of(int64_t bytes) {
+  int64_t step = 256;
+  while (step * 16 < bytes) step *= 2;
+  return (bytes + step - 1) / step * step;
+}
+constexpr int64_t kMostPooled = int64_t{1} << 30;
+
+}  // namespace
+
 void* Runtime::allocate(int64_t index, int64_t bytes) {
-  void* const data =
-      clSVMAlloc(at(index).context(), CL_MEM_READ_WRITE, static_cast<size_t>(bytes), 0);
-  if (data != nullptr) return data;
+  const int64_t size = block_of(bytes);
+  {
+    const std::lock_guard lock(pool_mutex_);
+    Pool& pool = pools_[static_cast<size_t>(index)];
+    const auto found = pool.blocks.find(size);
+    if (found != pool.blocks.end() && !found->second.empty()) {
+      void* const data = found->second.back();
+      found->second.pop_back();
+      pool.bytes -= size;
+      return data;
+    }
+  }
+  for (const bool again : {false, true}) {
+    void* const data =
+        clSVMAlloc(at(index).context(), CL_MEM_READ_WRITE, static_cast<size_t>(size), 0);
+    if (data != nullptr) return data;
+    if (again) break;
+    drop_pool(index);
+    clFinish(at(index).queue());
+  }
   throw tenon::MemoryError("opencl:" + std::to_string(index) + " has no memory for " +
                            std::to_string(bytes) + " bytes");
 }
 
-// Behind what is queued, which may use it.
-void Runtime::free(int64_t index, void* data, int64_t) noexcept {
+void Runtime::free(int64_t index, void* data, int64_t bytes) noexcept {
+  const int64_t size = block_of(bytes);
+  at(index).chains().forget(data, size);
+  try {
+    const std::lock_guard lock(pool_mutex_);
+    Pool& pool = pools_[static_cast<size_t>(index)];
+    if (pool.bytes + size <= kMostPooled) {
+      pool.blocks[size].push_back(data);
+      pool.bytes += size;
+      return;
+    }
+  } catch (...) {
+    // Without memory for the list it is freed.
+  }
+  // Behind what is queued, which may use it.
   clEnqueueSVMFree(at(index).queue(), 1, &data, nullptr, nullptr, 0, nullptr, nullptr);
 }
 
+void Runtime::drop_pool(int64_t index) noexcept {
+  const std::lock_guard lock(pool_mutex_);
+  Pool& pool = pools_[static_cast<size_t>(index)];
+  for (auto& [size, blocks] : pool.blocks) {
+    for (void* data : blocks)
+      clEnqueueSVMFree(at(index).queue(), 1, &data, nullptr, nullptr, 0, nullptr, nullptr);
+  }
+  pool.blocks.clear();
+  pool.bytes = 0;
+}
+
 void Runtime::upload(int64_t index, void* to, const void* from, int64_t bytes) {
+  at(index).flush();
   check(clEnqueueSVMMemcpy(at(index).queue(), CL_TRUE, to, from, static_cast<size_t>(bytes), 0,
                            nullptr, nullptr),
         "clEnqueueSVMMemcpy");
 }
 
 void Runtime::download(int64_t index, void* to, const void* from, int64_t bytes) {
+  at(index).flush();
   check(clEnqueueSVMMemcpy(at(index).queue(), CL_TRUE, to, from, static_cast<size_t>(bytes), 0,
                            nullptr, nullptr),
         "clEnqueueSVMMemcpy");
+  at(index).check_faults();
 }
 
 void Runtime::map(int64_t index, void* data, int64_t bytes) {
-  const std::lock_guard lock(mutex_);
-  const auto found = maps_.find(data);
-  if (found != maps_.end()) {
-    ++found->second;
-    return;
+  at(index).flush();
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = maps_.find(data);
+    if (found != maps_.end()) {
+      ++found->second;
+      return;
+    }
+    check(clEnqueueSVMMap(at(index).queue(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, data,
+                          static_cast<size_t>(bytes), 0, nullptr, nullptr),
+          "clEnqueueSVMMap");
+    maps_[data] = 1;
   }
-  check(clEnqueueSVMMap(at(index).queue(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, data,
-                        static_cast<size_t>(bytes), 0, nullptr, nullptr),
-        "clEnqueueSVMMap");
-  maps_[data] = 1;
+  try {
+    at(index).check_faults();
+  } catch (...) {
+    unmap(index, data, bytes);
+    throw;
+  }
 }
 
 void Runtime::unmap(int64_t index, void* data, int64_t) noexcept {
@@ -214,19 +452,10 @@ void Runtime::unmap(int64_t index, void* data, int64_t) noexcept {
   clEnqueueSVMUnmap(at(index).queue(), data, 0, nullptr, nullptr);
 }
 
-void Runtime::synchronize(int64_t index) { check(clFinish(at(index).queue()), "clFinish"); }
-
-// ---- operands of kernels ----
-
-bool is_simple(const tenon::Tensor& tensor) {
-  return tensor.defined() && tenon::is<OpenclTensor>(tensor) && tensor.dtype() == tenon::f32 &&
-         tensor.is_contiguous();
-}
-
-size_t loop_items(int64_t count) {
-  constexpr int64_t kMost = 1024;  // groups
-  const int64_t groups = (count + int64_t{kLoopGroup} - 1) / int64_t{kLoopGroup};
-  return static_cast<size_t>(std::clamp<int64_t>(groups, 1, kMost)) * kLoopGroup;
+void Runtime::synchronize(int64_t index) {
+  at(index).flush();
+  check(clFinish(at(index).queue()), "clFinish");
+  at(index).check_faults();
 }
 
 }  // namespace tenon_opencl

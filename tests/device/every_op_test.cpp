@@ -1,9 +1,10 @@
-// Every shipped op with samples on the device sim, against the CPU: results, what is changed in place,
-// gradients and tangents. They are the same bits but where a specialised provider or rule, which a device
-// does not use, adds up in another order.
+// Every shipped op with samples on a device, against the CPU: results, what is changed in place, gradients
+// and tangents. On sim they are the same bits but where a specialised provider or rule, which a device does not
+// use, adds up in another order; kernels of opencl are within bounds.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <tenon/device.hpp>
 #include <tenon/tenon.hpp>
 
+#include "plugins/opencl/control.h"
 #include "plugins/sim/control.h"
 #include "tests/support/sample_calls.hpp"
 
@@ -47,6 +49,15 @@ double difference(const Tensor& a, const Tensor& b) {
   return most / largest;
 }
 
+// The device of a comparison, its kernels so far, and the largest difference, by the width of numbers.
+struct Target {
+  std::string device;
+  std::function<int64_t()> kernels;
+  double singles, doubles;
+  bool as_singles = false;  // operands of f64 as f32
+};
+Target target;
+
 std::set<std::string> rounded;  // ops whose bits differ
 std::vector<std::string> problems;
 void report(const Case& one, const std::string& what) {
@@ -56,17 +67,18 @@ void report(const Case& one, const std::string& what) {
 
 // Copies of the operands, where they are expected.
 std::vector<Tensor> copies(const std::vector<Tensor>& operands, bool there, bool leaves) {
-  const device::Device sim("sim:1");
+  const device::Device other(target.device);
   std::vector<Tensor> list;
-  for (const Tensor& operand : operands) {
-    Tensor copy = there ? device::to(operand, sim) : operand.clone();
+  for (const Tensor& given : operands) {
+    const Tensor operand = target.as_singles && given.dtype() == f64 ? given.to(f32) : given;
+    Tensor copy = there ? device::to(operand, other) : operand.clone();
     if (leaves && is_floating(copy.dtype())) copy.requires_grad_();
     list.push_back(copy);
   }
   return list;
 }
 bool is_there(const Tensor& tensor, bool there) {
-  return device::name_of(tensor) == (there ? "sim:1" : "cpu");
+  return device::name_of(tensor) == (there ? target.device : "cpu");
 }
 
 Tensor weighed(const std::vector<Tensor>& results, bool there) {
@@ -74,7 +86,7 @@ Tensor weighed(const std::vector<Tensor>& results, bool there) {
   for (const Tensor& result : results) {
     if (!is_floating(result.dtype()) || !result.requires_grad()) continue;
     Tensor weights = reshape(cos(arange(result.numel(), none, 1, result.dtype())), result.sizes());
-    if (there) weights = device::to(weights, "sim:1");
+    if (there) weights = device::to(weights, target.device);
     const Tensor part = sum(result * weights);
     total = total.defined() ? total + part : part;
   }
@@ -119,7 +131,8 @@ bool compare(const Case& one, const char* what, Body&& body) {
     else if (a.defined() && !same_bits(a, b)) {
       rounded.insert(one.op);
       if (a.dtype() != b.dtype() || a.sizes() != b.sizes() ||
-          !(difference(a, b) <= (b.dtype() == f32 || b.dtype() == c64 ? 1e-5 : 1e-9)))
+          !(difference(a, b) <=
+            (b.dtype() == f32 || b.dtype() == c64 ? target.singles : target.doubles)))
         report(one, std::string(what) + " " + std::to_string(i) + " differs by " +
                         std::to_string(difference(a, b)));
     }
@@ -134,65 +147,90 @@ std::vector<Tensor> called_with_operands(const Case& one, std::vector<Tensor> op
   return all;
 }
 
+struct Counts {
+  int results = 0, gradients = 0, tangents = 0;
+  std::set<std::string> ops,
+      late;  // all that are compared, and those that kernels of the device ran
+};
+
+void compare_case(const Case& one, Counts& counts) {
+  const std::vector<Tensor> operands = operands_of(one);
+  if (operands.empty()) return;
+  const int64_t kernels = target.kernels();
+  const bool compared = compare(one, "result", [&](bool there) {
+    return called_with_operands(one, copies(operands, there, false));
+  });
+  if (!compared) return;
+  ++counts.results;
+  counts.ops.insert(one.op);
+  if (target.kernels() > kernels) counts.late.insert(one.op);
+  if (one.op.back() == '_') return;
+  counts.gradients += compare(one, "gradient", [&](bool there) {
+    const std::vector<Tensor> given = copies(operands, there, true);
+    std::vector<Tensor> leaves;
+    for (const Tensor& tensor : given) {
+      if (tensor.requires_grad()) leaves.push_back(tensor);
+    }
+    const Tensor loss = weighed(called(one, given), there);
+    if (!loss.defined()) throw ValueError("not differentiable");
+    GradientOptions options;
+    options.allow_unused = true;
+    return gradients({loss}, leaves, options);
+  });
+  counts.tangents += compare(one, "tangent", [&](bool there) {
+    const DualLevel level;
+    std::vector<Tensor> given;
+    for (const Tensor& tensor : copies(operands, there, false)) {
+      given.push_back(is_floating(tensor.dtype()) ? make_dual(tensor, tensor.clone()) : tensor);
+    }
+    std::vector<Tensor> list;
+    // It has no derivative, and the ops that it calls carry tangents on the CPU.
+    if (one.op == "dynamic_quantize") throw ValueError("not differentiable");
+    for (const Tensor& result : called(one, given)) {
+      if (is_floating(result.dtype())) list.push_back(unpack_dual(result).tangent);
+    }
+    return list;
+  });
+}
+
+// How many ops kernels of the device ran.
+size_t compare_every_op(const Target& chosen) {
+  target = chosen;
+  rounded.clear();
+  problems.clear();
+  Counts counts;
+  const std::set<std::string> plugins{"math", "blas", "nn", "fft", "optim"};
+  for_each_op(plugins, 6, [&](const std::string&, const std::vector<Case>& cases) {
+    for (const Case& one : cases) compare_case(one, counts);
+  });
+  for (const std::string& problem : problems) MESSAGE(problem);
+  CHECK(problems.empty());
+  MESSAGE(counts.ops.size(), " ops, ", counts.late.size(), " on the device, ", counts.results,
+          " calls, ", counts.gradients, " with gradients, ", counts.tangents, " with tangents");
+  CHECK(counts.ops.size() > 200);
+  CHECK(counts.gradients > 200);
+  CHECK(counts.tangents > 200);
+  return counts.late.size();
+}
+
 }  // namespace
 
 TEST_SUITE("device/every_op") {
   TEST_CASE("every op with samples gives on a device the bits that it gives on the CPU") {
     const Service<sim_control_service> control("sim.control", SIM_CONTROL_VERSION);
-    int results = 0, gradients_count = 0, tangents = 0;
-    std::set<std::string> ops, late;  // all that are compared, and those that the queue ran
-    const std::set<std::string> plugins{"math", "blas", "nn", "fft", "optim"};
-    const auto compare_case = [&](const Case& one) {
-      const std::vector<Tensor> operands = operands_of(one);
-      if (operands.empty()) return;
-      const int64_t kernels = control->kernels();
-      const bool compared = compare(one, "result", [&](bool there) {
-        return called_with_operands(one, copies(operands, there, false));
-      });
-      if (!compared) return;
-      ++results;
-      ops.insert(one.op);
-      if (control->kernels() > kernels) late.insert(one.op);
-      if (one.op.back() == '_') return;
-      gradients_count += compare(one, "gradient", [&](bool there) {
-        const std::vector<Tensor> given = copies(operands, there, true);
-        std::vector<Tensor> leaves;
-        for (const Tensor& tensor : given) {
-          if (tensor.requires_grad()) leaves.push_back(tensor);
-        }
-        const Tensor loss = weighed(called(one, given), there);
-        if (!loss.defined()) throw ValueError("not differentiable");
-        GradientOptions options;
-        options.allow_unused = true;
-        return gradients({loss}, leaves, options);
-      });
-      tangents += compare(one, "tangent", [&](bool there) {
-        const DualLevel level;
-        std::vector<Tensor> given;
-        for (const Tensor& tensor : copies(operands, there, false)) {
-          given.push_back(is_floating(tensor.dtype()) ? make_dual(tensor, tensor.clone()) : tensor);
-        }
-        std::vector<Tensor> list;
-        // It has no derivative, and the ops that it calls carry tangents on the CPU.
-        if (one.op == "dynamic_quantize") throw ValueError("not differentiable");
-        for (const Tensor& result : called(one, given)) {
-          if (is_floating(result.dtype())) list.push_back(unpack_dual(result).tangent);
-        }
-        return list;
-      });
-    };
-    for_each_op(plugins, 6, [&](const std::string&, const std::vector<Case>& cases) {
-      for (const Case& one : cases) compare_case(one);
-    });
-    for (const std::string& problem : problems) MESSAGE(problem);
-    CHECK(problems.empty());
+    CHECK(compare_every_op({"sim:1", [&] { return control->kernels(); }, 1e-5, 1e-9}) > 190);
     for (const std::string& op : rounded) MESSAGE("other bits: ", op);
     CHECK(rounded.size() < 25);
-    MESSAGE(ops.size(), " ops, ", late.size(), " on the queue, ", results, " calls, ",
-            gradients_count, " with gradients, ", tangents, " with tangents");
-    CHECK(ops.size() > 200);
-    CHECK(late.size() > 190);
-    CHECK(gradients_count > 200);
-    CHECK(tangents > 200);
   }
+
+#ifdef TENON_TEST_OPENCL
+  TEST_CASE("every op with samples gives on opencl what it gives on the CPU, within bounds") {
+    const Service<tenon_device_service> service("device.opencl", TENON_DEVICE_SERVICE_VERSION);
+    if (service->count() == 0) return;
+    const Service<opencl_control_service> control("opencl.control", OPENCL_CONTROL_VERSION);
+    const auto kernels = [&] { return control->kernels(0); };
+    CHECK(compare_every_op({"opencl:0", kernels, 2e-5, 1e-9}) > 150);
+    CHECK(compare_every_op({"opencl:0", kernels, 5e-5, 1e-9, true}) > 150);
+  }
+#endif
 }
