@@ -128,6 +128,8 @@ class RecordedCall {
 
   tenon_status run() noexcept {
     const GradModeGuard guard(false);
+    // The rule computes the tangents: those of calls inside would stay on results that have none.
+    const SwitchGuard<&ThreadState::dual_level> plain(dual_ ? nullptr : thread_state.dual_level);
     Call inner = call_;
     if (!function_) return next<LayerId::autograd>(inner);
     // A Function's inputs are not those that were written.
