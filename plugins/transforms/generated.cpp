@@ -77,12 +77,15 @@ std::vector<int64_t> joined(const Tensor& tensor, int64_t count, int64_t total) 
 class Generated {
  public:
   explicit Generated(const tenon_transforms::BatchCall& batch) : batch_(batch) {
+    uint32_t randomness = batch.level()->randomness;
     for (const transforms_level* level = batch.level().get(); level != nullptr;
          level = level->outer) {
       sizes_.insert(sizes_.begin(), level->size);
       total_ *= level->size;
+      if (level->randomness != randomness)
+        randomness = static_cast<uint32_t>(transforms::Randomness::error);
     }
-    level_ = tenon_transforms::lasting_level(total_, batch.level()->randomness);
+    level_ = tenon_transforms::lasting_level(total_, randomness);
   }
 
   Results run() {
@@ -91,6 +94,7 @@ class Generated {
       arguments.set(operand, operand_of(operand.given));
     Results results = [&] {
       const tenon_transforms::ActiveLevel active(level_.get());
+      const tenon_transforms::DrawsSeen seen(level_.get());
       return arguments.call();
     }();
     results.transform([&](const Tensor& result) { return raised(result); });

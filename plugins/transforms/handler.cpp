@@ -10,6 +10,7 @@
 #include "transforms/batch_call.hpp"
 #include "transforms/families.hpp"
 #include "transforms/last_run.hpp"
+#include "transforms/levels.hpp"
 #include "transforms/op_plan.hpp"
 
 namespace tenon_transforms {
@@ -210,6 +211,8 @@ Results run(const BatchCall& batch, const Call& call, Run& noted) {
   }
   noted.note("ops");
   try {
+    std::optional<DrawsSeen> seen;  // a lasting level sees them all along
+    if (!is_lasting(batch.level())) seen.emplace(batch.level().get());
     Results decomposed = call.call_parent();
     if (!decomposed.declined()) return renewed(batch, std::move(decomposed));
   } catch (const RuntimeError&) {

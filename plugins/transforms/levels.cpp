@@ -1,5 +1,6 @@
 #include "transforms/levels.hpp"
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,9 +64,14 @@ tenon_status TENON_CALL see_random(void* self, const tenon_call* raw, tenon_valu
   const OpPlan* plan = nullptr;
   const tenon_status status = run_slot(error, [&] { plan = &plan_of(raw->op); });
   if (status != TENON_OK) return status;
-  if (!plan->random)
+  if (!plan->random) {
+    if (static_cast<OwnLevel*>(self)->lasting) {  // it also sees what the op draws
+      results[0].tag = TENON_VALUE_NOT_IMPLEMENTED;
+      return TENON_OK;
+    }
     return service::types().call_parent(raw, static_cast<const tenon_value*>(nullptr), results,
                                         error);
+  }
   return detail::answer(raw, results, error, [&]() -> Results {
     const Call call(raw);
     auto* const level = static_cast<transforms_level*>(self);
@@ -77,6 +83,15 @@ tenon_status TENON_CALL see_random(void* self, const tenon_call* raw, tenon_valu
                       "sample; make a new tensor of random numbers");
     return draw_each(call, level);
   });
+}
+
+// Null where all samples get the same numbers: then an op draws once for all.
+tenon_mode* see_random_ops(transforms_level* level) {
+  tenon_mode* mode = nullptr;
+  if (level->randomness != static_cast<uint32_t>(Randomness::same))
+    call_slot(service::modes().enter, "vmap", see_random, static_cast<void*>(level), int32_t{0},
+              &mode);
+  return mode;
 }
 
 }  // namespace
@@ -98,6 +113,13 @@ bool is_lasting(const Level& level) { return static_cast<const OwnLevel*>(level.
 ActiveLevel::ActiveLevel(transforms_level* level) : before_(std::exchange(active_level, level)) {}
 ActiveLevel::~ActiveLevel() { active_level = before_; }
 
+DrawsSeen::DrawsSeen(transforms_level* level)
+    : outer_(level->outer == nullptr ? nullptr : std::make_unique<DrawsSeen>(level->outer)),
+      mode_(see_random_ops(level)) {}
+DrawsSeen::~DrawsSeen() {
+  if (mode_ != nullptr) service::modes().leave(mode_, nullptr);
+}
+
 tenon_status begin_level(int64_t size, uint32_t randomness, transforms_level** level,
                          tenon_error** error) {
   return run_slot(error, [&] {
@@ -111,9 +133,7 @@ tenon_status begin_level(int64_t size, uint32_t randomness, transforms_level** l
     made->outer = active_level;
     made->destroy = destroy;
     const Level owned = Level::take(made);
-    if (randomness != static_cast<uint32_t>(Randomness::same))
-      call_slot(service::modes().enter, "vmap", see_random, static_cast<void*>(made), int32_t{0},
-                &made->mode);
+    made->mode = see_random_ops(made);
     active_level = made;
     *level = Level(owned).get();
     __atomic_fetch_add(&made->references, 1, __ATOMIC_RELAXED);

@@ -1,6 +1,8 @@
 // Levels of vmap that are active on a thread: slots of the service `transforms`.
 #pragma once
 
+#include <memory>
+
 #include <tenon/plugin.hpp>
 #include <tenon/transforms/batched.hpp>
 
@@ -25,6 +27,20 @@ class ActiveLevel {
 
  private:
   transforms_level* before_;
+};
+
+// Scope in which ops that draw random numbers are seen within an op that is made of ops, whose own
+// call the modes of the level and of those around it have seen. Errors of entering are thrown.
+class DrawsSeen {
+ public:
+  explicit DrawsSeen(transforms_level* level);
+  ~DrawsSeen();
+  DrawsSeen(const DrawsSeen&) = delete;
+  DrawsSeen& operator=(const DrawsSeen&) = delete;
+
+ private:
+  std::unique_ptr<DrawsSeen> outer_;  // left after this one
+  tenon_mode* mode_;
 };
 
 }  // namespace tenon_transforms

@@ -108,4 +108,30 @@ TEST_SUITE("lib/transforms/generated_rule") {
         refusal<Error>([&] { vmap([&](const Tensor& v) { return op.call<Tensor>(v); })(rows()); });
     CHECK(text == "generated_reads(): Batched has no conversion to Tensor");
   }
+
+  TEST_CASE("numbers drawn within follow the policy of each level") {
+    for (const char* name : {"right_noise", "generated_noise"}) {
+      CAPTURE(name);
+      const Op op = planted(name);
+      const auto noise = [&](const Tensor& v) { return op.call<Tensor>(v); };
+      const Tensor x = zeros({4, 3});
+      CHECK(refusal<RuntimeError>([&] { vmap(noise)(x); }).find("rand(): vmap: it draws random") !=
+            std::string::npos);
+      VmapOptions same, different;
+      same.randomness = Randomness::same;
+      different.randomness = Randomness::different;
+      const Tensor alike = vmap(noise, 0, 0, same)(x), each = vmap(noise, 0, 0, different)(x);
+      CHECK(difference(alike[0], alike[3]) == 0);
+      CHECK(difference(each[0], each[3]) > 0);
+      const auto of_both = vmap(vmap(noise, 0, 0, same), 0, 0, different);
+      const Tensor both = zeros({2, 4, 3});
+      if (op.name() == "planted_batches.generated_noise") {  // it runs once for all levels
+        CHECK(refusal<RuntimeError>([&] { of_both(both); }) != "no error");
+        continue;
+      }
+      const Tensor drawn = of_both(both);
+      CHECK(difference(drawn[0][0], drawn[0][3]) == 0);
+      CHECK(difference(drawn[0][0], drawn[1][0]) > 0);
+    }
+  }
 }
