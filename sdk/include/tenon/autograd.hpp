@@ -14,12 +14,12 @@ TENON_NAMESPACE_BEGIN
 // plugin and that place; with `check_nan` a gradient that is not a number is an error. Slow.
 class AnomalyMode {
  public:
-  explicit AnomalyMode(bool check_nan = true)
+  explicit AnomalyMode(bool check_nan = true)  // also finds NaN
       : previous_(service::autograd().anomaly_mode_set(check_nan ? 2 : 1)) {}
   ~AnomalyMode() { service::autograd().anomaly_mode_set(previous_); }
   AnomalyMode(const AnomalyMode&) = delete;
   AnomalyMode& operator=(const AnomalyMode&) = delete;
-  static bool enabled() { return service::autograd().anomaly_mode() != 0; }
+  static bool enabled() { return service::autograd().anomaly_mode() != 0; }  // for this thread
 
  private:
   int32_t previous_;
@@ -33,8 +33,8 @@ inline tenon_tensor* const* handles(const std::vector<Tensor>& tensors) {
 
 struct BackwardOptions {
   std::vector<Tensor> seeds;  // one for each root; may be empty when the roots are scalars
-  bool retain_graph = false;
-  bool create_graph = false;
+  bool retain_graph = false;  // the graph stays for another backward
+  bool create_graph = false;  // gradients are recorded
 };
 // Accumulates gradients of the roots into the leaves' .grad, or only into `inputs` when given.
 inline void backward(const std::vector<Tensor>& roots, const BackwardOptions& options = {},
@@ -51,11 +51,11 @@ inline void backward(const std::vector<Tensor>& roots, const BackwardOptions& op
                 options.retain_graph ? 1 : 0, options.create_graph ? 1 : 0);
 }
 
-struct GradientOptions {
-  std::vector<Tensor> seeds;
-  bool retain_graph = false;
-  bool create_graph = false;
-  bool allow_unused = false;
+struct GradientOptions {           // options of tenon::grad
+  std::vector<Tensor> seeds;       // gradients of the outputs; none: 1 for scalars
+  bool retain_graph = false;       // the graph stays for another backward
+  bool create_graph = false;       // gradients are recorded
+  bool allow_unused = false;       // undefined gradients of unused inputs, not an error
   bool materialize_grads = false;  // zeros for unused inputs, which are allowed then
   // With create_graph: further derivatives of gradients of ops that are differentiable once are
   // errors for seeds without gradients, too, for which these gradients are constants otherwise.
@@ -103,15 +103,15 @@ class DualLevel {
   DualLevel(const DualLevel&) = delete;
   DualLevel& operator=(const DualLevel&) = delete;
 };
-inline Tensor make_dual(const Tensor& primal, const Tensor& tangent) {
+inline Tensor make_dual(const Tensor& primal, const Tensor& tangent) {  // carries the tangent
   tenon_tensor* result = nullptr;
   detail::check(service::autograd().dual_make, primal.handle(), tangent.handle(), &result);
   return Tensor::take(result);
 }
-struct Dual {
-  Tensor primal, tangent;
+struct Dual {              // a value and its tangent
+  Tensor primal, tangent;  // `tangent` is undefined where there is none
 };
-inline Dual unpack_dual(const Tensor& dual) {
+inline Dual unpack_dual(const Tensor& dual) {  // at the innermost level
   tenon_tensor *primal = nullptr, *tangent = nullptr;
   detail::check(service::autograd().dual_unpack, dual.handle(), &primal, &tangent);
   return {Tensor::take(primal), Tensor::take(tangent)};

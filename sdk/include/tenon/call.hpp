@@ -13,14 +13,14 @@
 TENON_NAMESPACE_BEGIN
 
 struct NotImplemented {};
-inline constexpr NotImplemented not_implemented{};
+inline constexpr NotImplemented not_implemented{};  // returned by a handler to decline
 
 // Results of a call, or its refusal: as many values as the op has results. Move-only.
 class Results {
  public:
-  Results(NotImplemented) { values_[0].tag = TENON_VALUE_NOT_IMPLEMENTED; }
+  Results(NotImplemented) { values_[0].tag = TENON_VALUE_NOT_IMPLEMENTED; }  // declines
   template <class T, std::enable_if_t<!std::is_same_v<std::decay_t<T>, Results>, int> = 0>
-  Results(T&& result) {
+  Results(T&& result) {  // one result, or a tuple of several
     detail::give_results(std::forward<T>(result), values_);
   }
   // To be filled through its slots.
@@ -46,9 +46,10 @@ class Results {
     }
   }
 
+  // The first result.
   bool declined() const { return values_[0].tag == TENON_VALUE_NOT_IMPLEMENTED; }
-  int64_t size() const { return count_; }
-  Value take(int64_t i = 0) { return Value(std::exchange(values_[i], tenon_value{})); }
+  int64_t size() const { return count_; }                                                // results
+  Value take(int64_t i = 0) { return Value(std::exchange(values_[i], tenon_value{})); }  // owned
   // Replaces every tensor, in lists too, by what `body` makes of it.
   template <class Body>
   Results& transform(Body&& body) {
@@ -66,8 +67,8 @@ class Results {
     }
     return *this;
   }
-  tenon_value* slots() { return values_; }
-  void give(tenon_value* slots, int64_t count) {
+  tenon_value* slots() { return values_; }        // size() of them; borrowed
+  void give(tenon_value* slots, int64_t count) {  // to the host
     for (int64_t i = 0; i < count; ++i) slots[i] = std::exchange(values_[i], tenon_value{});
   }
 
@@ -87,9 +88,10 @@ inline std::string text_of(const Argument& value) {
   detail::check(service::values().text, &value.value(), text.slot());
   return text.text();
 }
+// "f32[2, 3]", as messages have it.
 inline std::string text_of(const Value& value) { return text_of(Argument(value.get())); }
 
-enum class Spelling : uint32_t {
+enum class Spelling : uint32_t {        // how the call was written
   function = TENON_SPELLING_FUNCTION,   // add(a, b)
   method = TENON_SPELLING_METHOD,       // a.add(b)
   operator_ = TENON_SPELLING_OPERATOR,  // a + b, -a, a += b
@@ -99,11 +101,11 @@ enum class Spelling : uint32_t {
 // One call, as handlers, overrides and modes see it. Valid during the callback, on its thread.
 class Call {
  public:
-  explicit Call(const tenon_call* call) : call_(call) {}
+  explicit Call(const tenon_call* call) : call_(call) {}  // borrowed
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  Op op() const { return Op(call_->op); }
+  Op op() const { return Op(call_->op); }                              // the op
   std::string name() const { return service::ops().name(call_->op); }  // "nn.functional.gelu"
   std::string short_name() const {                                     // "gelu"
     const std::string full = name();
@@ -116,15 +118,15 @@ class Call {
   // The distinct types of the operands that have a handler, an override or a fallback, in the order
   // of asking. Empty in a mode where types are disabled.
   Span<const uint32_t> types() const { return {call_->types, call_->type_count}; }
-  std::vector<std::string> type_names() const {
+  std::vector<std::string> type_names() const {  // in the order of asking
     std::vector<std::string> names(static_cast<size_t>(types().size()));
     for (size_t i = 0; i < names.size(); ++i) names[i] = service::types().name(call_->types[i]);
     return names;
   }
   // One for each parameter, defaults filled in.
   int64_t size() const { return call_->argument_count; }
-  Argument argument(int64_t i) const { return Argument(call_->arguments[i]); }
-  Tensor tensor(int64_t i) const {
+  Argument argument(int64_t i) const { return Argument(call_->arguments[i]); }  // borrowed
+  Tensor tensor(int64_t i) const {  // ArgumentError unless it is a tensor
     const tenon_value& value = call_->arguments[i];
     return value.tag == TENON_VALUE_TENSOR ? Tensor::borrow(value.as.tensor) : Tensor();
   }
@@ -132,13 +134,14 @@ class Call {
   // the argument is not one. IndexError when the op has no parameter of the name. Not for
   // overrides, which have the parameters of the override's schema.
   Argument argument(std::string_view name) const { return argument(index_of(name)); }
+  // Argument of this parameter; ArgumentError unless it is a tensor.
   Tensor tensor(std::string_view name) const { return tensor(index_of(name)); }
   // The arguments as the caller wrote them, before conversions: values by position, then values by
   // name, a value that equals its default too. A typed wrapper (tenon::add, x.add, x + y) passes
   // its C++ default arguments as well: of its values those that equal the default, at the end or
   // behind '*', count as not given. Empty in an override, which has its own parameters.
   Span<const tenon_value> args() const { return {call_->positional, call_->positional_count}; }
-  std::vector<Keyword> kwargs() const {
+  std::vector<Keyword> kwargs() const {  // as the caller wrote them
     std::vector<Keyword> list;
     for (int64_t i = 0; i < call_->keyword_count; ++i) {
       const tenon_string& keyword = call_->keywords[i];
@@ -154,7 +157,7 @@ class Call {
       text += (text.size() > 1 ? ", " : "") + text_of(Argument(value));
     return text + (args().size() == 1 ? ",)" : ")");
   }
-  std::string kwargs_text() const {
+  std::string kwargs_text() const {  // "alpha=2"
     std::string text = "{";
     for (const Keyword& keyword : kwargs()) {
       text += (text.size() > 1 ? ", '" : "'") + std::string(keyword.name) +
@@ -217,7 +220,7 @@ class Call {
                     named.data(), call_->keyword_count, results.slots());
     return results;
   }
-  const tenon_call* handle() const { return call_; }
+  const tenon_call* handle() const { return call_; }  // borrowed
 
  private:
   int64_t index_of(std::string_view name) const {

@@ -41,7 +41,7 @@ class ConfiguredOp {
     }
     bound_ = std::move(bound);
   }
-  const Op& op() const { return op_; }
+  const Op& op() const { return op_; }  // the op
 
   // The tensors, and what else comes before the attributes.
   template <class... Arguments>
@@ -66,7 +66,7 @@ class ConfiguredOp {
   // In schema order, defaults filled in.
   const std::vector<std::string>& attribute_names() const { return bound_->names; }
   template <class T>
-  T attribute(std::string_view name) const {
+  T attribute(std::string_view name) const {  // as T; TypeError otherwise
     for (size_t i = 0; i < bound_->names.size(); ++i) {
       if (bound_->names[i] == name) return bound_->values[i].to<T>();
     }

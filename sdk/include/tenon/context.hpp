@@ -52,7 +52,7 @@ using KeptAs = std::conditional_t<std::is_convertible_v<T, const char*>, std::st
 // throws RuntimeError naming both.
 class Context {
  public:
-  explicit Context(tenon_context* context) : context_(context) {}
+  explicit Context(tenon_context* context) : context_(context) {}  // borrowed
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
@@ -78,7 +78,7 @@ class Context {
   void save_for_backward(std::initializer_list<Tensor> tensors) {
     detail::check(service::contexts().save, context_, handles(tensors.begin()), count(tensors));
   }
-  void save_for_backward(const std::vector<Tensor>& tensors) {
+  void save_for_backward(const std::vector<Tensor>& tensors) {  // read by saved(i)
     detail::check(service::contexts().save, context_, handles(tensors.data()), count(tensors));
   }
   // Saves tensors for jvp, which sees these only.
@@ -86,7 +86,7 @@ class Context {
     detail::check(service::contexts().save_for_forward, context_, handles(tensors.begin()),
                   count(tensors));
   }
-  void save_for_forward(const std::vector<Tensor>& tensors) {
+  void save_for_forward(const std::vector<Tensor>& tensors) {  // for the jvp
     detail::check(service::contexts().save_for_forward, context_, handles(tensors.data()),
                   count(tensors));
   }
@@ -139,7 +139,7 @@ class Context {
     return hold<T>("", std::move(value));
   }
   template <class T>
-  decltype(auto) stash() const {
+  decltype(auto) stash() const {  // made at the first use, kept for backward
     return get<T>("");
   }
 
@@ -147,13 +147,14 @@ class Context {
   // In backward what save_for_backward kept, in jvp what save_for_forward kept. Where the op
   // declares clear_saved_tensors_on_access, backward can read each once and owns it.
   int64_t saved_count() const { return service::contexts().saved_count(context_); }
-  Tensor saved(int64_t i) const {
+  Tensor saved(int64_t i) const {  // in backward or jvp
     tenon_tensor* tensor = nullptr;
     detail::check(service::contexts().saved, context_, i, &tensor);
     return Tensor::take(tensor);
   }
   // Options of the call of backward; in backward only.
   bool retain_graph() const { return (options() & TENON_BACKWARD_RETAIN_GRAPH) != 0; }
+  // Whether backward is recorded.
   bool create_graph() const { return (options() & TENON_BACKWARD_CREATE_GRAPH) != 0; }
 
   // ---- in every phase ----
@@ -163,16 +164,17 @@ class Context {
   bool needs_input_grad(int64_t slot) const {
     return service::contexts().needs_gradient(context_, slot) != 0;
   }
-  std::vector<int64_t> needed_inputs() const {
+  std::vector<int64_t> needed_inputs() const {  // indices of inputs
     std::vector<int64_t> slots;
     for (int64_t slot = 0; slot < slot_count(); ++slot) {
       if (needs_input_grad(slot)) slots.push_back(slot);
     }
     return slots;
   }
+  // Inputs that can hold tensors.
   int64_t slot_count() const { return service::contexts().slot_count(context_); }
 
-  tenon_context* handle() const { return context_; }
+  tenon_context* handle() const { return context_; }  // borrowed
 
  protected:
   // Argument `i` of the call, as bound. IndexError beyond the parameters; RuntimeError in rules for
@@ -223,17 +225,19 @@ using Gradients = std::vector<Tensor>;
 // Move-only. `backward(Context&, OwnedGradients gradients)`.
 class OwnedGradients {
  public:
+  // One for each result; takes them over.
   explicit OwnedGradients(std::vector<Tensor> gradients) : gradients_(std::move(gradients)) {}
   OwnedGradients(OwnedGradients&&) = default;
   OwnedGradients& operator=(OwnedGradients&&) = default;
   OwnedGradients(const OwnedGradients&) = delete;
   OwnedGradients& operator=(const OwnedGradients&) = delete;
 
-  int64_t size() const { return static_cast<int64_t>(gradients_.size()); }
+  int64_t size() const { return static_cast<int64_t>(gradients_.size()); }  // gradients
+  // Gradient of result i; undefined where there is none.
   const Tensor& operator[](int64_t i) const { return gradients_.at(static_cast<size_t>(i)); }
   // Moved out: undefined from here on.
   Tensor take(int64_t i) { return std::exchange(gradients_.at(static_cast<size_t>(i)), Tensor()); }
-  void release(int64_t i) { take(i); }
+  void release(int64_t i) { take(i); }  // frees it early
 
  private:
   std::vector<Tensor> gradients_;

@@ -55,13 +55,14 @@
 
 TENON_NAMESPACE_BEGIN
 
-enum class JvpKind : uint32_t {
+enum class JvpKind : uint32_t {  // how forward mode follows
   undeclared = TENON_JVP_NONE,
   rule = TENON_JVP_RULE,
   pointwise = TENON_JVP_POINTWISE,
   linear = TENON_JVP_LINEAR,
   multilinear = TENON_JVP_MULTILINEAR
 };
+// Short names of JvpKind.
 // Not `linear`, which is an op: the tests see that no constant here has the name of one.
 inline constexpr JvpKind pointwise = JvpKind::pointwise, multilinear = JvpKind::multilinear;
 

@@ -46,11 +46,12 @@ class Device {
                                                        "' has ", service()->count()});
     }
   }
-  bool is_cpu() const { return type_ == 0; }
-  uint32_t type() const { return type_; }
-  int64_t index() const { return index_; }
+  bool is_cpu() const { return type_ == 0; }  // plain memory
+  uint32_t type() const { return type_; }     // number of its type; 0: the CPU
+  int64_t index() const { return index_; }    // among devices of the kind
+  // "cpu", "sim:0".
   std::string name() const { return is_cpu() ? "cpu" : kind_ + ":" + std::to_string(index_); }
-  tenon::Service<tenon_device_service> service() const {
+  tenon::Service<tenon_device_service> service() const {  // the service of its plugin
     return {("device." + kind_).c_str(), TENON_DEVICE_SERVICE_VERSION};
   }
 
@@ -87,6 +88,7 @@ inline Tensor to(const Tensor& tensor, const Device& device) {
                        example.handle(), &result);
   return Tensor::take(result);
 }
+// A copy on the device, or the tensor itself when it is there. Gradients pass.
 inline Tensor to(const Tensor& tensor, const std::string& device) {
   return to(tensor, Device(device));
 }

@@ -27,7 +27,7 @@ class Error : public std::exception {
       : kind_(kind), error_(taken) {
     if (taken == nullptr) service::values().error_set(&error_, kind, "no details", 10);
   }
-  __attribute__((cold, noinline)) Error(const Error& other) noexcept
+  __attribute__((cold, noinline)) Error(const Error& other) noexcept  // another reference
       : std::exception(other), kind_(other.kind_) {
     service::values().error_pass(&error_, other.error_);
   }
@@ -36,10 +36,12 @@ class Error : public std::exception {
     std::swap(error_, other.error_);
     return *this;
   }
+  // Releases it.
   __attribute__((cold, noinline)) ~Error() override { service::values().error_release(error_); }
 
+  // The message.
   const char* what() const noexcept override { return service::values().error_message(error_); }
-  tenon_status kind() const noexcept { return kind_; }
+  tenon_status kind() const noexcept { return kind_; }  // a TENON_ERROR_
   // "TypeError", "ConfigError", ...
   const char* kind_name() const noexcept {
     switch (kind_) {
@@ -52,7 +54,9 @@ class Error : public std::exception {
         return "Error";
     }
   }
+  // Full name; "" where it is not known.
   const char* op() const noexcept { return service::values().error_op(error_); }
+  // Id of the plugin; "" where it is not known.
   const char* provider() const noexcept { return service::values().error_provider(error_); }
   // The error that led to this one: the failure of another op that the op called, or why its plugin
   // would not load. Kind 0 when nothing is known.
@@ -62,7 +66,7 @@ class Error : public std::exception {
     cause.kind_ = service::values().error_kind(cause.error_);
     return cause;
   }
-  const tenon_error* handle() const noexcept { return error_; }
+  const tenon_error* handle() const noexcept { return error_; }  // borrowed
 
  private:
   Error() = default;

@@ -10,20 +10,21 @@ TENON_NAMESPACE_BEGIN
 // Scopes: recording off, on, or as the argument says, for this thread, until the scope ends.
 class GradMode {
  public:
+  // Recording on or off, until it is destroyed.
   explicit GradMode(bool enabled) : previous_(service::autograd().grad_mode_set(enabled ? 1 : 0)) {}
   ~GradMode() { service::autograd().grad_mode_set(previous_); }
   GradMode(const GradMode&) = delete;
   GradMode& operator=(const GradMode&) = delete;
-  static bool enabled() { return service::autograd().grad_mode() != 0; }
+  static bool enabled() { return service::autograd().grad_mode() != 0; }  // for this thread
 
  private:
   int32_t previous_;
 };
-class NoGrad : public GradMode {
+class NoGrad : public GradMode {  // recording off, until it is destroyed
  public:
   NoGrad() : GradMode(false) {}
 };
-class EnableGrad : public GradMode {
+class EnableGrad : public GradMode {  // recording on, until it is destroyed
  public:
   EnableGrad() : GradMode(true) {}
 };
@@ -33,12 +34,12 @@ class EnableGrad : public GradMode {
 // tensor.
 class InferenceMode {
  public:
-  explicit InferenceMode(bool enabled = true)
+  explicit InferenceMode(bool enabled = true)  // enters, or with false leaves it
       : grad_mode_(!enabled), previous_(service::autograd().inference_mode_set(enabled ? 1 : 0)) {}
   ~InferenceMode() { service::autograd().inference_mode_set(previous_); }
   InferenceMode(const InferenceMode&) = delete;
   InferenceMode& operator=(const InferenceMode&) = delete;
-  static bool enabled() { return service::autograd().inference_mode() != 0; }
+  static bool enabled() { return service::autograd().inference_mode() != 0; }  // for this thread
 
  private:
   GradMode grad_mode_;

@@ -12,17 +12,17 @@
 
 TENON_NAMESPACE_BEGIN
 
-struct GradcheckOptions {
-  double eps = 1e-6;  // step of the differences
-  double atol = 1e-5, rtol = 1e-3;
+struct GradcheckOptions {           // tolerances and what is checked
+  double eps = 1e-6;                // step of the differences
+  double atol = 1e-5, rtol = 1e-3;  // absolute and relative tolerance
   // False: a mismatch returns false. Wrong use and the function's own errors throw all the same.
   bool raise_exception = true;
   double nondet_tol = 0;             // how much two runs of one backward may differ
   bool check_undefined_grad = true;  // gradients of zero must give zero
   bool check_grad_dtypes = false;    // gradients must have their input's dtype
   bool check_batched_grad = false;   // ArgumentError when true: there are no batching rules
-  bool check_forward_ad = false;
-  bool check_backward_ad = true;
+  bool check_forward_ad = false;     // tangents of forward mode too
+  bool check_backward_ad = true;     // gradients of backward
   // Compares v^T J u for two fixed directions instead of all of J: for large inputs. Where that
   // fails the full form decides, and reports.
   bool fast_mode = false;

@@ -16,7 +16,7 @@ TENON_NAMESPACE_BEGIN
 class Node {
  public:
   Node() = default;
-  static Node take(tenon_node* handle) noexcept {
+  static Node take(tenon_node* handle) noexcept {  // takes the reference
     Node node;
     node.handle_ = handle;
     return node;
@@ -32,24 +32,24 @@ class Node {
   ~Node() {
     if (handle_ != nullptr) service::graph().node_release(handle_);
   }
-  bool defined() const { return handle_ != nullptr; }
-  explicit operator bool() const { return defined(); }
-  tenon_node* handle() const { return handle_; }
-  bool is_same(const Node& other) const { return handle_ == other.handle_; }
+  bool defined() const { return handle_ != nullptr; }   // false of leaves and constants
+  explicit operator bool() const { return defined(); }  // as defined()
+  tenon_node* handle() const { return handle_; }        // borrowed
+  bool is_same(const Node& other) const { return handle_ == other.handle_; }  // one recorded call
 
   // ---- properties; "" and 0 for an undefined node ----
-  std::string name() const { return text(info().name); }  // "MulBackward0"
-  std::string op() const { return text(info().op); }      // "" for the engine's own nodes
-  std::string provider() const { return text(info().provider); }
-  uint64_t sequence() const { return info().sequence; }
-  int64_t saved_tensors() const { return info().saved_tensors; }
-  int64_t saved_bytes() const { return info().saved_bytes; }
-  bool released() const { return info().released != 0; }
-  bool has_stash() const { return info().attribute_bytes != 0; }
+  std::string name() const { return text(info().name); }          // "MulBackward0"
+  std::string op() const { return text(info().op); }              // "" for the engine's own nodes
+  std::string provider() const { return text(info().provider); }  // id of the plugin
+  uint64_t sequence() const { return info().sequence; }           // order of recording
+  int64_t saved_tensors() const { return info().saved_tensors; }  // kept for backward
+  int64_t saved_bytes() const { return info().saved_bytes; }      // of their elements
+  bool released() const { return info().released != 0; }          // a backward has freed it
+  bool has_stash() const { return info().attribute_bytes != 0; }  // see Context::stash
 
   // The destination of the gradient of each input; `node` is undefined where it goes nowhere.
   struct Edge;
-  inline std::vector<Edge> next_edges() const;
+  inline std::vector<Edge> next_edges() const;  // in the order of inputs
 
   // `function(const std::vector<Tensor>& gradients)` runs before the node, with the gradients of
   // its results; it may return as many to replace them; an undefined one replaces nothing.
@@ -111,8 +111,8 @@ class Node {
   tenon_node* handle_ = nullptr;
 };
 
-struct Node::Edge {
-  Node node;
+struct Node::Edge {     // an input of a recorded call
+  Node node;            // the call that made the input; may be undefined
   uint32_t output = 0;  // output of `node`
 };
 

@@ -84,7 +84,7 @@ inline Json graph_document(const std::vector<Tensor>& roots) {
   for (int64_t i = 0; i < nodes.size(); ++i) documents.add(detail::node_document(i, nodes));
   return JsonObject().set("roots", starts.json()).set("nodes", documents.json()).json();
 }
-inline std::string graph_json(const std::vector<Tensor>& roots) {
+inline std::string graph_json(const std::vector<Tensor>& roots) {  // JSON
   return graph_document(roots).dump(2);
 }
 

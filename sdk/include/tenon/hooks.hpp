@@ -14,7 +14,7 @@ TENON_NAMESPACE_BEGIN
 class Hook {
  public:
   Hook() = default;
-  static Hook take(tenon_hook* handle) noexcept {
+  static Hook take(tenon_hook* handle) noexcept {  // takes the reference
     Hook hook;
     hook.handle_ = handle;
     return hook;

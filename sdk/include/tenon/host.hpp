@@ -13,7 +13,7 @@
 #ifdef TENON_PLUGIN_BUILD
 #define TENON_SKIN_VISIBILITY __attribute__((visibility("hidden")))
 #else
-#define TENON_SKIN_VISIBILITY
+#define TENON_SKIN_VISIBILITY  // plugins hide their skin
 #endif
 #define TENON_NAMESPACE_BEGIN \
   namespace tenon {           \

@@ -124,7 +124,7 @@ using OthersOf = std::make_index_sequence<static_cast<size_t>(
 // All of the in-place form; a definition that derives from it may have other samples, for example.
 template <class Definition, class = void>
 struct InPlace : Definition, private detail::InPlaceText<Definition> {
-  using Kernel = Definition;
+  using Kernel = Definition;  // the op that computes
   using detail::InPlaceText<Definition>::schema;
   using detail::InPlaceText<Definition>::doc;
 };

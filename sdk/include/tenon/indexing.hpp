@@ -16,31 +16,31 @@ struct Ops {
       index{"index"}, index_put{"index_put"}, copy_{"copy_"}, fill_{"fill_"}, full{"full"},
       to{"to"}, add_{"add_"}, sub_{"sub_"}, mul_{"mul_"}, div_{"div_"};
 };
-inline const Ops& ops() {
+inline const Ops& ops() {  // looked up at the first use
   static const Ops all;
   return all;
 }
 
 // As many whole dimensions as the other indices leave.
 struct Ellipsis {};
-inline constexpr Ellipsis ellipsis{};
+inline constexpr Ellipsis ellipsis{};  // x[{ellipsis, 0}]
 
 // The indices start, start + step, ... before stop. Negative bounds count from the end; `none` is
 // from the beginning, to the end; bounds beyond the ends are cut. The step is above 0.
 class Slice {
  public:
-  class Bound {
+  class Bound {  // a number, or none
    public:
-    Bound(None) : value_(none) {}
-    Bound(int64_t at) : value_(at) {}
-    const Argument& value() const { return value_; }
+    Bound(None) : value_(none) {}                     // from the beginning, or to the end
+    Bound(int64_t at) : value_(at) {}                 // negative: from the end
+    const Argument& value() const { return value_; }  // none: not given
 
    private:
     Argument value_;
   };
-  Slice(Bound start = none, Bound stop = none, int64_t step = 1)
+  Slice(Bound start = none, Bound stop = none, int64_t step = 1)  // as start:stop:step
       : start_(start), stop_(stop), step_(step) {}
-  Tensor of(const Tensor& tensor, int64_t dim) const {
+  Tensor of(const Tensor& tensor, int64_t dim) const {  // a view
     return ops().slice.call<Tensor>(tensor, dim, start_.value(), stop_.value(), step_);
   }
 
@@ -54,21 +54,21 @@ class Slice {
 // are negative.
 class Index {
  public:
-  enum class Kind { integer, slice, skip, dimension, tensor };
+  enum class Kind { integer, slice, skip, dimension, tensor };  // kinds of indices
 
   template <class T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, int> = 0>
-  Index(T number) : kind_(Kind::integer), number_(static_cast<int64_t>(number)) {}
-  Index(const Slice& slice) : kind_(Kind::slice), slice_(slice) {}
-  Index(Ellipsis) : kind_(Kind::skip) {}
-  Index(None) : kind_(Kind::dimension) {}
-  Index(const Tensor& tensor) : kind_(Kind::tensor), tensor_(tensor) {
+  Index(T number) : kind_(Kind::integer), number_(static_cast<int64_t>(number)) {}  // one
+  Index(const Slice& slice) : kind_(Kind::slice), slice_(slice) {}                  // keeps it
+  Index(Ellipsis) : kind_(Kind::skip) {}                                // skips dimensions
+  Index(None) : kind_(Kind::dimension) {}                               // a new dimension of size 1
+  Index(const Tensor& tensor) : kind_(Kind::tensor), tensor_(tensor) {  // integers or a mask
     if (!tensor.defined()) throw TypeError("an undefined tensor is not an index");
   }
 
-  Kind kind() const { return kind_; }
-  int64_t number() const { return number_; }
-  const Slice& slice() const { return slice_; }
-  const Tensor& tensor() const { return tensor_; }
+  Kind kind() const { return kind_; }               // which member holds it
+  int64_t number() const { return number_; }        // the integer
+  const Slice& slice() const { return slice_; }     // the slice
+  const Tensor& tensor() const { return tensor_; }  // the tensor
   // How many dimensions of the tensor it is for.
   int64_t dimensions() const {
     if (kind_ == Kind::tensor && tensor_.dtype() == boolean) return tensor_.dim();
@@ -87,7 +87,7 @@ class Index {
 // broadcast, and converted to the dtype of x. A variable that holds it is an ordinary tensor.
 class Element : public Tensor {
  public:
-  explicit Element(Tensor view) : Tensor(std::move(view)) {}
+  explicit Element(Tensor view) : Tensor(std::move(view)) {}  // from a view, x[0]
   // `tensors` index the dimensions in front of `target`, a view of x; the result has what they
   // select behind `before` dimensions.
   Element(Tensor target, std::vector<Tensor> tensors, int64_t before)
@@ -103,10 +103,10 @@ class Element : public Tensor {
 
   void operator=(const Argument& value) && { write(value); }
   void operator=(const Element& value) && { write(value); }
-  void operator+=(const Argument& value) && { change(ops().add_, value); }
-  void operator-=(const Argument& value) && { change(ops().sub_, value); }
-  void operator*=(const Argument& value) && { change(ops().mul_, value); }
-  void operator/=(const Argument& value) && { change(ops().div_, value); }
+  void operator+=(const Argument& value) && { change(ops().add_, value); }  // in place
+  void operator-=(const Argument& value) && { change(ops().sub_, value); }  // in place
+  void operator*=(const Argument& value) && { change(ops().mul_, value); }  // in place
+  void operator/=(const Argument& value) && { change(ops().div_, value); }  // in place
 
  private:
   // How many dimensions the index tensors select.
@@ -159,16 +159,16 @@ class Element : public Tensor {
 
 // Index tensors, each with the dimensions that it is for.
 struct Advanced {
-  std::vector<Tensor> tensors;
-  std::vector<int64_t> dims;
+  std::vector<Tensor> tensors;         // one for each dimension
+  std::vector<int64_t> dims;           // dimensions that they index
   bool apart = false, closed = false;  // whether another index is between them
 
-  void add(const Tensor& tensor, int64_t dim, int64_t dimensions) {
+  void add(const Tensor& tensor, int64_t dim, int64_t dimensions) {  // `dimensions`: of a mask
     apart = apart || closed;
     tensors.push_back(tensor);
     for (int64_t i = 0; i < dimensions; ++i) dims.push_back(dim + i);
   }
-  void pass() { closed = closed || !tensors.empty(); }
+  void pass() { closed = closed || !tensors.empty(); }  // another index is between them
   // NumPy's rule: what the tensors select is where they are, or in front where they are apart.
   Element of(const Tensor& view) const {
     std::vector<int64_t> order = dims;

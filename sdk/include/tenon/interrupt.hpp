@@ -21,8 +21,9 @@ inline int32_t* interrupt_word() {
 
 // Any thread.
 inline void request_interrupt() { __atomic_store_n(detail::interrupt_word(), 1, __ATOMIC_RELAXED); }
+// Calls run again.
 inline void clear_interrupt() { __atomic_store_n(detail::interrupt_word(), 0, __ATOMIC_RELAXED); }
-inline bool interrupt_requested() {
+inline bool interrupt_requested() {  // and not cleared
   return __atomic_load_n(detail::interrupt_word(), __ATOMIC_RELAXED) != 0;
 }
 

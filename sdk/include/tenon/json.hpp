@@ -15,17 +15,17 @@ TENON_NAMESPACE_BEGIN
 class Json {
  public:
   Json() = default;
-  static Json take(tenon_json* node) noexcept {
+  static Json take(tenon_json* node) noexcept {  // takes the reference
     Json document;
     document.node_ = node;
     return document;
   }
-  static Json borrow(const tenon_json* node) noexcept {
+  static Json borrow(const tenon_json* node) noexcept {  // adds a reference
     auto* mutable_node = const_cast<tenon_json*>(node);
     if (mutable_node != nullptr) service::documents().retain(mutable_node);
     return take(mutable_node);
   }
-  static Json parse(std::string_view json) {
+  static Json parse(std::string_view json) {  // ValueError with line and column
     tenon_json* node = nullptr;
     detail::check(service::documents().parse, json.data(), static_cast<int64_t>(json.size()),
                   static_cast<const tenon_json_reading*>(nullptr), &node,
@@ -44,31 +44,39 @@ class Json {
     if (node_ != nullptr) service::documents().release(node_);
   }
 
-  bool defined() const { return node_ != nullptr; }
-  explicit operator bool() const { return defined(); }
-  const tenon_json* handle() const { return node_; }
-  tenon_json** slot() { return &node_; }
+  bool defined() const { return node_ != nullptr; }     // false: there is no such member
+  explicit operator bool() const { return defined(); }  // as defined()
+  const tenon_json* handle() const { return node_; }    // borrowed
+  tenon_json** slot() { return &node_; }                // for functions that store a node
 
+  // False where undefined, as the others.
   bool is_object() const { return node_ != nullptr && service::documents().is_object(node_) != 0; }
+  // False where undefined.
   bool is_array() const { return is_container() && !is_object(); }
+  // Null or undefined.
   bool is_null() const { return node_ == nullptr || value().tag == TENON_VALUE_NONE; }
+  // An object or array.
   bool is_container() const { return node_ != nullptr && value().tag == TENON_VALUE_JSON; }
+  // A string.
   bool is_text() const { return node_ != nullptr && value().tag == TENON_VALUE_STRING; }
+  // True or false.
   bool is_bool() const { return node_ != nullptr && value().tag == TENON_VALUE_BOOL; }
+  // Without fraction, of 64 bits.
   bool is_integer() const { return node_ != nullptr && value().tag == TENON_VALUE_INT; }
-  bool is_number() const {
+  bool is_number() const {  // an integer or a fraction
     return node_ != nullptr && (value().tag == TENON_VALUE_INT || value().tag == TENON_VALUE_FLOAT);
   }
+  // Members or elements; 0 of others.
   int64_t size() const { return node_ == nullptr ? 0 : service::documents().size(node_); }
-  Json operator[](int64_t i) const {
+  Json operator[](int64_t i) const {  // undefined outside
     return node_ == nullptr ? Json() : borrow(service::documents().at(node_, i));
   }
-  Json operator[](std::string_view key) const {
+  Json operator[](std::string_view key) const {  // undefined where it is missing
     return node_ == nullptr ? Json()
                             : borrow(service::documents().find(node_, key.data(),
                                                                static_cast<int64_t>(key.size())));
   }
-  std::string key(int64_t i) const {
+  std::string key(int64_t i) const {  // key of member i
     const tenon_string key = service::documents().key(node_, i);
     return std::string(key.data, static_cast<size_t>(key.length));
   }
@@ -79,13 +87,13 @@ class Json {
     const tenon_value v = value();
     return std::string(v.as.string, v.length);
   }
-  int64_t integer(int64_t fallback = 0) const {
+  int64_t integer(int64_t fallback = 0) const {  // fallback: undefined or not one
     return is_null() ? fallback : Scalar(value()).to<int64_t>();
   }
-  double number(double fallback = 0) const {
+  double number(double fallback = 0) const {  // fallback: undefined or not one
     return is_null() ? fallback : Scalar(value()).to<double>();
   }
-  bool as_bool(bool fallback = false) const {
+  bool as_bool(bool fallback = false) const {  // fallback: undefined or not one
     return is_null() ? fallback : value().as.integer != 0;
   }
   // Its place in a config, for messages: "FILE:3:14: /plugins/0/name".
@@ -101,7 +109,7 @@ class Json {
     const tenon_string source = service::documents().source(node_);
     return std::string(source.data, static_cast<size_t>(source.length));
   }
-  std::string dump(int32_t indent = 0) const {
+  std::string dump(int32_t indent = 0) const {  // 0: one line
     Value text;
     detail::check(service::documents().dump, static_cast<const tenon_json*>(node_), indent,
                   text.slot());
@@ -122,13 +130,14 @@ inline Argument::Argument(const Json& document) : value_{} {
 // A value of a document that code makes: null, a number, text or a document; it owns its copy.
 class JsonValue {
  public:
-  JsonValue(None = none) : value_{} {}
+  JsonValue(None = none) : value_{} {}  // null
   template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
-  JsonValue(T number) : value_(Scalar(number).value()) {}
+  JsonValue(T number) : value_(Scalar(number).value()) {}  // an integer or a number
+  // A string; borrowed until the document is made.
   JsonValue(std::string_view text) : value_{}, text_(text) { value_.tag = TENON_VALUE_STRING; }
-  JsonValue(const std::string& text) : JsonValue(std::string_view(text)) {}
-  JsonValue(const char* text) : JsonValue(std::string_view(text)) {}
-  JsonValue(Json document) : value_{}, json_(std::move(document)) {
+  JsonValue(const std::string& text) : JsonValue(std::string_view(text)) {}  // borrowed
+  JsonValue(const char* text) : JsonValue(std::string_view(text)) {}         // borrowed
+  JsonValue(Json document) : value_{}, json_(std::move(document)) {  // copied when it is added
     if (json_.defined()) value_.tag = TENON_VALUE_JSON;
   }
   // Borrowed from this object.
@@ -148,12 +157,12 @@ class JsonValue {
 // An array made element by element: JsonArray().add(2).add("x").json().
 class JsonArray {
  public:
-  JsonArray& add(JsonValue value) {
+  JsonArray& add(JsonValue value) {  // returns itself
     values_.push_back(std::move(value));
     return *this;
   }
-  bool empty() const { return values_.empty(); }
-  Json json() const { return create(nullptr); }
+  bool empty() const { return values_.empty(); }  // without elements
+  Json json() const { return create(nullptr); }   // the document
 
  protected:
   // With keys an object.
@@ -180,12 +189,12 @@ class JsonArray {
 // for a key that is set twice.
 class JsonObject : private JsonArray {
  public:
-  JsonObject& set(std::string_view key, JsonValue value) {
+  JsonObject& set(std::string_view key, JsonValue value) {  // returns itself
     keys_.emplace_back(key);
     add(std::move(value));
     return *this;
   }
-  Json json() const { return create(&keys_); }
+  Json json() const { return create(&keys_); }  // the document
 
  private:
   std::vector<std::string> keys_;

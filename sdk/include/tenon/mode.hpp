@@ -26,11 +26,11 @@ TENON_NAMESPACE_BEGIN
 // Threads of a parallel loop that was begun under a mode are under it, too: they ask it at once.
 class Mode {
  public:
-  explicit Mode(std::string mode_name) : name(std::move(mode_name)) {}
+  explicit Mode(std::string mode_name) : name(std::move(mode_name)) {}  // its name
   virtual ~Mode() = default;
-  virtual Results tenon_function(const Call& call) = 0;
+  virtual Results tenon_function(const Call& call) = 0;  // called for each op of the thread
 
-  const std::string name;
+  const std::string name;  // for messages
 };
 
 // `recorder`: above autograd, for a mode that only lists calls: a module that computes in one step what
@@ -40,7 +40,7 @@ enum class Level : int32_t { above_autograd = 0, below_autograd = 1, recorder = 
 // Enters a mode on this thread as long as the scope lives; scopes nest.
 class ModeScope {
  public:
-  explicit ModeScope(Mode& mode, Level level = Level::above_autograd) {
+  explicit ModeScope(Mode& mode, Level level = Level::above_autograd) {  // enters it
     detail::check(service::modes().enter, mode.name.c_str(), &ModeScope::ask,
                   static_cast<void*>(&mode), static_cast<int32_t>(level), &mode_);
   }
@@ -75,14 +75,14 @@ class ModeScope {
 class CountMode : public Mode {
  public:
   CountMode() : Mode("count") {}
-  Results tenon_function(const Call& call) override {
+  Results tenon_function(const Call& call) override {  // calls, and records
     {
       const std::lock_guard lock(mutex_);
       ++calls_[call.name()];
     }
     return call.call_parent();
   }
-  std::map<std::string, int64_t> calls() const {
+  std::map<std::string, int64_t> calls() const {  // by full name
     const std::lock_guard lock(mutex_);
     return calls_;
   }
@@ -95,8 +95,9 @@ class CountMode : public Mode {
 // Refuses some ops; all when none is named.
 class DenyMode : public Mode {
  public:
+  // Names of ops, or namespaces; none: all ops are denied.
   explicit DenyMode(std::vector<std::string> ops = {}) : Mode("deny"), ops_(std::move(ops)) {}
-  Results tenon_function(const Call& call) override {
+  Results tenon_function(const Call& call) override {  // RuntimeError for a denied op
     bool denied = ops_.empty();
     for (const std::string& op : ops_) denied = denied || op == call.name();
     if (denied) throw RuntimeError(call.short_name() + "(): denied by mode deny");

@@ -17,12 +17,12 @@ TENON_NAMESPACE_BEGIN
 class Module : public Hookable<Module> {
  public:
   Module() = default;
-  static Module take(tenon_module* handle) noexcept {
+  static Module take(tenon_module* handle) noexcept {  // takes the reference
     Module module;
     module.handle_ = handle;
     return module;
   }
-  static Module borrow(tenon_module* handle) noexcept {
+  static Module borrow(tenon_module* handle) noexcept {  // adds a reference
     if (handle != nullptr) service::modules().retain(handle);
     return take(handle);
   }
@@ -50,12 +50,13 @@ class Module : public Hookable<Module> {
   ~Module() {
     if (handle_ != nullptr) service::modules().release(handle_);
   }
-  bool defined() const { return handle_ != nullptr; }
-  tenon_module* hook_target() const { return required(); }
-  tenon_module* handle() const { return handle_; }
-  tenon_module* give() noexcept { return std::exchange(handle_, nullptr); }
-  bool is_same(const Module& other) const { return handle_ == other.handle_; }
+  bool defined() const { return handle_ != nullptr; }                        // false: none
+  tenon_module* hook_target() const { return required(); }                   // for module_hooks.hpp
+  tenon_module* handle() const { return handle_; }                           // borrowed
+  tenon_module* give() noexcept { return std::exchange(handle_, nullptr); }  // to the caller
+  bool is_same(const Module& other) const { return handle_ == other.handle_; }  // one module
 
+  // Full name: "nn.Linear".
   std::string type() const { return service::modules().type(required()); }
   // The schema that calls are bound to: "forward(Tensor input) -> Tensor".
   std::string forward_schema() const {
@@ -95,9 +96,10 @@ class Module : public Hookable<Module> {
         },
         arguments...);
   }
-  bool training() const { return service::modules().training(required()) != 0; }
+  bool training() const { return service::modules().training(required()) != 0; }  // false: eval
+  // Itself and all below.
   void train(bool training = true) const { service::modules().train(required(), training ? 1 : 0); }
-  void eval() const { train(false); }
+  void eval() const { train(false); }  // itself and all below
 
   // ---- members ----
   // As PyTorch's Parameter(tensor): the parameter requires grad and shares the tensor's memory, the
@@ -107,11 +109,12 @@ class Module : public Hookable<Module> {
   void register_parameter(const char* name, const Tensor& tensor) {
     detail::check(service::modules().register_parameter, required(), name, tensor.handle());
   }
+  // A tensor without gradients, in state files unless it is not persistent.
   void register_buffer(const char* name, const Tensor& tensor, bool persistent = true) {
     detail::check(service::modules().register_buffer, required(), name, tensor.handle(),
                   persistent ? 1 : 0);
   }
-  void register_child(const char* name, const Module& child) {
+  void register_child(const char* name, const Module& child) {  // replaces a child of this name
     detail::check(service::modules().register_child, required(), name, child.handle());
   }
   // Another value for a registered name; undefined for none. A parameter is a leaf that requires
@@ -119,7 +122,7 @@ class Module : public Hookable<Module> {
   void assign(std::string_view name, const Tensor& tensor) {
     assign(name, tensor.handle(), TENON_VALUE_TENSOR, 0);
   }
-  void assign(std::string_view name, const Module& child) {
+  void assign(std::string_view name, const Module& child) {  // a child, of an attribute's name
     assign(name, child.handle(), TENON_VALUE_MODULE, 0);
   }
   // A parameter or buffer by (dotted) name; undefined when it has no value.
@@ -128,7 +131,7 @@ class Module : public Hookable<Module> {
     detail::check(service::modules().tensor, required(), name, &tensor);
     return Tensor::borrow(tensor);
   }
-  Module child(const char* name) const {
+  Module child(const char* name) const {  // undefined without one
     tenon_module* child = nullptr;
     detail::check(service::modules().child, required(), name, &child);
     return borrow(child);
@@ -141,11 +144,12 @@ class Module : public Hookable<Module> {
                                                                bool remove_duplicate = true) const {
     return named<Tensor>(0, recurse, remove_duplicate);
   }
+  // With the path of each.
   std::vector<std::pair<std::string, Tensor>> named_buffers(bool recurse = true,
                                                             bool remove_duplicate = true) const {
     return named<Tensor>(1, recurse, remove_duplicate);
   }
-  std::vector<std::pair<std::string, Module>> named_children() const {
+  std::vector<std::pair<std::string, Module>> named_children() const {  // direct ones
     return named<Module>(2, false, true);
   }
   // This module first, under the name `prefix`; those below are "prefix.child", or "child" where
@@ -157,16 +161,16 @@ class Module : public Hookable<Module> {
     for (auto& item : list) item.first = item.first.empty() ? prefix : prefix + "." + item.first;
     return list;
   }
-  std::vector<Tensor> parameters(bool recurse = true) const {
+  std::vector<Tensor> parameters(bool recurse = true) const {  // in order of names
     return listed<Tensor>(0, recurse, true);
   }
-  std::vector<Tensor> buffers(bool recurse = true) const {
+  std::vector<Tensor> buffers(bool recurse = true) const {  // with those of children
     return listed<Tensor>(1, recurse, true);
   }
-  std::vector<Module> children(bool remove_duplicate = true) const {
+  std::vector<Module> children(bool remove_duplicate = true) const {  // direct ones
     return listed<Module>(2, false, remove_duplicate);
   }
-  std::vector<Module> modules(bool include_self = true) const {
+  std::vector<Module> modules(bool include_self = true) const {  // itself and all below
     return listed<Module>(3, true, true, include_self ? 0 : 1);
   }
   // Calls `function(module)` for each module, children before their parents.
@@ -202,11 +206,11 @@ class Module : public Hookable<Module> {
  protected:
   // The arguments of a call, as the boundary has them: by position, then by keyword.
   struct Given {
-    const tenon_value* values;
-    int64_t count;
-    const tenon_string* keywords;
-    const tenon_value* keyword_values;
-    int64_t keyword_count;
+    const tenon_value* values;          // by position
+    int64_t count;                      // entries of `values`
+    const tenon_string* keywords;       // names of values by name
+    const tenon_value* keyword_values;  // values by name
+    int64_t keyword_count;              // entries of `keywords`
   };
   // A call by `run(given, results, result_count)`, which is modules.call or does the same.
   template <class Result, class Run, class... Arguments>
@@ -223,10 +227,12 @@ class Module : public Hookable<Module> {
         results, int64_t{detail::count_results<Result>()});
     return take_results<Result>(results);
   }
+  // RuntimeError where undefined.
   tenon_module* required() const {
     if (handle_ == nullptr) throw TypeError("the module is undefined: assign one before using it");
     return handle_;
   }
+  // A value of the attribute; null: none.
   template <class Handle>
   void assign(std::string_view name, Handle* handle, uint32_t tag, uint32_t flags) {
     tenon_value value{};
@@ -317,13 +323,14 @@ class Module : public Hookable<Module> {
 class ModuleDict {
  public:
   ModuleDict() = default;
+  // Modules by name, in this order.
   ModuleDict(std::initializer_list<std::pair<std::string, Module>> items) : items_(items) {}
-  void insert(std::string name, Module module) {
+  void insert(std::string name, Module module) {  // at the end
     items_.emplace_back(std::move(name), std::move(module));
   }
-  auto begin() const { return items_.begin(); }
-  auto end() const { return items_.end(); }
-  size_t size() const { return items_.size(); }
+  auto begin() const { return items_.begin(); }  // in order
+  auto end() const { return items_.end(); }      // in order
+  size_t size() const { return items_.size(); }  // entries
   // As the boundary has them; valid until the next insert.
   const tenon_named_module* entries() const {
     entries_.resize(items_.size());

@@ -194,8 +194,8 @@ class Child : public Member<Module> {
 template <class Definition>
 class ModuleOf : public detail::ModuleBase {
  public:
-  Module module() const { return Module::borrow(handle()); }
-  bool training() const { return service::modules().training(handle()) != 0; }
+  Module module() const { return Module::borrow(handle()); }                    // itself
+  bool training() const { return service::modules().training(handle()) != 0; }  // false: eval
   // An attribute by name, of the type that the schema says; text and lists are the module's.
   template <char... name>
   decltype(auto) operator[](ArgumentName<name...>) const {
@@ -213,9 +213,11 @@ class ModuleOf : public detail::ModuleBase {
   void register_parameter(const std::string& name, const Tensor& tensor) {
     module().register_parameter(name.c_str(), tensor);
   }
+  // A tensor without gradients, in state files unless it is not persistent.
   void register_buffer(const std::string& name, const Tensor& tensor, bool persistent = true) {
     module().register_buffer(name.c_str(), tensor, persistent);
   }
+  // Part of walks and state files.
   void register_child(const std::string& name, const Module& child) {
     module().register_child(name.c_str(), child);
   }

@@ -26,7 +26,7 @@ class HookValues {
   HookValues(const HookValues&) = delete;
   HookValues& operator=(const HookValues&) = delete;
 
-  int64_t size() const { return values_.size(); }
+  int64_t size() const { return values_.size(); }  // values
   // The name of forward's parameter; empty where it has none.
   std::string_view name(int64_t i) const {
     if (names_ == nullptr) return {};

@@ -15,8 +15,8 @@ TENON_NAMESPACE_BEGIN
 // Hooks on several tensors that are removed together.
 class MultiHook {
  public:
-  explicit MultiHook(std::vector<Hook> hooks) : hooks_(std::move(hooks)) {}
-  void remove() const {
+  explicit MultiHook(std::vector<Hook> hooks) : hooks_(std::move(hooks)) {}  // one for each tensor
+  void remove() const {  // removes it from all tensors
     for (const Hook& hook : hooks_) hook.remove();
   }
 
@@ -24,7 +24,7 @@ class MultiHook {
   std::vector<Hook> hooks_;
 };
 
-enum class MultiHookMode {
+enum class MultiHookMode {  // when it runs
   all,  // once for each backward, when every gradient that it takes to the tensors is there
   any   // once for each backward, at the first of them
 };

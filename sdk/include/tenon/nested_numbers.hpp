@@ -18,7 +18,7 @@ TENON_NAMESPACE_BEGIN
 // Elements of lists whose lengths must agree. One thread at a time.
 class NestedNumbers {
  public:
-  enum class Kind { truth, whole, fraction };
+  enum class Kind { truth, whole, fraction };  // kinds of numbers
 
   // Why the lists are not a tensor, such as "found a list of 2 elements, where the first has 3"; empty: they are
   // one so far. What is added after a fault is ignored.
@@ -33,13 +33,15 @@ class NestedNumbers {
     fail("a list of " + std::to_string(size) + (size == 1 ? " element" : " elements") +
          ", where the first has " + std::to_string(shape_[depth]));
   }
+  // A truth value inside of `depth` lists.
   void add(size_t depth, bool truth) { add(depth, Kind::truth, truth ? 1 : 0, truth ? 1 : 0); }
-  void add(size_t depth, int64_t integer) {
+  void add(size_t depth, int64_t integer) {  // `depth`: lists around it
     add(depth, Kind::whole, integer, static_cast<double>(integer));
   }
+  // A number inside of `depth` lists.
   void add(size_t depth, double number) { add(depth, Kind::fraction, 0, number); }
 
-  bool empty() const { return integers_.empty(); }
+  bool empty() const { return integers_.empty(); }  // no number yet
   // The widest kind of an element; fraction where there is none.
   Kind kind() const { return empty() ? Kind::fraction : kind_; }
 

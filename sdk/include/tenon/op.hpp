@@ -134,20 +134,22 @@ class Op {
   // Finds it by full name ("add", "nn.functional.linear"), loading its plugin when need be. A
   // static object of a plugin, which is made before its entry has run, finds it at the first use.
   explicit Op(std::string_view name) { find(name); }
+  // An op of the host; borrowed.
   explicit Op(const tenon_op* handle) : op_(handle), result_count_(detail::result_count(handle)) {}
-  std::string name() const { return service::ops().name(handle()); }
+  std::string name() const { return service::ops().name(handle()); }  // full name: "math.add"
   // "relu(Tensor input) -> Tensor"; empty once its plugin is unloaded.
   std::string schema() const {
     Value text;
     detail::check(service::ops().schema, handle(), text.slot());
     return text.text();
   }
+  // RuntimeError where undefined.
   const tenon_op* handle() const {
     const tenon_op* op = __atomic_load_n(&op_, __ATOMIC_ACQUIRE);
     return __builtin_expect(op == nullptr, 0) ? find_later() : op;
   }
-  bool operator==(const Op& other) const { return handle() == other.handle(); }
-  bool operator!=(const Op& other) const { return handle() != other.handle(); }
+  bool operator==(const Op& other) const { return handle() == other.handle(); }  // one op
+  bool operator!=(const Op& other) const { return handle() != other.handle(); }  // another op
 
   // Arguments in schema order, then keywords: op(a, b, arg("alpha") = 2).
   template <class... Arguments>

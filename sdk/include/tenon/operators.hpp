@@ -57,9 +57,13 @@ inline Tensor operator-(const Tensor& a) {
     op.call_operator<Tensor>(given);                             \
     return a;                                                    \
   }
+// Adds in place, as the op does; differentiable.
 TENON_ASSIGNMENT_OPERATOR(+=, add_, detail::tensor_value(a), b.value(), detail::int_value(1))
+// Subtracts in place, as the op does; differentiable.
 TENON_ASSIGNMENT_OPERATOR(-=, sub_, detail::tensor_value(a), b.value(), detail::int_value(1))
+// Multiplies in place, as the op does; differentiable.
 TENON_ASSIGNMENT_OPERATOR(*=, mul_, detail::tensor_value(a), b.value())
+// Divides in place, as the op does; differentiable.
 TENON_ASSIGNMENT_OPERATOR(/=, div_, detail::tensor_value(a), b.value())
 #undef TENON_ASSIGNMENT_OPERATOR
 

@@ -129,9 +129,9 @@ inline bool is_tensor_method_or_property(const Op& op) {
 // A stand-in for an op: it has the op's parameters and errors, and returns -1.
 class TestingOverride {
  public:
-  TestingOverride(std::string op, std::string signature)
+  TestingOverride(std::string op, std::string signature)  // counts calls of one op
       : op_(std::move(op)), signature_(std::move(signature)) {}
-  const std::string& op() const { return op_; }
+  const std::string& op() const { return op_; }                // full name
   const std::string& signature() const { return signature_; }  // (input, other, *, out=None)
   // <Signature (input, other, *, out=None)>
   std::string text() const { return "<Signature " + signature_ + ">"; }
@@ -141,7 +141,7 @@ class TestingOverride {
   int64_t operator()(const Arguments&... arguments) const {
     return bind(detail::WrittenArguments(arguments...));
   }
-  int64_t operator()(const std::vector<Argument>& arguments,
+  int64_t operator()(const std::vector<Argument>& arguments,  // calls it; how often it ran
                      const std::vector<Keyword>& keywords = {}) const {
     return bind(detail::WrittenArguments(arguments, keywords));
   }

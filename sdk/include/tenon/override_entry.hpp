@@ -24,10 +24,12 @@ class OverrideEntry {
       : op_(key.substr(0, key.find('['))) {
     detail::check(service::types().override_find, key.c_str(), provider.c_str(), &entry_);
   }
+  // Id of the plugin.
   std::string provider() const { return service::types().override_provider(entry_); }
+  // For this thread.
   bool enabled() const { return service::types().override_enabled(entry_) != 0; }
-  Op op() const { return op_; }
-  const tenon_override* handle() const { return entry_; }
+  Op op() const { return op_; }                            // the overridden op
+  const tenon_override* handle() const { return entry_; }  // borrowed
 
   // Calls it with arguments of its op, by position and then by name, even when a call of the op
   // would choose another one. It may decline. TypeError when it does not take such operands.
@@ -63,7 +65,7 @@ class OverrideEntry {
 // for tests and set-up, not for loops.
 class OverrideDisabled {
  public:
-  explicit OverrideDisabled(OverrideEntry entry) : entry_(entry) {
+  explicit OverrideDisabled(OverrideEntry entry) : entry_(entry) {  // the op, without its override
     service::types().override_disable(entry_.handle());
   }
   ~OverrideDisabled() { service::types().override_enable(entry_.handle()); }

@@ -25,13 +25,13 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
                 const_cast<void*>(static_cast<const void*>(&body)));
 }
 
-inline int32_t thread_count() { return service::threads().count(); }
-inline void set_thread_count(int32_t count) { service::threads().count_set(count); }
+inline int32_t thread_count() { return service::threads().count(); }  // threads of kernels
+inline void set_thread_count(int32_t count) { service::threads().count_set(count); }  // from 1
 
 // Draw i is a pure function of `seed` and `offset + i`, so kernels may draw in parallel and in any
 // order.
 struct Draws {
-  uint64_t seed = 0, offset = 0;
+  uint64_t seed = 0, offset = 0;  // state of the generator
   // 64 random bits: the SplitMix64 finalizer over a counter (Steele, Lea and Flood, 2014).
   uint64_t bits(int64_t i) const {
     uint64_t z = seed + (offset + static_cast<uint64_t>(i) + 1) * 0x9e3779b97f4a7c15u;
@@ -42,15 +42,16 @@ struct Draws {
   // Uniform in [0, 1), 53 bits.
   double uniform(int64_t i) const { return static_cast<double>(bits(i) >> 11) * 0x1p-53; }
 };
-inline Draws reserve_draws(int64_t count) {
+inline Draws reserve_draws(int64_t count) {  // the next `count` numbers
   Draws draws;
   service::threads().generator_reserve(count, &draws.seed, &draws.offset);
   return draws;
 }
+// For all threads of the process.
 inline void seed_generator(uint64_t seed) { service::threads().generator_seed(seed); }
 // State of the generator, and continuing from it, as a resumed training does.
 inline Draws generator_state() { return reserve_draws(0); }
-inline void set_generator_state(const Draws& state) {
+inline void set_generator_state(const Draws& state) {  // as generator_state() had it
   service::threads().generator_state_set(state.seed, state.offset);
 }
 

@@ -17,7 +17,7 @@
 TENON_NAMESPACE_BEGIN
 
 template <class T, std::enable_if_t<detail::is_shown<T>, int> = 0>
-std::ostream& operator<<(std::ostream& stream, const T& value) {
+std::ostream& operator<<(std::ostream& stream, const T& value) {  // as its text
   return stream << detail::shown_text(value);
 }
 

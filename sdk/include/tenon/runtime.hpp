@@ -13,10 +13,10 @@
 
 TENON_NAMESPACE_BEGIN
 
-inline void add_plugin_path(const std::string& folder) {
+inline void add_plugin_path(const std::string& folder) {  // searched before the others
   detail::check(service::plugins().path_add, folder.c_str());
 }
-inline void load_plugin(const std::string& id_or_path) {
+inline void load_plugin(const std::string& id_or_path) {  // PluginError when it is refused
   detail::check(service::plugins().load, id_or_path.c_str());
 }
 
@@ -65,7 +65,7 @@ inline void apply_policy(const Json& policy, EagerPlugins eager = EagerPlugins::
 //
 // share/tenon/documents.md has their shapes. Nothing is loaded for them.
 
-enum class Document : uint32_t {
+enum class Document : uint32_t {  // raw documents of the host
   runtime = TENON_DOCUMENT_RUNTIME,
   plugins = TENON_DOCUMENT_PLUGINS,
   facts = TENON_DOCUMENT_FACTS,
@@ -73,7 +73,7 @@ enum class Document : uint32_t {
   live = TENON_DOCUMENT_LIVE,
   loadable = TENON_DOCUMENT_LOADABLE
 };
-inline Json document(Document which) {
+inline Json document(Document which) {  // shape: documents.md
   Json content;
   detail::check(service::documents().document, static_cast<uint32_t>(which), content.slot());
   return content;
@@ -136,7 +136,7 @@ inline Json parse_schema(std::string_view schema) {
   return parsed;
 }
 
-enum class ItemKind : uint32_t {
+enum class ItemKind : uint32_t {  // kinds of named things
   op = TENON_ITEM_OP,
   module = TENON_ITEM_MODULE,
   type = TENON_ITEM_TYPE

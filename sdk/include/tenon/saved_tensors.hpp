@@ -20,7 +20,7 @@ TENON_NAMESPACE_BEGIN
 template <class Pack, class Unpack>
 class SavedTensorsHooks {
  public:
-  SavedTensorsHooks(Pack pack, Unpack unpack) {
+  SavedTensorsHooks(Pack pack, Unpack unpack) {  // until destroyed, on this thread
     auto* both = new Both{std::move(pack), std::move(unpack)};
     tenon_saved_hooks hooks{};
     hooks.size = sizeof(hooks);
@@ -92,7 +92,7 @@ class AllowMutationOnSavedTensors
 // this scope inside one.
 class DisableSavedTensorsHooks {
  public:
-  explicit DisableSavedTensorsHooks(std::string_view message) {
+  explicit DisableSavedTensorsHooks(std::string_view message) {  // RuntimeError with it
     detail::check(service::autograd().saved_hooks_disable, message.data(),
                   static_cast<int64_t>(message.size()));
   }

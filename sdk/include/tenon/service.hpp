@@ -35,7 +35,7 @@ TENON_NAMESPACE_BEGIN
 template <class Table>
 class Service {
  public:
-  Service(const char* name, uint32_t version) {
+  Service(const char* name, uint32_t version) {  // PluginError without a provider
     const void* table = nullptr;
     detail::check(host().service, name, version, &table, &lease_);
     table_ = static_cast<const Table*>(table);
@@ -49,8 +49,8 @@ class Service {
   }
   ~Service() { host().service_release(lease_); }
 
-  const Table* operator->() const noexcept { return table_; }
-  const Table& operator*() const noexcept { return *table_; }
+  const Table* operator->() const noexcept { return table_; }  // functions of the service
+  const Table& operator*() const noexcept { return *table_; }  // functions of the service
 
  private:
   const Table* table_ = nullptr;

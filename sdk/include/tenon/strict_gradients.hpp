@@ -9,7 +9,7 @@ TENON_NAMESPACE_BEGIN
 // inside it is a RuntimeError of the backward that runs on this thread.
 class StrictGradients {
  public:
-  explicit StrictGradients(bool enabled = true)
+  explicit StrictGradients(bool enabled = true)  // until destroyed, on this thread
       : previous_(service::autograd().strict_gradients_set(enabled ? 1 : 0)) {}
   ~StrictGradients() { service::autograd().strict_gradients_set(previous_); }
   StrictGradients(const StrictGradients&) = delete;

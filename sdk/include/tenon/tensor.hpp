@@ -24,13 +24,13 @@ class Element;
 class Tensor {
  public:
   Tensor() noexcept : handle_(nullptr) {}
-  Tensor(None) noexcept : handle_(nullptr) {}
-  static Tensor take(tenon_tensor* handle) noexcept {
+  Tensor(None) noexcept : handle_(nullptr) {}          // undefined
+  static Tensor take(tenon_tensor* handle) noexcept {  // takes the reference
     Tensor tensor;
     tensor.handle_ = handle;
     return tensor;
   }
-  static Tensor borrow(tenon_tensor* handle) noexcept {
+  static Tensor borrow(tenon_tensor* handle) noexcept {  // adds a reference
     if (handle != nullptr) service::tensors().retain(handle);
     return take(handle);
   }
@@ -46,25 +46,30 @@ class Tensor {
     if (handle_ != nullptr) service::tensors().release(handle_);
   }
 
-  bool defined() const { return handle_ != nullptr; }
-  explicit operator bool() const { return defined(); }
-  tenon_tensor* handle() const { return handle_; }
-  tenon_tensor* give() noexcept { return std::exchange(handle_, nullptr); }
+  bool defined() const { return handle_ != nullptr; }   // false: none
+  explicit operator bool() const { return defined(); }  // as defined()
+  tenon_tensor* handle() const { return handle_; }      // borrowed; null where undefined
+  tenon_tensor* give() noexcept { return std::exchange(handle_, nullptr); }  // to the caller
+  // Whether both are one tensor.
   bool is_same(const Tensor& other) const { return handle_ == other.handle_; }
 
   // ---- facts, read from the view without a call; the tensor must be defined ----
+  // Borrowed; valid as long as the tensor.
   const tenon_tensor_view& view_record() const { return *tenon_tensor_get_view(handle_); }
-  DType dtype() const { return static_cast<DType>(view_record().dtype); }
-  int64_t dim() const { return view_record().rank; }
-  int64_t numel() const { return view_record().count; }
-  IntList shape() const { return {view_record().shape, dim()}; }
-  IntList strides() const { return {view_record().strides, dim()}; }
+  DType dtype() const { return static_cast<DType>(view_record().dtype); }  // dtype of its elements
+  int64_t dim() const { return view_record().rank; }                       // number of dimensions
+  int64_t numel() const { return view_record().count; }                    // number of elements
+  IntList shape() const { return {view_record().shape, dim()}; }           // borrowed
+  IntList strides() const { return {view_record().strides, dim()}; }       // in elements; borrowed
+  // A copy of shape().
   std::vector<int64_t> sizes() const { return {shape().begin(), shape().end()}; }
   // Size of one dimension; negative counts from the end. IndexError outside.
   int64_t size(int64_t dimension) const { return shape()[wrap_dimension(dimension)]; }
+  // Elements from one index of the dimension to the next. IndexError outside.
   int64_t stride(int64_t dimension) const { return strides()[wrap_dimension(dimension)]; }
+  // Row-major, without gaps.
   bool is_contiguous() const { return (view_record().flags & TENON_TENSOR_CONTIGUOUS) != 0; }
-  bool requires_grad() const {
+  bool requires_grad() const {  // whether backward reaches it
     const uint32_t flags = view_record().flags;
     // The base of a view may have been changed, and so may the components of a typed tensor.
     if ((flags & (TENON_TENSOR_VIEW | TENON_TENSOR_TYPED)) != 0)
@@ -73,7 +78,7 @@ class Tensor {
   }
   // Made in inference mode: cannot be saved for a backward.
   bool is_inference() const { return (view_record().flags & TENON_TENSOR_INFERENCE) != 0; }
-  int64_t wrap_dimension(int64_t dimension) const {
+  int64_t wrap_dimension(int64_t dimension) const {  // from 0; IndexError outside
     const int64_t rank = dim() == 0 ? 1 : dim();
     if (dimension < -rank || dimension >= rank) {
       detail::throw_message(TENON_ERROR_INDEX,
@@ -113,22 +118,25 @@ class Tensor {
   // All elements in row-major order, converted to T.
   template <class T>
   std::vector<T> to_vector() const;
-  std::string text() const {
+  std::string text() const {  // as printed
     Value text;
     detail::check(service::tensors().text, handle_, text.slot());
     return text.text();
   }
 
   // ---- autograd ----
-  Tensor& requires_grad_(bool requires_grad = true) {
+  Tensor& requires_grad_(bool requires_grad = true) {  // floating dtypes of leaves alone
     detail::check(service::autograd().set_requires_grad, handle_, requires_grad ? 1 : 0);
     return *this;
   }
+  // Made by no recorded call.
   bool is_leaf() const { return service::autograd().is_leaf(handle_) != 0; }
+  // Undefined before a backward.
   Tensor grad() const { return take(service::autograd().grad(handle_)); }
-  void set_grad(const Tensor& grad) {
+  void set_grad(const Tensor& grad) {  // has the shape of the tensor, or is undefined
     detail::check(service::autograd().set_grad, handle_, grad.handle_);
   }
+  // Grad() of one that is not a leaf.
   void retain_grad() { detail::check(service::autograd().retain_grad, handle_); }
   // The recorded call that made it; undefined on leaves and constants.
   inline Node grad_fn() const;
@@ -142,11 +150,12 @@ class Tensor {
   Hook register_post_accumulate_grad_hook(Function&& function) const;
   // ArgumentError when no hook of that id is registered on this tensor.
   inline void remove_hook(int64_t id) const;
-  Tensor detach() const {
+  Tensor detach() const {  // same elements, no history
     tenon_tensor* result = nullptr;
     detail::check(service::autograd().detach, handle_, &result);
     return take(result);
   }
+  // Grows with changes in place.
   int64_t version() const { return service::tensors().version(handle_); }
   // Accumulates into the leaves' .grad. Without a seed the tensor must have one element.
   inline void backward(const Tensor& seed = {}, bool retain_graph = false,
@@ -154,6 +163,7 @@ class Tensor {
 
   // ---- indexing, as NumPy has it: x[1], x[{ellipsis, Slice(2, none)}] = y; see indexing.hpp ----
   inline indexing::Element operator[](const indexing::Index& index) const;
+  // A view, of which `= value` changes the tensor; a copy with tensors as indices.
   inline indexing::Element operator[](std::initializer_list<indexing::Index> indices) const;
 
   // ---- ops as methods: the same ops as the functions ----
@@ -320,6 +330,7 @@ inline Tensor empty_tensor(IntList shape, DType dtype = f32) {
                 shape.data(), &result);
   return Tensor::take(result);
 }
+// Elements have no value yet.
 inline Tensor empty_tensor(std::initializer_list<int64_t> shape, DType dtype = f32) {
   return empty_tensor(IntList(shape.begin(), static_cast<int64_t>(shape.size())), dtype);
 }
@@ -352,6 +363,7 @@ inline Tensor wrap_buffer(void* data, IntList shape, IntList strides, DType dtyp
 inline void copy_elements(const Tensor& destination, const Tensor& source) {
   detail::check(service::tensors().copy, destination.handle(), source.handle());
 }
+// Sets all elements, converted to the dtype.
 inline void fill_elements(const Tensor& destination, const Scalar& number) {
   detail::check(service::tensors().fill, destination.handle(), &number.value());
 }
@@ -388,19 +400,20 @@ Tensor from_range(Iterator begin, Iterator end) {
 class Nested {
  public:
   template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
-  Nested(T number) : number_(number), leaf_(true) {}
+  Nested(T number) : number_(number), leaf_(true) {}  // a number
   template <class T, std::enable_if_t<is_complex_number<T>, int> = 0>
-  Nested(const T& number)
+  Nested(const T& number)  // another number
       : number_(number.real()),
         imag_(static_cast<double>(number.imag())),
         leaf_(true),
         complex_(true) {}
+  // A list of numbers or of lists; ValueError where they are ragged.
   Nested(std::initializer_list<Nested> items) : count_(static_cast<int64_t>(items.size())) {
     items_ = items.begin();
   }
 
   template <class Result>
-  Result make(DType dtype) const;
+  Result make(DType dtype) const;  // ValueError of ragged lists
 
  private:
   // The sizes of lists, as far as the first lists at each depth have been seen.
@@ -489,6 +502,7 @@ template <class Result = Tensor>
 Result tensor(const Nested& values, DType dtype = DType::none) {
   return values.make<Result>(dtype);
 }
+// Lists inside of each other become dimensions. Without a dtype that of the numbers: f32, i64 or bool.
 template <class Result = Tensor>
 Result tensor(std::initializer_list<Nested> values, DType dtype = DType::none) {
   return Nested(values).make<Result>(dtype);

@@ -42,6 +42,7 @@ inline std::string grouped(int64_t number) {
 inline std::string counted(int64_t count, std::string_view noun) {
   return grouped(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
+// "a, b" of words and ", ".
 inline std::string join(const std::vector<std::string>& words, std::string_view separator) {
   std::string text;
   for (const std::string& word : words) {

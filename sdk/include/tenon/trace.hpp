@@ -27,12 +27,12 @@
 
 TENON_NAMESPACE_BEGIN
 
-enum class TraceFormat { text, json };
+enum class TraceFormat { text, json };  // a line, or a JSON object, for each call
 
 // Listens to this thread, and dies on it; scopes nest, and each hears everything.
 class TraceScope {
  public:
-  explicit TraceScope(TraceFormat format = TraceFormat::text)
+  explicit TraceScope(TraceFormat format = TraceFormat::text)  // until destroyed, on this thread
       : TraceScope(format, [this](std::string_view line) { lines_.emplace_back(line); }) {}
   // Each line is handed over as it happens. `write` must not call ops.
   TraceScope(TraceFormat format, std::function<void(std::string_view)> write)
@@ -46,7 +46,7 @@ class TraceScope {
 
   // Lines collected so far.
   const std::vector<std::string>& lines() const { return lines_; }
-  std::string text() const {
+  std::string text() const {  // lines up to now
     std::string text;
     for (const std::string& line : lines_) text += line + "\n";
     return text;

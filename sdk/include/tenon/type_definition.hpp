@@ -58,18 +58,18 @@
 
 TENON_NAMESPACE_BEGIN
 
-enum class Fallback : uint32_t {};
-inline constexpr Fallback decline{TENON_FALLBACK_DECLINE},
+enum class Fallback : uint32_t {};                          // after all have declined
+inline constexpr Fallback decline{TENON_FALLBACK_DECLINE},  // see Fallback
     to_tensor_fallback{TENON_FALLBACK_TO_TENSOR}, unwrap_rewrap{TENON_FALLBACK_UNWRAP_REWRAP};
-enum class Metadata : uint32_t {};
-inline constexpr Metadata keep{TENON_METADATA_KEEP}, drop{TENON_METADATA_DROP},
+enum class Metadata : uint32_t {};  // payload of results
+inline constexpr Metadata keep{TENON_METADATA_KEEP}, drop{TENON_METADATA_DROP},  // see Metadata
     merge{TENON_METADATA_MERGE};
 
 // A tensor in the payload of a type.
 template <class T>
 struct Component {
-  const char* name;
-  Tensor T::*member;
+  const char* name;   // name of the component
+  Tensor T::*member;  // the component
 };
 
 namespace detail {

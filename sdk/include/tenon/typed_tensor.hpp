@@ -13,7 +13,7 @@
 
 TENON_NAMESPACE_BEGIN
 
-inline std::string type_name(const Tensor& tensor) {
+inline std::string type_name(const Tensor& tensor) {  // "Tensor" of plain ones
   return service::types().name(tensor.view_record().type);
 }
 // A plain Tensor: itself, or what its type's conversion makes; numbers become tensors of rank 0,
@@ -23,7 +23,7 @@ inline Tensor ensure_tensor(const Tensor& tensor) {
   detail::check(service::types().to_plain, tensor.handle(), &result);
   return Tensor::take(result);
 }
-inline Tensor ensure_tensor(const Argument& argument) {
+inline Tensor ensure_tensor(const Argument& argument) {  // a number becomes a 0-d tensor
   const tenon_value& value = argument.value();
   switch (value.tag) {
     case TENON_VALUE_TENSOR:

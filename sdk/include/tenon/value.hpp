@@ -37,33 +37,33 @@ TENON_ALL_DTYPES(TENON_NAME)
 
 // Elements of f16 and bf16.
 using Half = tenon_f16;
-using BFloat16 = tenon_bf16;
-inline float to_float(Half half) { return tenon_f16_to_f32(half); }
-inline float to_float(BFloat16 half) { return tenon_bf16_to_f32(half); }
+using BFloat16 = tenon_bf16;                                              // 2 bytes
+inline float to_float(Half half) { return tenon_f16_to_f32(half); }       // exact
+inline float to_float(BFloat16 half) { return tenon_bf16_to_f32(half); }  // exact
 
 struct None {};
-inline constexpr None none{};
+inline constexpr None none{};  // an absent value
 
 // A non-owning run of elements; `Span<const Tensor>` is how tensor lists arrive.
 template <class T>
 class Span {
  public:
   constexpr Span() = default;
-  constexpr Span(T* data, int64_t size) : data_(data), size_(size) {}
-  constexpr T* data() const { return data_; }
-  constexpr int64_t size() const { return size_; }
-  constexpr bool empty() const { return size_ == 0; }
-  constexpr T* begin() const { return data_; }
-  constexpr T* end() const { return data_ + size_; }
-  constexpr T& operator[](int64_t i) const { return data_[i]; }
+  constexpr Span(T* data, int64_t size) : data_(data), size_(size) {}  // borrowed
+  constexpr T* data() const { return data_; }                          // borrowed; null where empty
+  constexpr int64_t size() const { return size_; }                     // elements
+  constexpr bool empty() const { return size_ == 0; }                  // without elements
+  constexpr T* begin() const { return data_; }                         // borrowed
+  constexpr T* end() const { return data_ + size_; }                   // borrowed
+  constexpr T& operator[](int64_t i) const { return data_[i]; }        // without a check
 
  private:
   T* data_ = nullptr;
   int64_t size_ = 0;
 };
-using IntList = Span<const int64_t>;
-using FloatList = Span<const double>;
-using TensorList = Span<const Tensor>;
+using IntList = Span<const int64_t>;    // borrowed
+using FloatList = Span<const double>;   // borrowed
+using TensorList = Span<const Tensor>;  // borrowed
 
 namespace detail {
 // A complex number: std::complex, which this header does not include, and its like.
@@ -146,8 +146,8 @@ enum class DTypeKind : uint8_t { boolean, integer, floating, complex };
 constexpr bool is_computed(DType dtype) {
   return static_cast<uint32_t>(dtype) < TENON_COMPUTED_DTYPE_COUNT;
 }
-constexpr bool is_half(DType dtype) { return dtype == f16 || dtype == bf16; }
-constexpr bool is_floating(DType dtype) {
+constexpr bool is_half(DType dtype) { return dtype == f16 || dtype == bf16; }  // f16, bf16
+constexpr bool is_floating(DType dtype) {                                      // f16 to f64
   switch (dtype) {
 #define TENON_CASE(name, code, bytes, type, text, kind, identifier) \
   case DType::identifier:                                           \
@@ -162,7 +162,7 @@ constexpr bool is_floating(DType dtype) {
 constexpr bool is_narrow(DType dtype) {
   return static_cast<uint32_t>(dtype) >= TENON_FIRST_NARROW_DTYPE;
 }
-constexpr bool is_complex(DType dtype) { return dtype == c64 || dtype == c128; }
+constexpr bool is_complex(DType dtype) { return dtype == c64 || dtype == c128; }  // c64, c128
 // Whether tensors of it have gradients: floating and complex dtypes.
 constexpr bool is_differentiable(DType dtype) { return is_floating(dtype) || is_complex(dtype); }
 // The dtype of the parts of a complex one, else the dtype itself.
@@ -171,13 +171,13 @@ constexpr DType real_dtype(DType dtype) { return dtype == c64 ? f32 : dtype == c
 constexpr DType complex_dtype(DType dtype) { return real_dtype(dtype) == f64 ? c128 : c64; }
 // The dtype that kernels compute in for elements of `dtype`: f32 for f16 and bf16, else itself.
 constexpr DType compute_dtype(DType dtype) { return is_half(dtype) ? f32 : dtype; }
-constexpr int64_t element_size(DType dtype) {
+constexpr int64_t element_size(DType dtype) {  // in bytes
 #define TENON_BYTES(name, code, bytes, ...) bytes,
   constexpr int8_t sizes[] = {0, TENON_ALL_DTYPES(TENON_BYTES)};
 #undef TENON_BYTES
   return sizes[static_cast<size_t>(dtype)];
 }
-constexpr const char* dtype_text(DType dtype) {
+constexpr const char* dtype_text(DType dtype) {  // "f32"
   switch (dtype) {
 #define TENON_CASE(name, code, bytes, type, text, kind, identifier) \
   case DType::identifier:                                           \
@@ -256,7 +256,7 @@ class Scalar {
  public:
   Scalar() : value_{TENON_VALUE_INT, 0, {0}} {}
   template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
-  Scalar(T number) : value_{} {
+  Scalar(T number) : value_{} {  // keeps its kind
     if constexpr (std::is_floating_point_v<T>) {
       value_.tag = TENON_VALUE_FLOAT;
       value_.as.number = static_cast<double>(number);
@@ -269,9 +269,9 @@ class Scalar {
       value_.as.integer = static_cast<int64_t>(number);
     }
   }
-  explicit Scalar(const tenon_value& value) : value_(value) {}
-  bool is_floating() const { return value_.tag == TENON_VALUE_FLOAT; }
-  bool is_bool() const { return value_.tag == TENON_VALUE_BOOL; }
+  explicit Scalar(const tenon_value& value) : value_(value) {}          // a number or bool
+  bool is_floating() const { return value_.tag == TENON_VALUE_FLOAT; }  // f64
+  bool is_bool() const { return value_.tag == TENON_VALUE_BOOL; }       // true or false
   // As T; its fraction is cut off for integers. ValueError when T cannot hold it.
   template <class T>
   T to() const {
@@ -288,7 +288,7 @@ class Scalar {
                          : detail::fits_in<T>(value_.as.integer);
   }
   template <class D>
-  std::enable_if_t<std::is_same_v<D, DType>, bool> fits(D dtype) const {
+  std::enable_if_t<std::is_same_v<D, DType>, bool> fits(D dtype) const {  // without loss
     switch (dtype) {
 #define TENON_CASE(name, code, bytes, type, text, kind, identifier) \
   case DType::identifier:                                           \
@@ -304,7 +304,7 @@ class Scalar {
     if (!is_floating()) return std::to_string(value_.as.integer);
     return detail::number_text(value_.as.number, 9);
   }
-  const tenon_value& value() const { return value_; }
+  const tenon_value& value() const { return value_; }  // borrowed
 
  private:
   [[noreturn, gnu::cold, gnu::noinline]] void throw_misfit(detail::MessagePart lowest,
@@ -319,56 +319,59 @@ class Scalar {
 // One argument of a call: anything that crosses the boundary, borrowed for the call.
 class Argument {
  public:
-  Argument(None) : value_{} {}
-  Argument(std::nullopt_t) : value_{} {}
-  inline Argument(const Tensor& tensor);
-  Argument(const Scalar& scalar) : value_(scalar.value()) {}
+  Argument(None) : value_{} {}                                // none
+  Argument(std::nullopt_t) : value_{} {}                      // none
+  inline Argument(const Tensor& tensor);                      // borrowed
+  Argument(const Scalar& scalar) : value_(scalar.value()) {}  // copied
   template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
-  Argument(T number) : value_(Scalar(number).value()) {}
-  Argument(DType dtype) : value_{TENON_VALUE_DTYPE, 0, {static_cast<int64_t>(dtype)}} {
+  Argument(T number) : value_(Scalar(number).value()) {}  // a number or bool
+  Argument(DType dtype) : value_{TENON_VALUE_DTYPE, 0, {static_cast<int64_t>(dtype)}} {  // a dtype
     if (dtype == DType::none) value_.tag = TENON_VALUE_NONE;
   }
-  Argument(std::string_view text)
+  Argument(std::string_view text)  // borrowed
       : value_{TENON_VALUE_STRING, static_cast<uint32_t>(text.size()), {0}} {
     value_.as.string = text.data();
   }
+  // A text, borrowed; null is an empty one.
   Argument(const char* text) : Argument(std::string_view(text == nullptr ? "" : text)) {
     if (text == nullptr) *this = Argument(none);
   }
-  Argument(const std::string& text) : Argument(std::string_view(text)) {}
+  Argument(const std::string& text) : Argument(std::string_view(text)) {}  // borrowed
+  // Borrowed.
   Argument(std::initializer_list<int64_t> list) : Argument(list.begin(), list.size()) {}
-  Argument(IntList list) : Argument(list.data(), static_cast<size_t>(list.size())) {}
-  Argument(const std::vector<int64_t>& list) : Argument(list.data(), list.size()) {}
+  Argument(IntList list) : Argument(list.data(), static_cast<size_t>(list.size())) {}  // borrowed
+  Argument(const std::vector<int64_t>& list) : Argument(list.data(), list.size()) {}   // borrowed
+  // Borrowed.
   Argument(const std::vector<double>& list)
       : value_{TENON_VALUE_FLOAT_LIST, static_cast<uint32_t>(list.size()), {0}} {
     value_.as.numbers = list.data();
   }
-  Argument(FloatList list)
+  Argument(FloatList list)  // borrowed
       : value_{TENON_VALUE_FLOAT_LIST, static_cast<uint32_t>(list.size()), {0}} {
     value_.as.numbers = list.data();
   }
   template <size_t N>
-  Argument(const std::array<bool, N>& list)
+  Argument(const std::array<bool, N>& list)  // borrowed
       : value_{TENON_VALUE_BOOL_LIST, static_cast<uint32_t>(N), {0}} {
     value_.as.booleans = reinterpret_cast<const uint8_t*>(list.data());
   }
   template <size_t N>
-  Argument(const std::array<tenon_string, N>& list)
+  Argument(const std::array<tenon_string, N>& list)  // borrowed
       : value_{TENON_VALUE_STRING_LIST, static_cast<uint32_t>(N), {0}} {
     value_.as.strings = list.data();
   }
-  inline Argument(const std::vector<Tensor>& list);
+  inline Argument(const std::vector<Tensor>& list);  // borrowed
   inline Argument(TensorList list);
-  inline Argument(const Json& document);
-  inline Argument(const Module& module);
+  inline Argument(const Json& document);  // borrowed
+  inline Argument(const Module& module);  // borrowed
   inline Argument(const std::vector<Module>& modules);
-  inline Argument(const ModuleDict& modules);
+  inline Argument(const ModuleDict& modules);  // borrowed
   template <class T>
-  Argument(const std::optional<T>& optional) : Argument(none) {
+  Argument(const std::optional<T>& optional) : Argument(none) {  // none without a value
     if (optional) *this = Argument(*optional);
   }
-  explicit constexpr Argument(const tenon_value& value) : value_(value) {}
-  const tenon_value& value() const { return value_; }
+  explicit constexpr Argument(const tenon_value& value) : value_(value) {}  // borrowed
+  const tenon_value& value() const { return value_; }                       // borrowed
 
  private:
   Argument(const int64_t* data, size_t size)
@@ -414,20 +417,20 @@ constexpr tenon_string string_of(std::string_view text) {
 
 // A keyword argument: add(a, b, arg("alpha") = 2).
 struct Keyword {
-  std::string_view name;
-  Argument value;
+  std::string_view name;  // its parameter's
+  Argument value;         // borrowed
 };
-struct arg {
-  explicit constexpr arg(std::string_view keyword) : name(keyword) {}
+struct arg {  // an argument by name: arg("dim") = 1
+  explicit constexpr arg(std::string_view keyword) : name(keyword) {}  // its parameter's
   Keyword operator=(const Argument& value) const { return {name, value}; }
-  std::string_view name;
+  std::string_view name;  // its parameter's
 };
 
 // A result: owns what it holds. Move-only.
 class Value {
  public:
   Value() : value_{} {}
-  explicit Value(const tenon_value& given) : value_(given) {}
+  explicit Value(const tenon_value& given) : value_(given) {}  // takes it
   Value(Value&& other) noexcept : value_(std::exchange(other.value_, tenon_value{})) {}
   Value& operator=(Value&& other) noexcept {
     std::swap(value_, other.value_);
@@ -439,21 +442,22 @@ class Value {
     if (value_.tag >= TENON_VALUE_STRING) service::values().release(&value_);
   }
 
-  bool is_none() const { return value_.tag == TENON_VALUE_NONE; }
+  bool is_none() const { return value_.tag == TENON_VALUE_NONE; }  // an absent value
+  // A plain one or another type.
   bool is_tensor() const { return value_.tag == TENON_VALUE_TENSOR; }
-  bool is_number() const {
+  bool is_number() const {  // an integer, number or bool
     return value_.tag >= TENON_VALUE_BOOL && value_.tag <= TENON_VALUE_FLOAT;
   }
-  std::string text() const {
+  std::string text() const {  // the string; TypeError otherwise
     return value_.tag == TENON_VALUE_STRING ? std::string(value_.as.string, value_.length)
                                             : std::string();
   }
-  Scalar scalar() const {
+  Scalar scalar() const {  // the number; TypeError otherwise
     if (!is_number()) detail::throw_kind("the value", value_, "a number");
     return Scalar(value_);
   }
-  inline Tensor tensor() const;
-  inline std::vector<Tensor> tensors() const;
+  inline Tensor tensor() const;                // another reference; TypeError
+  inline std::vector<Tensor> tensors() const;  // the list; TypeError otherwise
   // Its contents as int64_t, double, bool, Scalar, std::string, DType, Tensor, a std::vector or a
   // std::optional of these. TypeError when it holds something else.
   template <class T>
@@ -469,9 +473,9 @@ class Value {
     }
     return list;
   }
-  const tenon_value& get() const { return value_; }
-  tenon_value* slot() { return &value_; }
-  tenon_value give() { return std::exchange(value_, tenon_value{}); }
+  const tenon_value& get() const { return value_; }  // borrowed
+  tenon_value* slot() { return &value_; }            // for functions that store a value
+  tenon_value give() { return std::exchange(value_, tenon_value{}); }  // to the caller
 
  private:
   tenon_value value_;

@@ -6,7 +6,7 @@
 #if defined(__GNUC__)
 #define TENON_EXPORT __attribute__((visibility("default")))
 #else
-#define TENON_EXPORT
+#define TENON_EXPORT /* symbols are visible */
 #endif
 
 /* The calling convention of every function pointer at the boundary. Empty: the platform's default.

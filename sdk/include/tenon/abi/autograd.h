@@ -39,7 +39,7 @@ typedef struct tenon_node tenon_node;
 /* The properties that graph.node_read reports. Growable: the caller sets `size`, the host fills
  * that many bytes. Strings are borrowed; valid as long as the node. */
 typedef struct tenon_node_info {
-  uint32_t size;
+  uint32_t size;            /* bytes of this struct */
   uint32_t edges;           /* inputs of the call that can hold tensors */
   uint32_t outputs;         /* its results */
   uint32_t saved_tensors;   /* tensors kept for backward */

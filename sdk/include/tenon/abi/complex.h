@@ -5,12 +5,12 @@
 
 /* Two binary32. Frozen: 8 bytes. */
 typedef struct tenon_c64 {
-  float real, imag;
+  float real, imag; /* real and imaginary part */
 } tenon_c64;
 
 /* Two binary64. Frozen: 16 bytes. */
 typedef struct tenon_c128 {
-  double real, imag;
+  double real, imag; /* real and imaginary part */
 } tenon_c128;
 
 #endif

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-#define TENON_DL_MAJOR 1
-#define TENON_DL_MINOR 3
+#define TENON_DL_MAJOR 1 /* version of DLPack that the layouts are of */
+#define TENON_DL_MINOR 3 /* version of DLPack that the layouts are of */
 
 /* Codes of tenon_dl_device: the memory of a tensor. */
 enum {
@@ -58,45 +58,45 @@ enum {
   TENON_DL_SUBBYTE_PADDED = 4 /* an element of fewer than 8 bits has a byte */
 };
 
-typedef struct tenon_dl_device {
-  int32_t type;
-  int32_t id;
-} tenon_dl_device;
+typedef struct tenon_dl_device { /* a device, as DLDevice */
+  int32_t type;                  /* a kDLDeviceType; 1: the CPU */
+  int32_t id;                    /* number among devices of the type */
+} tenon_dl_device;               /* DLDevice */
 
-typedef struct tenon_dl_dtype {
-  uint8_t code;
-  uint8_t bits;
-  uint16_t lanes;
-} tenon_dl_dtype;
+typedef struct tenon_dl_dtype { /* type of an element, as DLDataType */
+  uint8_t code;                 /* a TENON_DL_ kind of numbers */
+  uint8_t bits;                 /* bits of a lane */
+  uint16_t lanes;               /* numbers in an element; 1 but for vectors */
+} tenon_dl_dtype;               /* DLDataType */
 
-typedef struct tenon_dl_tensor {
-  void* data;
-  tenon_dl_device device;
-  int32_t rank;
-  tenon_dl_dtype dtype;
-  int64_t* shape;
-  int64_t* strides;     /* in elements; null, from producers before 1.2: row-major */
-  uint64_t byte_offset; /* offset of the first element from `data` */
-} tenon_dl_tensor;
+typedef struct tenon_dl_tensor { /* memory and its shape, as DLTensor */
+  void* data;                    /* start of the memory; may be null without elements */
+  tenon_dl_device device;        /* device of the memory */
+  int32_t rank;                  /* number of dimensions */
+  tenon_dl_dtype dtype;          /* type of an element */
+  int64_t* shape;                /* `rank` sizes */
+  int64_t* strides;              /* in elements; null, from producers before 1.2: row-major */
+  uint64_t byte_offset;          /* offset of the first element from `data` */
+} tenon_dl_tensor;               /* DLTensor */
 
 /* The struct before DLPack 1.0. */
 typedef struct tenon_dl_managed {
-  tenon_dl_tensor tensor;
-  void* manager;
+  tenon_dl_tensor tensor;                         /* the memory and its shape */
+  void* manager;                                  /* the producer's, for `deleter` */
   void (*deleter)(struct tenon_dl_managed* self); /* may be null */
 } tenon_dl_managed;
 
-typedef struct tenon_dl_version {
-  uint32_t major;
-  uint32_t minor;
-} tenon_dl_version;
+typedef struct tenon_dl_version { /* a version of DLPack */
+  uint32_t major;                 /* layouts differ between majors */
+  uint32_t minor;                 /* grows with additions */
+} tenon_dl_version;               /* DLPackVersion */
 
-typedef struct tenon_dl_managed_versioned {
-  tenon_dl_version version;
-  void* manager;
+typedef struct tenon_dl_managed_versioned {                 /* the struct since DLPack 1.0 */
+  tenon_dl_version version;                                 /* version of the producer */
+  void* manager;                                            /* the producer's, for `deleter` */
   void (*deleter)(struct tenon_dl_managed_versioned* self); /* may be null */
-  uint64_t flags;
-  tenon_dl_tensor tensor;
-} tenon_dl_managed_versioned;
+  uint64_t flags;                                           /* TENON_DL_ bits */
+  tenon_dl_tensor tensor;                                   /* the memory and its shape */
+} tenon_dl_managed_versioned;                               /* DLManagedTensorVersioned */
 
 #endif

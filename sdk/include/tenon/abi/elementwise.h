@@ -38,7 +38,7 @@ enum {
  * (a!) is the output of an in-place op; all others are parameters of the loop. A scalar operand is
  * an input of stride 0. */
 typedef struct tenon_elementwise {
-  uint32_t size;
+  uint32_t size;      /* bytes of this struct */
   uint32_t promotion; /* TENON_PROMOTE_ */
   /* TENON_ISA_COUNT * TENON_COMPUTED_DTYPE_COUNT entries:
    * loops[isa * TENON_COMPUTED_DTYPE_COUNT + compute dtype]. Null: there is no loop for this pair.

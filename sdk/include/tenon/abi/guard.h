@@ -33,28 +33,28 @@ enum {
 
 /* Why a plugin is refused. Texts are borrowed for the call of `refuse`; all but `problem` may be empty. */
 typedef struct tenon_refusal {
-  size_t size;
-  int32_t stage;       /* a TENON_STAGE_ */
-  uint32_t flags;      /* TENON_REFUSAL_ */
-  tenon_string plugin; /* id; empty: the plugin that is judged */
-  tenon_string path;   /* empty: that plugin's */
-  tenon_string problem;
-  tenon_string expected;
-  tenon_string found;
-  tenon_string remedy;
-  tenon_string place; /* in a config: "x.json:3:14: /plugins/0" */
+  size_t size;           /* bytes of this struct */
+  int32_t stage;         /* a TENON_STAGE_ */
+  uint32_t flags;        /* TENON_REFUSAL_ */
+  tenon_string plugin;   /* id; empty: the plugin that is judged */
+  tenon_string path;     /* empty: that plugin's */
+  tenon_string problem;  /* text: the problem */
+  tenon_string expected; /* text: expected */
+  tenon_string found;    /* text: found */
+  tenon_string remedy;   /* one imperative */
+  tenon_string place;    /* in a config: "x.json:3:14: /plugins/0" */
 } tenon_refusal;
 
 /* A library that a pinned plugin links, by the name that it is linked by and the path it is opened from. */
 typedef struct tenon_pinned_library {
-  tenon_string name;
-  tenon_string path;
+  tenon_string name; /* name that it is linked by */
+  tenon_string path; /* absolute path of the file */
 } tenon_pinned_library;
 
 /* How a guard answers: functions of the host, for the call that they are given to, on its thread. */
 typedef struct tenon_guard_report {
-  size_t size;
-  void* sink;
+  size_t size; /* bytes of this struct */
+  void* sink;  /* first argument of both functions */
   /* Refuses the plugin. Copies the texts. In `review` each call adds one fault; elsewhere the first
    * refusal is the one that users see. */
   void(TENON_CALL* refuse)(void* sink, const tenon_refusal* why);
@@ -66,8 +66,8 @@ typedef struct tenon_guard_report {
 
 /* Distinguishes versions of a file without reading it. Times are nanoseconds. */
 typedef struct tenon_file_stamp {
-  uint64_t device, inode, size;
-  int64_t modified, changed;
+  uint64_t device, inode, size; /* as stat(2) has them; size in bytes */
+  int64_t modified, changed;    /* times of contents and of the inode */
 } tenon_file_stamp;
 
 /* On which occasion a plugin is judged. */
@@ -87,17 +87,17 @@ enum {
 
 /* A plugin's file as a guard is shown it. All of it is borrowed for the call. */
 typedef struct tenon_guarded_file {
-  size_t size;
+  size_t size;            /* bytes of this struct */
   tenon_string plugin;    /* id; "cube@1.2.0" of a version that is used beside another */
   tenon_string path;      /* absolute */
   tenon_string asked_by;  /* who needs it: "op 'mm'"; empty: not known */
   tenon_file_stamp stamp; /* stamp of the file that was read */
   uint32_t occasion;      /* a TENON_GUARD_ occasion */
-  uint32_t padding;
+  uint32_t padding;       /* 0 */
   /* In `judge` of a load where the guard wants bytes: read-only memory that nothing can change. Else
    * null. */
   const void* bytes;
-  uint64_t byte_count;
+  uint64_t byte_count; /* length of `bytes` */
   /* Null unless the guard wants facts: {id, version, ops: [{name, schema, differentiable, jvp, flags}],
    * modules: [{name, schema, forward}], types: [{name, parent}], overrides: [{name, schema}]}. */
   const tenon_json* facts;
@@ -107,18 +107,18 @@ typedef struct tenon_guarded_file {
   const tenon_json* alone;
   /* The documents that `adopt` has made of the policies that are active, the newest first. */
   const tenon_json* const* policies;
-  int64_t policy_count;
+  int64_t policy_count; /* entries of `policies` */
 } tenon_guarded_file;
 
 /* A library that a plugin with pinned libraries links, directly or through another one. Borrowed. */
 typedef struct tenon_guarded_library {
-  size_t size;
-  tenon_string name;
+  size_t size;       /* bytes of this struct */
+  tenon_string name; /* name that it is linked by */
   tenon_string path; /* pinned place; empty: it is not pinned */
   tenon_string
       mapped;        /* the file that the process has mapped under this name already; empty: none */
   const void* bytes; /* bytes of the private copy or of the mapped file; null: not pinned */
-  uint64_t byte_count;
+  uint64_t byte_count; /* length of `bytes` */
 } tenon_guarded_library;
 
 /* The functions return TENON_OK, or another status after `refuse` was called or `error` was filled. A guard
@@ -128,8 +128,8 @@ typedef struct tenon_guarded_library {
  * must not wait for another thread that may.
  * The host copies the table; `self` stays the application's until `release`. */
 typedef struct tenon_load_guard {
-  size_t size;
-  void* self;
+  size_t size; /* bytes of this struct */
+  void* self;  /* first argument of every function */
 
   /* A policy (a config that is applied, or checked) reaches the host. Stores in `*kept` a new reference to
    * what the guard wants to be given of it later, or leaves null for a policy that says nothing to guards.

@@ -21,10 +21,10 @@
 
 /* Frozen: 40 bytes. */
 typedef struct tenon_host {
-  uint32_t magic; /* TENON_HOST_MAGIC */
-  uint32_t size;  /* bytes of this struct */
-  uint32_t abi_major;
-  uint32_t abi_minor;
+  uint32_t magic;     /* TENON_HOST_MAGIC */
+  uint32_t size;      /* bytes of this struct */
+  uint32_t abi_major; /* TENON_ABI_MAJOR of the host */
+  uint32_t abi_minor; /* TENON_ABI_MINOR of the host */
 
   /* Stores kind and message in `*error`, replacing what is there; returns `kind`. A kind out of
    * range becomes TENON_ERROR_RUNTIME. `error` may be null. Any thread. */

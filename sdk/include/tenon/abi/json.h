@@ -16,8 +16,8 @@ enum {
 
 /* How json_parse reads a text that a person or a stranger wrote. Growable: begins with its size. */
 typedef struct tenon_json_reading {
-  uint32_t size;
-  uint32_t flags;
+  uint32_t size;        /* bytes of this struct */
+  uint32_t flags;       /* TENON_JSON_ bits of reading */
   const char* source;   /* file name, for messages and places; may be null */
   tenon_status failure; /* kind of the error for a text that is refused */
   uint32_t reserved;    /* 0 */
@@ -29,15 +29,15 @@ typedef struct tenon_json_reading {
 
 /* Line and column count from 1, columns in characters; line 0: code made it. Frozen. */
 typedef struct tenon_json_place {
-  uint32_t line;
-  uint32_t column;
+  uint32_t line;   /* from 1; 0: made by code */
+  uint32_t column; /* from 1, in characters */
   uint32_t offset; /* bytes from the start of the text */
 } tenon_json_place;
 
 /* Place of a node in its text. Frozen. */
 typedef struct tenon_json_position {
-  tenon_json_place value;
-  tenon_json_place key; /* for members of an object */
+  tenon_json_place value; /* start of the value */
+  tenon_json_place key;   /* for members of an object */
 } tenon_json_position;
 
 /* Kinds of steps. Frozen. */
@@ -56,15 +56,15 @@ typedef struct tenon_json_step {
   /* The node whose place what begins here has; may be null. A copied document keeps its places when
    * it has an origin, and loses them without. */
   const tenon_json* origin;
-  uint32_t kind;
+  uint32_t kind;     /* a kind of step, such as TENON_JSON_ARRAY */
   uint32_t reserved; /* 0 */
 } tenon_json_step;
 
 /* Functions that documents.scan calls, on its thread. Growable: begins with its size. A function that returns
  * another status than TENON_OK, with an error, ends the scan. */
 typedef struct tenon_json_events {
-  uint32_t size;
-  void* self; /* first argument of every function */
+  uint32_t size; /* bytes of this struct */
+  void* self;    /* first argument of every function */
   /* An object (1) or array (0) begins; its members or elements are next. */
   tenon_status(TENON_CALL* begin)(void* self, int32_t is_object, tenon_error** error);
   /* The innermost object or array ends. */

@@ -30,7 +30,7 @@ enum {
  * parameters, buffers, children and the training flag; the plugin owns `state`. Every pointer may
  * be null, except `schema` and `create`, and except `forward` where there is no `tenon_function`. */
 typedef struct tenon_module_descriptor {
-  uint32_t size;
+  uint32_t size;              /* bytes of this struct */
   uint32_t flags;             /* TENON_MODULE_ bits */
   const char* schema;         /* "Linear(int in_features, int out_features, bool bias=True)" */
   const char* forward_schema; /* "forward(Tensor input) -> Tensor" */
@@ -69,8 +69,8 @@ typedef struct tenon_module_descriptor {
 /* Settings: keys that a document of modules.create_json may have beside attributes. Growable: begins
  * with its size. Borrowed; valid during the creation. */
 typedef struct tenon_module_settings {
-  uint32_t size;
-  uint32_t count;
+  uint32_t size;  /* bytes of this struct */
+  uint32_t count; /* entries of `keys` */
   /* In the order in which they are applied. An attribute of the same name takes precedence. */
   const char* const* keys;
   void* self; /* first argument of `apply` */

@@ -45,13 +45,13 @@ enum {
 /* One run of a hook. Growable: begins with its size. Everything is borrowed, valid during the run.
  */
 typedef struct tenon_module_hook_call {
-  uint32_t size;
-  int32_t kind;
-  tenon_module* module;
-  const tenon_value* inputs;
-  int64_t input_count;
-  const tenon_value* outputs;
-  int64_t output_count;
+  uint32_t size;                   /* bytes of this struct */
+  int32_t kind;                    /* a TENON_MODULE_HOOK_ */
+  tenon_module* module;            /* module that the hook was registered on */
+  const tenon_value* inputs;       /* values that the hook is shown first */
+  int64_t input_count;             /* entries of `inputs` */
+  const tenon_value* outputs;      /* results, in hooks behind the call */
+  int64_t output_count;            /* entries of `outputs` */
   const tenon_string* input_names; /* parameters of forward; null where it has no names */
 } tenon_module_hook_call;
 

@@ -89,15 +89,15 @@ enum {
  * it. The host calls `destroy` once, on any thread: when the attribute is erased or replaced, or
  * its node is gone. Growable: begins with its size. */
 typedef struct tenon_attribute {
-  uint32_t size;
-  uint32_t reserved;
+  uint32_t size;                /* bytes of this struct */
+  uint32_t reserved;            /* 0 */
   struct tenon_attribute* next; /* for the host */
   tenon_string name;            /* "" for the one without a name */
   tenon_string type;            /* any text; readers must name the same type */
   int64_t bytes;                /* for listings, without its tensors */
   tenon_tensor* const* tensors; /* its tensors, so that the host can count and guard them */
-  int64_t tensor_count;
-  void(TENON_CALL* destroy)(struct tenon_attribute* attribute);
+  int64_t tensor_count;         /* entries of `tensors` */
+  void(TENON_CALL* destroy)(struct tenon_attribute* attribute); /* frees it */
 } tenon_attribute;
 
 /* Options of the running backward, see contexts.backward_options. */
@@ -108,17 +108,17 @@ enum { TENON_BACKWARD_RETAIN_GRAPH = 1 << 0, TENON_BACKWARD_CREATE_GRAPH = 1 << 
  * loaded. Exactly one of `run` and `elementwise` is set; every other pointer may be null, except
  * `schema`. Any thread may call the functions, several at the same time. */
 typedef struct tenon_op_descriptor {
-  uint32_t size;
-  uint32_t flags;          /* TENON_OP_ bits */
-  const char* schema;      /* "name(Type parameter=default, ...) -> Type" */
-  const char* doc;         /* one or two plain sentences, for listings */
-  uint32_t differentiable; /* TENON_DIFFERENTIABLE_ */
-  uint32_t jvp_kind;       /* TENON_JVP_ */
-  void* self;              /* first argument of every function; owned by the plugin */
-  tenon_run_function run;
-  const tenon_elementwise* elementwise;
-  tenon_rule_function backward;
-  tenon_rule_function jvp;
+  uint32_t size;                        /* bytes of this struct */
+  uint32_t flags;                       /* TENON_OP_ bits */
+  const char* schema;                   /* "name(Type parameter=default, ...) -> Type" */
+  const char* doc;                      /* one or two plain sentences, for listings */
+  uint32_t differentiable;              /* TENON_DIFFERENTIABLE_ */
+  uint32_t jvp_kind;                    /* TENON_JVP_ */
+  void* self;                           /* first argument of every function; owned by the plugin */
+  tenon_run_function run;               /* computes the results */
+  const tenon_elementwise* elementwise; /* loops, in place of `run` */
+  tenon_rule_function backward;         /* gradients of the inputs */
+  tenon_rule_function jvp;              /* tangents of the results */
   /* Tensors that the host saves for the rules: "input, other" by parameter, "result" or "result0"
    * for results, "shape(input)" for shape and dtype alone, "other for input" when only the gradient
    * of `input` reads it. Arguments that are not tensors are always saved. Null or "": no tensors,

@@ -16,25 +16,25 @@
  * valid as long as the plugin is loaded. Users hold leases: code that is unloaded or reloaded stays
  * until the last one ends. The functions choose their own rules of threads and ownership. */
 typedef struct tenon_service_descriptor {
-  uint32_t size;
-  uint32_t flags;   /* 0 */
-  const char* name; /* "words", not "tenon.": these are the host's */
-  const char* doc;  /* one or two plain sentences, for listings; may be null */
-  const tenon_service* table;
+  uint32_t size;              /* bytes of this struct */
+  uint32_t flags;             /* 0 */
+  const char* name;           /* "words", not "tenon.": these are the host's */
+  const char* doc;            /* one or two plain sentences, for listings; may be null */
+  const tenon_service* table; /* functions of the service */
 } tenon_service_descriptor;
 
 /* Growable: begins with its size. Lives as long as the plugin is loaded. */
 typedef struct tenon_plugin {
-  uint32_t size;
-  uint32_t flags; /* 0 */
-  uint32_t abi_major;
-  uint32_t abi_minor; /* the host minor that it needs */
-  const char* id;
-  const char* version; /* semantic version of the plugin itself */
-  const tenon_op_descriptor* const* ops;
-  int64_t op_count;
-  const tenon_module_descriptor* const* modules;
-  int64_t module_count;
+  uint32_t size;                         /* bytes of this struct */
+  uint32_t flags;                        /* 0 */
+  uint32_t abi_major;                    /* major of the boundary that it was compiled for */
+  uint32_t abi_minor;                    /* the host minor that it needs */
+  const char* id;                        /* name of the plugin, as facts have it */
+  const char* version;                   /* semantic version of the plugin itself */
+  const tenon_op_descriptor* const* ops; /* ops and Functions, in any order */
+  int64_t op_count;                      /* entries of `ops` */
+  const tenon_module_descriptor* const* modules; /* module types, in any order */
+  int64_t module_count;                          /* entries of `modules` */
   /* Called once, before anything of the plugin is visible; a failure refuses the plugin. `options`
    * is the object of the config for this plugin; borrowed, valid during the call; may be null. May
    * be null. Loading thread only. */
@@ -43,10 +43,10 @@ typedef struct tenon_plugin {
    * unloaded or replaced and no node, module or memory of it is left. It removes the hooks that the
    * plugin has registered. May be null. Any thread. */
   void(TENON_CALL* shutdown)(void);
-  const tenon_type_descriptor* const* types; /* in any order */
-  int64_t type_count;
-  const tenon_override_descriptor* const* overrides;
-  int64_t override_count;
+  const tenon_type_descriptor* const* types;         /* in any order */
+  int64_t type_count;                                /* entries of `types` */
+  const tenon_override_descriptor* const* overrides; /* overrides, in any order */
+  int64_t override_count;                            /* entries of `overrides` */
 
   /* For reloads, each may be null. The host calls save_state of the code that is replaced, while it
    * is still in use, then restore_state of the code that replaces it, after its init and before
@@ -54,14 +54,15 @@ typedef struct tenon_plugin {
    * null; it is borrowed, valid during the call, by restore_state. Both need each other. A failure
    * refuses the new code, and the old one continues. Loading thread only. */
   tenon_status(TENON_CALL* save_state)(tenon_json** state, tenon_error** error);
+  /* See save_state. */
   tenon_status(TENON_CALL* restore_state)(const tenon_json* state, tenon_error** error);
   /* A last look before new code takes the place of old code; a failure refuses it. */
   tenon_status(TENON_CALL* self_test)(tenon_error** error);
-  const tenon_service_descriptor* const* services;
-  int64_t service_count;
+  const tenon_service_descriptor* const* services; /* services that it provides */
+  int64_t service_count;                           /* entries of `services` */
   /* The services that it needs, its facts "uses"; several may name the same one. */
   const tenon_use* const* uses;
-  int64_t use_count;
+  int64_t use_count; /* entries of `uses` */
 } tenon_plugin;
 
 /* Name of the entry. */

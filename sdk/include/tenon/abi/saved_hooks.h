@@ -13,7 +13,7 @@
  * was closed and everything packed was dropped. `destroy` may be null, and one of `pack` and
  * `pack_for`; the others must not be. Any thread, several at the same time. */
 typedef struct tenon_saved_hooks {
-  uint32_t size;
+  uint32_t size;  /* bytes of this struct */
   uint32_t flags; /* 0 */
   void* state;    /* first argument of every function */
   /* Stores something in *packed from which the tensor can be made again. `tensor` has no history

@@ -32,10 +32,10 @@ typedef struct tenon_tensor_view {
   int64_t count;          /* elements: the product of the shape, 1 for rank 0 */
   uint32_t flags;         /* TENON_TENSOR_ bits */
   uint32_t type;          /* id of the tensor type; 0: Tensor */
-  tenon_dtype dtype;
-  uint8_t rank;
-  uint8_t device; /* 0: cpu */
-  uint8_t reserved[5];
+  tenon_dtype dtype;      /* a TENON_DTYPE_ */
+  uint8_t rank;           /* number of dimensions, up to TENON_MAX_RANK */
+  uint8_t device;         /* 0: cpu */
+  uint8_t reserved[5];    /* 0 */
 } tenon_tensor_view;
 
 /* A counted handle: tensors.retain and tensors.release of the host. Any thread may read it,

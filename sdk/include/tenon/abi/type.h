@@ -21,24 +21,24 @@ enum {
 /* One call as handlers, overrides and modes see it. Growable: begins with its size. Owned by the
  * host; it and everything it points to is borrowed, valid during the callback, on its thread. */
 typedef struct tenon_call {
-  uint32_t size;
-  uint32_t type; /* the type whose handler or override runs; 0 in a mode */
-  const tenon_op* op;
+  uint32_t size;         /* bytes of this struct */
+  uint32_t type;         /* the type whose handler or override runs; 0 in a mode */
+  const tenon_op* op;    /* op that was called */
   const uint32_t* types; /* the distinct types that are asked, in the order of asking */
-  int64_t type_count;
+  int64_t type_count;    /* entries of `types` */
   /* One value for each parameter, converted, defaults filled in: of the op's schema for handlers
    * and modes, of the override's schema for an override. */
   const tenon_value* arguments;
-  int64_t argument_count;
+  int64_t argument_count; /* entries of `arguments` */
   /* The arguments as the caller wrote them, before conversions, for handlers and modes: values by
    * position in `positional`, then values by name, also where one equals its default. */
   int64_t positional_count;
-  const tenon_string* keywords;
-  const tenon_value* keyword_values;
-  int64_t keyword_count;
-  const tenon_value* positional; /* may be null: in an override */
-  uint32_t spelling;             /* TENON_SPELLING_ */
-  uint32_t reserved;
+  const tenon_string* keywords;      /* names of the values by name */
+  const tenon_value* keyword_values; /* the values by name */
+  int64_t keyword_count;             /* entries of `keywords` and `keyword_values` */
+  const tenon_value* positional;     /* may be null: in an override */
+  uint32_t spelling;                 /* TENON_SPELLING_ */
+  uint32_t reserved;                 /* 0 */
 } tenon_call;
 
 /* Bits for the types and modes that calls of a thread skip, see modes.disable of the host. */
@@ -59,7 +59,7 @@ typedef struct tenon_override tenon_override;
 
 /* An entered mode and an entered trace, valid until they are left. Calling thread only. */
 typedef struct tenon_mode tenon_mode;
-typedef struct tenon_trace tenon_trace;
+typedef struct tenon_trace tenon_trace; /* an entered trace */
 
 /* The host's treatment of operands of a type when all overrides and handlers have declined. */
 enum {
@@ -99,9 +99,9 @@ enum {
  * Every pointer except `name` may be null. Any thread may call the functions, several at the same
  * time. Their tensors and payloads are borrowed, valid during the call. */
 typedef struct tenon_type_descriptor {
-  uint32_t size;
-  uint32_t flags; /* TENON_TYPE_ bits */
-  const char* name;
+  uint32_t size;        /* bytes of this struct */
+  uint32_t flags;       /* TENON_TYPE_ bits */
+  const char* name;     /* name in schemas and listings */
   const char* parent;   /* "Tensor" or another type that it derives from; null: derives from none */
   const char* doc;      /* one or two plain sentences, for listings */
   uint32_t fallback;    /* TENON_FALLBACK_ */
@@ -135,7 +135,7 @@ typedef struct tenon_type_descriptor {
   /* Names of the tensors in a payload. A type with a single one that does not derive from Tensor
    * needs no conversions: to_tensor is that one, from_tensor a copy of `like` with it replaced. */
   const char* const* components;
-  int64_t component_count;
+  int64_t component_count; /* entries of `components` */
   /* Address of one of them in a payload. */
   tenon_tensor**(TENON_CALL* component)(void* payload, int64_t index);
   /* Constructs in `copy` a payload like `payload`. */
@@ -143,8 +143,8 @@ typedef struct tenon_type_descriptor {
   /* The payload's layout, which other binaries that read it must share, see tenon_payload_layout;
    * 0: not known. */
   int64_t payload_alignment;
-  uint32_t payload_fingerprint;
-  uint32_t reserved;
+  uint32_t payload_fingerprint; /* hash of the layout; 0: not known */
+  uint32_t reserved;            /* 0 */
   /* Writes the part of a payload that is not in its components as text for a file, as a string
    * value; owned. Null, like `restore`: a payload has no other part. */
   tenon_status(TENON_CALL* attributes)(void* self, const void* payload, tenon_value* text,
@@ -169,20 +169,20 @@ enum {
 typedef struct tenon_type_parts {
   const char* provider;          /* id of the plugin; "tenon" for Tensor */
   const char* const* components; /* names, component_count of them */
-  int64_t component_count;
-  uint64_t flags; /* TENON_PARTS_ bits */
+  int64_t component_count;       /* entries of `components` */
+  uint64_t flags;                /* TENON_PARTS_ bits */
 } tenon_type_parts;
 
 /* The payload's struct as one binary was compiled with it, so that another layout is an error
  * instead of a wrong read. Growable: begins with its size. Borrowed; valid during the call. */
 typedef struct tenon_payload_layout {
-  uint32_t size;
-  uint32_t fingerprint; /* hash of the layout */
-  int64_t payload_size;
-  int64_t payload_alignment;
+  uint32_t size;                    /* bytes of this struct */
+  uint32_t fingerprint;             /* hash of the layout */
+  int64_t payload_size;             /* in bytes */
+  int64_t payload_alignment;        /* in bytes */
   const char* const* components;    /* names of the tensors in it */
   const int64_t* component_offsets; /* and where each is, in bytes */
-  int64_t component_count;
+  int64_t component_count;          /* entries of `components` */
   const char* user; /* id of the plugin that was compiled with it; null: the application */
 } tenon_payload_layout;
 
@@ -190,14 +190,14 @@ typedef struct tenon_payload_layout {
  * fields past `size` read as zero. Owned by the plugin; it and everything it points to must stay
  * valid as long as the plugin is loaded. */
 typedef struct tenon_override_descriptor {
-  uint32_t size;
+  uint32_t size;       /* bytes of this struct */
   uint32_t flags;      /* 0 */
   const char* schema;  /* its own parameters and results, under the op's full name */
   const char* doc;     /* one or two plain sentences, for listings; may be null */
   const char* types;   /* "A" or "A, B": the call has an operand of each */
   const char* accepts; /* types of other operands: "Tensor, C", "*" for any; null: "Tensor" */
   void* self;          /* first argument of `run`; owned by the plugin */
-  tenon_handler_function run;
+  tenon_handler_function run; /* implements the op */
   /* Instead of `run`: the override as an op of the same schema, with its gradient rules, so that
    * its calls are recorded. Null: results have the history of the ops that `run` calls. */
   const tenon_op_descriptor* rules;

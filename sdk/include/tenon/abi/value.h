@@ -32,8 +32,8 @@ enum {
 
 /* UTF-8 text that is not NUL-terminated. Borrowed from what it was read from. */
 typedef struct tenon_string {
-  const char* data;
-  int64_t length; /* in bytes */
+  const char* data; /* may be null where `length` is 0 */
+  int64_t length;   /* in bytes */
 } tenon_string;
 
 /* A node of an immutable JSON-like document, counted together with its document:
@@ -45,8 +45,8 @@ typedef struct tenon_module tenon_module;
 
 /* An entry of a dictionary of modules. Names are unique in it; the order is kept. */
 typedef struct tenon_named_module {
-  tenon_string name;
-  tenon_module* module;
+  tenon_string name;    /* key in the dictionary */
+  tenon_module* module; /* the module; owned as the list is */
 } tenon_named_module;
 
 /* One argument or result. Frozen: 16 bytes; unused bits are zero.
@@ -55,7 +55,7 @@ typedef struct tenon_named_module {
  *   are new references, and lists and strings are memory from the host's `allocate`.
  *   values.release of the host releases all of it. */
 typedef struct tenon_value {
-  uint32_t tag;
+  uint32_t tag;    /* a TENON_VALUE_ tag: which member of `as` is set */
   uint32_t length; /* length of strings and lists */
   union {
     int64_t integer;
@@ -72,7 +72,7 @@ typedef struct tenon_value {
     tenon_module* const* modules;
     const tenon_named_module* named_modules;
     void* pointer;
-  } as;
+  } as; /* the member that `tag` names */
 } tenon_value;
 
 #endif

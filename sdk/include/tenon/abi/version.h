@@ -18,7 +18,7 @@
 /* The host minor that this build relies on. Define it before the first include to use newer slots:
  * a slot of a newer minor than the target does not compile. */
 #ifndef TENON_TARGET_MINOR
-#define TENON_TARGET_MINOR TENON_ABI_OLDEST_MINOR
+#define TENON_TARGET_MINOR TENON_ABI_OLDEST_MINOR /* unless the build defines it */
 #endif
 
 #if TENON_TARGET_MINOR < TENON_ABI_OLDEST_MINOR

@@ -43,7 +43,7 @@ class Failure {
   Failure(const CallRecord& call, const std::string& device, const Error& error);
   // Throws an error of its kind, which names the call.
   [[noreturn]] void raise() const;
-  bool was_raised() const { return raised_; }
+  bool was_raised() const { return raised_; }  // by an earlier call
 
  private:
   tenon_status kind_;

@@ -22,7 +22,7 @@ class Queue;
 class Driver {
  public:
   virtual ~Driver() = default;
-  virtual int64_t count() const = 0;
+  virtual int64_t count() const = 0;  // instances of the device
   // `bytes` > 0. An address that no other allocation has; nothing but the driver and kernels of the
   // device use it as one.
   virtual void* allocate(int64_t index, int64_t bytes) = 0;
@@ -32,6 +32,7 @@ class Driver {
   // Contiguous bytes from the CPU and back, after the work of `queue`. On return the memory of the
   // CPU has been read or written; errors of kernels that the driver has queued itself are thrown.
   virtual void upload(int64_t index, void* to, const void* from, int64_t bytes) = 0;
+  // Into plain memory.
   virtual void download(int64_t index, void* to, const void* from, int64_t bytes) = 0;
   // Until `unmap` the CPU reads and writes an allocation at its address; maps of one allocation nest.
   // A driver whose memory the CPU does not reach throws NotImplementedError.
@@ -39,7 +40,7 @@ class Driver {
     (void)index, (void)data, (void)bytes;
     throw NotImplementedError("the memory of the device is not reached by the CPU");
   }
-  virtual void unmap(int64_t index, void* data, int64_t bytes) noexcept {
+  virtual void unmap(int64_t index, void* data, int64_t bytes) noexcept {  // ends a map
     (void)index, (void)data, (void)bytes;
   }
   // The queue of an instance whose kernels a thread of the CPU runs (queue.hpp): kernels of the CPU in
@@ -68,18 +69,19 @@ void check_process(const char* device);
 // One allocation, counted in what the tensors of an instance take. Tensors that share it have one
 // reference, and each piece of queued work has one. Any thread.
 struct DeviceMemory {
-  Driver& driver;
-  std::atomic<int64_t>& used;
-  int64_t index = 0;
-  int64_t bytes = 0;
-  void* data = nullptr;
+  Driver& driver;              // driver of the instance
+  std::atomic<int64_t>& used;  // bytes of all that is alive
+  int64_t index = 0;           // instance, from 0
+  int64_t bytes = 0;           // size of the allocation
+  void* data = nullptr;        // start, as the driver has it
 
+  // Allocates; MemoryError without room.
   DeviceMemory(Driver& of, std::atomic<int64_t>& counted, int64_t instance, int64_t size);
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
-  void release() {
+  void retain() { references_.fetch_add(1, std::memory_order_relaxed); }  // any thread
+  void release() {  // frees it with the last one
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
   // The reference of the tensors.
@@ -108,6 +110,7 @@ struct DeviceMemory {
 class MemoryReference {
  public:
   MemoryReference() = default;
+  // Adds one.
   explicit MemoryReference(DeviceMemory& memory) : memory_(&memory) { memory.retain(); }
   // Takes a reference over.
   static MemoryReference take(DeviceMemory* memory) {
@@ -127,10 +130,10 @@ class MemoryReference {
   ~MemoryReference() {
     if (memory_ != nullptr) memory_->release();
   }
-  DeviceMemory* operator->() const { return memory_; }
-  DeviceMemory& operator*() const { return *memory_; }
-  DeviceMemory* get() const { return memory_; }
-  DeviceMemory* give() { return std::exchange(memory_, nullptr); }
+  DeviceMemory* operator->() const { return memory_; }              // its members
+  DeviceMemory& operator*() const { return *memory_; }              // borrowed
+  DeviceMemory* get() const { return memory_; }                     // borrowed
+  DeviceMemory* give() { return std::exchange(memory_, nullptr); }  // to the caller
 
  private:
   DeviceMemory* memory_ = nullptr;

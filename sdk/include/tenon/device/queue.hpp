@@ -30,8 +30,8 @@ namespace device {
 // one. Any thread may call the functions; in the child of a fork they raise a RuntimeError.
 class Queue {
  public:
-  struct Job {
-    CallRecord call;
+  struct Job {        // a call that runs later
+    CallRecord call;  // for errors
     // Memory that it reads or changes, and memory that it writes; it stays until the job has ended. A
     // job does not run where one of them has a failure, which goes to what it writes.
     std::vector<MemoryReference> reads, writes;

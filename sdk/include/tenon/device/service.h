@@ -8,11 +8,11 @@
 
 #include "tenon/abi/abi.h"
 
-#define TENON_DEVICE_SERVICE_VERSION 1
+#define TENON_DEVICE_SERVICE_VERSION 1 /* newest version of the table; grows with its slots */
 
 /* Named "device.NAME". Append-only; any thread may call it. */
 typedef struct tenon_device_service {
-  tenon_service head;
+  tenon_service head; /* size and version */
   /* How many instances there are. */
   int64_t(TENON_CALL* count)(void);
   /* A tensor on instance `index` with the elements of a plain one, which is read before the slot

@@ -19,15 +19,16 @@ namespace device {
 // The payload of tensors on a device. Views of one tensor share it.
 template <class D>
 struct Type {
-  static constexpr auto parent = "Tensor";
-  static constexpr auto own_memory = true;
+  static constexpr auto parent = "Tensor";  // a subclass
+  static constexpr auto own_memory = true;  // kernels do not read it
 
   DeviceMemory* buffer = nullptr;  // the storage's, which outlives the payload's tensors
 
-  static std::string text(const Tensor& self);
-  static Tensor to_tensor(const Tensor& self);
+  static std::string text(const Tensor& self);  // as printed
+  static Tensor to_tensor(const Tensor& self);  // downloads
+  // Uploads to the device of `like`.
   static Tensor from_tensor(const Tensor& plain, const Tensor& like);
-  static Tensor project_gradient(const Tensor& gradient);
+  static Tensor project_gradient(const Tensor& gradient);  // gradients are on the device too
 };
 
 namespace detail {
@@ -79,7 +80,7 @@ inline Extent extent_of(const Tensor& tensor) {
 inline void* elements(const Tensor& tensor) { return tensor.view_record().data; }
 
 template <class D>
-int64_t index_of(const Tensor& tensor) {
+int64_t index_of(const Tensor& tensor) {  // instance of a tensor, from 0
   return as<D>(tensor).buffer->index;
 }
 
@@ -129,7 +130,7 @@ Tensor empty(IntList shape, DType dtype, int64_t index) {
 }
 
 template <class D>
-Tensor upload(const Tensor& plain, int64_t index) {
+Tensor upload(const Tensor& plain, int64_t index) {  // a new tensor on the instance
   const Tensor source = contiguous_as(plain, plain.dtype());
   Tensor result = empty<D>(source.shape(), source.dtype(), index);
   const int64_t bytes = source.numel() * element_size(source.dtype());
@@ -185,11 +186,12 @@ Tensor Type<D>::project_gradient(const Tensor& gradient) {
 // failure of what should have written it away.
 template <class D>
 struct Copy {
+  // Overrides math's.
   static constexpr auto schema = "copy_(Tensor(a!) input, Tensor source) -> Tensor(a!)";
-  static constexpr auto doc = "Copies from, to and on the device.";
-  static constexpr auto types = D::name;
+  static constexpr auto doc = "Copies from, to and on the device.";  // for listings
+  static constexpr auto types = D::name;                             // operands that it is for
 
-  static Tensor forward(const Tensor& input, const Tensor& source) {
+  static Tensor forward(const Tensor& input, const Tensor& source) {  // in either direction
     const Tensor plain = is<D>(source) ? download<D>(source) : ensure_tensor(source);
     if (!is<D>(input)) {
       copy_elements(input, plain);
@@ -220,12 +222,12 @@ struct Copy {
 // schema, "sim.to(Tensor input, int index=0) -> Tensor". It is differentiable.
 template <class D>
 struct To {
-  static constexpr auto doc = "input on an instance of the device; a copy.";
-  static constexpr auto composite = true;
-  static constexpr auto samples =
+  static constexpr auto doc = "input on an instance of the device; a copy.";  // for listings
+  static constexpr auto composite = true;                                     // made of ops
+  static constexpr auto samples =                                             // for tenon check
       R"([{"input": {"shape": [2, 3]}}, {"input": {"shape": [3, 3], "dtype": "f32"}}])";
 
-  static Tensor forward(const Tensor& input, int64_t index) {
+  static Tensor forward(const Tensor& input, int64_t index) {  // a copy
     const Tensor like = empty<D>({}, input.dtype(), index);
     tenon_tensor* result = nullptr;
     tenon::detail::check(tenon::service::types().from_plain, detail::type_id<D>(), input.handle(),

@@ -17,29 +17,29 @@ TENON_NAMESPACE_BEGIN
 
 namespace drawing {
 
-struct GraphNode {
-  enum class Kind { op, module, input, output };
-  Kind kind = Kind::op;
-  std::string title;               // op, type of a module, name of an input
-  std::vector<std::string> lines;  // below it: "weight f32[10, 64]"
-  std::string provider;            // plugin of an op; empty: not known, or several
+struct GraphNode {                                // a call, an input or an output
+  enum class Kind { op, module, input, output };  // kinds of nodes
+  Kind kind = Kind::op;                           // kind of the node
+  std::string title;                              // op, type of a module, name of an input
+  std::vector<std::string> lines;                 // below it: "weight f32[10, 64]"
+  std::string provider;                           // plugin of an op; empty: not known, or several
   int64_t module = -1;  // index of Graph::modules that makes the call; -1: the model itself
 };
 
-struct GraphEdge {
+struct GraphEdge {           // a tensor from one node to another
   int64_t from = 0, to = 0;  // indices of nodes
   std::string label;         // "f32[64, 10]"
 };
 
-struct GraphModule {
+struct GraphModule {       // a module, which has nodes inside
   std::string name, type;  // "encoder.0", "Linear"
   int64_t parent = -1;     // index of the module that it is in; -1: the model
 };
 
-struct Graph {
-  std::string title;
-  std::vector<GraphNode> nodes;
-  std::vector<GraphEdge> edges;
+struct Graph {                       // nodes, edges and modules of a picture
+  std::string title;                 // above the picture; may be empty
+  std::vector<GraphNode> nodes;      // in the order of calls
+  std::vector<GraphEdge> edges;      // by the indices of nodes
   std::vector<GraphModule> modules;  // below the model, parents first
 };
 

@@ -55,9 +55,10 @@ inline void check_dtype(const char* op, const char* name, DType dtype, uint32_t 
   if (__builtin_expect((dtypes & dtype_bit(compute_dtype(dtype))) == 0, 0))
     detail::throw_argument_dtype(op, name, dtype, dtypes);
 }
-inline void check_floating(const char* op, const char* name, DType dtype) {
+inline void check_floating(const char* op, const char* name, DType dtype) {  // TypeError for others
   check_dtype(op, name, dtype, floating_dtypes);
 }
+// TypeError for a dtype that is not floating.
 inline void check_floating(const char* op, const char* name, const Tensor& tensor) {
   check_floating(op, name, tensor.dtype());
 }

@@ -36,8 +36,8 @@ constexpr uint64_t flush_to_zero = uint64_t{1} << 24;
 #else
 // Modes that <cfenv> does not know are not seen.
 inline uint64_t floating_mode() { return 0; }
-inline void set_floating_mode(uint64_t) {}
-constexpr uint64_t flush_to_zero = 0;
+inline void set_floating_mode(uint64_t) {}  // not on this processor
+constexpr uint64_t flush_to_zero = 0;       // not on this processor
 #endif
 
 }  // namespace kernel

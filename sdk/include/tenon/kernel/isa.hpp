@@ -16,7 +16,7 @@
 #define TENON_INLINE __attribute__((always_inline)) inline
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(TENON_SCALAR)
-#define TENON_HAS_ISA_LOOPS 1
+#define TENON_HAS_ISA_LOOPS 1  // loops for several instruction sets are compiled
 #if defined(__clang__)
 #define TENON_TARGET_V3 __attribute__((target("avx2,fma,bmi,bmi2")))
 #define TENON_TARGET_V4 \
@@ -35,7 +35,7 @@
 #define TENON_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 #else
-#define TENON_HAS_ISA_LOOPS 0
+#define TENON_HAS_ISA_LOOPS 0  // loops for several instruction sets are compiled
 #define TENON_VECTORIZE
 #define TENON_INDEPENDENT
 #endif

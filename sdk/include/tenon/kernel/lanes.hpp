@@ -20,8 +20,8 @@ TENON_NAMESPACE_BEGIN
 namespace kernel {
 
 template <class T, int Bytes>
-struct VectorOf {
-  typedef T Type __attribute__((vector_size(Bytes)));
+struct VectorOf {                                      // see Vector
+  typedef T Type __attribute__((vector_size(Bytes)));  // the vector
 };
 // `Bytes` bytes of elements; compilers split it where registers are narrower.
 template <class T, int Bytes>
@@ -137,21 +137,21 @@ TENON_INLINE typename Policy::Lane gather_strided(const typename Policy::In* in,
 // ---- policies ----
 
 template <class T>
-struct SumLanes {
-  using In = T;
+struct SumLanes {  // sums: a policy
+  using In = T;    // element type
   // Integers wrap modulo 2^64.
   using Lane = std::conditional_t<std::is_floating_point_v<T>, T,
                                   std::conditional_t<sizeof(T) >= 4, uint64_t, int32_t>>;
-  static constexpr bool separates_nan = false;
-  static constexpr Lane identity() { return 0; }
+  static constexpr bool separates_nan = false;    // NaN stays in a sum
+  static constexpr Lane identity() { return 0; }  // zero
   template <class V, class X>
-  TENON_INLINE static void step(V& lanes, const X& elements) {
+  TENON_INLINE static void step(V& lanes, const X& elements) {  // adds elements
     V converted;
     convert(converted, elements);
     lanes += converted;
   }
   template <class V>
-  TENON_INLINE static void join(V& lanes, const V& others) {
+  TENON_INLINE static void join(V& lanes, const V& others) {  // adds lanes
     lanes += others;
   }
 };
@@ -188,33 +188,33 @@ TENON_INLINE void take_better(V& best, const V& other) {
 // The largest or smallest element; NaN where there is one.
 template <class T, bool Largest>
 struct ExtremumLanes {
-  using In = T;
-  using Lane = T;
-  static constexpr bool separates_nan = std::is_floating_point_v<T>;
-  static constexpr Lane identity() { return worst<T, Largest>(); }
+  using In = T;                                                       // element type
+  using Lane = T;                                                     // as the elements
+  static constexpr bool separates_nan = std::is_floating_point_v<T>;  // comparisons lose NaN
+  static constexpr Lane identity() { return worst<T, Largest>(); }    // the worst
   template <class V>
-  TENON_INLINE static void step(V& lanes, const V& elements) {
+  TENON_INLINE static void step(V& lanes, const V& elements) {  // keeps the better
     take_better<Largest>(lanes, elements);
   }
   template <class V>
-  TENON_INLINE static void step_numbers(V& lanes, const V& elements) {
+  TENON_INLINE static void step_numbers(V& lanes, const V& elements) {  // without NaN
     take_better_number<Largest>(lanes, elements);
   }
   template <class V>
-  TENON_INLINE static void join(V& lanes, const V& others) {
+  TENON_INLINE static void join(V& lanes, const V& others) {  // keeps the better
     take_better<Largest>(lanes, others);
   }
 };
 // The largest number; NaN is passed over.
 template <class T>
 struct LargestNumberLanes : ExtremumLanes<T, true> {
-  static constexpr bool separates_nan = false;
+  static constexpr bool separates_nan = false;  // none of integers
   template <class V>
-  TENON_INLINE static void step(V& lanes, const V& elements) {
+  TENON_INLINE static void step(V& lanes, const V& elements) {  // keeps the better
     take_better_number<true>(lanes, elements);
   }
   template <class V>
-  TENON_INLINE static void join(V& lanes, const V& others) {
+  TENON_INLINE static void join(V& lanes, const V& others) {  // keeps the better
     take_better_number<true>(lanes, others);
   }
 };
@@ -225,7 +225,7 @@ struct LargestNumberLanes : ExtremumLanes<T, true> {
 constexpr int register_bytes = 32;
 
 template <class T>
-TENON_INLINE T sum(const T* x, int64_t count) {
+TENON_INLINE T sum(const T* x, int64_t count) {  // sum of contiguous elements
   return gather_run<SumLanes<T>, register_bytes>(x, count);
 }
 // The largest number of a row: -inf when there is none.

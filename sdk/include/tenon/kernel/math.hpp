@@ -98,9 +98,9 @@ namespace kernel {
 
 // One instruction each, on every machine.
 TENON_INLINE float sqrt(float x) { return __builtin_sqrtf(x); }
-TENON_INLINE double sqrt(double x) { return __builtin_sqrt(x); }
+TENON_INLINE double sqrt(double x) { return __builtin_sqrt(x); }  // exactly rounded
 template <class T>
-TENON_INLINE T rsqrt(T x) {
+TENON_INLINE T rsqrt(T x) {  // 1 / sqrt(x)
   return T{1} / sqrt(x);
 }
 

@@ -14,15 +14,15 @@ namespace kernel {
 
 // A run of equally shaped matrices in one tensor; strides count elements.
 struct Matrices {
-  char* data;
-  int64_t rows, columns, row_stride, column_stride;
-  int64_t batch_stride;
+  char* data;                                        // first element
+  int64_t rows, columns, row_stride, column_stride;  // strides in elements
+  int64_t batch_stride;                              // from matrix to matrix
 
-  bool row_major() const {
+  bool row_major() const {  // rows are contiguous
     return (column_stride == 1 || columns <= 1) &&
            (rows <= 1 || row_stride >= std::max<int64_t>(columns, 1));
   }
-  bool column_major() const {
+  bool column_major() const {  // columns are contiguous
     return (row_stride == 1 || rows <= 1) &&
            (columns <= 1 || column_stride >= std::max<int64_t>(rows, 1));
   }
@@ -40,9 +40,9 @@ inline Matrices matrices(const Tensor& tensor) {
 
 // A layout as gemm takes it: the leading dimension, and whether the matrix is column-major.
 struct GemmLayout {
-  int64_t leading;
-  bool transposed;
-  explicit GemmLayout(const Matrices& m)
+  int64_t leading;                        // leading dimension
+  bool transposed;                        // columns are contiguous
+  explicit GemmLayout(const Matrices& m)  // for matrices with contiguous rows or columns
       : leading(m.row_major()
                     ? std::max<int64_t>({m.rows <= 1 ? 1 : m.row_stride, m.columns, 1})
                     : std::max<int64_t>({m.columns <= 1 ? 1 : m.column_stride, m.rows, 1})),
@@ -65,11 +65,12 @@ inline constexpr int64_t aligned_piece = 48;
 
 // A range cut into equally long pieces.
 struct Pieces {
-  int64_t size, width;
-  Pieces(int64_t whole, int64_t count)
+  int64_t size, width;                  // sizes of the whole and of a piece
+  Pieces(int64_t whole, int64_t count)  // about `count`, of equal widths
       : size(whole), width(((whole - 1) / count / aligned_piece + 1) * aligned_piece) {}
-  int64_t count() const { return (size - 1) / width + 1; }
-  int64_t begin(int64_t piece) const { return piece * width; }
+  int64_t count() const { return (size - 1) / width + 1; }      // pieces
+  int64_t begin(int64_t piece) const { return piece * width; }  // first index of a piece
+  // One behind the last index of a piece.
   int64_t end(int64_t piece) const { return std::min(size, (piece + 1) * width); }
 };
 

@@ -4,8 +4,8 @@
 #include "tenon/parallel.hpp"
 
 // Functions of OpenMP's runtime, which the plugin links (gomp).
-extern "C" int omp_get_max_threads(void);
-extern "C" void omp_set_num_threads(int count);
+extern "C" int omp_get_max_threads(void);        // defined by the OpenMP runtime
+extern "C" void omp_set_num_threads(int count);  // defined by the OpenMP runtime
 
 TENON_NAMESPACE_BEGIN
 namespace kernel {

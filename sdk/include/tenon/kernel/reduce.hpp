@@ -47,9 +47,9 @@ namespace kernel {
 // The reduction of a call: a bit for each reduced dimension, the result's shape, elements for each
 // output.
 struct Reduction {
-  uint32_t mask = 0;
-  Shape shape;
-  int64_t extent = 1;
+  uint32_t mask = 0;   // bit i: dimension i is reduced
+  Shape shape;         // shape of the result
+  int64_t extent = 1;  // elements of each result
 };
 // No dims, or an empty list: all of them. IndexError for a dimension that is out of range,
 // ValueError for one that is named twice.
@@ -518,19 +518,21 @@ void reduce(const Tensor& input, const Reduction& plan, const Finish& finish) {
 //   add(Total&, Lane), merge(Total&, const Total&)
 template <class Policy>
 struct LaneKernel {
-  using In = typename Policy::In;
-  using Lane = typename Policy::Lane;
-  using Total = typename Policy::Total;
-  static constexpr bool ordered = false;
+  using In = typename Policy::In;         // element type
+  using Lane = typename Policy::Lane;     // partial result
+  using Total = typename Policy::Total;   // whole result
+  static constexpr bool ordered = false;  // pieces may be joined in any order
   // Bytes and shorts are rare enough for narrow vectors, unless they are gathered in wide lanes.
   static constexpr bool wide = sizeof(In) >= 4 || sizeof(Lane) >= 4;
   // Comparisons of the widest vectors are not vectorized well.
   static constexpr bool widest_columns = std::is_floating_point_v<In> && !Policy::separates_nan;
-  static constexpr int64_t row_block = Policy::block_elements,
-                           column_block = Policy::block_elements / 16;
+  static constexpr int64_t row_block = Policy::block_elements,  // elements that a piece has
+      column_block = Policy::block_elements / 16;
 
+  // Joins the results of two pieces.
   static void merge(Total& total, const Total& other) { Policy::merge(total, other); }
 
+  // Adds each row, of `count` elements, to its total.
   template <int Bytes>
   TENON_INLINE static void rows(const In* in, int64_t, int64_t rows, int64_t row_step,
                                 int64_t count, int64_t stride, Total* totals) {
@@ -545,6 +547,7 @@ struct LaneKernel {
     }
   }
 
+  // Adds each column to its total.
   template <int Bytes>
   TENON_INLINE static void columns(const In* in, int64_t, int64_t rows, int64_t row_stride,
                                    int64_t columns, Total* totals) {
@@ -604,24 +607,26 @@ struct LaneKernel {
 // number of elements. Integers wrap modulo 2^64.
 template <class T>
 struct SumPolicy : SumLanes<T> {
+  // Sums of floats are added in f64, of integers modulo 2^64.
   using Total = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
   // Short enough for f32 lanes to stay exact, and for narrow integer lanes not to overflow.
   static constexpr int64_t block_elements = std::is_floating_point_v<T> ? 1024 : 16384;
-  TENON_INLINE static void add(Total& total, typename SumLanes<T>::Lane lane) {
+  TENON_INLINE static void add(Total& total, typename SumLanes<T>::Lane lane) {  // adds a lane
     total += static_cast<Total>(lane);
   }
-  static void merge(Total& total, const Total& other) { total += other; }
+  static void merge(Total& total, const Total& other) { total += other; }  // joins
 };
 
 // The largest or smallest element; NaN where there is one.
 template <class T, bool Largest>
 struct ExtremumPolicy : ExtremumLanes<T, Largest> {
-  struct Total {
-    T value = worst<T, Largest>();
+  struct Total {                    // the best so far
+    T value = worst<T, Largest>();  // worst at first
   };
-  static constexpr int64_t block_elements = 1 << 16;
+  static constexpr int64_t block_elements = 1 << 16;  // elements of a piece
+  // Adds a lane.
   TENON_INLINE static void add(Total& total, T lane) { take_better<Largest>(total.value, lane); }
-  static void merge(Total& total, const Total& other) {
+  static void merge(Total& total, const Total& other) {  // joins results of pieces
     take_better<Largest>(total.value, other.value);
   }
 };

@@ -29,8 +29,8 @@ void for_rows(int64_t rows, int64_t row_elements, const Body& body) {
 // A contiguous tensor as outer x size x inner elements, where `size` is that of the dimension; a
 // 0-dim tensor has one element along dimension 0.
 struct Lines {
-  int64_t outer = 1, size = 1, inner = 1;
-  Lines(IntList shape, int64_t dim) {
+  int64_t outer = 1, size = 1, inner = 1;  // dimensions before, the one, and behind it
+  Lines(IntList shape, int64_t dim) {      // for a contiguous tensor
     for (int64_t i = 0; i < shape.size(); ++i)
       (i < dim ? outer : i == dim ? size : inner) *= shape[i];
   }

@@ -12,30 +12,30 @@ namespace kernel {
 
 // A shape or strides, of at most TENON_MAX_RANK dimensions.
 struct Shape {
-  int64_t sizes[TENON_MAX_RANK];
-  int64_t rank = 0;
+  int64_t sizes[TENON_MAX_RANK];  // the first `rank` are set
+  int64_t rank = 0;               // number of dimensions
 
   Shape() = default;
-  Shape(IntList list) : rank(list.size()) {
+  Shape(IntList list) : rank(list.size()) {  // a copy
     for (int64_t i = 0; i < rank; ++i) sizes[i] = list[i];
   }
-  void push(int64_t size) { sizes[rank++] = size; }
-  void erase(int64_t at) {
+  void push(int64_t size) { sizes[rank++] = size; }  // appends
+  void erase(int64_t at) {                           // removes a dimension
     --rank;
     for (int64_t i = at; i < rank; ++i) sizes[i] = sizes[i + 1];
   }
-  void insert(int64_t at, int64_t size) {
+  void insert(int64_t at, int64_t size) {  // inserts a dimension
     for (int64_t i = rank++; i > at; --i) sizes[i] = sizes[i - 1];
     sizes[at] = size;
   }
-  int64_t& operator[](int64_t i) { return sizes[i]; }
-  int64_t operator[](int64_t i) const { return sizes[i]; }
-  const int64_t* begin() const { return sizes; }
-  const int64_t* end() const { return sizes + rank; }
-  operator IntList() const { return {sizes, rank}; }
+  int64_t& operator[](int64_t i) { return sizes[i]; }       // without a check
+  int64_t operator[](int64_t i) const { return sizes[i]; }  // without a check
+  const int64_t* begin() const { return sizes; }            // borrowed
+  const int64_t* end() const { return sizes + rank; }       // borrowed
+  operator IntList() const { return {sizes, rank}; }        // borrowed
 };
 
-inline bool same_shape(IntList a, IntList b) {
+inline bool same_shape(IntList a, IntList b) {  // equal sizes
   if (a.size() != b.size()) return false;
   for (int64_t i = 0; i < a.size(); ++i) {
     if (a[i] != b[i]) return false;
@@ -43,7 +43,7 @@ inline bool same_shape(IntList a, IntList b) {
   return true;
 }
 
-inline int64_t count_elements(IntList shape) {
+inline int64_t count_elements(IntList shape) {  // the product
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
   return count;

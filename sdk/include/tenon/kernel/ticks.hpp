@@ -39,8 +39,8 @@ inline bool has_steady_ticks() {
 }
 inline int64_t counted_ticks() { return static_cast<int64_t>(__builtin_ia32_rdtsc()); }
 #else
-inline bool has_steady_ticks() { return false; }
-inline int64_t counted_ticks() { return steady_nanoseconds(); }
+inline bool has_steady_ticks() { return false; }                 // not on this processor
+inline int64_t counted_ticks() { return steady_nanoseconds(); }  // the clock instead
 #endif
 
 // Ticks of one thread or of several, as long as the object lives, and the times that they stand for.
@@ -49,6 +49,7 @@ class TickClock {
   TickClock()
       : counts_(has_steady_ticks()), start_(now()), start_nanoseconds_(steady_nanoseconds()) {}
 
+  // Ticks, or nanoseconds.
   int64_t now() const { return counts_ ? counted_ticks() : steady_nanoseconds(); }
   // Nanoseconds of a tick, as far as is known now: the longer the object lives, the closer.
   double rate() const {

@@ -33,9 +33,10 @@ class View {
                              " elements has another element type; choose it with kernel::visit"});
     }
   }
-  T* data() const { return static_cast<T*>(record_->data); }
-  int64_t dim() const { return record_->rank; }
-  int64_t numel() const { return record_->count; }
+  T* data() const { return static_cast<T*>(record_->data); }  // first element
+  int64_t dim() const { return record_->rank; }               // number of dimensions
+  int64_t numel() const { return record_->count; }            // number of elements
+  // Size of a dimension, without a check.
   int64_t size(int64_t dimension) const { return record_->shape[dimension]; }
   // In elements.
   int64_t stride(int64_t dimension) const { return record_->strides[dimension]; }

@@ -10,11 +10,11 @@ TENON_NAMESPACE_BEGIN
 
 // One bit for each dtype.
 constexpr uint32_t dtype_bit(DType dtype) { return 1u << static_cast<uint32_t>(dtype); }
-inline constexpr uint32_t floating_dtypes = dtype_bit(f32) | dtype_bit(f64);
-inline constexpr uint32_t integer_dtypes =
+inline constexpr uint32_t floating_dtypes = dtype_bit(f32) | dtype_bit(f64);  // bits of dtypes
+inline constexpr uint32_t integer_dtypes =                                    // bits of dtypes
     dtype_bit(u8) | dtype_bit(i8) | dtype_bit(i16) | dtype_bit(i32) | dtype_bit(i64);
-inline constexpr uint32_t bool_dtype = dtype_bit(boolean);
-inline constexpr uint32_t complex_dtypes = dtype_bit(c64) | dtype_bit(c128);
+inline constexpr uint32_t bool_dtype = dtype_bit(boolean);                    // its bit
+inline constexpr uint32_t complex_dtypes = dtype_bit(c64) | dtype_bit(c128);  // bits of dtypes
 // Dtypes that all kernels may compute in, complex ones aside; f16, bf16, u16, u32 and u64 are for
 // storage, conversion and files.
 inline constexpr uint32_t computed_dtypes = floating_dtypes | integer_dtypes | bool_dtype;

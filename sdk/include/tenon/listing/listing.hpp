@@ -22,7 +22,7 @@ namespace listing {
 // Versions, instructions, threads, and the folders that are searched for plugins.
 Json runtime();
 
-Json plugins();
+Json plugins();  // all that are found
 // One plugin in full, with what holds its code and which of its generations are still there.
 Json plugin(const std::string& id);
 // All that one plugin declares, with parsed schemas. A file need not be in a folder that is searched.
@@ -36,20 +36,20 @@ bool is_internal(std::string_view op);
 Json ops(const std::string& name_space = "");
 // Their names, each once.
 std::vector<std::string> op_names(const std::string& name_space = "");
-Json op(const std::string& name);
+Json op(const std::string& name);  // one op; a full name, or its last part
 // All of them, as op() has each: by the plugin that provides it, or would.
 Json ops_in_full();
-std::string signature(const std::string& op);
+std::string signature(const std::string& op);  // text: (input, other, *, alpha=1)
 // Names of the ops that types can override, by namespace; or those of one.
 Json overridable(const std::string& name_space = "");
 // Ops that cannot be overridden, each with its reason.
 Json ignored();
 
-Json modules();
-Json module(const std::string& name);
-Json modules_in_full();  // as module() has each
+Json modules();                        // all, in order of names
+Json module(const std::string& name);  // one module type
+Json modules_in_full();                // as module() has each
 
-Json types();
+Json types();  // tensor types, Tensor first
 // One type, with the overrides that are active for it. Loads its plugin.
 Json type(const std::string& name);
 // How each op is handled for operands that are all of the type, of all overridable ones or those that the

@@ -25,7 +25,7 @@ TENON_NAMESPACE_BEGIN
 // A step that rewrites the list of a model, before providers and memory are chosen.
 using PreparePass = std::function<void(prepared::CallList& list)>;
 
-struct PrepareOptions {
+struct PrepareOptions {  // limits and choices of a preparation
   // Kept, for the layouts that were used last. A model that reads numbers has up to that many lists for one
   // layout, one for each of the ways that it takes.
   size_t lists = 8;
@@ -35,11 +35,11 @@ struct PrepareOptions {
 
 // A call of a list.
 struct PreparedCall {
-  std::string op, provider;
-  int64_t bytes = 0;      // size of its results
-  bool in_arena = false;  // its result is in the memory that the list shares
-  bool in_place = false;  // and in that of an operand that nothing else reads
-  std::string rewrite;    // name of the rule that put it there; empty: the model made it
+  std::string op, provider;  // name, and id of the plugin
+  int64_t bytes = 0;         // size of its results
+  bool in_arena = false;     // its result is in the memory that the list shares
+  bool in_place = false;     // and in that of an operand that nothing else reads
+  std::string rewrite;       // name of the rule that put it there; empty: the model made it
 };
 
 // Account of a list, for one layout of the arguments.
@@ -53,7 +53,7 @@ struct PreparedList {
   std::vector<std::string> folded, dropped;  // ops of calls whose results are constants, or unused
   std::vector<rewrites::Applied> rewrites;   // rules that have changed it
   std::vector<std::string> refused;  // rules that fit and were not used, each with the reason
-  std::vector<PreparedCall> calls;
+  std::vector<PreparedCall> calls;   // in order
   // Bytes of results: of all, of those that share memory of the list, and of this memory. The others are
   // freed after their last use. The first run decides: before it, none shares memory.
   int64_t result_bytes = 0, shared_bytes = 0, arena_bytes = 0;
@@ -74,11 +74,11 @@ class Prepared : public Module {
   Prepared() = default;
 
   template <class... Arguments>
-  Tensor operator()(const Arguments&... arguments) const {
+  Tensor operator()(const Arguments&... arguments) const {  // for one result
     return call<Tensor>(arguments...);
   }
   template <class Result, class... Arguments>
-  Result call(const Arguments&... arguments) const {
+  Result call(const Arguments&... arguments) const {  // as the module is called
     return call_by<Result>([this](const Given& given, tenon_value* results,
                                   int64_t result_count) { run(given, results, result_count); },
                            arguments...);
@@ -110,7 +110,7 @@ class Prepared : public Module {
   std::vector<std::string> reasons() const;
   // Calls that ran by a list, and by the module itself.
   int64_t listed_runs() const;
-  int64_t runs_as_is() const;
+  int64_t runs_as_is() const;  // calls of the module itself
 
  private:
   friend Prepared prepare(const Module& module, const std::vector<std::vector<Tensor>>& examples,

@@ -20,22 +20,23 @@ namespace rewrites {
 
 // A value that is not a tensor: of a rule, of a call, of a condition.
 struct Literal {
+  // Which member of a literal holds it.
   enum class Kind : uint8_t { none, boolean, integer, number, dtype, text, list, tensor };
-  Kind kind = Kind::none;
-  int64_t integer = 0;  // also a boolean, the code of a dtype, the number of a tensor in a list
-  double number = 0;
-  std::string text;
-  std::vector<Literal> list;
+  Kind kind = Kind::none;  // which member holds it
+  int64_t integer = 0;     // also a boolean, the code of a dtype, the number of a tensor in a list
+  double number = 0;       // the number
+  std::string text;        // the text, or name of a dtype
+  std::vector<Literal> list;  // the list
 };
 
 // An expression of a condition, or of a number in a replacement.
 struct Expression {
-  enum class Kind : uint8_t { literal, variable, call };
-  Kind kind = Kind::literal;
-  Literal literal;
+  enum class Kind : uint8_t { literal, variable, call };  // forms of an expression
+  Kind kind = Kind::literal;                              // which member holds it
+  Literal literal;                                        // for a literal
   std::string name;  // a variable, a function, or an operator: "==", "+", "not", "list"
-  std::vector<Expression> operands;
-  int64_t column = 1;  // in the rule's text, from 1
+  std::vector<Expression> operands;  // its operands
+  int64_t column = 1;                // in the rule's text, from 1
 };
 
 // An argument of a pattern or replacement, or one of these.
@@ -43,17 +44,17 @@ struct Term {
   // `any` is '_'; `rest` is '...', the parameters that the call does not mention; `computed` is an
   // expression in parentheses, in replacements alone.
   enum class Kind : uint8_t { call, variable, any, literal, list, rest, computed };
-  Kind kind = Kind::literal;
-  std::string keyword;      // under which a call has it; empty: by position
-  std::string name;         // of the op, the variable or the rest, which may be empty
-  int64_t result = -1;      // op(...).1: of the call's tensors the second; -1: not written
-  std::vector<Term> items;  // of a call and of a list
-  Literal literal;
-  Expression computed;
-  int64_t column = 1;  // in the rule's text, from 1
+  Kind kind = Kind::literal;  // which member holds it
+  std::string keyword;        // under which a call has it; empty: by position
+  std::string name;           // of the op, the variable or the rest, which may be empty
+  int64_t result = -1;        // op(...).1: of the call's tensors the second; -1: not written
+  std::vector<Term> items;    // of a call and of a list
+  Literal literal;            // for a literal
+  Expression computed;        // the expression to compute
+  int64_t column = 1;         // in the rule's text, from 1
 };
 
-struct Rule {
+struct Rule {          // a rule that was read
   std::string name;    // "acme.conv_relu"
   std::string plugin;  // id; empty: of the application
   std::string text;    // the whole rule, in one line
@@ -77,7 +78,7 @@ Rule read_rule(const std::string& plugin, std::string_view text);
 
 // Which rules a model uses.
 struct Options {
-  bool enabled = true;
+  bool enabled = true;               // the config's
   bool declared = true;              // whether rules of plugins are used
   std::vector<Rule> rules;           // more rules, of the application
   std::vector<std::string> disable;  // names; '*' is any text
@@ -91,7 +92,7 @@ Options options_of(const Json& section);
 // their lists again. config::apply calls it. Any thread.
 void apply_policy(const Json& section);
 
-struct ListedRule {
+struct ListedRule {    // a rule of a listing
   Rule rule;           // name, plugin and text alone where it cannot be read
   std::string reason;  // why it is not used; empty where it is
 };
@@ -102,11 +103,11 @@ std::vector<ListedRule> rules(const Options& options = {});
 
 // A rule that has changed a list.
 struct Applied {
-  std::string rule, plugin;
-  int64_t count = 0;
-  double bound = 0;  // as Rule has it
+  std::string rule, plugin;  // names of the rule and its plugin
+  int64_t count = 0;         // how often it was applied
+  double bound = 0;          // as Rule has it
 };
-struct Account {
+struct Account {                    // rules that a preparation applied
   std::vector<Applied> applied;     // in the order of their first use
   std::vector<std::string> folded;  // ops of calls on constants that the rules have made
   // Rules that fit and were not used, each with the reason: results of another layout, memory that is

@@ -23,14 +23,14 @@ TENON_NAMESPACE_BEGIN
 
 namespace profile {
 
-struct ProfilerOptions {
+struct ProfilerOptions {          // options of a profiler
   bool events = false;            // keep each call, for trace_events
   int64_t most_events = 1000000;  // of which more are counted and not kept
 };
 
 // Calls of one op by one module with operands of the same dtypes and shapes.
 struct CallRow {
-  std::string op;
+  std::string op;              // full name
   std::string provider;        // plugin that the op chose for such operands; empty: not known
   std::string operands;        // "f32[64, 10], f32[10]"
   int64_t module = -1;         // index of Profile::modules; -1: outside of those that are watched
@@ -43,21 +43,21 @@ struct CallRow {
 
 // A module that was watched. Its times are those between the begin and the end of its forward.
 struct ModuleRow {
-  std::string name, type;  // the watched model itself has no name
-  int64_t calls = 0;
+  std::string name, type;       // the watched model itself has no name
+  int64_t calls = 0;            // how often
   int64_t nanoseconds = 0;      // with modules that it calls
   int64_t own_nanoseconds = 0;  // without these
 };
 
 // One call of an op (`row` of Profile::calls) or of a module (of Profile::modules).
 struct CallEvent {
-  bool of_module = false;
-  int32_t thread = 0;  // 0: the thread that made the profiler
-  int64_t row = 0;
+  bool of_module = false;              // whether a module ran, not an op
+  int32_t thread = 0;                  // 0: the thread that made the profiler
+  int64_t row = 0;                     // index in `calls`
   int64_t begin = 0, nanoseconds = 0;  // `begin` counts from the start of the profile
 };
 
-struct Profile {
+struct Profile {                   // accounts of a run
   int64_t nanoseconds = 0;         // from start to stop
   std::vector<CallRow> calls;      // in the order of their first calls
   std::vector<ModuleRow> modules;  // in the order of watch, parents first
@@ -79,7 +79,7 @@ struct Profile {
 // tensors or more, by a call that computes shapes alone, which modes around the profiler see.
 class Profiler {
  public:
-  explicit Profiler(ProfilerOptions options = {});
+  explicit Profiler(ProfilerOptions options = {});  // starts
   ~Profiler();
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
@@ -98,14 +98,14 @@ class Profiler {
 struct Entry {
   std::string name;      // op; plugin; "encoder.0 (Linear)", "(backward)" or "(outside of modules)"
   std::string provider;  // plugin of an op
-  int64_t calls = 0, nanoseconds = 0, bytes = 0;
-  int64_t multiply_adds = -1;  // -1: none is declared
-  double share = 0;            // of the time of all calls; 0 to 1
+  int64_t calls = 0, nanoseconds = 0, bytes = 0;  // sums
+  int64_t multiply_adds = -1;                     // -1: none is declared
+  double share = 0;                               // of the time of all calls; 0 to 1
 };
 // By falling time, then by name.
 std::vector<Entry> by_op(const Profile& profile);
-std::vector<Entry> by_provider(const Profile& profile);
-std::vector<Entry> by_module(const Profile& profile);
+std::vector<Entry> by_provider(const Profile& profile);  // sums of each plugin
+std::vector<Entry> by_module(const Profile& profile);    // sums of each module
 
 // {seconds, seconds_in_calls, ops: [{op, provider, calls, seconds, share, bytes, multiply_adds}],
 // providers: [...], modules: [...]}; share/tenon/documents.md has the shape.

@@ -18,14 +18,15 @@ namespace state {
 // Failures are IOErrors that name the path and the reason.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::string path);
+  explicit AtomicFile(std::string path);  // opens a file beside it
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
 
-  void write(const void* data, int64_t bytes);
+  void write(const void* data, int64_t bytes);  // IOError on a full disk
+  // Appends a text.
   void write(std::string_view text) { write(text.data(), static_cast<int64_t>(text.size())); }
-  void commit();
+  void commit();  // takes the file's place; IOError
 
  private:
   [[noreturn]] void fail(const char* what, int code) const;
@@ -36,7 +37,7 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-void write_file(const std::string& path, std::string_view data);
+void write_file(const std::string& path, std::string_view data);  // whole or not at all
 
 }  // namespace state
 

@@ -16,9 +16,9 @@ namespace state {
 // threads that write the bytes synchronize themselves.
 struct MappedFile {
   std::shared_ptr<char> bytes;  // null for an empty file
-  size_t size = 0;
+  size_t size = 0;              // in bytes
 
-  std::string_view view() const { return {bytes.get(), size}; }
+  std::string_view view() const { return {bytes.get(), size}; }  // its bytes
 };
 
 // IOError for a file that cannot be read, and for one that is not regular: a pipe would block its reader.

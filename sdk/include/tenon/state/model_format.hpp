@@ -19,7 +19,7 @@ TENON_NAMESPACE_BEGIN
 
 namespace state {
 
-struct ModelFormat {
+struct ModelFormat {      // a format of models and its module
   std::string ending;     // ".onnx"
   std::string module;     // "onnx.Model"
   std::string attribute;  // "path"
@@ -37,9 +37,9 @@ ModelFormat require_model_format(const std::string& path);
 
 // An input of a model's file.
 struct ModelInput {
-  std::string name;
-  DType dtype = DType::none;  // none: not declared
-  bool has_shape = false;
+  std::string name;                // name of the tensor
+  DType dtype = DType::none;       // none: not declared
+  bool has_shape = false;          // `shape` is known
   std::vector<std::string> shape;  // sizes, or the symbols of those that are open
 
   // The size of a dimension; nothing: it is open.

@@ -14,7 +14,7 @@ namespace state {
 // Differences that a load without `strict` accepted: names that the state lacks, and names that the
 // module does not know.
 struct LoadReport {
-  std::vector<std::string> missing, unexpected;
+  std::vector<std::string> missing, unexpected;  // names of tensors
 };
 
 // Parameters and persistent buffers under each of their names; the module's own, not copies. Runs the

@@ -10,9 +10,9 @@ TENON_NAMESPACE_BEGIN
 
 namespace state {
 
-struct NpyHeader {
-  std::vector<int64_t> shape;
-  DType dtype;
+struct NpyHeader {             // head of a .npy file
+  std::vector<int64_t> shape;  // sizes, row-major
+  DType dtype;                 // dtype of the elements
 };
 
 // The array of a .npy file: bool, integers, floats and complex numbers of any byte order, of any order
@@ -23,7 +23,7 @@ Tensor load_npy(const std::string& path);
 // changes it alone, never the file, which must not be shortened as long as the tensor is used. An array
 // in Fortran's order has the strides of it; one of the other byte order is copied.
 Tensor map_npy(const std::string& path);
-NpyHeader npy_header(const std::string& path);
+NpyHeader npy_header(const std::string& path);  // IOError, ValueError of a wrong file
 // Replaces the file as a whole, or leaves the old one. TypeError for a dtype that the format lacks.
 void save_npy(const std::string& path, const Tensor& tensor);
 

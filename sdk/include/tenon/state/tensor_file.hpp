@@ -12,7 +12,7 @@ TENON_NAMESPACE_BEGIN
 
 namespace state {
 
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;  // in order
 
 // Replaces the file as a whole, or leaves the old one. A tensor of another type is stored as its
 // components; TypeError where its type has no components or attributes that describe it completely.

@@ -16,7 +16,7 @@ namespace state {
 // way to each, joined with dots. A state_dict has the names that load_state_dict knows, and
 // {"epoch": 3, "model": model.state_dict()} "epoch", "model.0.weight" and so on.
 struct TorchFile {
-  NamedTensors tensors;
+  NamedTensors tensors;                               // in the order of the file
   std::vector<std::pair<std::string, Value>> values;  // numbers, texts, bools and None
 };
 

@@ -11,7 +11,7 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-struct BackwardMemory {
+struct BackwardMemory {                 // bytes that a backward needs
   int64_t peak_bytes = 0;               // bytes that are kept at the same time, at most
   int64_t kept_bytes = 0;               // the same, if every activation was kept
   std::vector<std::string> recomputed;  // layers whose activations are computed again: "recompute"

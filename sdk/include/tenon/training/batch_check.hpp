@@ -13,9 +13,9 @@ namespace training {
 
 // Contents of batches: shapes of one sample and of its label, as a reader gives them.
 struct BatchContents {
-  std::vector<int64_t> sample, label;
-  bool whole_labels = false;  // labels are integers
-  int64_t samples = 0;        // of an epoch
+  std::vector<int64_t> sample, label;  // shapes of one
+  bool whole_labels = false;           // labels are integers
+  int64_t samples = 0;                 // in an epoch
 };
 
 // Batches that the transforms, the model in training mode, or the loss refuse: a whole one, and a

@@ -13,14 +13,14 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-class BatchGradients {
+class BatchGradients {  // gradients of a batch, by accumulation and ranks
  public:
   // `loss_of` gives the loss of samples as one number, the mean over them or, with `sums`, the sum.
   // The parameters are those that are trained, the same on each rank. `shards`: see GradientBuckets.
   BatchGradients(const Ranks& ranks, std::function<Tensor(const Samples&)> loss_of, bool sums,
                  std::vector<Tensor> parameters, bool shards = false);
 
-  struct Result {
+  struct Result {  // result of one batch
     double loss;   // loss of the batch
     bool stopped;  // on one rank at least
   };

@@ -17,11 +17,11 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;  // in order
 
-struct Checkpoint {
-  NamedTensors tensors;
-  Json progress;
+struct Checkpoint {      // a training that can be resumed
+  NamedTensors tensors;  // weights and states
+  Json progress;         // epoch, step, random generator
 };
 
 // Replaces the file as a whole or leaves the old one. IOError.

@@ -36,25 +36,26 @@ std::vector<ConfigChoice> config_choices(const std::string& definition);
 
 // A plugin that a training needs, and what for.
 struct Purpose {
-  std::string plugin, what;
+  std::string plugin, what;  // id, and what it is used for
 };
-struct Layer {
-  std::string name, type, attributes, plugin;
-  int depth = 0;
+struct Layer {                                 // a module of the model
+  std::string name, type, attributes, plugin;  // as texts
+  int depth = 0;                               // 0: the model
 };
 
 // Everything that a training by an applied config would use, and everything that is wrong with it
 // as far as plugin facts show, and the data where they are read. Only the reader's code runs, and
 // only then.
 struct Outline {
-  std::vector<Purpose> purposes;
-  std::vector<Layer> layers;
-  DataOutline data;
-  int64_t data_bytes = 0;  // size of its file
-  std::string reader;      // the op that reads the data
-  std::vector<std::string> faults;
+  std::vector<Purpose> purposes;    // why plugins are loaded
+  std::vector<Layer> layers;        // parents first
+  DataOutline data;                 // shapes of samples
+  int64_t data_bytes = 0;           // size of its file
+  std::string reader;               // the op that reads the data
+  std::vector<std::string> faults;  // messages; empty: none
 };
-enum class DataFiles { read, skip };
+enum class DataFiles { read, skip };  // whether files of data are read
+// Plugins, layers and shapes of a config. Trains nothing.
 Outline outline(const TrainingConfig& config, DataFiles files = DataFiles::read);
 
 // ConfigError with all faults of the outline, data files left out: a run reads them itself.

@@ -20,26 +20,27 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-struct Samples {
+struct Samples {  // inputs with labels, of one part
   Tensor inputs;  // f32 [samples, ...]
-  Tensor labels;
+  Tensor labels;  // a label for each sample; may be undefined
   Tensor parts;  // i64 [samples]: 0 train, 1 validation, 2 test; undefined: the reader does not say
   Tensor rows;  // i64 [samples]: the place of each in its file, from 0; undefined: the file's order
   std::string fitted;  // values that the reader learned from the file, for reading others
-  int64_t count() const { return inputs.defined() ? inputs.size(0) : 0; }
+  int64_t count() const { return inputs.defined() ? inputs.size(0) : 0; }  // 0 of none
   // The samples from row `start`, as views; those of `chosen` rows, an i64 tensor, as copies.
   Samples narrow(int64_t start, int64_t length) const;
-  Samples select(const Tensor& chosen) const;
+  Samples select(const Tensor& chosen) const;  // copies, in this order
 };
 
-struct Dataset {
-  Samples train, validation, test;
+struct Dataset {                    // all samples of a training
+  Samples train, validation, test;  // parts; may be empty
   // Values learned from the data, by the reader and for "normalize". They belong to the weights.
   std::string fitted;
   int64_t classes = 0;  // classes that fit_labels found the labels to number; 0: they do not
   // The samples that each epoch is measured on and that choose the best epoch: the validation part;
   // where there is none the test part.
   const Samples& watched() const { return validation.count() > 0 ? validation : test; }
+  // Part that a monitor watches.
   const char* watched_name() const { return validation.count() > 0 ? "validation" : "test"; }
 };
 
@@ -61,18 +62,19 @@ Dataset load_dataset(const DataConfig& data, const SplitConfig& split,
                      const std::string& fitted = "");
 // How `count` samples of the data's own file divide.
 struct PartCounts {
-  int64_t train = 0, validation = 0, test = 0;
+  int64_t train = 0, validation = 0, test = 0;  // samples of each part
 };
-PartCounts part_counts(const SplitConfig& split, int64_t count);
+PartCounts part_counts(const SplitConfig& split, int64_t count);  // parts of `count` samples
 
 // The ops that these call beside the reader.
 std::vector<std::string> dataset_ops(const DataConfig& data, const SplitConfig& split);
 
 // How batches of `size` divide the samples of an epoch.
 struct BatchPlan {
-  int64_t samples = 0, size = 1;
-  bool drop_last = false;  // leave out a last batch that has fewer samples than the others
+  int64_t samples = 0, size = 1;  // samples of an epoch, and of a batch
+  bool drop_last = false;         // leave out a last batch that has fewer samples than the others
 
+  // Batches in an epoch.
   int64_t batches() const { return drop_last ? samples / size : (samples + size - 1) / size; }
   // Samples of all batches together.
   int64_t used() const { return drop_last ? batches() * size : samples; }
@@ -87,20 +89,20 @@ class Batches {
   Batches(Samples samples, int64_t batch_size, bool drop_last = false);
   // ConfigError, at the place of the section "training", where no batch is left.
   static void require_some(const Json& training, const BatchPlan& plan);
-  int64_t per_epoch() const { return plan_.batches(); }
-  int64_t batch_size() const { return plan_.size; }
-  const BatchPlan& plan() const { return plan_; }
+  int64_t per_epoch() const { return plan_.batches(); }  // batches
+  int64_t batch_size() const { return plan_.size; }      // samples
+  const BatchPlan& plan() const { return plan_; }        // in an epoch
 
   // Draws the order of an epoch from the process's generator.
   void shuffle();
   // Batch `index` of the epoch.
   Samples batch(int64_t index) const;
 
-  const Tensor& labels() const { return samples_.labels; }
+  const Tensor& labels() const { return samples_.labels; }  // labels of all samples
   // The order, which checkpoints keep: i64 [samples], the row of each place. A row may be there
   // more than once.
   const Tensor& order() const { return order_; }
-  void set_order(const Tensor& order) { order_ = order; }
+  void set_order(const Tensor& order) { order_ = order; }  // indices of samples
 
  private:
   Samples samples_;
@@ -120,9 +122,9 @@ struct DataOutline {
   std::vector<int64_t> shape, targets;  // sizes of one sample, and of its targets
   bool whole_targets = false;           // targets are integers
   bool has_parts = false;               // the file says which samples are for training
-  std::vector<std::string> faults;
+  std::vector<std::string> faults;      // messages; empty: none
 };
-DataOutline outline_data(const DataConfig& data);
+DataOutline outline_data(const DataConfig& data);  // without reading all
 
 }  // namespace training
 

@@ -11,17 +11,18 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-struct DeclaredType {
-  std::string name;
-  std::string text;  // "Tensor|Scalar", "int[2]?"
-  std::string base;  // "Tensor|Scalar", "int"
+struct DeclaredType {  // type of a parameter of a schema
+  std::string name;    // without brackets: "Tensor"
+  std::string text;    // "Tensor|Scalar", "int[2]?"
+  std::string base;    // "Tensor|Scalar", "int"
+  // As the schema has it.
   bool list = false, optional = false, has_default = false, mutates = false, keyword_only = false;
-  bool dictionary = false;  // a list by name: Module{}
-  int64_t length = 0;       // length of int[2]; 0: any
-  std::string alias, default_text;
+  bool dictionary = false;          // a list by name: Module{}
+  int64_t length = 0;               // length of int[2]; 0: any
+  std::string alias, default_text;  // "a!" of an alias; text of the default
 
-  bool is_tensor() const { return base == "Tensor" || base == "Tensor|Scalar"; }
-  bool is_out() const { return keyword_only && name == "out"; }
+  bool is_tensor() const { return base == "Tensor" || base == "Tensor|Scalar"; }  // not a list
+  bool is_out() const { return keyword_only && name == "out"; }  // a tensor to write to
 };
 
 // From "parameters" or "returns" of a listing.

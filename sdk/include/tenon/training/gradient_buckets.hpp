@@ -18,7 +18,7 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-class GradientBuckets {
+class GradientBuckets {  // sums of gradients over ranks
  public:
   // The parameters that are trained, the same on each rank. Alone it does nothing. With `shards` a
   // rank gets the sums of its shard of each gradient (shard.hpp) for half the bytes; its other

@@ -28,19 +28,20 @@ struct LayerSummary {
 
 // Calls of one op by one layer that one plugin would run.
 struct ProvidedOp {
-  std::string layer, op, provider;
+  std::string layer, op, provider;                            // module, op and plugin
   std::vector<std::pair<std::string, std::string>> declined;  // plugins ranked above, each with why
-  int64_t calls = 1;
+  int64_t calls = 1;                                          // calls in one forward
 
-  bool is_same(const ProvidedOp& other) const {
+  bool is_same(const ProvidedOp& other) const {  // but for `calls`
     return layer == other.layer && op == other.op && provider == other.provider &&
            declined == other.declined;
   }
 };
 
-struct ModelSummary {
+struct ModelSummary {                        // sizes of a model
   std::vector<std::vector<int64_t>> inputs;  // shapes, with the batch; empty: not known
   std::vector<LayerSummary> layers;          // parents first; the model is the first
+  // Numbers of parameters, their bytes, and multiply-adds of one forward.
   int64_t parameters = 0, trainable = 0, bytes = 0, multiply_adds = 0;
   std::vector<std::string> faults;  // shapes that do not fit, and what a module refuses
   std::string unknown;              // why shapes are not known; empty: they are

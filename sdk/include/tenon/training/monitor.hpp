@@ -13,7 +13,7 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-class Monitor {
+class Monitor {  // stops a training that no longer improves
  public:
   // None: it watches nothing.
   explicit Monitor(const std::optional<MonitorConfig>& config) {
@@ -24,7 +24,7 @@ class Monitor {
     patience_ = config->patience;
     minimum_change_ = config->minimum_change;
   }
-  bool active() const { return !metric_.empty(); }
+  bool active() const { return !metric_.empty(); }  // it watches a metric
   // "loss" or the name of a metric, measured on the test samples.
   const std::string& metric() const { return metric_; }
   // Whether the value of an epoch is the best so far. NaN never is.
@@ -38,11 +38,11 @@ class Monitor {
   }
   // Whether the last improvement is more than `patience` epochs ago.
   bool exhausted(int64_t epoch) const { return patience_ > 0 && epoch - best_epoch_ >= patience_; }
-  bool keeps_best() const { return active() && keep_best_; }
+  bool keeps_best() const { return active() && keep_best_; }  // weights are restored
 
-  int64_t best_epoch() const { return best_epoch_; }
-  std::optional<double> best() const { return best_; }
-  void restore(int64_t epoch, std::optional<double> best) {
+  int64_t best_epoch() const { return best_epoch_; }         // from 1; 0: none yet
+  std::optional<double> best() const { return best_; }       // value of the metric
+  void restore(int64_t epoch, std::optional<double> best) {  // continues from a checkpoint
     best_epoch_ = epoch;
     best_ = best;
   }

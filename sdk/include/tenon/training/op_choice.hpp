@@ -22,7 +22,7 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-struct OpRole {
+struct OpRole {      // purpose of an op that a config names
   std::string what;  // "optimizer", in messages
   // Full names that a short one stands for, in this order: "optim.{}_step_". A name with dots is
   // looked for as it is first, one without dots last.
@@ -61,15 +61,16 @@ const OpRole& reader_role();
 // code. `name` is what the section's "type" says, or what is derived where it says nothing; `node`
 // is its place. ConfigError, with a suggestion, when no plugin provides such an op.
 struct FoundOp {
-  std::string name;  // in full
-  Json listing;
-  std::vector<DeclaredType> parameters;
+  std::string name;                      // in full
+  Json listing;                          // as tenon::listing::op
+  std::vector<DeclaredType> parameters;  // in order
 
-  bool has(const std::string& parameter) const;
+  bool has(const std::string& parameter) const;  // whether one has this name
 };
 // The short name of an op by a form, "adam" of "optim.adam_step_"; empty: the form does not make it.
 std::string short_name(const std::string& form, const std::string& op);
 
+// The op that a config names. ConfigError with suggestions.
 FoundOp find_op(const OpRole& role, const std::string& name, const Json& node);
 // The op of this full name; none: no plugin provides it.
 std::optional<FoundOp> find_op(const std::string& name);
@@ -84,9 +85,9 @@ class OpChoice {
   // Loads the plugin. ConfigError with all faults of the section. `name`: where it has no "type".
   OpChoice(const OpRole& role, const Json& section, const std::string& name = "");
 
-  const Op& op() const { return op_; }
-  const Json& section() const { return section_; }
-  const FoundOp& found() const { return found_; }
+  const Op& op() const { return op_; }              // the chosen op
+  const Json& section() const { return section_; }  // the config's
+  const FoundOp& found() const { return found_; }   // with its schema
   // Calls it with operands, the section's arguments, and those of `supplied` that it has a parameter
   // for, which go before the section's. Errors begin with the section's place.
   std::vector<Value> call(const std::vector<Argument>& operands,

@@ -36,17 +36,17 @@ namespace training {
 
 // The schema of an optimizer, read without running it.
 struct OptimizerSchema {
-  struct State {
-    std::string name;
-    bool optional;
+  struct State {          // a tensor kept for each parameter
+    std::string name;     // name of the op's parameter
+    bool optional;        // may be absent
     std::string keyword;  // keyword that an optional state belongs to; empty: none
   };
-  std::vector<State> states;
+  std::vector<State> states;        // in order
   std::vector<std::string> faults;  // reasons why the op is not an optimizer
 };
-OptimizerSchema optimizer_schema(const FoundOp& op);
+OptimizerSchema optimizer_schema(const FoundOp& op);  // from the op's schema
 
-class Optimizer {
+class Optimizer {  // updates parameters by an op of a plugin
  public:
   // From the section "optimizer" of a config. Parameters that do not require grad are left out;
   // ConfigError for what is wrong with the section, ValueError when no parameter is left.
@@ -67,14 +67,14 @@ class Optimizer {
   // Whether it changes each element of a parameter without reading others; two halves are tried.
   bool is_elementwise() const;
 
-  double learning_rate() const { return learning_rate_; }
-  int64_t steps() const { return steps_; }
+  double learning_rate() const { return learning_rate_; }  // rate of the next step
+  int64_t steps() const { return steps_; }                 // steps so far
   // States for a checkpoint: of whole parameters, named "PARAMETER.STATE", and how many steps were
   // done.
   std::vector<std::pair<std::string, Tensor>> states() const;
   // Restores states, in the order of `states`.
   void set_states(const std::vector<std::pair<std::string, Tensor>>& states);
-  void set_steps(int64_t steps) { steps_ = steps; }
+  void set_steps(int64_t steps) { steps_ = steps; }  // steps that were made
   // Elements of states on this rank.
   int64_t kept_elements() const;
 

@@ -20,16 +20,16 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-class Ranks {
+class Ranks {  // processes of a training; alone by default
  public:
   Ranks() = default;
   // Loads the engine. ConfigError at its place when it does not provide the ops.
   explicit Ranks(const DistributedConfig& config);
 
-  int64_t rank() const { return rank_; }
-  int64_t size() const { return size_; }
-  bool first() const { return rank_ == 0; }
-  bool alone() const { return size_ == 1; }
+  int64_t rank() const { return rank_; }     // from 0
+  int64_t size() const { return size_; }     // number of ranks
+  bool first() const { return rank_ == 0; }  // rank 0, which writes files
+  bool alone() const { return size_ == 1; }  // one rank
   // Bytes of gradients that are reduced together.
   int64_t bucket_bytes() const { return bucket_bytes_; }
   // Into how many parts each batch is divided, whatever the number of ranks; 0: into one for each

@@ -28,17 +28,17 @@ class Loss {
   void fit(const Tensor& labels, int64_t classes) { choice_.compute_arguments(labels, classes); }
   // Whether it adds up the samples of a batch instead of averaging them: "reduction": "sum".
   bool sums() const { return sums_; }
-  const OpChoice& choice() const { return choice_; }
+  const OpChoice& choice() const { return choice_; }  // op and arguments
 
  private:
   OpChoice choice_;
   bool sums_;
 };
 
-struct MetricResult {
-  std::string name;
-  std::optional<double> number;
-  Tensor tensor;  // a result that is not one number
+struct MetricResult {            // a metric of a part
+  std::string name;              // in tables and logs
+  std::optional<double> number;  // none: it has no value
+  Tensor tensor;                 // a result that is not one number
 };
 
 // A metric: any op that is called once with all outputs and all targets of an evaluation, and gives
@@ -50,8 +50,9 @@ struct MetricResult {
 // one, where two metrics call one op.
 class Metric {
  public:
-  explicit Metric(const Json& section);
-  const std::string& name() const { return name_; }
+  explicit Metric(const Json& section);              // from a config
+  const std::string& name() const { return name_; }  // in tables and logs
+  // Value for one batch or part.
   MetricResult operator()(const Tensor& outputs, const Tensor& targets) const;
 
  private:
@@ -59,9 +60,9 @@ class Metric {
   std::string name_;
 };
 
-struct StepNumber {
-  int64_t step = 0, steps = 1;
-  int64_t epoch = 0, epochs = 1, steps_per_epoch = 1;
+struct StepNumber {                                    // progress of a training
+  int64_t step = 0, steps = 1;                         // from 0, of all
+  int64_t epoch = 0, epochs = 1, steps_per_epoch = 1;  // from 0, of all
 };
 
 // A learning-rate schedule: any op that gives the factor of the learning rate for a step.
@@ -75,7 +76,7 @@ class Schedule {
  public:
   // Multiplies the factors of the ops that a config's "training" names; without any it is 1.
   explicit Schedule(const std::vector<Json>& sections);
-  double factor(const StepNumber& at) const;
+  double factor(const StepNumber& at) const;  // factor of the learning rate
 
  private:
   std::vector<OpChoice> choices_;
@@ -108,8 +109,8 @@ class GradientClip {
  public:
   // Clips by the ops that a config's "training" names, in order; without any it does nothing.
   explicit GradientClip(const std::vector<Json>& sections);
-  bool empty() const { return choices_.empty(); }
-  void operator()(const std::vector<Tensor>& gradients) const;
+  bool empty() const { return choices_.empty(); }               // nothing is clipped
+  void operator()(const std::vector<Tensor>& gradients) const;  // in place
 
  private:
   std::vector<OpChoice> choices_;

@@ -17,15 +17,15 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-struct SampleNorm {
+struct SampleNorm {    // norm of a sample's gradient
   int64_t sample = 0;  // its place in the file, from 0
-  double norm = 0;
+  double norm = 0;     // norm of the gradient
 };
 
-struct SampleNorms {
-  int64_t count = 0;  // samples that were measured
-  double largest = 0, median = 0, least = 0;
-  std::vector<SampleNorm> most;  // samples with the largest norms, in descending order
+struct SampleNorms {                          // norms of a part's samples
+  int64_t count = 0;                          // samples that were measured
+  double largest = 0, median = 0, least = 0;  // statistics of the norms
+  std::vector<SampleNorm> most;               // samples with the largest norms, in descending order
 };
 
 // Euclidean norms over all parameters that require grad, of the gradient of the loss of each sample alone;

@@ -21,9 +21,9 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-class TensorParallel {
+class TensorParallel {  // layers that ranks share
  public:
-  using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+  using NamedTensors = std::vector<std::pair<std::string, Tensor>>;  // in order
 
   // Divides the parameters of the model's parallel modules, those of the first rank. Does nothing
   // where there is one rank, or no such module. ConfigError for sizes that the ranks do not divide,

@@ -32,19 +32,19 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
-struct Score {
-  std::optional<double> loss;
-  std::vector<MetricResult> metrics;
-  int64_t count = 0;   // number of samples
-  int64_t labels = 0;  // labels of all samples: more than samples where one has several
-  std::string part = "test";
+struct Score {                        // loss and metrics of a part
+  std::optional<double> loss;         // mean over samples
+  std::vector<MetricResult> metrics;  // in the order of the config
+  int64_t count = 0;                  // number of samples
+  int64_t labels = 0;         // labels of all samples: more than samples where one has several
+  std::string part = "test";  // part that was measured
   // The loss under "loss", or a metric that is a number.
   std::optional<double> find(const std::string& name) const;
 };
 
-struct Epoch {
-  int64_t number = 0;  // from 1
-  double train_loss = 0;
+struct Epoch {                 // one pass over the samples
+  int64_t number = 0;          // from 1
+  double train_loss = 0;       // mean over samples
   std::optional<Score> score;  // score on Dataset::watched
 };
 
@@ -67,7 +67,7 @@ Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size,
 // classes.
 std::vector<Metric> load_metrics(const TrainingConfig& config, const Dataset& dataset);
 
-class Trainer {
+class Trainer {  // trains a model as a config says
  public:
   // From the sections "loss", "optimizer", "training" and "metrics" of a config. The labels of the
   // dataset fit the model: fit_labels. The model's parameters are shared. On several ranks parallel
@@ -78,7 +78,7 @@ class Trainer {
 
   // Called by run, when set.
   std::function<void(double loss)> batch_done;
-  std::function<void(const Epoch&)> epoch_done;
+  std::function<void(const Epoch&)> epoch_done;  // called after each epoch
 
   // Trains until the last epoch, or until the monitor's patience is at its end. The model then has
   // the weights of the best epoch, where a monitor keeps them. ValueError when the loss is not finite.
@@ -99,15 +99,15 @@ class Trainer {
   // ValueError when the checkpoint is of another training: other data, model, optimizer, ...
   void resume(const std::string& path);
 
-  int64_t epochs() const { return epochs_; }
+  int64_t epochs() const { return epochs_; }  // the config's
   // Ranks that train the model together; the first writes and prints.
   const Ranks& ranks() const { return ranks_; }
-  int64_t steps_per_epoch() const { return batches_.per_epoch(); }
-  int64_t samples_per_epoch() const { return batches_.plan().used(); }
+  int64_t steps_per_epoch() const { return batches_.per_epoch(); }      // batches of this rank
+  int64_t samples_per_epoch() const { return batches_.plan().used(); }  // without a dropped batch
   // Finished epochs.
   const std::vector<Epoch>& history() const { return history_; }
-  const Loss& loss() const { return loss_; }
-  const std::vector<Metric>& metrics() const { return metrics_; }
+  const Loss& loss() const { return loss_; }                       // the config's
+  const std::vector<Metric>& metrics() const { return metrics_; }  // the config's
   // The epoch whose weights the model has after `run`.
   int64_t best_epoch() const;
 

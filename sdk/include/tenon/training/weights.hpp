@@ -15,9 +15,9 @@ namespace training {
 
 // The training that weights are from.
 struct WeightsNote {
-  uint64_t seed = 0;
-  std::string split;  // JSON of the section: with the seed it says which samples were held back
-  int64_t epoch = 0;
+  uint64_t seed = 0;   // the training's
+  std::string split;   // JSON of the section: with the seed it says which samples were held back
+  int64_t epoch = 0;   // epochs that were made
   std::string fitted;  // values learned from the data, see Dataset
 };
 

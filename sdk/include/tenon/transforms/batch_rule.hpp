@@ -27,14 +27,14 @@ namespace transforms {
 
 // The vmap that a rule is asked for.
 struct BatchInfo {
-  int64_t size;  // samples of the batch
-  Randomness randomness;
+  int64_t size;           // samples of the batch
+  Randomness randomness;  // mode of vmap
 };
 
 // Results of a rule with the dimension that has the batch in each of them; -1: not batched.
 struct BatchResults {
-  std::vector<Tensor> results;
-  std::vector<int64_t> dims;
+  std::vector<Tensor> results;  // owned
+  std::vector<int64_t> dims;    // batch dimension of each; -1: none
 };
 
 namespace rule {
@@ -48,6 +48,7 @@ inline std::string provider_of(std::string_view op) {
   }
   return "";
 }
+// Refuses a rule.
 [[noreturn, gnu::cold]] inline void throw_wrong(const char* schema, const char* what, int64_t a,
                                                 const char* then, int64_t b) {
   const std::string_view op = detail::schema_name(schema);
@@ -186,11 +187,11 @@ struct GeneratedRule : D {
                 "of ops without one is composite");
   static_assert(!detail::is_instance<D>(),
                 "generate_batch_rule is for static methods: write batch for an op of instances");
-  static constexpr auto types = "BatchedOperand";
+  static constexpr auto types = "BatchedOperand";  // operands that it is for
 };
 
 template <class D>
-constexpr auto rule_of() {
+constexpr auto rule_of() {  // makes the override
   constexpr bool written = HasBatch<D>::value, generated = Generates<D>::value;
   static_assert(!(written && generated),
                 "both batch and generate_batch_rule are given: keep one of them");

@@ -20,10 +20,10 @@
 
 // One running vmap. Counted; made and ended by the plugin `transforms`. Any thread reads it.
 typedef struct transforms_level {
-  int64_t references; /* atomic */
-  int64_t depth;      /* 1 for the outermost of its thread */
-  int64_t size;       /* samples of the batch */
-  uint32_t randomness;
+  int64_t references;             /* atomic */
+  int64_t depth;                  /* 1 for the outermost of its thread */
+  int64_t size;                   /* samples of the batch */
+  uint32_t randomness;            // a Randomness
   uint32_t alive;                 /* atomic; 0 once its vmap has returned */
   struct transforms_level* outer; /* the level that was active when it began; may be null */
   /* Frees it, once the last reference is given back. Any thread. */
@@ -32,7 +32,7 @@ typedef struct transforms_level {
 
 // Named "transforms".
 typedef struct transforms_service {
-  tenon_service head;
+  tenon_service head;  // size and version
   /* Begins a level of `size` samples on the calling thread, the innermost from now on. `randomness` is
    * a Randomness. New reference. Calling thread only. */
   tenon_status(TENON_CALL* begin)(int64_t size, uint32_t randomness, transforms_level** level,
@@ -66,10 +66,10 @@ enum class Randomness : uint32_t {
 class Level {
  public:
   Level() = default;
-  explicit Level(transforms_level* level) noexcept : level_(level) {
+  explicit Level(transforms_level* level) noexcept : level_(level) {  // adds a reference
     if (level_ != nullptr) __atomic_fetch_add(&level_->references, 1, __ATOMIC_RELAXED);
   }
-  static Level take(transforms_level* level) noexcept {
+  static Level take(transforms_level* level) noexcept {  // takes the reference
     Level taken;
     taken.level_ = level;
     return taken;
@@ -84,11 +84,12 @@ class Level {
     if (level_ != nullptr && __atomic_sub_fetch(&level_->references, 1, __ATOMIC_ACQ_REL) == 0)
       level_->destroy(level_);
   }
-  bool defined() const { return level_ != nullptr; }
-  transforms_level* get() const { return level_; }
-  transforms_level* operator->() const { return level_; }
-  bool operator==(const Level& other) const { return level_ == other.level_; }
-  bool operator!=(const Level& other) const { return level_ != other.level_; }
+  bool defined() const { return level_ != nullptr; }                            // inside of a vmap
+  transforms_level* get() const { return level_; }                              // borrowed
+  transforms_level* operator->() const { return level_; }                       // its fields
+  bool operator==(const Level& other) const { return level_ == other.level_; }  // one vmap
+  bool operator!=(const Level& other) const { return level_ != other.level_; }  // another vmap
+  // The vmap still runs.
   bool alive() const { return __atomic_load_n(&level_->alive, __ATOMIC_ACQUIRE) != 0; }
 
  private:
@@ -97,15 +98,17 @@ class Level {
 
 // The payload of the tensor type `Batched`. `value` has the batch as its first dimension.
 struct Batched {
-  static constexpr auto name = "Batched";
+  static constexpr auto name = "Batched";  // name of the type
+  // Text of listings.
   static constexpr auto doc =
       "A tensor of each sample of a vmap: it has the shape of one sample, and holds all of them.";
-  static constexpr auto decomposes = true;
-  Tensor value;
-  Level level;
-  static constexpr Component<Batched> components[] = {{"value", &Batched::value}};
+  static constexpr auto decomposes = true;  // composites run their ops
+  Tensor value;                             // with the batch dimension
+  Level level;                              // vmap that it is in
+  static constexpr Component<Batched> components[] = {{"value", &Batched::value}};  // for the host
+  // Without the batch.
   IntList shape() const { return {value.shape().data() + 1, value.dim() - 1}; }
-  std::string text() const {
+  std::string text() const {  // as printed
     return "Batched(level " + std::to_string(level->depth) + ", " + value.text() + ")";
   }
   static Results tenon_function(const Call& call);  // defined by the plugin
@@ -164,6 +167,7 @@ inline Tensor raise(const Tensor& tensor, const Level& level) {
 }
 // Both with all active levels of this thread.
 inline Tensor lower(const Tensor& tensor) { return lower(tensor, active_level()); }
+// Raises it to the innermost vmap.
 inline Tensor raise(const Tensor& tensor) { return raise(tensor, active_level()); }
 
 }  // namespace transforms

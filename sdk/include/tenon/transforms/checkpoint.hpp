@@ -34,6 +34,7 @@ using Run = std::function<void(const std::vector<Tensor>& arguments)>;
 // end in the reverse order.
 class Running {
  public:
+  // Begins the run.
   Running(Run again, std::vector<Tensor> arguments);
   ~Running();
   Running(const Running&) = delete;
@@ -56,7 +57,7 @@ void recompute_calls(const Module& module);
 // statistics again.
 class KeptBuffers {
  public:
-  explicit KeptBuffers(const Module& module);
+  explicit KeptBuffers(const Module& module);  // restores them when destroyed
   ~KeptBuffers();
   KeptBuffers(const KeptBuffers&) = delete;
   KeptBuffers& operator=(const KeptBuffers&) = delete;

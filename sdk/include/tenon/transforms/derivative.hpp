@@ -21,12 +21,12 @@ namespace transforms {
 template <size_t... I>
 struct Argnums {};
 template <size_t... I>
-inline constexpr Argnums<I...> argnums{};
+inline constexpr Argnums<I...> argnums{};  // grad(f, argnums<0>)
 
 // For functions that return a std::pair: of the result to differentiate, and of anything else, which
 // the derivative returns as it is: grad(f, argnums<0>, has_aux).
 struct HasAux {};
-inline constexpr HasAux has_aux{};
+inline constexpr HasAux has_aux{};  // grad(f, argnums<0>, has_aux)
 struct NoAux {};
 
 namespace derived {

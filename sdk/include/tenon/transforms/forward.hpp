@@ -56,6 +56,7 @@ template <class Function, class Primals, class Tangents,
 auto jvp(const Function& function, const Primals& primals, const Tangents& tangents) {
   return derived::jvp<NoAux>(function, primals, tangents);
 }
+// Functions that return a pair: its second part is returned as it is.
 template <class Function, class Primals, class Tangents>
 auto jvp(HasAux, const Function& function, const Primals& primals, const Tangents& tangents) {
   return derived::jvp<HasAux>(function, primals, tangents);
@@ -66,6 +67,7 @@ auto jvp(HasAux, const Function& function, const Primals& primals, const Tangent
 template <class Result, class Arguments>
 class LinearMap {
  public:
+  // From a run that was recorded.
   LinearMap(derived::Pullback transposed, Result structure)
       : transposed_(std::move(transposed)), structure_(std::move(structure)) {}
   // `tangents`: for one argument its tangent, for several a tuple.

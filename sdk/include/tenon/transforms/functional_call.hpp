@@ -22,7 +22,7 @@ using Parameters = std::map<std::string, Tensor>;
 // The parameters, without their history: on the memory of the module's own. A shared one is there once,
 // under its first name.
 Parameters parameters_of(const Module& module);
-Parameters buffers_of(const Module& module);
+Parameters buffers_of(const Module& module);  // by name
 
 // A scope in which a module has other tensors in the places of parameters and buffers, computed ones
 // too. One that the module has under several names is replaced under all of them.

@@ -17,7 +17,7 @@
 TENON_NAMESPACE_BEGIN
 namespace transforms {
 
-struct GradOptions {
+struct GradOptions {    // options of grad
   bool strict = false;  // RuntimeError where the result does not depend on an argument, not zeros
 };
 
@@ -66,6 +66,7 @@ derived::Gradient<std::decay_t<Function>, Nums, NoAux, false> grad(Function&& fu
                                                                    GradOptions options = {}) {
   return {static_cast<Function&&>(function), options};
 }
+// Functions that return a pair: its second part is returned as it is.
 template <class Function, class Nums>
 derived::Gradient<std::decay_t<Function>, Nums, HasAux, false> grad(Function&& function, Nums,
                                                                     HasAux,
@@ -79,6 +80,7 @@ derived::Gradient<std::decay_t<Function>, Nums, NoAux, true> value_and_grad(
     Function&& function, Nums = {}, GradOptions options = {}) {
   return {static_cast<Function&&>(function), options};
 }
+// Functions that return a pair: its second part is returned as it is.
 template <class Function, class Nums>
 derived::Gradient<std::decay_t<Function>, Nums, HasAux, true> value_and_grad(
     Function&& function, Nums, HasAux, GradOptions options = {}) {
@@ -90,12 +92,13 @@ derived::Gradient<std::decay_t<Function>, Nums, HasAux, true> value_and_grad(
 template <class Result, class Arguments>
 class VectorJacobian {
  public:
+  // From a run that was recorded.
   VectorJacobian(derived::Pullback pullback, Arguments arguments)
       : pullback_(std::move(pullback)), arguments_(std::move(arguments)) {}
-  Arguments operator()(const Result& cotangent) const {
+  Arguments operator()(const Result& cotangent) const {  // as often as it is called
     return with_tensors(arguments_, pullback_(tensors_of(cotangent)));
   }
-  const derived::Pullback& pullback() const { return pullback_; }
+  const derived::Pullback& pullback() const { return pullback_; }  // gradients of the run
 
  private:
   derived::Pullback pullback_;
@@ -135,6 +138,7 @@ auto vjp(const Function& function, const Arguments&... arguments) {
   using Nums = decltype(derived::all_of(std::index_sequence_for<Arguments...>{}));
   return derived::vjp<NoAux>("vjp", Nums{}, function, arguments...);
 }
+// Functions that return a pair: its second part is returned as it is.
 template <class Function, class... Arguments>
 auto vjp(HasAux, const Function& function, const Arguments&... arguments) {
   using Nums = decltype(derived::all_of(std::index_sequence_for<Arguments...>{}));

@@ -15,7 +15,7 @@
 TENON_NAMESPACE_BEGIN
 namespace transforms {
 
-struct JacobianOptions {
+struct JacobianOptions {   // options of jacrev and jacfwd
   int64_t chunk_size = 0;  // rows or columns that one vmap computes; 0: all; 1: no vmap
 };
 
@@ -91,6 +91,7 @@ derived::JacobianFunction<std::decay_t<Function>, Nums, NoAux, false> jacrev(
     Function&& function, Nums = {}, JacobianOptions options = {}) {
   return {static_cast<Function&&>(function), options};
 }
+// Functions that return a pair: its second part is returned as it is.
 template <class Function, class Nums>
 derived::JacobianFunction<std::decay_t<Function>, Nums, HasAux, false> jacrev(
     Function&& function, Nums, HasAux, JacobianOptions options = {}) {
@@ -102,6 +103,7 @@ derived::JacobianFunction<std::decay_t<Function>, Nums, NoAux, true> jacfwd(
     Function&& function, Nums = {}, JacobianOptions options = {}) {
   return {static_cast<Function&&>(function), options};
 }
+// Functions that return a pair: its second part is returned as it is.
 template <class Function, class Nums>
 derived::JacobianFunction<std::decay_t<Function>, Nums, HasAux, true> jacfwd(
     Function&& function, Nums, HasAux, JacobianOptions options = {}) {

@@ -14,8 +14,8 @@ namespace transforms {
 
 // A term of a rule: add(mul(x, 2), y, alpha=a).1
 struct RuleTerm {
-  enum class Kind { call, name, list, integer, number, text, boolean, nothing };
-  Kind kind = Kind::nothing;
+  enum class Kind { call, name, list, integer, number, text, boolean, nothing };  // forms of a term
+  Kind kind = Kind::nothing;                                                      // its form
   std::string text;             // op of a call, name, text
   int64_t integer = 0;          // integer, boolean, or the result of a call that is meant; -1: all
   double number = 0;            // number
@@ -25,24 +25,24 @@ struct RuleTerm {
 
 // "rank(input) >= 2", "batched(weight)", "reduction == 'mean'"
 struct Condition {
-  bool negated = false;
-  std::string function;  // rank, batched, given, floating; "" compares the parameter itself
-  std::string parameter;
+  bool negated = false;    // "not"
+  std::string function;    // rank, batched, given, floating; "" compares the parameter itself
+  std::string parameter;   // a parameter of the op
   std::string comparison;  // ==, !=, <, <=, >, >=; "" for those that hold or not
-  RuleTerm value;
+  RuleTerm value;          // compared with
 };
 
 // A rule for some ops.
 struct BatchRule {
-  std::string provider;  // id of the plugin that has it in its file
-  std::string text;
-  std::vector<std::string> ops;
+  std::string provider;                 // id of the plugin that has it in its file
+  std::string text;                     // as it was written
+  std::vector<std::string> ops;         // full names
   std::string family;                   // "" of a rule with an expression
   std::vector<std::string> parameters;  // of the family, or of the expression
   std::vector<int64_t> numbers;  // leading(x=2): one for each parameter, -1 where there is none
   std::string reason;            // of refuse("...")
-  RuleTerm expression;
-  std::vector<Condition> conditions;
+  RuleTerm expression;           // computes the batch
+  std::vector<Condition> conditions;  // all must hold
 };
 
 // Families that a rule may name.
@@ -53,11 +53,11 @@ BatchRule read_batch_rule(std::string_view text, std::string provider);
 
 // A rule that could not be read.
 struct BatchRuleFault {
-  std::string provider, text, reason;
+  std::string provider, text, reason;  // plugin, rule, and its fault
 };
-struct BatchRules {
-  std::vector<BatchRule> rules;
-  std::vector<BatchRuleFault> faults;
+struct BatchRules {                    // rules of all plugins
+  std::vector<BatchRule> rules;        // usable ones
+  std::vector<BatchRuleFault> faults;  // unusable ones
 };
 // Rules in the files of all plugins that are found; rules of one op in the order of their lines. `facts`:
 // Document::facts. Any thread.

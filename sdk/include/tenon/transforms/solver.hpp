@@ -20,7 +20,7 @@
 TENON_NAMESPACE_BEGIN
 namespace transforms {
 
-struct SolverOptions {
+struct SolverOptions {            // when a solver ends
   double tolerance = 1e-10;       // largest change of an element that ends fixed_point
   int64_t max_iterations = 1000;  // iterations that fixed_point may take
   int64_t order = 2;              // derivatives that can be taken of the result

@@ -19,13 +19,13 @@ namespace transforms {
 // Other types hold no tensors and stay as they are.
 template <class T>
 struct Structure {
-  static constexpr bool tensors = false;
+  static constexpr bool tensors = false;  // whether there are any inside
   template <class With>
-  using Replaced = T;
+  using Replaced = T;  // the type with With in their place
   template <class Visit>
-  static void visit(T&, Visit&&) {}
+  static void visit(T&, Visit&&) {}  // calls f(Tensor&) in order
   template <class With, class Make>
-  static T replace(const T& value, Make&&) {
+  static T replace(const T& value, Make&&) {  // results of f(const Tensor&) in their place
     return value;
   }
 };

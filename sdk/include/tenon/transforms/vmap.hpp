@@ -27,19 +27,20 @@ namespace transforms {
 // One dimension for all arguments or results, or one for each of them; `none`: not batched.
 class BatchDims {
  public:
-  struct Dim {
-    Dim(int dimension) : value(dimension) {}
-    Dim(int64_t dimension) : value(dimension) {}
-    Dim(None) {}
-    std::optional<int64_t> value;
+  struct Dim {                                    // dimension of the batch, or none
+    Dim(int dimension) : value(dimension) {}      // negative: from the end
+    Dim(int64_t dimension) : value(dimension) {}  // negative: from the end
+    Dim(None) {}                                  // not batched
+    std::optional<int64_t> value;                 // none: not batched
   };
-  BatchDims(int dimension) : dims_{Dim(dimension)}, for_all_(true) {}
-  BatchDims(None) : dims_{Dim(none)}, for_all_(true) {}
-  BatchDims(std::initializer_list<Dim> dims) : dims_(dims) {}
-  BatchDims(std::vector<Dim> dims) : dims_(std::move(dims)) {}
+  BatchDims(int dimension) : dims_{Dim(dimension)}, for_all_(true) {}  // for all arguments
+  BatchDims(None) : dims_{Dim(none)}, for_all_(true) {}                // none is batched
+  BatchDims(std::initializer_list<Dim> dims) : dims_(dims) {}          // one for each
+  BatchDims(std::vector<Dim> dims) : dims_(std::move(dims)) {}         // one for each
 
-  bool for_all() const { return for_all_; }
-  int64_t size() const { return static_cast<int64_t>(dims_.size()); }
+  bool for_all() const { return for_all_; }                            // one entry for all
+  int64_t size() const { return static_cast<int64_t>(dims_.size()); }  // entries
+  // None: not batched.
   std::optional<int64_t> at(size_t i) const { return dims_[for_all_ ? 0 : i].value; }
 
  private:
@@ -47,9 +48,9 @@ class BatchDims {
   bool for_all_ = false;
 };
 
-struct VmapOptions {
-  Randomness randomness = Randomness::error;
-  int64_t chunk_size = 0;  // samples that run at once; 0: all
+struct VmapOptions {                          // options of vmap
+  Randomness randomness = Randomness::error;  // behaviour of random ops
+  int64_t chunk_size = 0;                     // samples that run at once; 0: all
 };
 
 namespace vmapped {
@@ -57,7 +58,7 @@ namespace vmapped {
 // A level as long as the scope lives.
 class LevelScope {
  public:
-  LevelScope(int64_t size, Randomness randomness) {
+  LevelScope(int64_t size, Randomness randomness) {  // enters a level
     transforms_level* level = nullptr;
     call_slot(service_table().begin, size, static_cast<uint32_t>(randomness), &level);
     level_ = Level::take(level);
@@ -66,7 +67,7 @@ class LevelScope {
   ~LevelScope() { service_table().end(level_.get(), nullptr); }
   LevelScope(const LevelScope&) = delete;
   LevelScope& operator=(const LevelScope&) = delete;
-  const Level& level() const { return level_; }
+  const Level& level() const { return level_; }  // the entered one
 
  private:
   Level level_;
@@ -74,9 +75,9 @@ class LevelScope {
 
 // A tensor among the arguments, with its place for messages.
 struct Input {
-  Tensor* tensor;
-  std::optional<int64_t> dim;
-  size_t argument;
+  Tensor* tensor;              // in the arguments
+  std::optional<int64_t> dim;  // none: not batched
+  size_t argument;             // from 0
 };
 
 // The size of the batch. ValueError where there is none, or several.
@@ -180,6 +181,7 @@ auto run(const Function& function, Arguments& arguments, const std::vector<Input
 template <class Function>
 class Vmapped {
  public:
+  // See vmap.
   Vmapped(Function function, BatchDims in_dims, BatchDims out_dims, VmapOptions options)
       : function_(std::move(function)),
         in_dims_(std::move(in_dims)),
@@ -191,7 +193,7 @@ class Vmapped {
   }
 
   template <class... Arguments>
-  auto operator()(const Arguments&... arguments) const {
+  auto operator()(const Arguments&... arguments) const {  // on a batch
     std::tuple<std::decay_t<Arguments>...> own{arguments...};
     const std::vector<vmapped::Input> inputs = vmapped::find_inputs(own, in_dims_);
     const int64_t size = vmapped::batch_size(inputs);

@@ -18,7 +18,7 @@ TENON_NAMESPACE_BEGIN
 
 namespace trust {
 
-struct ChildCommand {
+struct ChildCommand {                  // a program to start
   std::string program;                 // a path
   std::vector<std::string> arguments;  // the first is the name that it is called by
   std::string folder;                  // its current one; empty: that of this process
@@ -46,7 +46,7 @@ class ChildProcess {
   // has started and left behind is killed, too. Negative: without a limit.
   bool wait(double seconds = -1);
 
-  int number() const { return child_; }
+  int number() const { return child_; }  // id of the process
   // As waitpid() returns it; nothing where another part of this program has waited for it, or ignores SIGCHLD.
   std::optional<int> status() const { return status_; }
   // The end of what it has printed, to standard output and standard error.

@@ -12,15 +12,15 @@ namespace trust {
 // Owns its descriptor; a negative number is none.
 class Descriptor {
  public:
-  explicit Descriptor(int number = -1) : number_(number) {}
+  explicit Descriptor(int number = -1) : number_(number) {}  // owns it; -1: none
   Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
     std::swap(number_, other.number_);
     return *this;
   }
   ~Descriptor() { close(); }
-  int number() const { return number_; }
-  void close();
+  int number() const { return number_; }  // -1: none
+  void close();                           // at once; also when destroyed
   // The caller closes it.
   int release() { return std::exchange(number_, -1); }
 
@@ -32,7 +32,7 @@ class Descriptor {
 struct Pipe {
   // Throws IOError.
   Pipe();
-  Descriptor reading, writing;
+  Descriptor reading, writing;  // ends of a pipe
 };
 
 }  // namespace trust

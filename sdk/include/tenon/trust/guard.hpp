@@ -20,7 +20,7 @@ namespace trust {
 // elevated rights, which read no variable.
 std::string state_folder_of_user();
 
-struct GuardOptions {
+struct GuardOptions {  // checks of a guard, and the folder of its records
   std::string state_folder = state_folder_of_user();   // folder of quarantine; empty: no quarantine
   std::string trial_program = trust::trial_program();  // program that loads suspected plugins
 };

@@ -10,9 +10,9 @@ TENON_NAMESPACE_BEGIN
 
 namespace trust {
 
-struct LinkedFile {
+struct LinkedFile {  // a library that a file links
   std::string name;  // "libblas.so.3"
-  std::string path;
+  std::string path;  // absolute; empty: not found
 };
 
 // A shared library as the system's loader is to list it.

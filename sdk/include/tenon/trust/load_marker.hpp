@@ -15,8 +15,8 @@ namespace trust {
 // One load of this process: while its code is opened, or initialized.
 class LoadMarker {
  public:
-  LoadMarker() = default;  // no file
-  LoadMarker(int folder, std::string name, int file);
+  LoadMarker() = default;                              // no file
+  LoadMarker(int folder, std::string name, int file);  // marks a load in progress
   LoadMarker(const LoadMarker&) = delete;
   LoadMarker& operator=(const LoadMarker&) = delete;
   ~LoadMarker();
@@ -35,12 +35,12 @@ class LoadMarker {
 
 // The text of a marker.
 struct LeftMarker {
-  std::string file;  // its name
-  int process = 0;
-  int64_t number = 0;  // number of the load in its process
-  std::string plugin, path, phase;
-  std::string asked_by;    // who needed the plugin: "op 'mm'", "config x.json"
-  tenon_file_stamp stamp;  // of the plugin's file
+  std::string file;                 // its name
+  int process = 0;                  // id of the process that loads
+  int64_t number = 0;               // number of the load in its process
+  std::string plugin, path, phase;  // id, file, and what it was doing
+  std::string asked_by;             // who needed the plugin: "op 'mm'", "config x.json"
+  tenon_file_stamp stamp;           // of the plugin's file
 };
 
 // All that are in a folder, by number.

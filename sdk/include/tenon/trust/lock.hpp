@@ -17,45 +17,45 @@ TENON_NAMESPACE_BEGIN
 
 namespace trust {
 
-struct LockedLibrary {
-  std::string name;  // as it is linked: "libblas.so.3"
-  std::string path;  // path at which the system's loader finds it
-  std::string sha256;
+struct LockedLibrary {  // a library of a locked plugin
+  std::string name;     // as it is linked: "libblas.so.3"
+  std::string path;     // path at which the system's loader finds it
+  std::string sha256;   // hash of the file
 
-  bool operator==(const LockedLibrary& other) const {
+  bool operator==(const LockedLibrary& other) const {  // all members
     return name == other.name && path == other.path && sha256 == other.sha256;
   }
 };
 
-struct LockedPlugin {
-  std::string id, version, path, sha256;
-  std::string declarations;              // hash of what it declares
-  std::vector<LockedLibrary> libraries;  // also those that its libraries link, sorted by name
+struct LockedPlugin {                     // a plugin of a lock file
+  std::string id, version, path, sha256;  // as the plugin's facts and file have it
+  std::string declarations;               // hash of what it declares
+  std::vector<LockedLibrary> libraries;   // also those that its libraries link, sorted by name
 };
 
 // Name -> id of the plugin that provides it; "a, b" of several, of which each but the last may decline.
 using LockedProviders = std::map<std::string, std::string, std::less<>>;
 
-struct PluginLock {
+struct PluginLock {  // a lock file
   // File that it was read from; empty: made from the installed plugins.
   std::string file;
-  std::vector<LockedPlugin> plugins;  // sorted by id
-  LockedProviders ops, modules, types;
+  std::vector<LockedPlugin> plugins;    // sorted by id
+  LockedProviders ops, modules, types;  // plugin of each name
 
-  const LockedPlugin* find(std::string_view id) const;
+  const LockedPlugin* find(std::string_view id) const;  // null: it is not locked
 };
 
 // The document of a lock file, and the lock that a file has. Reading throws IOError, or ConfigError for
 // what is not a lock file.
 Json lock_document(const PluginLock& lock);
-PluginLock read_lock(const std::string& file);
+PluginLock read_lock(const std::string& file);  // ConfigError with the place
 // Parses the text of a lock file; `file` is for messages.
 PluginLock parse_lock(std::string_view text, const std::string& file);
 // The lock in such a document.
 PluginLock lock_of(const Json& document, const std::string& file);
 
-struct MadeLock {
-  PluginLock lock;
+struct MadeLock {                 // result of make_lock
+  PluginLock lock;                // lock of all others
   std::vector<Refusal> left_out;  // plugins that cannot be locked: a library is missing
 };
 // Makes a lock from the document "loadable". Reads the files and those of their libraries. With `locked` of its plugins alone;

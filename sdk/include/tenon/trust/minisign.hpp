@@ -14,20 +14,21 @@ TENON_NAMESPACE_BEGIN
 
 namespace trust {
 
-using MinisignKeyId = std::array<uint8_t, 8>;
+using MinisignKeyId = std::array<uint8_t, 8>;  // first bytes of a key
 
-struct MinisignKey {
-  MinisignKeyId id{};
+struct MinisignKey {                // a public key
+  MinisignKeyId id{};               // as signatures name it
   std::array<uint8_t, 32> point{};  // Ed25519
 
+  // One key.
   bool operator==(const MinisignKey& other) const { return id == other.id && point == other.point; }
 };
 
-struct MinisignSignature {
-  bool prehashed = true;  // signs the BLAKE2b hash of the bytes, not the bytes themselves
-  MinisignKeyId id{};
-  std::array<uint8_t, 64> signature{};
-  std::string trusted_comment;
+struct MinisignSignature {  // a signature file
+  bool prehashed = true;    // signs the BLAKE2b hash of the bytes, not the bytes themselves
+  MinisignKeyId id{};       // id of the key
+  std::array<uint8_t, 64> signature{};          // Ed25519
+  std::string trusted_comment;                  // signed as well
   std::array<uint8_t, 64> comment_signature{};  // signs the signature and the comment
 };
 

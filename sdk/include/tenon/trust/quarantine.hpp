@@ -16,14 +16,14 @@ TENON_NAMESPACE_BEGIN
 
 namespace trust {
 
-struct QuarantineRecord {
-  std::string plugin, path, sha256, host;
-  uint64_t size = 0;
-  std::string phase;     // "open" or "init"
-  std::string asked_by;  // in the process that was the first to end
-  std::string ended;     // "SIGSEGV (Segmentation fault)", "exit code 3"
-  std::string output;
-  std::vector<std::string> backtrace;
+struct QuarantineRecord {                  // how a plugin ended a process
+  std::string plugin, path, sha256, host;  // which one, and on which machine
+  uint64_t size = 0;                       // size of the file in bytes
+  std::string phase;                       // "open" or "init"
+  std::string asked_by;                    // in the process that was the first to end
+  std::string ended;                       // "SIGSEGV (Segmentation fault)", "exit code 3"
+  std::string output;                      // the last lines
+  std::vector<std::string> backtrace;      // innermost call first
 };
 
 // Any thread. Uses a folder that this user alone can write to; without one it does nothing.
@@ -37,7 +37,7 @@ class Quarantine {
   Quarantine(const Quarantine&) = delete;
   Quarantine& operator=(const Quarantine&) = delete;
 
-  bool is_kept() const { return !folder_.empty(); }
+  bool is_kept() const { return !folder_.empty(); }  // false: nothing is written
   // Why the file is in quarantine. Costs a look at the folder's time while nothing is.
   std::optional<Refusal> find(const std::string& path, const tenon_file_stamp& stamp);
   // Before the file is opened: when a process that ended was loading these bytes, a trial with this

@@ -15,10 +15,10 @@ TENON_NAMESPACE_BEGIN
 
 namespace trust {
 
-struct BoundKey {
-  MinisignKey key;
-  std::vector<std::string> namespaces;
-  std::string place;  // in a config; empty: code binds it
+struct BoundKey {                       // a key and what it may sign
+  MinisignKey key;                      // the public key
+  std::vector<std::string> namespaces;  // namespaces of ops, such as "acme"
+  std::string place;                    // in a config; empty: code binds it
 };
 
 // Whether a name is in a namespace: "acme", "acme." and "acme.*" are "acme" and all names below it,
@@ -31,8 +31,8 @@ bool needs_signature(const std::vector<BoundKey>& keys, const Json& facts);
 
 // A plugin's file that keys are held against: its signature is beside it, in PATH.minisig.
 struct SignedFile {
-  std::string plugin, path;
-  std::string_view bytes;
+  std::string plugin, path;  // id and file
+  std::string_view bytes;    // contents of the file
 };
 // Why the file needs a signature that it does not have, by what its facts declare. Nothing: it has
 // each that it needs.

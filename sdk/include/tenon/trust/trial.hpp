@@ -13,11 +13,11 @@ namespace trust {
 
 // How a child process that loads a plugin has ended.
 struct TrialEnd {
-  bool finished = false;  // false: it was stopped, after its time or from outside
-  std::string text;       // "SIGSEGV (Segmentation fault)"; empty when it is not known
-  std::string output;     // the last of it
-  std::vector<std::string> backtrace;
-  std::vector<LeftMarker> markers;  // markers that it left
+  bool finished = false;               // false: it was stopped, after its time or from outside
+  std::string text;                    // "SIGSEGV (Segmentation fault)"; empty when it is not known
+  std::string output;                  // the last of it
+  std::vector<std::string> backtrace;  // innermost call first
+  std::vector<LeftMarker> markers;     // markers that it left
 };
 
 // Starts the program `tenon`, which applies the config, with `folder` for its state. Throws IOError when no

@@ -16,11 +16,11 @@
 #include "tenon/abi/autograd.h"
 #include "tenon/abi/saved_hooks.h"
 
-#define TENON_AUTOGRAD_VERSION 1
+#define TENON_AUTOGRAD_VERSION 1 /* newest version of the table; grows with its slots */
 
 /* Named "tenon.autograd". */
 typedef struct tenon_autograd_service {
-  tenon_service head;
+  tenon_service head; /* size and version */
 
   /* 1 when the tensor requires grad; a view of a base that was changed in place gets its new
    * history first. May be null. Any thread. */

@@ -18,14 +18,14 @@
 #include "service.h"
 #include "tenon/abi/op.h"
 
-#define TENON_CALLS_VERSION 1
+#define TENON_CALLS_VERSION 1 /* newest version of the table; grows with its slots */
 
 /* It keeps no plugin loaded. */
 typedef struct tenon_prepared_call tenon_prepared_call;
 
 /* Named "tenon.calls". */
 typedef struct tenon_calls_service {
-  tenon_service head;
+  tenon_service head; /* size and version */
 
   /* Chooses the provider that runs a call now. `arguments` has one value for each parameter of the
    * schema, of the kinds that it names, as modes see them; of tensors it reads dtype, shape and

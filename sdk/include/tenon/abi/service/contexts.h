@@ -17,11 +17,11 @@
 #include "service.h"
 #include "tenon/abi/op.h"
 
-#define TENON_CONTEXTS_VERSION 1
+#define TENON_CONTEXTS_VERSION 1 /* newest version of the table; grows with its slots */
 
 /* Named "tenon.contexts". */
 typedef struct tenon_contexts_service {
-  tenon_service head;
+  tenon_service head; /* size and version */
 
   /* The call's arguments, one for each parameter. In a rule a tensor that was not saved reads as
    * none. Borrowed; valid during the callback. Calling thread only. */

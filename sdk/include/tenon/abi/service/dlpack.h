@@ -16,7 +16,7 @@
 #include "tenon/abi/dlpack.h"
 #include "tenon/abi/tensor.h"
 
-#define TENON_DLPACK_VERSION 1
+#define TENON_DLPACK_VERSION 1 /* newest version of the table; grows with its slots */
 
 /* Bit of the flags below: the elements are copied. A tensor given so has TENON_DL_IS_COPIED; one taken
  * so may have negative strides, and its deleter runs before the slot returns. */
@@ -24,7 +24,7 @@ enum { TENON_DLPACK_COPY = 1 };
 
 /* Named "tenon.dlpack". */
 typedef struct tenon_dlpack_service {
-  tenon_service head;
+  tenon_service head; /* size and version */
 
   /* The memory of a tensor for another library, which calls the deleter once. Strides are always set.
    * A read-only tensor has TENON_DL_READ_ONLY. TypeError for a tensor without data, ValueError for one

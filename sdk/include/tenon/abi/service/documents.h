@@ -17,7 +17,7 @@
 #include "service.h"
 #include "tenon/abi/json.h"
 
-#define TENON_DOCUMENTS_VERSION 1
+#define TENON_DOCUMENTS_VERSION 1 /* newest version of the table; grows with its slots */
 
 /* Raw documents of the runtime; share/tenon/documents.md has their shapes. */
 enum {
@@ -34,7 +34,7 @@ enum { TENON_ITEM_OP = 0, TENON_ITEM_MODULE = 1, TENON_ITEM_TYPE = 2 };
 
 /* Named "tenon.documents". */
 typedef struct tenon_documents_service {
-  tenon_service head;
+  tenon_service head; /* size and version */
 
   /* Parses JSON; the error has line and column. `reading` may be null: strict JSON, ValueError.
    * `duplicates` may be null: a key that an object has twice is an error. Else the first of each is

@@ -15,11 +15,11 @@
 #include "service.h"
 #include "tenon/abi/autograd.h"
 
-#define TENON_GRAPH_VERSION 1
+#define TENON_GRAPH_VERSION 1 /* newest version of the table; grows with its slots */
 
 /* Named "tenon.graph". */
 typedef struct tenon_graph_service {
-  tenon_service head;
+  tenon_service head; /* size and version */
 
   /* The node that made the tensor. New reference; null on leaves. Any thread. */
   tenon_node*(TENON_CALL* tensor_node)(tenon_tensor* tensor);

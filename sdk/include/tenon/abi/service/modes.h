@@ -16,11 +16,11 @@
 #include "service.h"
 #include "tenon/abi/type.h"
 
-#define TENON_MODES_VERSION 1
+#define TENON_MODES_VERSION 1 /* newest version of the table; grows with its slots */
 
 /* Named "tenon.modes". */
 typedef struct tenon_modes_service {
-  tenon_service head;
+  tenon_service head; /* size and version */
 
   /* Calls `handler` for every op that this thread calls, factories included, until the mode is
    * left: the innermost mode first, all modes before types. While the handler runs, its own mode

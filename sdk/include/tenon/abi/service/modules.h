@@ -18,11 +18,11 @@
 #include "tenon/abi/module.h"
 #include "tenon/abi/module_hooks.h"
 
-#define TENON_MODULES_VERSION 1
+#define TENON_MODULES_VERSION 1 /* newest version of the table; grows with its slots */
 
 /* Named "tenon.modules". */
 typedef struct tenon_modules_service {
-  tenon_service head;
+  tenon_service head; /* size and version */
 
   /* Makes a module of a type; loads the plugin that declares it. Attributes are bound as the
    * arguments of a call. New reference. Any thread. */

@@ -15,7 +15,7 @@
 #include "service.h"
 #include "tenon/abi/op.h"
 
-#define TENON_OPS_VERSION 1
+#define TENON_OPS_VERSION 1 /* newest version of the table; grows with its slots */
 
 /* An operand that is known by its type alone. */
 typedef struct tenon_operand_type {
@@ -27,15 +27,15 @@ typedef struct tenon_operand_type {
 typedef struct tenon_written_argument {
   tenon_string keyword;               /* empty: by position */
   const tenon_operand_type* operands; /* null: `value` is the argument */
-  int64_t operand_count;
-  int32_t list;      /* 1: the operands are a list */
-  uint32_t reserved; /* 0 */
-  tenon_value value;
+  int64_t operand_count;              /* entries of `operands` */
+  int32_t list;                       /* 1: the operands are a list */
+  uint32_t reserved;                  /* 0 */
+  tenon_value value;                  /* the argument, where `operands` is null */
 } tenon_written_argument;
 
 /* Named "tenon.ops". */
 typedef struct tenon_ops_service {
-  tenon_service head;
+  tenon_service head; /* size and version */
 
   /* The op of a full name; loads the plugin that declares it. Borrowed; valid for the life of the
    * process: once its plugin is unloaded, calls raise PluginError. Any thread. */

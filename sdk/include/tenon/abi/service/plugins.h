@@ -11,7 +11,7 @@
 
 #include "service.h"
 
-#define TENON_PLUGINS_VERSION 1
+#define TENON_PLUGINS_VERSION 1 /* newest version of the table; grows with its slots */
 
 /* Bits of `policy_apply`. */
 enum {
@@ -28,7 +28,7 @@ enum {
 
 /* Named "tenon.plugins". */
 typedef struct tenon_plugins_service {
-  tenon_service head;
+  tenon_service head; /* size and version */
 
   /* Puts a folder in front of those that are searched for plugins. Any thread. */
   tenon_status(TENON_CALL* path_add)(const char* folder, tenon_error** error);

@@ -44,8 +44,8 @@
 
 /* The head of every table. A slot past `size` does not exist in the running provider. */
 typedef struct tenon_service {
-  uint32_t size; /* bytes of the table */
-  uint32_t version;
+  uint32_t size;    /* bytes of the table */
+  uint32_t version; /* version of the table that the provider has */
 } tenon_service;
 
 /* A use of a plugin's service: as long as it is held, the provider's code stays. See tenon_host. */
@@ -55,10 +55,10 @@ typedef struct tenon_lease tenon_lease;
  * stores the table in `*table`; it is valid as long as the plugin is loaded. Growable: begins with
  * its size. Owned by the plugin. */
 typedef struct tenon_use {
-  uint32_t size;
-  uint32_t version; /* the oldest that has the slots that the plugin calls */
-  const char* name;
-  const void** table;
+  uint32_t size;      /* bytes of this struct */
+  uint32_t version;   /* the oldest that has the slots that the plugin calls */
+  const char* name;   /* full name of the service */
+  const void** table; /* place for the table */
 } tenon_use;
 
 #endif

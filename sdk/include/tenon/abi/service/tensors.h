@@ -19,11 +19,11 @@
 #include "service.h"
 #include "tenon/abi/type.h"
 
-#define TENON_TENSORS_VERSION 1
+#define TENON_TENSORS_VERSION 1 /* newest version of the table; grows with its slots */
 
 /* Named "tenon.tensors". */
 typedef struct tenon_tensors_service {
-  tenon_service head;
+  tenon_service head; /* size and version */
 
   /* An uninitialized, contiguous tensor. New reference. Any thread. */
   tenon_status(TENON_CALL* empty)(tenon_dtype dtype, int64_t rank, const int64_t* shape,

@@ -11,11 +11,11 @@
 
 #include "service.h"
 
-#define TENON_THREADS_VERSION 1
+#define TENON_THREADS_VERSION 1 /* newest version of the table; grows with its slots */
 
 /* Named "tenon.threads". */
 typedef struct tenon_threads_service {
-  tenon_service head;
+  tenon_service head; /* size and version */
 
   /* Calls `body` for chunks of at least `grain` that cover [begin, end) once, on the threads of
    * the pool, with the modes of the caller; returns when all have ended. The first chunk that

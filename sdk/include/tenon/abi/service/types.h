@@ -16,11 +16,11 @@
 #include "service.h"
 #include "tenon/abi/type.h"
 
-#define TENON_TYPES_VERSION 1
+#define TENON_TYPES_VERSION 1 /* newest version of the table; grows with its slots */
 
 /* Named "tenon.types". */
 typedef struct tenon_types_service {
-  tenon_service head;
+  tenon_service head; /* size and version */
 
   /* The id of a type, 0 for Tensor; loads the plugin that declares it. Valid for the life of the
    * process. Any thread. */

@@ -15,11 +15,11 @@
 
 #include "service.h"
 
-#define TENON_VALUES_VERSION 1
+#define TENON_VALUES_VERSION 1 /* newest version of the table; grows with its slots */
 
 /* Named "tenon.values". */
 typedef struct tenon_values_service {
-  tenon_service head;
+  tenon_service head; /* size and version */
 
   /* Stores kind and message in `*error`, replacing what is there; returns `kind`. A kind out of
    * range becomes TENON_ERROR_RUNTIME. `error` may be null. Any thread. */
