@@ -89,7 +89,7 @@ constexpr tenon_autograd_service autograd_slots{
       return tensor == nullptr ? nullptr : grad_of(*tensor).give();
     },
     .set_grad = slot([](tenon_tensor* tensor, tenon_tensor* grad) {
-      require_gradients(tensor);
+      require_gradient_memory(tensor, grad);
       set_grad(*tensor, grad);
     }),
     .is_leaf = [](const tenon_tensor* tensor) -> int32_t {

@@ -1,5 +1,7 @@
 // The host and its services as plugins see them, and what their slots share.
+#include "core/dispatch/call/result_check.hpp"
 #include "core/dispatch/call/trace.hpp"
+#include "core/dispatch/types/conversion.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
@@ -25,6 +27,26 @@ void require_gradients(const Tensor* tensor) {
               "a tensor that requires grad must be Tensor, not {}, which has neither a conversion "
               "to Tensor nor a project_gradient",
               type.name);
+}
+
+void require_gradient_memory(const Tensor* tensor, const Tensor* grad) {
+  require_gradients(tensor);
+  if (!tensor->typed() || grad == nullptr ||
+      !TypeTable::process().at(tensor->view.type).owns_memory())
+    return;
+  const auto memory_of = [](const Tensor& of) {
+    if (!of.typed()) return std::string("the CPU");
+    tenon_value text = attributes_of(of);
+    std::string name = text.tag == TENON_VALUE_STRING ? std::string(text.as.string, text.length)
+                                                      : TypeTable::process().at(of.view.type).name;
+    discard_value(text);
+    return name;
+  };
+  const std::string memory = memory_of(*tensor), other = memory_of(*grad);
+  if (memory == other) return;
+  throw Error(TENON_ERROR_VALUE,
+              "assigned grad is on {} but the tensor is on {}; copy it there (device::to)", other,
+              memory);
 }
 
 std::span<Tensor* const> tensors_of(tenon_tensor* const* tensors, int64_t count) {

@@ -115,6 +115,8 @@ inline void require_storage(const Tensor* tensor, const char* what) {
 }
 // Only tensors with data, or types convertible to one, can require grad.
 void require_gradients(const Tensor* tensor);
+// And a gradient, which may be null, in the memory of its tensor, as far as types have their own.
+void require_gradient_memory(const Tensor* tensor, const Tensor* grad);
 
 // The override "add[A, B]", types in any order, of that plugin, or the one that ranks first when
 // `provider` is empty. Loads the plugins of the types. ValueError when no override has the key.

@@ -6,7 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <tenon/device.hpp>
-#include <tenon/explain.hpp>
+#include <tenon/gradcheck.hpp>
+#include <tenon/listing/why.hpp>
 #include <tenon/tenon.hpp>
 
 #include "plugins/sim/control.h"
@@ -51,6 +52,26 @@ TEST_SUITE("device/device") {
     CHECK(device::to(x, "sim:1").is_same(x));
     CHECK(x.text() == "tensor([1., 2.], device='sim:1')");
     CHECK(device::name_of(tensor({1.})) == "cpu");
+  }
+
+  TEST_CASE("the text of a tensor on a device shows its history") {
+    Tensor x = on_sim(tensor({1., 2.}));
+    x.requires_grad_();
+    CHECK(x.text() == "tensor([1., 2.], device='sim:0', requires_grad=True)");
+    CHECK((x * 2).text() == "tensor([2., 4.], device='sim:0', grad_fn=<MulBackward0>)");
+    CHECK((x * 2).detach().text() == "tensor([2., 4.], device='sim:0')");
+  }
+
+  TEST_CASE("why says that operands in memory of several owners are refused") {
+    const auto contains = [](const Json& explanation, const char* part) {
+      return listing::explain_text(explanation).find(part) != std::string::npos;
+    };
+    CHECK(contains(listing::why("add", {"sim", "Tensor"}), "'other' in memory of the CPU"));
+    CHECK(!contains(listing::why("add", {"sim", "sim"}), "in memory of"));
+    const Op add("add");
+    const Tensor x = on_sim(ones({2}));
+    CHECK(contains(listing::explain(add, x, ones({2})), "'other' in memory of the CPU"));
+    CHECK(!contains(listing::explain(add, x, tensor(2.)), "in memory of the CPU"));
   }
 
   TEST_CASE("a device that is not there is refused by its name") {
@@ -111,6 +132,32 @@ TEST_SUITE("device/device") {
     CHECK(w.grad().text() == "tensor([2., 4.])");
     sum(x * x).backward();
     CHECK(x.grad().text() == "tensor([ 8., 12.], device='sim:0')");
+  }
+
+  TEST_CASE("a gradient that is set by hand is on the device of its tensor") {
+    Tensor x = on_sim(ones({2}));
+    x.requires_grad_();
+    CHECK(error_of([&] { x.set_grad(device::to(ones({2}), "sim:1")); }) ==
+          "assigned grad is on sim:1 but the tensor is on sim:0; copy it there (device::to)");
+    CHECK(error_of([&] { x.set_grad(ones({2})); }) ==
+          "assigned grad is on the CPU but the tensor is on sim:0; copy it there (device::to)");
+    x.set_grad(on_sim(ones({2})));
+    sum(x * 2).backward();
+    CHECK(x.grad().to_vector<float>() == std::vector<float>{3, 3});
+    x.set_grad({});
+    CHECK(!x.grad().defined());
+  }
+
+  TEST_CASE("second derivatives go to a device and back") {
+    Tensor x = tensor({{1., 2.}, {3., 4.}}, f64), w = tensor({{0.5, -1.}, {2., 0.}}, f64);
+    x.requires_grad_();
+    w.requires_grad_();
+    const auto there = [](const std::vector<Tensor>& in) {
+      const Tensor product = mm(device::to(in[0], "sim:1"), device::to(in[1], "sim:1"));
+      return std::vector<Tensor>{device::to(sin(product), "cpu")};
+    };
+    CHECK(gradcheck(there, {x, w}));
+    CHECK(gradgradcheck(there, {x, w}));
   }
 
   TEST_CASE("the gradient of a view that was changed in place stays on the device") {

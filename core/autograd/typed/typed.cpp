@@ -65,7 +65,6 @@ bool in_own_memory(std::span<Tensor* const> tensors) {
 
 TensorRef moved_to(TensorRef plain, const Tensor& like) {
   if (memory_type(like.view.type) == 0 || plain->typed()) return plain;
-  const GradModeGuard unrecorded(false);
   return from_plain(TypeTable::process().at(like.view.type), *plain, const_cast<Tensor*>(&like));
 }
 

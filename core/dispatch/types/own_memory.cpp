@@ -230,6 +230,10 @@ tenon_status run_in_own_memory(Call& call) noexcept {
 void explain_in_own_memory(Explanation& explanation) {
   if (!explanation.plan || !explanation.plan->in_own_memory) return;
   const Implementation& implementation = *explanation.implementation;
+  const bool several = explanation.plan->plain || explanation.plan->types.size() > 1;
+  if (several && implementation.schema.name != "copy_" && explanation.arguments != nullptr &&
+      mixes_memory(implementation, explanation.arguments))
+    check_memory(implementation, explanation.arguments);
   std::vector<Rejection> rejections;
   const Plan plan = make_plan(explanation.types, implementation, explanation.operands, &rejections);
   const bool overridden = std::ranges::any_of(

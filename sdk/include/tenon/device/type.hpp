@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tenon/device/queue.hpp"
+#include "tenon/graph.hpp"
 #include "tenon/override_definition.hpp"
 #include "tenon/type_definition.hpp"
 
@@ -24,6 +26,9 @@ struct Type {
 
   DeviceMemory* buffer = nullptr;  // the storage's, which outlives the payload's tensors
 
+  // "sim:1". Tensors on a device are saved as plain ones, and are not made from it.
+  std::string attributes() const;
+  static D from_attributes(std::string_view name);
   static std::string text(const Tensor& self);  // as printed
   static Tensor to_tensor(const Tensor& self);  // downloads
   // Uploads to the device of `like`.
@@ -159,11 +164,23 @@ Tensor download(const Tensor& tensor) {
 }
 
 template <class D>
+std::string Type<D>::attributes() const {
+  return D::name + (buffer == nullptr ? std::string() : ":" + std::to_string(buffer->index));
+}
+template <class D>
+D Type<D>::from_attributes(std::string_view name) {
+  detail::throw_message(TENON_ERROR_TYPE, {"a tensor on ", name, " is made by device::to"});
+}
+template <class D>
 std::string Type<D>::text(const Tensor& self) {
   std::string text = to_tensor(self).text();
-  text.insert(text.size() - 1,
-              std::string(", device='") + D::name + ":" + std::to_string(index_of<D>(self)) + "'");
-  return text;
+  std::string more =
+      std::string(", device='") + D::name + ":" + std::to_string(index_of<D>(self)) + "'";
+  if (const Node node = self.grad_fn(); node.defined())
+    more += std::string(", grad_fn=<") + node.name() + ">";
+  else if (self.requires_grad())
+    more += ", requires_grad=True";
+  return text.insert(text.size() - 1, more);
 }
 template <class D>
 Tensor Type<D>::to_tensor(const Tensor& self) {
