@@ -739,13 +739,15 @@ OPENCL_COMPARE_OPS(COMPARE)
 
 std::string function_name(int op) { return std::string("f_") + kRows[op].name; }
 
-std::string function_text(int op, DType type) {
-  const bool binary = op >= row_div;
-  return std::string("static VT ") + function_name(op) +
-         (binary ? "(VT x, VT y, T alpha) { return " : "(VT x, T p, T q, T s) { return ") +
-         kRows[op].expression + "; }\n" + (type == tenon::f64 ? "" : "");
+int numbers_of(int op) {
+  return op >= row_leaky_relu && op <= row_elu ? 3 : op == row_add || op == row_sub ? 1 : 0;
 }
-std::string chain_helpers(DType type) { return helpers(type); }
+std::string function_text(int op) {
+  return std::string("static VT ") + function_name(op) +
+         (op >= row_div ? "(VT x, VT y, T alpha)" : "(VT x, T p, T q, T s)") + " { return " +
+         kRows[op].expression + "; }\n";
+}
+std::string chain_helpers(DType type) { return std::string(helpers(type)) + kWalk; }
 
 void queue_call(Instance& device, const ChainCall& call) {
   Dims dims;

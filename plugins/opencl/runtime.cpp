@@ -237,23 +237,17 @@ cl_kernel Instance::made(const Kernel& key) {
   return kernels_[key] = kernel;
 }
 
-cl_kernel Instance::made_from(const std::string& text) {
-  cl_kernel& kernel = by_text_[text];
-  if (kernel != nullptr) return kernel;
-  cl_program program = program_of(preamble_of(DType::f32, DType::none) + text);
+cl_kernel Instance::made_from(DType type, const std::string& text) const {
+  cl_program program = program_of(preamble_of(type, DType::none) + text);
   cl_int status = CL_SUCCESS;
-  kernel = clCreateKernel(program, "chain", &status);
+  cl_kernel kernel = clCreateKernel(program, "chain", &status);
   clReleaseProgram(program);
   check(status, "clCreateKernel");
   return kernel;
 }
 
-bool Instance::has_text(const std::string& text) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (by_text_.count(text) != 0) return true;
-  }
-  const std::string path = file_of(preamble_of(DType::f32, DType::none) + text);
+bool Instance::has_text(DType type, const std::string& text) {
+  const std::string path = file_of(preamble_of(type, DType::none) + text);
   return !path.empty() && access(path.c_str(), R_OK) == 0;
 }
 
@@ -392,7 +386,12 @@ void Runtime::free(int64_t index, void* data, int64_t bytes) noexcept {
   } catch (...) {
     // Without memory for the list it is freed.
   }
-  // Behind what is queued, which may use it.
+  // Behind what is queued, which may use it; noted calls are part of that.
+  try {
+    at(index).flush();
+  } catch (...) {
+    // The calls are dropped; their results are gone with this memory, or read as they are.
+  }
   clEnqueueSVMFree(at(index).queue(), 1, &data, nullptr, nullptr, 0, nullptr, nullptr);
 }
 

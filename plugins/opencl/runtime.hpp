@@ -88,16 +88,18 @@ class Instance {
     const std::lock_guard lock(mutex_);
     queue_kernel(made(kernel), items, group, arguments...);
   }
-  // A kernel whose program has no other one, by its text.
+  // The kernel `chain` of a text for elements of `type`; set(place, argument) fills its arguments.
+  // It is made where `kernel` is null, and kept there.
   template <class Fill>
-  void run_text(const std::string& text, size_t items, size_t group, const Fill& fill) {
+  void run_text(cl_kernel& kernel, tenon::DType type, const std::string& text, size_t items,
+                size_t group, const Fill& fill) {
     const std::lock_guard lock(mutex_);
-    cl_kernel kernel = made_from(text);
+    if (kernel == nullptr) kernel = made_from(type, text);
     fill([&](cl_uint place, const auto& argument) { set(kernel, place, argument); });
     queue_kernel(kernel, items, group);
   }
   // Whether the kernel of the text is there without a compilation.
-  bool has_text(const std::string& text);
+  bool has_text(tenon::DType type, const std::string& text);
 
   // ---- faults that kernels find, as an index that is out of range ----
 
@@ -124,7 +126,7 @@ class Instance {
     ++begun_;
   }
   cl_kernel made(const Kernel& kernel);
-  cl_kernel made_from(const std::string& text);
+  cl_kernel made_from(tenon::DType type, const std::string& text) const;
   cl_program program_of(const std::string& text) const;
   std::string file_of(const std::string& text) const;
   std::string preamble_of(tenon::DType type, tenon::DType other) const;
@@ -150,7 +152,6 @@ class Instance {
   std::string identity_;  // device and driver, in the names of files
   std::mutex mutex_;
   std::unordered_map<Kernel, cl_kernel, KernelHash> kernels_;
-  std::unordered_map<std::string, cl_kernel> by_text_;
   std::map<std::pair<const Source*, int>, cl_program> programs_;
   std::unique_ptr<class Chains> chains_;
   std::mutex faults_mutex_;

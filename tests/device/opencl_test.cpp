@@ -47,6 +47,17 @@ double units_apart(const Tensor& found, const Tensor& expected) {
   return std::isnan(most) ? INFINITY : most;
 }
 
+// The largest difference, relative to the largest expected number: where sums cancel.
+double apart(const Tensor& found, const Tensor& expected) {
+  const std::vector<float> x = found.to_vector<float>(), y = expected.to_vector<float>();
+  double largest = 1, most = 0;
+  for (size_t i = 0; i < y.size(); ++i) {
+    largest = std::max(largest, std::fabs(static_cast<double>(y[i])));
+    most = std::max(most, std::fabs(static_cast<double>(x[i]) - y[i]));
+  }
+  return most / largest;
+}
+
 using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 
 void compare(const std::string& what, const std::vector<Tensor>& operands, double bound,
@@ -171,6 +182,224 @@ TEST_SUITE("device/opencl") {
             [](const std::vector<Tensor>& t) { return nn::functional::softmax(t[0], -1); });
     compare("log_softmax", {x}, 64,
             [](const std::vector<Tensor>& t) { return nn::functional::log_softmax(t[0], 2); });
+  }
+
+  TEST_CASE("functions of strided operands, and of f64, are those of the CPU") {
+    if (!is_there()) return;
+    for (const char* name : {"exp", "sin", "tanh", "sigmoid", "relu", "neg", "square"}) {
+      const Op op(name);
+      for (const DType type : {f32, f64}) {
+        const Tensor x = random({5, 6, 37}, -3, 3).to(type);
+        compare(name, {x}, 16, [&](const std::vector<Tensor>& t) {
+          return op.call<Tensor>(transpose(t[0], 0, 2));
+        });
+        compare(name, {x}, 16, [&](const std::vector<Tensor>& t) {
+          return op.call<Tensor>(narrow(t[0], 2, 3, 20));
+        });
+      }
+    }
+    const Tensor m = random({7, 1, 33}, -2, 2), n = random({4, 33}, 1, 2);
+    for (const char* name : {"add", "div", "pow", "maximum", "atan2", "fmod"}) {
+      const Op op(name);
+      compare(name, {abs(m), n}, 32,
+              [&](const std::vector<Tensor>& t) { return op.call<Tensor>(t[0], t[1]); });
+      compare(name, {abs(m), n}, 32, [&](const std::vector<Tensor>& t) {
+        return op.call<Tensor>(expand(t[0], {7, 4, 33}), transpose(transpose(t[1], 0, 1), 0, 1));
+      });
+    }
+  }
+
+  TEST_CASE(
+      "comparisons, choices and conversions are those of the CPU, special values among them") {
+    if (!is_there()) return;
+    const Tensor x = from_range(special.begin(), special.end());
+    for (const float a : special) {
+      const Tensor y = full({10}, a);
+      for (const char* name :
+           {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"}) {
+        const Op op(name);
+        const auto truth = [&](const char* device) {
+          return op.call<Tensor>(device::to(x, device), device::to(y, device)).to_vector<bool>();
+        };
+        CHECK_MESSAGE(truth("opencl") == truth("cpu"), name);
+      }
+    }
+    for (const char* name : {"isnan", "isinf", "isfinite", "logical_not"}) {
+      const Op op(name);
+      CHECK(op.call<Tensor>(device::to(x, "opencl")).to_vector<bool>() ==
+            op.call<Tensor>(x).to_vector<bool>());
+    }
+    compare("where", {x, random({3, 10}, 0, 1)}, 0, [](const std::vector<Tensor>& t) {
+      return where(t[0] > 0, t[0], where(t[1] < 0.5, t[1], -1));
+    });
+    const Tensor n = random({50}, -100, 100);
+    for (const DType type : {f64, i64, i32, u8, boolean}) {
+      const auto through = [&](const char* device) {
+        return device::to(abs(n), device).to(type).to(f32).to_vector<float>();
+      };
+      CHECK(through("opencl") == through("cpu"));
+    }
+  }
+
+  TEST_CASE("calls that follow each other are one pass, whose results are those of each call") {
+    if (!is_there()) return;
+    const int64_t count = int64_t{1} << 20;
+    const Tensor start = random({count}, -1, 1), other = random({count}, -1, 1);
+    const auto computed = [&](const Tensor& x, const Tensor& y) {
+      Tensor a = exp(x) * 2 + 1;
+      const Tensor kept = a * y;
+      a.mul_(kept);
+      a.sub_(x, 0.5);
+      const Tensor b = maximum(a, kept) / (abs(y) + 1);
+      return std::vector<Tensor>{a, kept, b,
+                                 narrow(b, 0, 0, count - 1) + narrow(b, 0, 1, count - 1)};
+    };
+    const Tensor x = device::to(start, "opencl"), y = device::to(other, "opencl");
+    const std::vector<Tensor> expected = computed(start, other);
+    // The pass is compiled after some of them.
+    for (int i = 0; i < 60; ++i) {
+      const std::vector<Tensor> found = computed(x, y);
+      if (i % 20 != 0 && i != 59) {
+        device::synchronize(device::Device("opencl"));
+        continue;
+      }
+      for (size_t k = 0; k < found.size(); ++k) {
+        CAPTURE(i);
+        CAPTURE(k);
+        CHECK(apart(found[k], expected[k]) <= 1e-6);
+      }
+    }
+  }
+
+  TEST_CASE(
+      "sizes that no group divides, empty ones and single elements pass through every layer") {
+    if (!is_there()) return;
+    for (const auto& [n, c, h, w] :
+         {std::tuple(1, 1, 1, 1), {2, 3, 5, 7}, {3, 4, 9, 8}, {1, 6, 13, 11}}) {
+      const Tensor image = random({n, c, h, w}, -1, 1);
+      for (const int64_t groups : {int64_t{1}, int64_t{c}}) {
+        const Tensor weight = random({2 * c, c / groups, 3, 3}, -1, 1),
+                     bias = random({2 * c}, -1, 1);
+        for (const int64_t stride : {1, 2}) {
+          compare("conv2d", {image, weight, bias}, 4000, [&](const std::vector<Tensor>& t) {
+            return nn::functional::conv2d(t[0], t[1], t[2], {stride, 1}, 1, {1, 1}, groups);
+          });
+        }
+        for (const int which : {0, 1}) {
+          compare("gradient of conv2d", {image, weight}, 40000, [&](const std::vector<Tensor>& t) {
+            const Tensor x = t[0].detach().requires_grad_(), k = t[1].detach().requires_grad_();
+            const Tensor y = nn::functional::conv2d(x, k, Tensor(), {2, 1}, 1, {1, 1}, groups);
+            return gradients({sum(y * y)}, {which == 0 ? x : k})[0];
+          });
+        }
+      }
+      if (h < 3) continue;
+      compare("max_pool2d", {image}, 0, [](const std::vector<Tensor>& t) {
+        return nn::functional::max_pool2d(t[0], {3, 2}, std::vector<int64_t>{2, 1}, {1, 1});
+      });
+      compare("avg_pool2d", {image}, 100, [](const std::vector<Tensor>& t) {
+        return nn::functional::avg_pool2d(t[0], {3, 2}, std::vector<int64_t>{2, 2}, {1, 1});
+      });
+      compare("gradient of pools", {image}, 200, [](const std::vector<Tensor>& t) {
+        const Tensor x = t[0].detach().requires_grad_();
+        const Tensor y = nn::functional::max_pool2d(x, {3, 3}, std::vector<int64_t>{1, 1}),
+                     z = nn::functional::avg_pool2d(x, {2, 2}, std::vector<int64_t>{1, 2});
+        return gradients({sum(y * y) + sum(z * z)}, {x})[0];
+      });
+    }
+    for (const auto& [rows, columns] : {std::pair(1, 1), {3, 17}, {70, 5}, {2, 1000}}) {
+      const Tensor x = random({rows, columns}, -3, 3), w = random({columns}, 0.5, 1.5),
+                   b = random({columns}, -1, 1);
+      compare("softmax", {x}, 64, [](const std::vector<Tensor>& t) {
+        return nn::functional::softmax(t[0], 0) + nn::functional::log_softmax(t[0], 1);
+      });
+      compare("layer_norm", {x, w, b}, 4000, [&](const std::vector<Tensor>& t) {
+        return nn::functional::layer_norm(t[0], {columns}, t[1], t[2]);
+      });
+      compare("rms_norm", {x, w}, 4000, [&](const std::vector<Tensor>& t) {
+        return nn::functional::rms_norm(t[0], {columns}, t[1]);
+      });
+      for (const size_t which : {0, 1, 2}) {
+        if (columns == 1) continue;
+        const auto gradient = [&](const char* device) {
+          std::vector<Tensor> leaves;
+          for (const Tensor& one : {x, w, b})
+            leaves.push_back(device::to(one, device).detach().requires_grad_());
+          const Tensor y = nn::functional::layer_norm(leaves[0], {columns}, leaves[1], leaves[2]);
+          return gradients({sum(sin(y))}, {leaves[which]})[0];
+        };
+        CHECK(apart(gradient("opencl"), gradient("cpu")) <= 1e-5);
+      }
+      compare("var", {x}, 4000, [](const std::vector<Tensor>& t) {
+        return var(t[0], std::vector<int64_t>{0, 1}, true, 0) +
+               amax(t[0], std::vector<int64_t>{1}, true);
+      });
+    }
+    compare("sum of many", {random({100003}, 0, 1)}, 8,
+            [](const std::vector<Tensor>& t) { return sum(t[0]); });
+    compare("bmm", {random({3, 5, 7}, 0, 1), random({3, 7, 40}, 0, 1)}, 40,
+            [](const std::vector<Tensor>& t) { return bmm(t[0], t[1]); });
+    compare("addmm", {random({40}, 0, 1), random({5, 7}, 0, 1), random({7, 40}, 0, 1)}, 40,
+            [](const std::vector<Tensor>& t) { return addmm(t[0], t[1], t[2], 0.5, 2); });
+    compare("cat", {random({3, 2}, 0, 1), random({3, 5}, 0, 1), random({3, 0}, 0, 1)}, 0,
+            [](const std::vector<Tensor>& t) {
+              return cat({t[0], t[1], t[2]}, 1);
+            });
+  }
+
+  TEST_CASE("indices, their gradients and losses of classes are those of the CPU") {
+    if (!is_there()) return;
+    const std::vector<int64_t> places{4, 0, 0, 2, 4, 1};
+    const auto both = [&](const std::function<Tensor(const char*, const Tensor&)>& run) {
+      const auto at = [&](const char* device) {
+        return run(device, device::to(from_range(places.begin(), places.end()), device));
+      };
+      const Tensor found = at("opencl");
+      CHECK(device::name_of(found) == "opencl:0");
+      CHECK(units_apart(found, at("cpu")) <= 64);
+    };
+    const Tensor table = random({5, 33}, -1, 1), scores = random({6, 5}, -3, 3);
+    both([&](const char* device, const Tensor& index) {
+      const Tensor w = device::to(table, device).requires_grad_();
+      const Tensor y = nn::functional::embedding(index, w);
+      return gradients({sum(y * y * y)}, {w})[0];
+    });
+    both([&](const char* device, const Tensor& index) {
+      return index_select(device::to(table, device), 0, index);
+    });
+    both([&](const char* device, const Tensor& index) {
+      return gather(device::to(scores, device), 1, reshape(index, {6, 1}));
+    });
+    both([&](const char* device, const Tensor& index) {
+      return index_add(device::to(table, device), 0, index, device::to(ones({6, 33}), device));
+    });
+    for (const char* reduction : {"mean", "sum", "none"}) {
+      for (const double smoothing : {0.0, 0.1}) {
+        both([&](const char* device, const Tensor& index) {
+          const Tensor x = device::to(scores, device).requires_grad_();
+          const Tensor loss =
+              nn::functional::cross_entropy(x, index, Tensor(), 2, reduction, smoothing);
+          return gradients({sum(loss)}, {x})[0] + sum(loss.detach());
+        });
+      }
+    }
+  }
+
+  TEST_CASE("an index that is out of range is an error of the call that reads, once") {
+    if (!is_there()) return;
+    const std::vector<int64_t> places{1, 7};
+    const Tensor index = device::to(from_range(places.begin(), places.end()), "opencl"),
+                 table = device::to(ones({5, 3}), "opencl");
+    const Tensor rows = nn::functional::embedding(index, table);
+    std::string text;
+    try {
+      rows.to_vector<float>();
+    } catch (const IndexError& error) {
+      text = error.what();
+    }
+    CHECK(text.find("embedding(): index 7 is out of range for a table of 5 rows") !=
+          std::string::npos);
+    CHECK(table.to_vector<float>() == std::vector<float>(15, 1));
   }
 
   TEST_CASE("gradients on the device are those of the CPU") {

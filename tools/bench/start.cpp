@@ -1,6 +1,7 @@
 // A small process for tenon_bench to start:
 //
 //   tenon_bench_start tensor        makes one tensor, prints its own peak memory in KiB
+//   tenon_bench_start device NAME   adds two tensors on a device
 //   tenon_bench_start node          prints the bytes of a node, with its edge and output
 //   tenon_bench_start growth        prints by how many bytes 100,000 training steps grow it
 //   tenon_bench_start train         trains an MLP, prints its own peak memory in bytes
@@ -31,6 +32,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include <tenon/device.hpp>
 #include <tenon/listing/listing.hpp>
 #include <tenon/prepare/prepare.hpp>
 #include <tenon/tenon.hpp>
@@ -198,6 +200,10 @@ int run(const std::string& what, const std::string& path, const std::string& cro
     *one.data<float>() = 1;
     std::printf("%ld\n", peak_kib());
     return one.defined() ? 0 : 1;
+  }
+  if (what == "device") {
+    const tenon::Tensor two = tenon::device::to(tenon::ones({2}), path);
+    return (two + two).to_vector<float>() == std::vector<float>{2, 2} ? 0 : 1;
   }
   if (what == "node" || what == "growth" || what == "train") {
     what == "node" ? print_node_bytes() : what == "growth" ? print_growth() : print_training_peak();
