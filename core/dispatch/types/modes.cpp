@@ -69,10 +69,14 @@ class ModeSuspension {
   const ModeSuspension* outer_;
 };
 
+// Modes of all threads that were left where they could not go at once.
+constinit std::atomic<int64_t> left_in_place{0};
+
 // Frees those that were left where they could not go at once: on another thread, or while a
 // running handler held them. Only the thread that entered them does, and in no handler.
 void sweep(bool below) {
-  if (innermost != nullptr) return;
+  if (left_in_place.load(std::memory_order_relaxed) == 0 || innermost != nullptr) [[likely]]
+    return;
   for (ModeEntry** place = &stack(below); *place != nullptr;) {
     ModeEntry* mode = *place;
     if (!mode->left.load() || mode->thread != std::this_thread::get_id()) {
@@ -81,6 +85,7 @@ void sweep(bool below) {
     }
     *place = mode->outer;
     delete mode;
+    --left_in_place;
   }
   refresh_mode_flag();
 }
@@ -101,14 +106,17 @@ tenon_status ask_mode(ModeEntry& mode, CallFrame& frame) noexcept {
   const tenon_status status = mode.handler(mode.self, &frame.view, call.results, call.error);
   if (status == TENON_OK && tracing() && declined(call.results))
     trace(trace_event::declined, implementation, "declined");
-  if (status == TENON_OK)
+  if (status == TENON_OK) {
+    if (made_of_values(implementation, call.results)) [[likely]]
+      return TENON_OK;
     return check_results(implementation, call.results, "handler of a mode", call.error);
+  }
   release_results(implementation, call.results);
   return status;
 }
 
 // Asks the modes of a level, innermost first; false when none of them handles the call.
-bool ask_modes(Call call, std::span<const uint32_t> types, bool below,
+bool ask_modes(Call& call, std::span<const uint32_t> types, bool below,
                tenon_status& status) noexcept {
   tenon_value handled{};  // for an op without results
   if (call.implementation.result_count == 0) call.results = &handled;
@@ -148,6 +156,7 @@ void leave_mode(ModeEntry* mode) {
   const bool here = mode->thread == std::this_thread::get_id();
   mode->left.store(true);
   if (!here) {
+    ++left_in_place;
     // Its own thread passes it over from now on, and may be looking at it: it stays.
     throw Error(TENON_ERROR_RUNTIME,
                 "mode {} is left on another thread than it was entered on; it is inactive, but "
@@ -160,7 +169,10 @@ void leave_mode(ModeEntry* mode) {
   const bool in_order = inner == mode || inner == nullptr;
   const std::string inner_name = in_order ? std::string() : inner->name;
   // While a running handler or implementation holds it, it is passed over; a sweep frees it then.
-  if (ModeSuspension::hold(*mode) || !unlink(*mode)) return;
+  if (ModeSuspension::hold(*mode) || !unlink(*mode)) {
+    ++left_in_place;
+    return;
+  }
   delete mode;
   sweep(below);
   if (in_order) return;
@@ -181,7 +193,8 @@ tenon_status run_modes(Call& call) noexcept {
       status = guarded(call.error, [&] { types = dispatching_types(call); });
       if (status != TENON_OK) return status;
     }
-    if (ask_modes(call, types, false, status)) return status;
+    Call shown = call;
+    if (ask_modes(shown, types, false, status)) return status;
   }
   if (typed) return next<LayerId::mode>(call);
   // Calls made by the implementation do not reach the mode.
@@ -225,19 +238,21 @@ tenon_status run_modes_below(Call& call) noexcept {
   tenon_status status = TENON_OK;
   if (!ask_modes(shown, {}, true, status)) return next<LayerId::mode_below>(call);
   if (status != TENON_OK) return status;
+  // As after a kernel: one comparison is enough for most results.
+  const Implementation& implementation = call.implementation;
+  if (implementation.result_count == 1 && !implementation.mutates &&
+      has_tag(call.results[0], implementation.result_tag)) [[likely]]
+    return TENON_OK;
   shown.context->results = call.results;
   shown.context->error = call.error;
-  return check_kernel(*shown.context, call.implementation.mutates);
+  return check_kernel(*shown.context, implementation.mutates);
 }
 
-tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
-                          tenon_value* results, tenon_error** error) noexcept {
-  Call call = frame.call;
-  if (arguments != nullptr) call.arguments = arguments;
+namespace {
+
+tenon_status continue_outside(Call& call, tenon_value* results, tenon_error** error) noexcept {
   call.results = results;
   call.error = error;
-  const Rewritten written(frame.call, call.arguments);
-  call.written = Writing(written.get());
   if (call.context == nullptr) return redispatch(call);
   tenon_context context = *call.context;
   context.arguments = call.arguments;
@@ -245,6 +260,18 @@ tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
   call.context = &context;
   call.flags = (call.flags & ~kModeBelowFlag) | (thread_state.call_flags & kModeBelowFlag);
   return enter<LayerId::mode_below>(call);
+}
+
+}  // namespace
+
+tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
+                          tenon_value* results, tenon_error** error) noexcept {
+  Call call = frame.call;
+  if (arguments == nullptr) return continue_outside(call, results, error);
+  call.arguments = arguments;
+  const Rewritten written(frame.call, arguments);
+  call.written = Writing(written.get());
+  return continue_outside(call, results, error);
 }
 
 }  // namespace tenon::core
