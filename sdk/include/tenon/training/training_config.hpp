@@ -85,7 +85,7 @@ struct DistributedConfig {  // the section "distributed"
   int64_t bucket_bytes = 0;   // size of the gradients that are sent together
   double timeout = 0;         // in seconds
   bool deterministic = false, shard_optimizer = false;  // sums in a fixed order; shared states
-  int64_t parts = 0;          // parts of a batch; 0: not deterministic
+  int64_t parts = 0;                                    // parts of a batch; 0: not deterministic
 };
 
 struct OutputConfig {                          // the section "output"
