@@ -66,13 +66,13 @@ class ProcessKept {
   ProcessKept() {
     for (int i = 1; i < kSignals; ++i) known_[i] = sigaction(i, nullptr, &actions_[i]) == 0;
     has_stack_ = sigaltstack(nullptr, &stack_) == 0;
-    if (const char* value = std::getenv(kVariable)) variable_ = value;
+    if (const char* value = secure_getenv(kVariable)) variable_ = value;
   }
   ~ProcessKept() {
     for (int i = 1; i < kSignals; ++i)
       if (known_[i]) sigaction(i, &actions_[i], nullptr);
     if (has_stack_) sigaltstack(&stack_, nullptr);
-    const char* value = std::getenv(kVariable);
+    const char* value = secure_getenv(kVariable);
     if (!variable_ && value != nullptr) unsetenv(kVariable);
   }
   ProcessKept(const ProcessKept&) = delete;
