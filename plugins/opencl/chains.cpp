@@ -66,10 +66,14 @@ void Chains::flush_calls() {
   flush_locked();
 }
 
+// Other threads that flush meanwhile wait until the calls are queued: one may be about to read them.
 void Chains::flush_locked() {
-  waiting_.store(false, std::memory_order_release);
   const std::vector<ChainCall> calls = std::exchange(calls_, {});
   const std::vector<bool> freed = std::exchange(freed_, {});
+  struct Done {
+    std::atomic<bool>& waiting;
+    ~Done() { waiting.store(false, std::memory_order_release); }
+  } const done{waiting_};
   if (!calls.empty()) queue(calls, freed);
 }
 

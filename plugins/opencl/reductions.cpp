@@ -52,29 +52,25 @@ __kernel void rows(__global const T* a, __global T* r, Reduce d, T factor) {
   ulong begin, end, first, last;
   limits(&d, part, &begin, &end, &first, &last);
   a += base_of(&d, output);
-  VT total = (VT)(INIT);
-  T rest = INIT;
+  A total = INIT;
   for (ulong i = begin; i < end; ++i) {
     for (ulong k = 0; k < d.size[1]; ++k) {
       __global const T* x = a + (long)i * d.step[0] + (long)k * d.step[1];
       for (ulong from = first; from < last; from += BLOCK) {
         const ulong to = min(from + BLOCK, last);
         ulong n = from;
-        T some = INIT;
-        if (d.step[2] == 1) {
+        if (d.step[2] == 1 && n + V <= to) {
           VT block = (VT)(INIT);
           for (; n + V <= to; n += V) block = COMBINE(block, LOAD(0, x + n));
-          total = COMBINE(total, block);
+          T lanes[V];
+          STORE(block, 0, lanes);
+          for (int l = 0; l < V; ++l) total = COMBINE_ONE(total, lanes[l]);
         }
-        for (; n < to; ++n) some = COMBINE_ONE(some, x[(long)n * d.step[2]]);
-        rest = COMBINE_ONE(rest, some);
+        for (; n < to; ++n) total = COMBINE_ONE(total, x[(long)n * d.step[2]]);
       }
     }
   }
-  T lanes[V];
-  STORE(total, 0, lanes);
-  for (int k = 0; k < V; ++k) rest = COMBINE_ONE(rest, lanes[k]);
-  r[part * d.outputs + output] = rest * factor;
+  r[part * d.outputs + output] = (T)(total * factor);
 }
 
 // V results along the last kept dimension, whose step is 1.
@@ -127,6 +123,7 @@ std::string sum_source(DType) {
 #define INIT 0
 #define COMBINE(x, y) ((x) + (y))
 #define COMBINE_ONE(x, y) ((x) + (y))
+#define A WIDE
 )") + kReduce;
 }
 // NaN stays. Of integers the first element of each is neutral, which loads do not have: the limits are.
@@ -135,15 +132,15 @@ std::string extreme_source(DType type, bool largest) {
   if (floats(type)) {
     return "#define INIT " + std::string(largest ? "-INFINITY" : "INFINITY") +
            "\n#define COMBINE(x, y) ((isnan(x) | isnan(y)) ? (VT)(NAN) : f" + name + "(x, y))\n" +
-           "#define COMBINE_ONE(x, y) (isnan(x) || isnan(y) ? (T)NAN : f" + name + "(x, y))\n" +
-           kReduce;
+           "#define A T\n#define COMBINE_ONE(x, y) (isnan(x) || isnan(y) ? (T)NAN : f" + name +
+           "(x, y))\n" + kReduce;
   }
   const char* limit = type == tenon::i64   ? largest ? "LONG_MIN" : "LONG_MAX"
                       : type == tenon::i32 ? largest ? "INT_MIN" : "INT_MAX"
                       : largest            ? "0"
                                            : "UCHAR_MAX";
   return std::string("#define INIT ") + limit + "\n#define COMBINE(x, y) " + name +
-         "(x, y)\n#define COMBINE_ONE(x, y) " + name + "((T)(x), (T)(y))\n" + kReduce;
+         "(x, y)\n#define A T\n#define COMBINE_ONE(x, y) " + name + "((T)(x), (T)(y))\n" + kReduce;
 }
 std::string largest_source(DType type) { return extreme_source(type, true); }
 std::string smallest_source(DType type) { return extreme_source(type, false); }
@@ -328,16 +325,18 @@ EXTREME(Amax, "amax", Reduction::largest)
 EXTREME(Amin, "amin", Reduction::smallest)
 #undef EXTREME
 
-#define TRUTH(Name, op, reduction)                                                          \
-  struct Name {                                                                             \
-    static constexpr auto schema =                                                          \
-        op "(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";                 \
-    static constexpr auto types = "opencl";                                                 \
-    static Results forward(const Tensor& input, std::optional<IntList> dim, bool keepdim) { \
-      const auto chosen = chosen_of(input, dim);                                            \
-      if (!chosen || input.dtype() != tenon::boolean) return tenon::not_implemented;        \
-      return or_declined(reduced(reduction, input, *chosen, keepdim));                      \
-    }                                                                                       \
+#define TRUTH(Name, op, reduction)                                                              \
+  struct Name {                                                                                 \
+    static constexpr auto schema =                                                              \
+        op "(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";                     \
+    static constexpr auto types = "opencl";                                                     \
+    static Results forward(const Tensor& input, std::optional<IntList> dim, bool keepdim) {     \
+      const auto chosen = chosen_of(input, dim);                                                \
+      if (!chosen || !is_element(input)) return tenon::not_implemented;                         \
+      static const tenon::Op ne("ne");                                                          \
+      const Tensor truth = input.dtype() == tenon::boolean ? input : ne.call<Tensor>(input, 0); \
+      return or_declined(reduced(reduction, truth, *chosen, keepdim));                          \
+    }                                                                                           \
   };
 TRUTH(Any, "any", Reduction::largest)
 TRUTH(All, "all", Reduction::smallest)

@@ -1,11 +1,13 @@
 #include "opencl/runtime.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <unistd.h>
 
 #include <sys/stat.h>
@@ -57,6 +59,33 @@ const char* name_in_opencl(DType type) {
       return "uchar";
   }
 }
+
+// Keeps handlers of signals, their stack and the environment, which drivers and their compilers change.
+class ProcessKept {
+ public:
+  ProcessKept() {
+    for (int i = 1; i < kSignals; ++i) known_[i] = sigaction(i, nullptr, &actions_[i]) == 0;
+    has_stack_ = sigaltstack(nullptr, &stack_) == 0;
+    if (const char* value = secure_getenv(kVariable)) variable_ = value;
+  }
+  ~ProcessKept() {
+    for (int i = 1; i < kSignals; ++i)
+      if (known_[i]) sigaction(i, &actions_[i], nullptr);
+    if (has_stack_) sigaltstack(&stack_, nullptr);
+    const char* value = secure_getenv(kVariable);
+    if (!variable_ && value != nullptr) unsetenv(kVariable);
+  }
+  ProcessKept(const ProcessKept&) = delete;
+  ProcessKept& operator=(const ProcessKept&) = delete;
+
+ private:
+  static constexpr int kSignals = 32;
+  static constexpr const char* kVariable = "HWLOC_PLUGINS_PATH";  // PoCL sets it
+  struct sigaction actions_[kSignals] = {};
+  bool known_[kSignals] = {}, has_stack_ = false;
+  stack_t stack_ = {};
+  std::optional<std::string> variable_;
+};
 
 }  // namespace
 
@@ -121,8 +150,7 @@ std::string Instance::preamble_of(DType type, DType other) const {
   const auto define = [&](const std::string& name, const std::string& value) {
     text += "#define " + name + " " + value + "\n";
   };
-  if (type == DType::f64 || other == DType::f64)
-    text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
+  if (has_doubles_) text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
   text += "#pragma OPENCL FP_CONTRACT OFF\n";
   const std::string t = name_in_opencl(type),
                     u = name_in_opencl(other == DType::none ? type : other);
@@ -133,6 +161,8 @@ std::string Instance::preamble_of(DType type, DType other) const {
   define("VT", t + count);
   define("VU", u + count);
   define("VI", (bytes == 8 ? "long" : bytes == 4 ? "int" : bytes == 2 ? "short" : "char") + count);
+  // Totals of sums: as wide as the device has it.
+  define("WIDE", type == DType::f32 && has_doubles_ ? "double" : t);
   define("LOAD", "vload" + count);
   define("STORE", "vstore" + count);
   define("TO_VT", "convert_" + t + count);
@@ -205,8 +235,9 @@ void Instance::write_file(cl_program program, const std::string& path) const {
 cl_program Instance::program_of(const std::string& text) const {
   const std::string path = file_of(text);
   if (!path.empty()) {
-    if (cl_program kept = built_from_file(path)) return kept;
+    if (cl_program found = built_from_file(path)) return found;
   }
+  const ProcessKept kept;
   cl_int status = CL_SUCCESS;
   const char* source = text.c_str();
   cl_program program = clCreateProgramWithSource(context_, 1, &source, nullptr, &status);
@@ -310,6 +341,7 @@ void Instance::check_faults() {
 // ---- all devices ----
 
 Runtime::Runtime() {
+  const ProcessKept kept;
   cl_uint platform_count = 0;
   if (clGetPlatformIDs(0, nullptr, &platform_count) != CL_SUCCESS) return;
   std::vector<cl_platform_id> platforms(platform_count);
