@@ -280,12 +280,36 @@ TEST_SUITE("device/device") {
     }
   }
 
-  TEST_CASE("a tensor that does not fit is refused with what there is") {
+  TEST_CASE("a tensor that does not fit is refused with what there is, and what takes the most") {
+    const Tensor small = device::to(ones({3}), "sim:1"),
+                 large = device::to(ones({10, 20}), "sim:1");
+    device::synchronize(device::Device("sim:1"));
     control().limit_bytes(1000);
     const std::string text = error_of([] { device::to(ones({1000}), "sim:1"); });
     control().limit_bytes(-1);
     CHECK(text.find("sim:1 has 1000 bytes") != std::string::npos);
     CHECK(text.find("4000 more do not fit") != std::string::npos);
+    CHECK(text.find("its largest tensors: f32[10, 20] (800 bytes), f32[3] (12 bytes)") !=
+          std::string::npos);
+  }
+
+  TEST_CASE("tensors are made on a device, of the numbers that the CPU would draw") {
+    const device::Device sim("sim:1"), cpu("cpu");
+    const Tensor x = device::full({2, 2}, 3, f64, sim);
+    CHECK(x.text() == "tensor([[3., 3.],\n        [3., 3.]], dtype=f64, device='sim:1')");
+    CHECK(device::zeros({2}, i64, sim).to_vector<int64_t>() == std::vector<int64_t>{0, 0});
+    CHECK(device::ones({}, boolean, sim).item() == 1);
+    CHECK(device::name_of(device::ones({2}, f32, cpu)) == "cpu");
+    CHECK(device::zeros({0, 3}, f32, sim).size(1) == 3);
+    const auto drawn = [](const device::Device& on) {
+      seed_generator(3);
+      const Tensor even = device::rand({5}, f32, on), normal = device::randn({5}, f64, on);
+      CHECK(device::name_of(normal) == on.name());
+      std::vector<double> all = even.to_vector<double>();
+      for (const double number : normal.to_vector<double>()) all.push_back(number);
+      return all;
+    };
+    CHECK(drawn(sim) == drawn(cpu));
   }
 
   TEST_CASE("a device without elements has tensors too") {

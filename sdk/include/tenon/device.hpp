@@ -9,10 +9,12 @@
 #include <cstdlib>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tenon/autograd.hpp"
 #include "tenon/device/service.h"
 #include "tenon/module.hpp"
+#include "tenon/op.hpp"
 #include "tenon/service.hpp"
 #include "tenon/typed_tensor.hpp"
 
@@ -91,6 +93,35 @@ inline Tensor to(const Tensor& tensor, const Device& device) {
 // A copy on the device, or the tensor itself when it is there. Gradients pass.
 inline Tensor to(const Tensor& tensor, const std::string& device) {
   return to(tensor, Device(device));
+}
+
+// ---- new tensors on a device ----
+//
+// Made there: one number is copied. Random numbers are those that the CPU would draw, in the order of the
+// calls. IndexError, ValueError and MemoryError as `Device` and `to` have them.
+
+inline Tensor full(const std::vector<int64_t>& shape, Scalar value, DType dtype,
+                   const Device& device) {
+  Tensor one = empty_tensor({}, dtype);
+  fill_elements(one, value);
+  static const Op expand("expand"), clone("clone");
+  const NoGrad no_grad;
+  return clone.call<Tensor>(expand.call<Tensor>(to(one, device), shape));
+}
+inline Tensor zeros(const std::vector<int64_t>& shape, DType dtype, const Device& device) {
+  return full(shape, 0, dtype, device);
+}
+inline Tensor ones(const std::vector<int64_t>& shape, DType dtype, const Device& device) {
+  return full(shape, 1, dtype, device);
+}
+// Drawn evenly from [0, 1), and normally distributed, of a floating dtype.
+inline Tensor rand(const std::vector<int64_t>& shape, DType dtype, const Device& device) {
+  const NoGrad no_grad;
+  return Op("uniform_").call<Tensor>(zeros(shape, dtype, device));
+}
+inline Tensor randn(const std::vector<int64_t>& shape, DType dtype, const Device& device) {
+  const NoGrad no_grad;
+  return Op("normal_").call<Tensor>(zeros(shape, dtype, device));
 }
 
 // Moves the parameters and buffers of a module, and of those in it: the same tensors, with their

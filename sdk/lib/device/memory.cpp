@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <set>
+
 #include <sys/mman.h>
 
 #include <tenon/device/memory.hpp>
@@ -46,16 +49,87 @@ void check_process(const char* device) {
                             "CPU before the fork, or start a new process");
 }
 
-DeviceMemory::DeviceMemory(Driver& of, std::atomic<int64_t>& counted, int64_t instance,
-                           int64_t size)
-    : driver(of), used(counted), index(instance), bytes(size) {
-  if (bytes > 0) data = driver.allocate(index, bytes);
+namespace {
+
+// All allocations of the plugin's devices. It stays: tensors may end after static objects.
+struct Allocations {
+  std::mutex mutex;
+  std::set<const DeviceMemory*> all;
+
+  void add(const DeviceMemory& memory) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    all.insert(&memory);
+  }
+  void remove(const DeviceMemory& memory) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    all.erase(&memory);
+  }
+};
+Allocations& allocations() {
+  static auto* const kept = new Allocations;
+  return *kept;
+}
+
+int64_t bytes_of(DType dtype, IntList shape) {
+  int64_t bytes = element_size(dtype);
+  for (const int64_t size : shape) bytes *= size;
+  return bytes;
+}
+
+}  // namespace
+
+DeviceMemory::DeviceMemory(Driver& of, std::atomic<int64_t>& counted, int64_t instance, DType dtype,
+                           IntList shape)
+    : driver(of),
+      used(counted),
+      index(instance),
+      bytes(bytes_of(dtype, shape)),
+      dtype_(dtype),
+      shape_(shape.begin(), shape.end()) {
+  if (bytes > 0) {
+    Allocations& kept = allocations();
+    kept.add(*this);
+    try {
+      data = driver.allocate(index, bytes);
+    } catch (const MemoryError& error) {
+      kept.remove(*this);
+      throw MemoryError(error.what() + largest_text(driver, index));
+    } catch (...) {
+      kept.remove(*this);
+      throw;
+    }
+  }
   used += bytes;
 }
 
 DeviceMemory::~DeviceMemory() {
-  if (data != nullptr && !in_child_process()) driver.free(index, data, bytes);
   if (counted_) used -= bytes;
+  if (data == nullptr || in_child_process()) return;
+  allocations().remove(*this);
+  driver.free(index, data, bytes);
+}
+
+// "; its largest tensors: f32[100, 100] (40000 bytes), f32[10] (40 bytes)"
+std::string DeviceMemory::largest_text(const Driver& driver, int64_t index) {
+  constexpr size_t kMost = 3;
+  Allocations& kept = allocations();
+  const std::lock_guard<std::mutex> lock(kept.mutex);
+  std::vector<const DeviceMemory*> largest;
+  for (const DeviceMemory* one : kept.all) {
+    if (&one->driver == &driver && one->index == index && one->counted_) largest.push_back(one);
+  }
+  const size_t count = std::min(kMost, largest.size());
+  std::partial_sort(
+      largest.begin(), largest.begin() + static_cast<int64_t>(count), largest.end(),
+      [](const DeviceMemory* a, const DeviceMemory* b) { return a->bytes > b->bytes; });
+  std::string text;
+  for (size_t i = 0; i < count; ++i) {
+    const DeviceMemory& one = *largest[i];
+    text += (i == 0 ? "; its largest tensors: " : ", ") +
+            shape_text(one.dtype_, {one.shape_.data(), static_cast<int64_t>(one.shape_.size())}) +
+            " (" + std::to_string(one.bytes) + " bytes)";
+  }
+  return text;
 }
 
 void DeviceMemory::release_tensors(void* owner) {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tenon/device/failure.hpp"
 
@@ -75,8 +76,9 @@ struct DeviceMemory {
   int64_t bytes = 0;           // size of the allocation
   void* data = nullptr;        // start, as the driver has it
 
-  // Allocates; MemoryError without room.
-  DeviceMemory(Driver& of, std::atomic<int64_t>& counted, int64_t instance, int64_t size);
+  // For a tensor of `shape`. A MemoryError of the driver gets the largest tensors on the instance.
+  DeviceMemory(Driver& of, std::atomic<int64_t>& counted, int64_t instance, DType dtype,
+               IntList shape);
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
@@ -98,9 +100,12 @@ struct DeviceMemory {
 
  private:
   ~DeviceMemory();
+  static std::string largest_text(const Driver& driver, int64_t index);
 
   std::atomic<int64_t> references_{1};
-  bool counted_ = true;  // in `used`; written while the tensors have a reference
+  DType dtype_;
+  std::vector<int64_t> shape_;
+  std::atomic<bool> counted_{true};  // in `used`; written while the tensors have a reference
   std::atomic<bool> has_failure_{false};
   mutable std::mutex mutex_;
   std::shared_ptr<const Failure> failure_;

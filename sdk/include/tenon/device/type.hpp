@@ -114,12 +114,10 @@ void wait_for(const Tensor& tensor) {
 // An uninitialized, contiguous tensor on an instance.
 template <class D>
 Tensor empty(IntList shape, DType dtype, int64_t index) {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
   detail::checked_index<D>(index);
   check_process(D::name);
-  MemoryReference buffer = MemoryReference::take(new DeviceMemory(
-      D::driver(), detail::used_bytes<D>(index), index, count * element_size(dtype)));
+  MemoryReference buffer = MemoryReference::take(
+      new DeviceMemory(D::driver(), detail::used_bytes<D>(index), index, dtype, shape));
   std::vector<int64_t> strides(static_cast<size_t>(shape.size()));
   int64_t step = 1;
   for (int64_t d = shape.size(); d-- > 0;) {
