@@ -123,6 +123,26 @@ TEST_SUITE("call") {
           run_program("call abs " + image + " --json").out);
   }
 
+  TEST_CASE("complex numbers are written as they are printed") {
+    CHECK(contains(out("mul 1+2j '[1, -1j]' --json"), "\"dtype\": \"c64\""));
+    CHECK(out("real '[1+2j, -3.5e+1-4e-1j, 2j]'") == "tensor([  1., -35.,   0.])\n");
+    CHECK(out("imag '[1+2j, -3.5e+1-4e-1j, 2j]'") == "tensor([ 2.0000, -0.4000,  2.0000])\n");
+    CHECK(contains(out("abs 3+4j:c128"), "tensor(5., dtype=f64)"));
+    CHECK(contains(error("abs 1+2j:f32", 1), "complex numbers are c64 or c128, not f32"));
+    CHECK(contains(error("full [2] 1+2j", 1), "expected Scalar"));
+    CHECK(contains(error("abs 1+j", 1), "expected a number such as 2, 0.5 or 1+2j"));
+    // A printed number is read again.
+    const std::string printed = out("mul 1.5-2j 1j");
+    CHECK(printed.find("tensor(") == 0);
+    CHECK(out("mul " + printed.substr(7, printed.find(')') - 7) + " 1") == printed);
+  }
+
+  TEST_CASE("a reduction that needs a dimension is that of all elements without one") {
+    CHECK(out("max '[[3,1],[2,5]]'") == "values: tensor(5)\nindices: tensor(3)\n");
+    CHECK(out("min '[[3,1],[2,5]]' keepdim=True") == "values: tensor([1])\nindices: tensor([1])\n");
+    CHECK(contains(error("softmax [1,2]", 2), "needs 'dim'"));
+  }
+
   TEST_CASE("standard input has a list, rows of numbers, or the bytes of a file") {
     const std::string program = TENON_PROGRAM;
     CHECK(run_shell("echo '[1, 2]' | " + program + " call sum -").out == "tensor(3)\n");

@@ -23,6 +23,15 @@ TEST_SUITE("graph") {
     CHECK(run_program_in(folder.path(), "graph blobs.json").out == outcome.out);
   }
 
+  TEST_CASE("--expand of a name that no module has is wrong usage, with the names that there are") {
+    const Workspace folder(true);
+    const Outcome outcome = run_program_in(folder.path(), "graph blobs.json --expand typo");
+    CHECK(outcome.code == 2);
+    CHECK(contains(outcome.error, "--expand: no module is named 'typo'; there are 0, 1, 2"));
+    CHECK(run_program_in(folder.path(), "graph blobs.json --expand '['").code == 2);
+    CHECK(run_program_in(folder.path(), "graph blobs.json --expand '0,x*'").code == 2);
+  }
+
   TEST_CASE("--expand shows the ops of a module, with its parameters") {
     const Workspace folder(true);
     const std::string some = run_program_in(folder.path(), "graph blobs.json --expand 0").out;

@@ -1,4 +1,8 @@
 // tenon help, tenon alone, and the help and manual page of each command.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -28,9 +32,41 @@ std::vector<std::string> commands() {
   return lines_of_output(run_program("help --names --man").out);
 }
 
+// Names in quotes of environment variables in the sources: those of Tenon and of the XDG folders.
+std::set<std::string> variables_in_sources() {
+  std::set<std::string> names;
+  for (const char* room : {"core", "sdk/include", "sdk/lib", "plugins", "tools/cli", "tools/check",
+                           "tools/catalogue", "tools/support"}) {
+    const std::filesystem::path folder = std::filesystem::path(TENON_SOURCES) / room;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      const std::string ending = entry.path().extension().string();
+      if (ending != ".cpp" && ending != ".hpp") continue;
+      std::ifstream file(entry.path());
+      const std::string text((std::istreambuf_iterator<char>(file)), {});
+      for (const char* beginning : {"\"TENON_", "\"XDG_"}) {
+        for (size_t at = text.find(beginning); at != text.npos; at = text.find(beginning, at + 1)) {
+          const size_t end = text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_", at + 1);
+          if (end != text.npos && text[end] == '"') names.insert(text.substr(at + 1, end - at - 1));
+        }
+      }
+    }
+  }
+  // Names of constants in the listing of services.
+  for (auto name = names.begin(); name != names.end();)
+    name = name->rfind("TENON_HOOK_", 0) == 0 ? names.erase(name) : std::next(name);
+  return names;
+}
+
 }  // namespace
 
 TEST_SUITE("help") {
+  TEST_CASE("the topic environment has every variable that the sources read") {
+    const std::string text = run_program("help environment").out;
+    const std::set<std::string> names = variables_in_sources();
+    CHECK(names.size() >= 14);
+    for (const std::string& name : names) CHECK_MESSAGE(contains(text, "  " + name), name);
+  }
+
   TEST_CASE("tenon alone prints what people do first, and ends with 1") {
     const Outcome outcome = run_program("");
     CHECK(outcome.code == 1);

@@ -50,6 +50,17 @@ TEST_SUITE("overridable") {
     CHECK(listed == std::multiset<std::string>(all.begin(), all.end()));
   }
 
+  TEST_CASE("internal ops are listed with --all, and are in the document in any case") {
+    const std::string text = run_program("overridable").out,
+                      all = run_program("overridable --all").out;
+    CHECK_FALSE(contains(text, "_backward'"));
+    CHECK_FALSE(contains(text, "nn.grad"));
+    CHECK(contains(all, "_backward'"));
+    CHECK(all.size() > text.size());
+    CHECK(contains(run_program("overridable --json").out, "_backward\""));
+    CHECK(contains(run_program("overridable nn.grad").out, " internal ops, which --all lists\n"));
+  }
+
   TEST_CASE("an unknown namespace is a fault") {
     const Outcome outcome = run_program("overridable nn.functionl");
     CHECK(outcome.code == 1);

@@ -1,4 +1,5 @@
 // tenon run --report: the page of a run, whole or broken off.
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 
@@ -70,6 +71,43 @@ TEST_SUITE("report") {
     const std::string page = folder.read("r.html");
     CHECK(contains(page, "<h2>Samples with the largest loss</h2>"));
     CHECK_FALSE(contains(page, "<h2>Confusion matrix</h2>"));
+  }
+
+  TEST_CASE("the worst samples are those with the largest loss of the config") {
+    const Workspace folder;
+    std::string rows = "x,y\n";
+    for (int i = 1; i <= 20; ++i)
+      rows += std::to_string(i) + ".5,1.0\n-" + std::to_string(i) + ".5,0.0\n";
+    folder.write("signs.csv", rows);
+    folder.write("signs.json", R"({
+      "schema_version": 1, "data": {"path": "signs.csv", "targets": "y"},
+      "model": {"type": "Linear", "in_features": 1, "out_features": 1},
+      "loss": "nn.functional.binary_cross_entropy_with_logits",
+      "optimizer": {"type": "sgd", "learning_rate": 0.05},
+      "training": {"epochs": 40, "batch_size": 41}, "output": {"weights": "w.safetensors"}})");
+    const Outcome outcome = run_program_in(folder.path(), "run signs.json -q --report r.html");
+    CHECK_MESSAGE(outcome.code == 0, outcome.error);
+    const std::string page = folder.read("r.html");
+    CHECK(contains(page, "by nn.functional.binary_cross_entropy_with_logits"));
+    // The first one is near the border; by squared error it would be one far from it, and right.
+    const size_t first = page.find(", output ", page.find("<b>sample "));
+    REQUIRE(first != page.npos);
+    CHECK(std::abs(std::stod(page.substr(first + 9))) < 4);
+  }
+
+  TEST_CASE("a page that cannot be written at the end takes no results away") {
+    const Workspace folder(true);
+    std::filesystem::create_directory(folder.path("sub"));
+    const std::filesystem::path page = folder.path("sub/r.html");
+    RunningProgram program(folder.path(),
+                           {"run", "blobs.json", "--epochs", "60", "--report", page.string()});
+    REQUIRE(program.says("epoch "));
+    std::filesystem::remove_all(folder.path("sub"));
+    CHECK(program.end(0) == 1);
+    CHECK(std::filesystem::exists(folder.path("blobs.safetensors")));
+    CHECK(contains(program.error(), "cannot write the report"));
+    CHECK_FALSE(contains(program.error(), "tenon: IOError: cannot write the report '" +
+                                              page.string() + "': tenon:"));
   }
 
   TEST_CASE("the report of an interrupted run says where it ended") {

@@ -56,6 +56,22 @@ struct ResumableRun {
 }  // namespace
 
 TEST_SUITE("run") {
+  TEST_CASE("a device that is not there is refused at its place, with those that are") {
+    const Workspace folder(true);
+    std::string config = folder.read("blobs.json");
+    for (const char* name : {"cuda:0", "", "sim:x"}) {
+      CAPTURE(name);
+      std::string other = config;
+      other.insert(other.find("\"epochs\""), "\"device\": \"" + std::string(name) + "\", ");
+      folder.write("other.json", other);
+      const Outcome outcome = run_program_in(folder.path(), "run other.json -q");
+      CHECK(outcome.code == 1);
+      CHECK(contains(outcome.error, "/training/device"));
+      CHECK(
+          contains(outcome.error, "no device is named '" + std::string(name) + "'; expected cpu"));
+    }
+  }
+
   TEST_CASE("a run trains, prints its result, and writes weights and curve") {
     const Workspace folder(true);
     const Outcome outcome = run_program_in(folder.path(), "run blobs.json");

@@ -41,6 +41,14 @@ TEST_SUITE("types") {
     CHECK(contains(with_types("show ScalarTenso").error, "did you mean 'ScalarTensor'?"));
   }
 
+  TEST_CASE("coverage leaves internal ops out of its text, without --all") {
+    const Outcome text = with_types("coverage ScalarTensor"),
+                  all = with_types("coverage ScalarTensor --all");
+    CHECK_FALSE(contains(text.out, "_backward"));
+    CHECK(contains(all.out, "_backward"));
+    CHECK(contains(with_types("coverage ScalarTensor --json").out, "_backward"));
+  }
+
   TEST_CASE("coverage of vmap prints how each op runs, and the plugin of its rule") {
     const BatchRuleFolder folder;
     const tenon::Json coverage = folder.run("coverage transform:vmap --json").json();

@@ -1,7 +1,9 @@
 #include "graph.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fnmatch.h>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -12,6 +14,7 @@
 #include <tenon/shapes_only.hpp>
 #include <tenon/state/atomic_file.hpp>
 #include <tenon/state/module_file.hpp>
+#include <tenon/text.hpp>
 #include <tenon/training/training.hpp>
 #include <tenon/trust/child_process.hpp>
 
@@ -104,6 +107,33 @@ void check_output(const training::TrainingConfig& config, const GraphOptions& op
   if (!fault.empty()) throw tenon::IOError(fault);
 }
 
+// Only '*' is special in it.
+bool matches(const std::string& pattern, const std::string& name) {
+  std::string plain;
+  for (const char c : pattern) {
+    if (c == '?' || c == '[' || c == '\\') plain += '\\';
+    plain += c;
+  }
+  return fnmatch(plain.c_str(), name.c_str(), 0) == 0;
+}
+
+// A pattern that names no module would silently draw the graph as it is.
+void require_module(const drawing::Graph& graph, const std::string& pattern) {
+  constexpr size_t most = 8;
+  std::vector<std::string> names, all;
+  for (const drawing::GraphModule& module : graph.modules) {
+    if (matches(pattern, module.name)) return;
+    if (!module.name.empty()) all.push_back(module.name);
+  }
+  names.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(most, all.size())));
+  if (names.size() < all.size())
+    names.push_back(
+        format_text("{} more", grouped(static_cast<int64_t>(all.size() - names.size()))));
+  throw UsageError(format_text(
+      "--expand: no module is named '{}'{}; {}", pattern, tenon::suggestion(pattern, all),
+      names.empty() ? "the graph has none" : format_text("there are {}", join(names, ", "))));
+}
+
 }  // namespace
 
 int draw_graph(const GraphOptions& options) {
@@ -132,6 +162,7 @@ int draw_graph(const GraphOptions& options) {
   drawing::Graph graph = options.backward   ? drawing::backward_graph(called.model, called.inputs)
                          : options.prepared ? drawing::prepared_graph(called.model, called.inputs)
                                             : drawing::forward_graph(called.model, called.inputs);
+  for (const std::string& pattern : options.expand) require_module(graph, pattern);
   graph = drawing::collapsed(graph, options.expand);
   graph.title =
       format_text("{}: {}", std::filesystem::path(options.config).filename().string(), graph.title);

@@ -236,7 +236,9 @@ std::string list_text(const Json& values) {
 std::string worst_of(const Json& samples) {
   const Json worst = samples["worst"];
   if (worst.size() == 0) return "";
-  std::string text = "<ul class=\"worst\">\n";
+  const std::string measure = samples["measure"].text();
+  std::string text = measure.empty() ? "" : format_text("<p>by {}</p>\n", markup_text(measure));
+  text += "<ul class=\"worst\">\n";
   for (int64_t i = 0; i < worst.size(); ++i) {
     const Json sample = worst[i];
     const bool classes = samples["classes"].as_bool();

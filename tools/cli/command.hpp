@@ -94,6 +94,11 @@ class Command {
            "Write each call, with its time, to this file, which chrome://tracing and "
            "ui.perfetto.dev show");
   }
+  void trace(std::string& trace) {
+    option("--trace", trace, "FILE",
+           "Write what each call returns, as checksums and some elements, to this file, which "
+           "tenon diff compares");
+  }
   void with_config(std::string& config) {
     existing_file("--config", config, "CONFIG",
                   "With the plugins, preferences and types of this config");

@@ -178,16 +178,6 @@ std::string short_time(double seconds) {
   return seconds < 1 ? format_text("{:.2f} ms", seconds * 1e3) : duration(seconds);
 }
 
-Json why_json(const tenon::Op& op, WrittenArguments& arguments) {
-  const WrittenArguments::Given& given = arguments.given();
-  Json account;
-  tenon::detail::check(tenon::service::ops().explain, op.handle(), given.values.data(),
-                       static_cast<int64_t>(given.values.size()), given.names.data(),
-                       given.named.data(), static_cast<int64_t>(given.named.size()),
-                       account.slot());
-  return tenon::listing::explanation(account);
-}
-
 Json tensor_json(const std::string& name, const Tensor& tensor) {
   tenon::JsonArray shape, values;
   for (const int64_t size : tensor.sizes()) shape.add(size);
@@ -244,8 +234,9 @@ int call_op(const CallOptions& options) {
   const tenon::Op op(op_document(options.op)["name"].text());
   WrittenArguments arguments(op, options.arguments, options.grad || options.jvp);
   const std::optional<Json> why =
-      options.why ? std::optional<Json>(why_json(op, arguments)) : std::nullopt;
-  if (why && !options.json) print_fitted(tenon::listing::explain_text(*why));
+      options.why ? std::optional<Json>(explanation_of(op, arguments)) : std::nullopt;
+  if (why && !options.json)
+    print_fitted(tenon::listing::explain_text(*why) + shapes_text(op, arguments));
   std::vector<Result> results;
   {
     const tenon::NoGrad no_grad;
@@ -293,14 +284,17 @@ void define_call(Commands& commands) {
       call_op, "call", "Call an op with numbers, lists or files, and print its results",
       "  tenon call add 1 2\n"
       "  tenon call mean '[[1, 2], [3, 4.5]]' dim=0\n"
+      "  tenon call mul 1+2j '[1, -1j]'\n"
       "  tenon call exp x.npy --output y.npy\n"
       "  tenon call nn.functional.gelu '[-1, 0, 1]' --grad\n"
       "  tenon call mm f32[512,512] f32[512,512] --time\n"
       "  seq 10 | tenon call sum -\n"
-      "An argument is a number, True, None, a list, a file (FILE:NAME for one of its tensors), "
+      "An argument is a number, complex ones as 1+2j, True, None, a list, a file (FILE:NAME for "
+      "one of its tensors), "
       "f32[2,3] for random elements, or - for standard input; :f64 behind it is its dtype. A file "
       "x.npy is read by an op named read_npy, so plugins add formats. With --grad or --jvp whole "
-      "numbers are f32, unless an argument has a dtype.");
+      "numbers are f32, unless an argument has a dtype. A reduction that needs a dim, such as max, "
+      "is that of all elements where none is given.");
   command.argument(options.op, "OP", "The op, by full name or its last part");
   command.optional_arguments(options.arguments, "ARG",
                              "Its arguments, in order, then as NAME=VALUE");

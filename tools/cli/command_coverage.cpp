@@ -26,6 +26,7 @@ struct CoverageOptions {
   std::string type;      // or FORMAT:VERSION, or transform:vmap
   std::string config;    // its settings of the type narrow the list
   std::string baseline;  // JSON of an earlier coverage: what it lost since is a fault
+  bool all = false;      // internal ops, too; documents have them in any case
   bool json = false;
 };
 
@@ -167,6 +168,32 @@ void print_transform_coverage(const Json& coverage) {
   }
 }
 
+// The coverage without internal ops; operators of formats have none.
+Json without_internal(const Json& coverage) {
+  if (coverage["format"].defined()) return coverage;
+  const Json ops = coverage["ops"], ways = coverage["counts"];
+  tenon::JsonArray shown;
+  std::map<std::string, int64_t> counts;
+  for (int64_t i = 0; i < ops.size(); ++i) {
+    if (tenon::listing::is_internal(ops[i]["name"].text())) continue;
+    shown.add(ops[i]);
+    ++counts[ops[i]["how"].text()];
+  }
+  tenon::JsonObject count_of;
+  for (int64_t i = 0; i < ways.size(); ++i) count_of.set(ways.key(i), counts[ways.key(i)]);
+  tenon::JsonObject made;
+  for (int64_t i = 0; i < coverage.size(); ++i) {
+    const std::string key = coverage.key(i);
+    if (key == "ops")
+      made.set(key, shown.json());
+    else if (key == "counts")
+      made.set(key, count_of.json());
+    else
+      made.set(key, coverage[key]);
+  }
+  return made.json();
+}
+
 // "onnx:17", or "onnx" where no type has that name.
 Json coverage_of(const std::string& text) {
   const size_t colon = text.find(':');
@@ -201,9 +228,10 @@ int print_coverage(const CoverageOptions& options) {
   if (options.json)
     print_json(coverage);
   else
-    (coverage["type"].defined()        ? print_type_coverage
-     : coverage["transform"].defined() ? print_transform_coverage
-                                       : print_format_coverage)(coverage);
+    (coverage["type"].defined() ? print_type_coverage
+     : coverage["transform"].defined()
+         ? print_transform_coverage
+         : print_format_coverage)(options.all ? coverage : without_internal(coverage));
   if (lost.empty()) return kFine;
   if (!options.json)
     print_fitted(format_text(
@@ -230,6 +258,7 @@ void define_coverage(Commands& commands) {
       options.type, "TYPE",
       "The type; or FORMAT:VERSION, the newest version where it is omitted; or transform:vmap");
   command.existing_file("--baseline", options.baseline, "FILE", "JSON of an earlier coverage");
+  command.flag("--all", options.all, "Internal ops, too, which --json has in any case");
   command.with_config(options.config);
   command.json(options.json);
 }

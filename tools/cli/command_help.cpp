@@ -102,9 +102,13 @@ weights.
   TENON_TRACE              text or json: trace all calls, to standard error or
   TENON_TRACE_FILE         this file
   TENON_LIVE=1             print recorded calls that are alive at exit
+  TENON_KEEP_FAILURES      folder in which `tenon` keeps calls of ops that fail,
+                           for tenon replay
   TENON_QUARANTINE=0       load plugins that ended a process before
   XDG_DATA_HOME            its tenon/plugins are plugins of the user, else those
                            of ~/.local/share
+  XDG_CACHE_HOME           its tenon has compiled kernels of opencl, else that
+                           of ~/.cache
   XDG_STATE_HOME           its tenon has the records of quarantine, else that of
                            ~/.local/state
   TENON_PAGER, PAGER       the pager; empty or cat: none. LESS is FRX unless set

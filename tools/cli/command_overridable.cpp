@@ -16,6 +16,7 @@ namespace {
 struct OverridableOptions {
   std::string name;   // namespace; empty: all
   int64_t first = 0;  // only so many of a namespace; 0: all
+  bool all = false;   // internal ones, too; documents have them in any case
   bool json = false;
 };
 
@@ -41,6 +42,17 @@ int64_t shown(const tenon::Json& names, const OverridableOptions& options) {
   return options.first > 0 ? std::min(options.first, names.size()) : names.size();
 }
 
+tenon::Json listed(const std::string& name, const tenon::Json& ops, bool all) {
+  if (all) return ops;
+  tenon::JsonArray list;
+  for (int64_t i = 0; i < ops.size(); ++i) {
+    const std::string op = ops[i].text();
+    if (!tenon::listing::is_internal(name.empty() ? op : format_text("{}.{}", name, op)))
+      list.add(op);
+  }
+  return list.json();
+}
+
 int list_overridable(const OverridableOptions& options) {
   const tenon::Json namespaces = tenon::listing::overridable(options.name);
   if (options.json) {
@@ -57,15 +69,21 @@ int list_overridable(const OverridableOptions& options) {
     print_json(list.json());
     return kFine;
   }
+  bool first = true;
+  int64_t hidden = 0;
   for (int64_t i = 0; i < namespaces.size(); ++i) {
-    const tenon::Json names = namespaces[i]["ops"];
-    if (options.name.empty()) {
-      const std::string name = namespaces[i]["namespace"].text();
-      print(format_text("{}{}\n", i == 0 ? "" : "\n",
+    const std::string name = namespaces[i]["namespace"].text();
+    const tenon::Json names = listed(name, namespaces[i]["ops"], options.all);
+    hidden += namespaces[i]["ops"].size() - names.size();
+    if (names.size() == 0) continue;
+    if (options.name.empty())
+      print(format_text("{}{}\n", first ? "" : "\n",
                         paint(stdout, Style::bold, name.empty() ? "tenon" : name)));
-    }
     print(list_text(names, shown(names, options)));
+    first = false;
   }
+  if (first && hidden > 0)
+    print(format_text("{}, which --all lists\n", counted(hidden, "internal op")));
   return kFine;
 }
 
@@ -78,6 +96,7 @@ void define_overridable(Commands& commands) {
                                          "  tenon overridable nn.functional\n"
                                          "  tenon overridable nn.functional --first 5");
   command.optional_argument(options.name, "NAMESPACE", "Only this namespace");
+  command.flag("--all", options.all, "Internal ops, too, which --json has in any case");
   command.number("--first", options.first, 1, 1000000000, "N", "Only the first N of a namespace");
   command.json(options.json);
 }

@@ -30,7 +30,7 @@ struct PredictOptions {
   std::string output;   // .csv, .npy or .json
   bool frozen = false, as_is = false;
   bool profile = false;
-  std::string profile_trace;
+  std::string profile_trace, trace;
 };
 
 using tenon::Tensor;
@@ -113,8 +113,12 @@ int predict_model_file(const PredictOptions& options) {
     }
     if (!fault.empty()) throw tenon::IOError(fault);
   }
-  const ModelCallResult result = call_model_file(
-      {options.config, options.inputs, options.data, 0, {options.profile, options.profile_trace}});
+  const ModelCallResult result =
+      call_model_file({options.config,
+                       options.inputs,
+                       options.data,
+                       0,
+                       {options.profile, options.profile_trace, options.trace}});
   if (options.output.empty()) {
     print_outputs(result, false);
   } else {
@@ -125,12 +129,14 @@ int predict_model_file(const PredictOptions& options) {
 }
 
 int predict_outputs(const PredictOptions& options) {
-  if (!options.profile_trace.empty() && !options.output.empty() &&
-      training::same_file(options.profile_trace, options.output))
-    throw tenon::IOError(
-        format_text("cannot write '{}': --output and --profile-trace name one file; it is not a "
-                    "trace of calls and the outputs at once",
-                    options.output));
+  for (const auto& [option, path] :
+       {std::pair("--profile-trace", options.profile_trace), std::pair("--trace", options.trace)}) {
+    if (!path.empty() && !options.output.empty() && training::same_file(path, options.output))
+      throw tenon::IOError(
+          format_text("cannot write '{}': --output and {} name one file; it is not a "
+                      "trace of calls and the outputs at once",
+                      options.output, option));
+  }
   if (is_prepared_file(options.config) || training::is_model_file(options.config))
     return predict_model_file(options);
   refuse_inputs(options.inputs, options.config);
@@ -155,12 +161,12 @@ int predict_outputs(const PredictOptions& options) {
   tenon::Module model = tenon::state::create_module(config.model);
   training::load_weights(model, weights);
   const Tensor inputs = training::load_inputs(config.data, options.data.front(), note.fitted);
-  ProfileScope profile({options.profile, options.profile_trace});
-  profile.begin(model);
+  ProfileScope profile({options.profile, options.profile_trace, options.trace});
+  profile.begin(model, options.config, options.config, 0);
   const Tensor outputs = training::predict(
       model, inputs, 256,
       options.as_is ? training::ModelCalls::as_is : training::ModelCalls::prepared);
-  const auto made = profile.end(options.config);
+  const auto made = profile.end();
   const std::string ending = ending_of(options.output);
   if (ending == ".npy")
     tenon::Op("data.write_npy").call<void>(options.output, outputs);
@@ -198,6 +204,7 @@ void define_predict(Commands& commands) {
                "Call the model itself, where many samples would have it prepared first");
   command.profile(options.profile);
   command.profile_trace(options.profile_trace);
+  command.trace(options.trace);
   command.frozen(options.frozen);
 }
 

@@ -56,6 +56,7 @@ struct RunOptions {
   bool json = false;
   bool profile = false;
   std::string profile_trace;
+  std::string trace;  // file of results
   std::string report;
 };
 
@@ -299,15 +300,21 @@ std::pair<const training::Samples&, const char*> scored_part(const training::Dat
   return {dataset.train, "train"};
 }
 
+// None where the config has no loss.
+std::optional<training::Loss> fitted_loss(const TrainingConfig& config,
+                                          const training::Dataset& dataset) {
+  std::optional<training::Loss> loss;
+  if (!config.loss.defined()) return loss;
+  loss.emplace(config.loss);
+  loss->fit(dataset.train.labels, dataset.classes);
+  return loss;
+}
+
 void score_model(const TrainingConfig& config, const RunOptions& options, Setup& setup,
                  RunResult& result) {
   const training::Dataset& dataset = setup.dataset;
   const auto [samples, part] = scored_part(dataset);
-  std::optional<training::Loss> loss;
-  if (config.loss.defined()) {
-    loss.emplace(config.loss);
-    loss->fit(dataset.train.labels, dataset.classes);
-  }
+  const std::optional<training::Loss> loss = fitted_loss(config, dataset);
   const std::vector<training::Metric> metrics = training::load_metrics(config, dataset);
   const Clock::time_point start = Clock::now();
   result.score = training::evaluate(
@@ -330,15 +337,16 @@ int run_model_file(const RunOptions& options) {
                       options.frozen || !options.evaluate.empty() || !options.plot.empty() ||
                       !options.log.empty() || options.sample_norms || !options.report.empty();
   if (trains)
-    throw UsageError(
-        format_text("'{}' is the file of a model, which is called once: --input, --seed and "
-                    "--json are its options; to train it, name it in a config",
-                    options.config));
+    throw UsageError(format_text(
+        "'{}' is the file of a model, which is called once: its options are --input, "
+        "--seed, --profile, --profile-trace, --trace and --json; to train it, name it in "
+        "a config",
+        options.config));
   print_outputs(call_model_file({options.config,
                                  options.inputs,
                                  {},
                                  options.seed.value_or(0),
-                                 {options.profile, options.profile_trace}}),
+                                 {options.profile, options.profile_trace, options.trace}}),
                 options.json);
   return kFine;
 }
@@ -365,19 +373,22 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
   const std::string logged = options.log.empty() ? config.output.log : options.log;
   check_output(config, options.log, {});
   check_output(config, options.profile_trace, {});
+  check_output(config, options.trace, {});
   check_output(config, options.report, {});
   require_replaceable(options.report, "<!doctype html>", "a page of a report");
   if (!options.report.empty() && training::same_file(options.report, options.evaluate))
     throw tenon::IOError(
         format_text("cannot write '{}': it is the file of the weights", options.report));
+  if (!options.trace.empty() && config.distributed.section.defined())
+    throw UsageError("--trace records the calls of one process: leave \"distributed\" out");
   RunReport report(options.report, config, result);
   RunLog log(logged);
   if (session.threads == 0 && config.threads > 0) tenon::set_thread_count(config.threads);
   try {
     Setup setup = set_up(config, options, result);
     const PluginWatch watch(options.watch);
-    ProfileScope profile({options.profile || report.any(), options.profile_trace});
-    profile.begin(setup.model);
+    ProfileScope profile({options.profile || report.any(), options.profile_trace, options.trace});
+    profile.begin(setup.model, result.config_name(), options.config, result.seed);
     bool finished = true;
     if (trains) {
       finished = train_and_save(config, options, setup, result, log, report);
@@ -386,27 +397,35 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
       report.begin(0);
       score_model(config, options, setup, result);
     }
-    if (result.first_rank) result.profile = profile.end(result.config_name());
+    if (result.first_rank) result.profile = profile.end();
     if (!finished) {
       if (options.profile && result.profile && !options.json) print(profile_text(*result.profile));
       report.end("interrupted");
       return kInterrupted;
     }
-    const auto [samples, part] = scored_part(setup.dataset);
-    report.add_samples(setup.model, samples, part, evaluation_batch(config));
     result.seconds = seconds_since(start);
-    report.end("finished");
-  } catch (const tenon::Error& error) {
+    if (report.any()) {
+      const auto [samples, part] = scored_part(setup.dataset);
+      const std::optional<training::Loss> loss = fitted_loss(config, setup.dataset);
+      report.add_samples(setup.model, samples, part, evaluation_batch(config),
+                         loss ? &*loss : nullptr);
+    }
+  } catch (const std::exception& error) {  // allocations and file systems throw others
     log.add(error.what());
     report.fail(error.what());
     throw;
   }
+  // Results are printed first: a page that cannot be written takes none away.
+  const auto profiled = result.profile;
   if (!options.profile && options.profile_trace.empty()) result.profile.reset();
-  if (!result.first_rank) return kFine;
-  if (options.json)
-    print_json(result_json(result));
-  else
-    print_result(result, log);
+  if (result.first_rank) {
+    if (options.json)
+      print_json(result_json(result));
+    else
+      print_result(result, log);
+  }
+  result.profile = profiled;
+  report.end("finished");
   return kFine;
 }
 
@@ -421,11 +440,14 @@ void define_run(Commands& commands) {
       "  tenon run digits.json --resume\n"
       "  tenon run digits.json --profile --profile-trace trace.json\n"
       "  tenon run digits.json --report report.html\n"
+      "  tenon run digits.json --trace one.trace && tenon diff one.trace two.trace\n"
       "  tenon run detector.onnx --input x=1x3x320x320\n"
       "The same seed gives the same numbers for any --threads. Ctrl-C stops at once, inside the "
       "batch. If \"output\" names a checkpoint, it is written as of the last complete step; "
       "otherwise nothing is written. The file of a model is called once, with random numbers "
-      "where --input gives no file. Under --profile models are called as they are, not prepared.");
+      "where --input gives no file. Under --profile, --report and --trace models are called as "
+      "they are, not "
+      "prepared.");
   command.argument(options.config, "CONFIG", "The config file, or the file of a model");
   command.inputs(options.inputs);
   command.option("--evaluate", options.evaluate, "WEIGHTS",
@@ -450,6 +472,7 @@ void define_run(Commands& commands) {
                "Measure the gradient of each sample alone, and list those with the largest norms");
   command.profile(options.profile);
   command.profile_trace(options.profile_trace);
+  command.trace(options.trace);
   command.option(
       "--report", options.report, "FILE",
       "Write a page about the run, .html: curves, confusion matrix, worst samples, times");

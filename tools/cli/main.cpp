@@ -2,12 +2,15 @@
 // the file command_NAME.cpp defines and does.
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 
 #include <tenon/abi/version.h>
+#include <tenon/record/failure.hpp>
 #include <tenon/text.hpp>
 
 #include "commands.hpp"
@@ -32,8 +35,8 @@ std::vector<CommandGroup> command_groups() {
            {define_ops, define_modules, define_types, define_plugins, define_rewrites, define_show,
             define_signature, define_catalogue}},
           {"Call, and ask why",
-           {define_call, define_why, define_coverage, define_overridable, define_ignored,
-            define_ambiguities}},
+           {define_call, define_why, define_diff, define_replay, define_coverage,
+            define_overridable, define_ignored, define_ambiguities}},
           {"Models and training",
            {define_run, define_plan, define_graph, define_predict, define_bench, define_tune,
             define_lock, define_export, define_convert, define_schema, define_docs}},
@@ -187,6 +190,25 @@ Parsed parse(CLI::App& program, const std::string& word, int count, const char* 
   return program.get_subcommands().empty() ? Parsed::nothing : Parsed::command;
 }
 
+// Keeps failing calls where the environment asks for it, and names their files at the end.
+class KeptFailures {
+ public:
+  KeptFailures() {
+    const char* const folder = secure_getenv("TENON_KEEP_FAILURES");
+    if (folder != nullptr && *folder != 0) keeper_.emplace(folder);
+  }
+  ~KeptFailures() {
+    if (!keeper_) return;
+    for (const std::string& file : keeper_->files())
+      print(stderr, format_text("tenon: a failing call is kept in {}\n", file));
+  }
+  KeptFailures(const KeptFailures&) = delete;
+  KeptFailures& operator=(const KeptFailures&) = delete;
+
+ private:
+  std::optional<tenon::record::FailureKeeper> keeper_;
+};
+
 void print_help(CLI::App& program) {
   const std::vector<CLI::App*> chosen = program.get_subcommands();
   page_output();
@@ -235,6 +257,7 @@ int run(int count, const char* const* arguments) {
       break;
   }
   apply_session(session);
+  const KeptFailures kept;
   return commands.chosen()(session);
 }
 

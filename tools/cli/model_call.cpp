@@ -117,7 +117,7 @@ ModelCallResult call_model_file(const ModelCallOptions& options) {
   if (is_prepared && options.profile.any())
     throw UsageError(
         format_text("'{}' is the file of a prepared model, whose calls cannot be observed: "
-                    "profile the model that it was made of",
+                    "observe the model that it was made of",
                     options.path));
   if (is_prepared) {
     prepared = open_prepared_file(options.path);
@@ -134,7 +134,7 @@ ModelCallResult call_model_file(const ModelCallOptions& options) {
   result.path = options.path;
   for (const Tensor& input : inputs) result.inputs.push_back(input.sizes());
   ProfileScope profile(options.profile);
-  profile.begin(model);
+  profile.begin(model, std::filesystem::path(options.path).filename(), options.path, options.seed);
   const auto start = std::chrono::steady_clock::now();
   result.outputs = call(is_prepared ? prepared.forward_schema() : model.forward_schema(), inputs,
                         [&](const std::vector<tenon_value>& values, tenon_value* results) {
@@ -145,7 +145,7 @@ ModelCallResult call_model_file(const ModelCallOptions& options) {
                             call_module(model, values, results);
                         });
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  result.profile = profile.end(std::filesystem::path(options.path).filename());
+  result.profile = profile.end();
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include <tenon/state/atomic_file.hpp>
 #include <tenon/training/files.hpp>
+#include <tenon/trust/sha256.hpp>
 
 #include "format.hpp"
 #include "table.hpp"
@@ -44,16 +45,18 @@ std::string entries_text(const std::vector<profile::Entry>& entries, const char*
                          bool providers) {
   std::vector<Table::Column> columns{{title, Align::left, true}};
   if (providers) columns.push_back({"PLUGIN"});
-  for (const char* name : {"CALLS", "TIME", "SHARE", "BYTES", "MUL-ADDS"})
+  for (const char* name : {"CALLS", "TIME", "SHARE", "BYTES", "MUL-ADDS", "LIMIT"})
     columns.push_back({name, Align::right});
   Table table(std::move(columns));
   for (size_t i = 0; i < std::min(entries.size(), kMostRows); ++i) {
     const profile::Entry& entry = entries[i];
     std::vector<Cell> row{entry.name.empty() ? std::string("-") : entry.name};
     if (providers) row.emplace_back(entry.provider.empty() ? "-" : entry.provider);
-    for (const std::string& text : {grouped(entry.calls), time_text(entry.nanoseconds),
-                                    format_text("{:.1f} %", 100 * entry.share), scaled(entry.bytes),
-                                    scaled(entry.multiply_adds)})
+    for (const std::string& text :
+         {grouped(entry.calls), time_text(entry.nanoseconds),
+          format_text("{:.1f} %", 100 * entry.share), scaled(entry.bytes),
+          scaled(entry.multiply_adds),
+          entry.of_limit < 0 ? std::string("-") : format_text("{:.0f} %", 100 * entry.of_limit)})
       row.emplace_back(text);
     table.add(std::move(row));
   }
@@ -83,32 +86,63 @@ namespace {
 void require_trace(const std::string& path) {
   require_replaceable(path, R"({"displayTimeUnit":)", "a trace of calls");
 }
+void require_results(const std::string& path) {
+  require_replaceable(path, tenon::record::trace_beginning, "a trace of results");
+}
+
+// Facts that two runs should have in common.
+tenon::Json facts_of(const std::string& config, uint64_t seed) {
+  std::string hash;
+  try {
+    hash = tenon::trust::sha256_file(config);
+  } catch (const tenon::Error&) {  // standard input
+  }
+  return tenon::JsonObject().set("config", hash).set("seed", static_cast<int64_t>(seed)).json();
+}
 
 }  // namespace
 
 ProfileScope::ProfileScope(const ProfileOptions& options) : options_(options) {
-  if (options.trace.empty()) return;
-  const std::string fault = tenon::training::output_fault(options.trace);
-  if (!fault.empty()) throw tenon::IOError(fault);
+  for (const std::string& path : {options.trace, options.results}) {
+    if (path.empty()) continue;
+    const std::string fault = tenon::training::output_fault(path);
+    if (!fault.empty()) throw tenon::IOError(fault);
+  }
   require_trace(options.trace);
+  require_results(options.results);
+  if (!options.trace.empty() && !options.results.empty() &&
+      tenon::training::same_file(options.trace, options.results))
+    throw tenon::IOError(
+        format_text("cannot write '{}': --trace and --profile-trace name one file", options.trace));
 }
 
-void ProfileScope::begin(const tenon::Module& model) {
-  if (!options_.any()) return;
+void ProfileScope::begin(const tenon::Module& model, const std::string& title,
+                         const std::string& config, uint64_t seed) {
+  title_ = title;
+  if (!options_.results.empty()) {
+    require_results(options_.results);  // the command may have written it meanwhile
+    recorder_.emplace(options_.results, title, tenon::record::RecorderOptions(),
+                      facts_of(config, seed));
+    if (model.defined()) recorder_->watch(model);
+  }
+  if (!options_.times()) return;
   profile::ProfilerOptions how;
   how.events = !options_.trace.empty();
   profiler_.emplace(how);
   if (model.defined()) profiler_->watch(model);
 }
 
-std::optional<profile::Profile> ProfileScope::end(const std::string& title) {
-  if (!profiler_) return {};
-  profile::Profile made = profiler_->stop();
+std::optional<profile::Profile> ProfileScope::end() {
+  std::optional<profile::Profile> made;
+  if (profiler_) made = profiler_->stop();
   profiler_.reset();
-  if (!options_.trace.empty()) {
+  if (made && !options_.trace.empty()) {
     require_trace(options_.trace);  // the command may have written it meanwhile
-    tenon::state::write_file(options_.trace, profile::trace_events(made, title));
+    tenon::state::write_file(options_.trace, profile::trace_events(*made, title_));
   }
+  if (recorder_) recorder_->stop();
+  recorder_.reset();
+  if (made && options_.profile) made->limits = profile::measure_limits();
   return made;
 }
 
@@ -118,6 +152,12 @@ std::string profile_text(const profile::Profile& profile) {
   std::string text =
       format_text("profile of {}, of which {} in {} of ops\n", time_text(profile.nanoseconds),
                   time_text(profile.call_nanoseconds()), counted(calls, "call"));
+  if (profile.limits.bytes > 0)
+    text += format_text(
+        "LIMIT: part of {} multiply-adds or {} bytes a second, this machine's\n"
+        "most; above 100 % operands are in caches\n",
+        scaled(static_cast<int64_t>(profile.limits.multiply_adds)),
+        scaled(static_cast<int64_t>(profile.limits.bytes)));
   text += entries_text(by_op(profile), "OP", true);
   text += entries_text(by_provider(profile), "PLUGIN", false);
   if (!profile.modules.empty()) text += entries_text(by_module(profile), "MODULE", false);

@@ -8,7 +8,9 @@
 #include <numeric>
 
 #include <tenon/abi/version.h>
+#include <tenon/grad_mode.hpp>
 #include <tenon/listing/listing.hpp>
+#include <tenon/ops.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/state/atomic_file.hpp>
@@ -19,6 +21,7 @@
 #include "format.hpp"
 #include "json.hpp"
 #include "private_folder.hpp"
+#include "terminal.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -179,11 +182,37 @@ Json confusion_json(const Scored& scored) {
   return rows.json();
 }
 
-Json sample_json(const Scored& scored, const training::Samples& samples, int64_t row) {
+// Losses of single samples, and what they are by.
+struct SampleLosses {
+  std::vector<double> of;
+  std::string measure;
+};
+SampleLosses losses_of(const Scored& scored, const Tensor& outputs, const Tensor& labels,
+                       const training::Loss* loss) {
+  SampleLosses losses{{}, scored.classes ? "cross-entropy" : "squared error"};
+  losses.of.reserve(static_cast<size_t>(scored.count));
+  try {
+    const tenon::NoGrad no_grad;
+    for (int64_t row = 0; loss != nullptr && row < scored.count; ++row)
+      losses.of.push_back(
+          (*loss)(tenon::narrow(outputs, 0, row, 1), tenon::narrow(labels, 0, row, 1))
+              .item<double>());
+    if (loss != nullptr) losses.measure = loss->choice().op().name();
+  } catch (const tenon::Error& error) {
+    // A loss that takes no single sample.
+    if (error.kind() == TENON_ERROR_INTERRUPTED) throw;
+    losses.of.clear();
+  }
+  for (int64_t row = static_cast<int64_t>(losses.of.size()); row < scored.count; ++row)
+    losses.of.push_back(scored.loss(row));
+  return losses;
+}
+
+Json sample_json(const Scored& scored, const training::Samples& samples, int64_t row, double loss) {
   const training::Samples one = samples.narrow(row, 1);
   JsonObject object;
   object.set("sample", one.rows.defined() ? one.rows.to_vector<int64_t>().front() : row);
-  object.set("loss", scored.loss(row));
+  object.set("loss", loss);
   if (scored.classes) {
     object.set("target", scored.label(row)).set("output", scored.predicted(row));
   } else {
@@ -204,6 +233,14 @@ Json sample_json(const Scored& scored, const training::Samples& samples, int64_t
     object.set("values", values.json());
   }
   return object.json();
+}
+
+// Message of a child of the program: without its name and the line's end.
+std::string without_head(std::string message) {
+  constexpr std::string_view head = "tenon: ";
+  if (message.rfind(head, 0) == 0) message.erase(0, head.size());
+  message.erase(message.find_last_not_of(" \n") + 1);
+  return message;
 }
 
 }  // namespace
@@ -241,11 +278,20 @@ void RunReport::epoch_done(const Epoch& epoch) {
   steps_ = 0;
   result_.epochs.push_back(epoch);
   const double passed = std::chrono::duration<double>(Clock::now() - written_).count();
-  if (passed >= kSecondsBetweenPages) write();
+  if (passed < kSecondsBetweenPages) return;
+  try {
+    write();
+  } catch (const tenon::IOError& error) {
+    // The training is worth more than a page of its middle; that of its end reports what is wrong.
+    written_ = Clock::now();
+    if (!warned_) print(stderr, format_text("tenon: {}; the training continues\n", error.what()));
+    warned_ = true;
+  }
 }
 
 void RunReport::add_samples(tenon::Module& model, const training::Samples& samples,
-                            const std::string& part, int64_t batch_size) {
+                            const std::string& part, int64_t batch_size,
+                            const training::Loss* loss) {
   if (!any() || !result_.first_rank || samples.count() == 0 || !samples.labels.defined()) return;
   const Tensor outputs = training::predict(model, samples.inputs, batch_size);
   const std::optional<Scored> scored = score_samples(outputs, samples.labels);
@@ -256,19 +302,21 @@ void RunReport::add_samples(tenon::Module& model, const training::Samples& sampl
     object.set("confusion", confusion_json(*scored));
   std::vector<int64_t> order(static_cast<size_t>(scored->count));
   std::iota(order.begin(), order.end(), 0);
-  std::vector<double> losses;
-  losses.reserve(order.size());
-  for (const int64_t row : order) losses.push_back(scored->loss(row));
+  const SampleLosses losses = losses_of(*scored, outputs, samples.labels, loss);
   const auto loss_of = [&](int64_t row) {
-    const double loss = losses[static_cast<size_t>(row)];
-    return std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss;
+    const double one = losses.of[static_cast<size_t>(row)];
+    return std::isnan(one) ? std::numeric_limits<double>::infinity() : one;
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t one, int64_t other) { return loss_of(one) > loss_of(other); });
   order.resize(std::min(order.size(), kWorstSamples));
   JsonArray worst;
-  for (const int64_t row : order) worst.add(sample_json(*scored, samples, row));
-  samples_ = object.set("classes", scored->classes).set("worst", worst.json()).json();
+  for (const int64_t row : order)
+    worst.add(sample_json(*scored, samples, row, losses.of[static_cast<size_t>(row)]));
+  samples_ = object.set("classes", scored->classes)
+                 .set("measure", losses.measure)
+                 .set("worst", worst.json())
+                 .json();
 }
 
 void RunReport::end(const std::string& state) {
@@ -322,7 +370,7 @@ void RunReport::write() {
                                      !ended ? "it was not made in time"
                                      : process.output().empty()
                                          ? "the program that makes it has failed"
-                                         : process.output()));
+                                         : without_head(process.output())));
   written_ = Clock::now();
 }
 

@@ -22,10 +22,12 @@ class RunReport {
   // The model's summary, from shapes alone, and the first page.
   void begin(int64_t epochs);
   void batch_done() { ++steps_; }
+  // A page that cannot be written now is a warning.
   void epoch_done(const Epoch& epoch);
-  // Scores of single samples: the confusion matrix, and the samples with the largest loss.
+  // Scores of single samples: the confusion matrix, and the samples with the largest loss: of the config, or
+  // where that is null cross-entropy or squared error.
   void add_samples(tenon::Module& model, const tenon::training::Samples& samples,
-                   const std::string& part, int64_t batch_size);
+                   const std::string& part, int64_t batch_size, const tenon::training::Loss* loss);
   // "finished" or "interrupted".
   void end(const std::string& state);
   // After an error, which is reported by the caller: a page that cannot be written is none.
@@ -40,6 +42,7 @@ class RunReport {
   RunResult& result_;
   std::string program_, started_, state_ = "running", error_;
   int64_t epochs_ = 0, steps_ = 0;
+  bool warned_ = false;
   std::chrono::steady_clock::time_point start_, written_;
   tenon::Json summary_, samples_;
 };

@@ -11,16 +11,21 @@
 
 #include <tenon/call.hpp>
 #include <tenon/dtype_name.hpp>
+#include <tenon/grad_mode.hpp>
 #include <tenon/listing/listing.hpp>
+#include <tenon/listing/why.hpp>
 #include <tenon/nested_numbers.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/runtime.hpp>
+#include <tenon/shapes_only.hpp>
 #include <tenon/text.hpp>
 
 #include "exit_code.hpp"
 #include "format.hpp"
 #include "name_pattern.hpp"
 #include "private_folder.hpp"
+#include "shape_drawing.hpp"
+#include "terminal.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -32,16 +37,23 @@ using tenon::Tensor;
 namespace {
 
 constexpr auto kForms =
-    "a number, a list such as [[1, 2], [3, 4]], f32[2,3] for random elements, a file, or - for "
-    "standard input";
+    "a number such as 2, 0.5 or 1+2j, a list such as [[1, 2], [3, 4]], f32[2,3] for random "
+    "elements, a file, or - for standard input";
 
 // A number, or a list of these.
 struct Literal {
-  enum class Kind { boolean, integer, floating, list };
+  enum class Kind { boolean, integer, floating, complex, list };
   Kind kind = Kind::list;
   int64_t integer = 0;
-  double number = 0;
+  double number = 0, imaginary = 0;
   std::vector<Literal> items;
+
+  bool is_real() const { return kind != Kind::boolean && kind != Kind::complex; }
+  bool has_complex() const {
+    return kind == Kind::complex ||
+           std::any_of(items.begin(), items.end(),
+                       [](const Literal& item) { return item.has_complex(); });
+  }
 };
 
 class LiteralReader {
@@ -90,6 +102,7 @@ class LiteralReader {
       literal.number = static_cast<double>(literal.integer);
       return true;
     }
+    if (word.ends_with('j')) return read_complex(word.substr(0, word.size() - 1), literal);
     if (word.starts_with('+')) word.remove_prefix(1);
     const char* const end = word.data() + word.size();
     const auto whole = std::from_chars(word.data(), end, literal.integer);
@@ -102,29 +115,75 @@ class LiteralReader {
   }
 
  private:
+  // "1+2" of "1+2j", or "2": the sign of the second part is the last one that is not that of an exponent.
+  static bool read_complex(std::string_view word, Literal& literal) {
+    size_t split = word.size();
+    while (split > 0) {
+      --split;
+      const bool sign = word[split] == '+' || word[split] == '-';
+      if (sign && (split == 0 || (word[split - 1] != 'e' && word[split - 1] != 'E'))) break;
+    }
+    Literal real, imaginary;
+    if (split > 0 && !read_number(word.substr(0, split), real)) return false;
+    if (!read_number(word.substr(split), imaginary)) return false;
+    if (!real.is_real() || !imaginary.is_real()) return false;
+    literal.kind = Literal::Kind::complex;
+    literal.number = split > 0 ? real.number : 0;
+    literal.imaginary = imaginary.number;
+    return true;
+  }
+
   const char *at_, *end_;
 };
 
-void add_elements(const Literal& literal, size_t depth, tenon::NestedNumbers& numbers) {
+// `imaginary`: of complex numbers these parts, of others zeros.
+void add_elements(const Literal& literal, size_t depth, bool imaginary,
+                  tenon::NestedNumbers& numbers) {
+  if (imaginary && literal.kind != Literal::Kind::list)
+    return numbers.add(depth, literal.imaginary);
   switch (literal.kind) {
     case Literal::Kind::boolean:
       return numbers.add(depth, literal.integer != 0);
     case Literal::Kind::integer:
       return numbers.add(depth, literal.integer);
     case Literal::Kind::floating:
+    case Literal::Kind::complex:
       return numbers.add(depth, literal.number);
     case Literal::Kind::list:
       break;
   }
   numbers.add_list(depth, static_cast<int64_t>(literal.items.size()));
-  for (const Literal& item : literal.items) add_elements(item, depth + 1, numbers);
+  for (const Literal& item : literal.items) add_elements(item, depth + 1, imaginary, numbers);
+}
+
+Tensor complex_tensor_from(const Literal& literal, DType dtype) {
+  if (!tenon::is_complex(dtype))
+    throw tenon::ValueError(
+        format_text("complex numbers are c64 or c128, not {}", tenon::dtype_text(dtype)));
+  Tensor parts[2];
+  for (const bool imaginary : {false, true}) {
+    tenon::NestedNumbers numbers;
+    add_elements(literal, 0, imaginary, numbers);
+    parts[imaginary ? 1 : 0] = numbers.tensor(tenon::f64);
+  }
+  const Tensor whole = tenon::empty_tensor(parts[0].shape(), tenon::c128);
+  std::vector<int64_t> strides(whole.strides().begin(), whole.strides().end());
+  for (int64_t& stride : strides) stride *= 2;
+  for (const int64_t part : {0, 1})
+    tenon::copy_elements(
+        tenon::alias_tensor_as(whole, tenon::f64, whole.shape(),
+                               {strides.data(), static_cast<int64_t>(strides.size())}, part),
+        parts[part]);
+  return tenon::contiguous_as(whole, dtype);
 }
 
 // ValueError for lists that are not rectangular.
 Tensor tensor_from(const Literal& literal, DType dtype, bool floating) {
   using Kind = tenon::NestedNumbers::Kind;
+  if (literal.has_complex())
+    return complex_tensor_from(literal, dtype == DType::none ? tenon::c64 : dtype);
   tenon::NestedNumbers numbers;
-  add_elements(literal, 0, numbers);
+  add_elements(literal, 0, false, numbers);
   if (dtype == DType::none)
     dtype = floating || numbers.kind() == Kind::fraction ? tenon::f32
             : numbers.kind() == Kind::truth              ? tenon::boolean
@@ -345,6 +404,14 @@ WrittenArguments::WrittenArguments(const tenon::Op& op, const std::vector<std::s
     if (!given[i] && !parameters[static_cast<int64_t>(i)]["default"].defined())
       missing.push_back(format_text("'{}'", names[i]));
   }
+  // A reduction along a dimension, without one, is that of all elements, as in C++.
+  const bool reduces = std::find(names.begin(), names.end(), "keepdim") != names.end();
+  if (reduces && missing == std::vector<std::string>{"'dim'"} && !operands_.empty() &&
+      operands_.front().name == names.front() && written_.front().count == 1) {
+    operands_.front().tensor = tenon::reshape(operands_.front().tensor, {-1});
+    add("dim", parameters[std::find(names.begin(), names.end(), "dim") - names.begin()], "0");
+    missing.clear();
+  }
   if (!missing.empty())
     throw UsageError(format_text("{} needs {}; it is called as {}{}", op.name(),
                                  join(missing, " and "), last_part(op.name()),
@@ -378,7 +445,7 @@ void WrittenArguments::put(const Json& parameter, const std::string& word, Writt
   Literal literal;
   // An operand that derivatives are asked of is a tensor.
   const bool number =
-      LiteralReader::read_number(word, literal) &&
+      LiteralReader::read_number(word, literal) && literal.kind != Literal::Kind::complex &&
       !(floating_ && kind == "Tensor|Scalar" && literal.kind != Literal::Kind::boolean);
   if (kind == "str" || kind == "dtype") {
     written.value = text_value(without_quotes(word));
@@ -413,7 +480,7 @@ void WrittenArguments::put_list(const Json& parameter, const std::string& word, 
   }
   std::vector<Literal> literals(items.size());
   for (size_t i = 0; i < items.size() && kind != "str"; ++i) {
-    if (!LiteralReader::read_number(items[i], literals[i]))
+    if (!LiteralReader::read_number(items[i], literals[i]) || literals[i].has_complex())
       throw tenon::ValueError(format_text("'{}' is not a number", items[i]));
   }
   if (kind == "str") {
@@ -483,6 +550,51 @@ const WrittenArguments::Given& WrittenArguments::given() {
     }
   }
   return given_;
+}
+
+Json explanation_of(const tenon::Op& op, WrittenArguments& arguments) {
+  const WrittenArguments::Given& given = arguments.given();
+  Json account;
+  tenon::detail::check(tenon::service::ops().explain, op.handle(), given.values.data(),
+                       static_cast<int64_t>(given.values.size()), given.names.data(),
+                       given.named.data(), static_cast<int64_t>(given.named.size()),
+                       account.slot());
+  return tenon::listing::explanation(account);
+}
+
+std::string shapes_text(const tenon::Op& op, WrittenArguments& arguments) {
+  std::vector<NamedShape> shapes;
+  for (const WrittenArguments::Operand& operand : arguments.operands()) {
+    if (operand.tensor.defined()) shapes.emplace_back(operand.name, operand.tensor.sizes());
+  }
+  if (shapes.size() < 2) return "";
+  bool refused = false;
+  try {
+    const tenon::NoGrad no_grad;
+    const tenon::ShapesOnly only;
+    const WrittenArguments::Given& given = arguments.given();
+    const Json returns = tenon::parse_schema(op.schema())["returns"];
+    tenon::Results results = tenon::Results::of_count(returns.size());
+    tenon::detail::check(tenon::service::ops().call_keywords, op.handle(), given.values.data(),
+                         static_cast<int64_t>(given.values.size()), given.names.data(),
+                         given.named.data(), static_cast<int64_t>(given.named.size()),
+                         results.slots());
+    for (int64_t i = 0; i < returns.size(); ++i) {
+      const tenon::Value value = results.take(i);
+      if (!value.is_tensor()) continue;
+      const std::string otherwise = returns.size() == 1 ? "result" : format_text("result {}", i);
+      shapes.emplace_back(returns[i]["name"].text(otherwise), value.tensor().sizes());
+    }
+  } catch (const tenon::NotImplementedError&) {  // the shape follows from elements
+  } catch (const tenon::Error&) {
+    refused = true;
+  }
+  return format_text("  shapes\n{}", drawn_shapes(shapes, refused, output_width()));
+}
+
+bool says_shape(const std::string& word) {
+  const size_t bracket = word.find('[');
+  return bracket != word.npos && tenon::dtype_named(word.substr(0, bracket)).has_value();
 }
 
 }  // namespace cli

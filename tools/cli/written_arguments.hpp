@@ -69,4 +69,12 @@ class WrittenArguments {
   std::deque<tenon::Json> documents_;
 };
 
+// Account of what the call would run, and why: that of service::ops().explain, with what listings add.
+tenon::Json explanation_of(const tenon::Op& op, WrittenArguments& arguments);
+// Shapes of the operands and of the results under each other, of two operands or more; a mark under sizes that do
+// not broadcast where the call refuses them. Calls the op with shapes alone.
+std::string shapes_text(const tenon::Op& op, WrittenArguments& arguments);
+// Whether a word says a shape: "f32[2,3]".
+bool says_shape(const std::string& word);
+
 }  // namespace cli

@@ -11,11 +11,14 @@
 
 #include "exit_code.hpp"
 #include "format.hpp"
+#include "shape_drawing.hpp"
 #include "terminal.hpp"
 
 namespace cli {
 
 namespace {
+
+constexpr int64_t kDrawingColumns = 80;
 
 void print_error(const std::string& kind, const std::string& message) {
   const std::string text = format_text(
@@ -23,6 +26,7 @@ void print_error(const std::string& kind, const std::string& message) {
       kind.empty() ? "" : format_text("{}: ", paint(stderr, Style::red, kind)), message);
   std::fflush(stdout);
   print(stderr, text);
+  print(stderr, drawn_shapes_of(message, kDrawingColumns));
 }
 
 void trust(const std::vector<std::string>& paths) {

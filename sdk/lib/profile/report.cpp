@@ -21,6 +21,19 @@ std::string module_text(const Profile& profile, const CallRow& call) {
   return lib::format_text("{} ({})", module.name, module.type);
 }
 
+double seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
+
+double part_of_limit(const Entry& entry, const Limits& limits) {
+  const double time = seconds(entry.nanoseconds);
+  if (time <= 0) return -1;
+  double part = -1;
+  if (limits.multiply_adds > 0 && entry.multiply_adds > 0)
+    part = static_cast<double>(entry.multiply_adds) / time / limits.multiply_adds;
+  if (limits.bytes > 0 && entry.bytes > 0)
+    part = std::max(part, static_cast<double>(entry.bytes) / time / limits.bytes);
+  return part;
+}
+
 // Sums of the rows that have one key.
 template <class Key>
 std::vector<Entry> sums(const Profile& profile, const Key& key_of) {
@@ -39,6 +52,7 @@ std::vector<Entry> sums(const Profile& profile, const Key& key_of) {
   std::vector<Entry> sorted;
   for (auto& [key, entry] : entries) {
     entry.share = static_cast<double>(entry.nanoseconds) / static_cast<double>(all);
+    entry.of_limit = part_of_limit(entry, profile.limits);
     sorted.push_back(std::move(entry));
   }
   std::stable_sort(sorted.begin(), sorted.end(), [](const Entry& one, const Entry& other) {
@@ -46,8 +60,6 @@ std::vector<Entry> sums(const Profile& profile, const Key& key_of) {
   });
   return sorted;
 }
-
-double seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
 Json entries_json(const std::vector<Entry>& entries, const char* name) {
   JsonArray list;
@@ -59,6 +71,7 @@ Json entries_json(const std::vector<Entry>& entries, const char* name) {
     object.set("calls", entry.calls)
         .set("seconds", seconds(entry.nanoseconds))
         .set("share", entry.share)
+        .set("of_limit", entry.of_limit < 0 ? JsonValue() : JsonValue(entry.of_limit))
         .set("bytes", entry.bytes)
         .set("multiply_adds",
              entry.multiply_adds < 0 ? JsonValue() : JsonValue(entry.multiply_adds));
@@ -91,6 +104,12 @@ Json document(const Profile& profile) {
   return JsonObject()
       .set("seconds", seconds(profile.nanoseconds))
       .set("seconds_in_calls", seconds(profile.call_nanoseconds()))
+      .set("limits", profile.limits.bytes <= 0
+                         ? JsonValue()
+                         : JsonValue(JsonObject()
+                                         .set("multiply_adds", profile.limits.multiply_adds)
+                                         .set("bytes", profile.limits.bytes)
+                                         .json()))
       .set("ops", entries_json(by_op(profile), "op"))
       .set("providers", entries_json(by_provider(profile), "provider"))
       .set("modules", entries_json(by_module(profile), "module"))

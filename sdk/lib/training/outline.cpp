@@ -17,6 +17,7 @@
 #include <tenon/training/roles.hpp>
 
 #include "config_sections.hpp"
+#include "device_text.hpp"
 #include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -230,6 +231,8 @@ class Outliner {
     if (kind == "cpu") return;
     try {
       use_plugin(listing::type(kind)["provider"].text(), "training");
+    } catch (const ValueError&) {
+      fault(training.device_node, unknown_device(training.device));
     } catch (const Error& error) {
       fault(training.device_node, error.what());
     }

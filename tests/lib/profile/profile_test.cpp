@@ -277,4 +277,28 @@ TEST_SUITE("lib/profile/profile") {
     CHECK(product);
     CHECK(sum);
   }
+
+  TEST_CASE("the part of the limit is that of multiply-adds or bytes, whichever is more") {
+    Profile profile;
+    profile::CallRow products, moves, neither;
+    products.op = "products";
+    products.nanoseconds = 1000000000;
+    products.multiply_adds = 50;
+    products.bytes = 100;
+    moves.op = "moves";
+    moves.nanoseconds = 500000000;
+    moves.bytes = 300;
+    neither.op = "neither";
+    neither.nanoseconds = 1000;
+    profile.calls = {products, moves, neither};
+    CHECK(entry_of(by_op(profile), "products").of_limit == -1);
+    profile.limits = {100, 1000};
+    CHECK(entry_of(by_op(profile), "products").of_limit == doctest::Approx(0.5));
+    CHECK(entry_of(by_op(profile), "moves").of_limit == doctest::Approx(0.6));
+    CHECK(entry_of(by_op(profile), "neither").of_limit == -1);
+    CHECK(profile::document(profile)["ops"][0]["of_limit"].number() == doctest::Approx(0.5));
+    const profile::Limits limits = profile::measure_limits();
+    CHECK(limits.multiply_adds > 1e6);
+    CHECK(limits.bytes > 1e6);
+  }
 }

@@ -57,12 +57,21 @@ struct CallEvent {
   int64_t begin = 0, nanoseconds = 0;  // `begin` counts from the start of the profile
 };
 
+// Rates that this machine reaches with the threads that the process computes with, in a second; 0: not measured.
+struct Limits {
+  double multiply_adds = 0;  // in a product of f32 matrices, by the provider that runs it
+  double bytes = 0;          // read and written by a copy that is larger than caches
+};
+// Measures them, which takes some 50 milliseconds and 64 MiB. Calls ops: not under a profiler.
+Limits measure_limits();
+
 struct Profile {                   // accounts of a run
   int64_t nanoseconds = 0;         // from start to stop
   std::vector<CallRow> calls;      // in the order of their first calls
   std::vector<ModuleRow> modules;  // in the order of watch, parents first
   std::vector<CallEvent> events;   // in the order of their ends, thread by thread
   int64_t events_dropped = 0;      // calls beyond most_events
+  Limits limits;                   // set by the caller
 
   // Time of all calls of ops.
   int64_t call_nanoseconds() const;
@@ -101,13 +110,16 @@ struct Entry {
   int64_t calls = 0, nanoseconds = 0, bytes = 0;  // sums
   int64_t multiply_adds = -1;                     // -1: none is declared
   double share = 0;                               // of the time of all calls; 0 to 1
+  // Part of the machine's limit that its calls have reached: of multiply-adds or of bytes, whichever is more;
+  // above 1 where operands are in caches. -1: limits are not known, or neither is.
+  double of_limit = -1;
 };
 // By falling time, then by name.
 std::vector<Entry> by_op(const Profile& profile);
 std::vector<Entry> by_provider(const Profile& profile);  // sums of each plugin
 std::vector<Entry> by_module(const Profile& profile);    // sums of each module
 
-// {seconds, seconds_in_calls, ops: [{op, provider, calls, seconds, share, bytes, multiply_adds}],
+// {seconds, seconds_in_calls, limits, ops: [{op, provider, calls, seconds, share, of_limit, bytes, multiply_adds}],
 // providers: [...], modules: [...]}; share/tenon/documents.md has the shape.
 Json document(const Profile& profile);
 // The events as a document of the Trace Event Format, which chrome://tracing and ui.perfetto.dev read.

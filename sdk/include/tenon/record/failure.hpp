@@ -22,6 +22,7 @@ TENON_NAMESPACE_BEGIN
 
 namespace record {
 
+// Bounds of what is kept.
 struct KeeperOptions {
   int64_t most_files = 20;  // in the folder; those that are there count
   int64_t most_bytes =
@@ -36,7 +37,7 @@ struct KeeperOptions {
 class FailureKeeper {
  public:
   explicit FailureKeeper(std::string folder, KeeperOptions options = {});
-  ~FailureKeeper();
+  ~FailureKeeper();  // ends it
   FailureKeeper(const FailureKeeper&) = delete;
   FailureKeeper& operator=(const FailureKeeper&) = delete;
 
@@ -56,14 +57,15 @@ struct ChangedPlugin {
 // A call as its file has it. Movable.
 class KeptCall {
  public:
+  // ValueError where the document does not fit the tensors.
   KeptCall(Json document, std::vector<std::pair<std::string, Tensor>> tensors);
-  KeptCall(KeptCall&&) noexcept;
-  KeptCall& operator=(KeptCall&&) noexcept;
+  KeptCall(KeptCall&&) noexcept;             // the other one can be destroyed alone
+  KeptCall& operator=(KeptCall&&) noexcept;  // as above
   ~KeptCall();
 
-  const Json& document() const;
-  std::string op() const;
-  std::string error() const;  // "ValueError: mm(): ..."
+  const Json& document() const;  // as the file has it
+  std::string op() const;        // full name
+  std::string error() const;     // "ValueError: mm(): ..."
   // "mm(f32[2, 3], f32[4, 5])"
   std::string text() const;
   // Parts that cannot be made again as they were: a type without a conversion, elements that were not kept.

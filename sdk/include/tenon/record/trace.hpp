@@ -29,6 +29,7 @@ namespace record {
 // Beginning of the files.
 inline constexpr auto trace_beginning = R"({"tenon_trace":)";
 
+// Bounds of a trace.
 struct RecorderOptions {
   int64_t most_calls = 100000;  // calls beyond are counted and not kept
   int64_t most_elements = 64;   // kept of a result: all, or so many spread over it
@@ -42,7 +43,7 @@ class TraceRecorder {
   // Replaces the file. IOError where it cannot be written. `title` and `about`, an object, are in the first line.
   TraceRecorder(const std::string& path, const std::string& title, RecorderOptions options = {},
                 const Json& about = {});
-  ~TraceRecorder();
+  ~TraceRecorder();  // leaves a file without its end, where stop was not called
   TraceRecorder(const TraceRecorder&) = delete;
   TraceRecorder& operator=(const TraceRecorder&) = delete;
 
@@ -60,32 +61,34 @@ class TraceRecorder {
 struct Summary {
   std::string name;   // name of the result in the schema, or of the parameter that was changed
   std::string dtype;  // "f32"
-  std::vector<int64_t> shape;
-  uint64_t hash = 0;  // checksum of the bits of all elements in order; 0: not known
-  int64_t nans = 0;
+  std::vector<int64_t> shape;  // sizes
+  uint64_t hash = 0;           // checksum of the bits of all elements in order; 0: not known
+  int64_t nans = 0;            // number of elements that are NaN
   double minimum = 0, maximum = 0,
          mean = 0;               // over elements that are not NaN; NaN where there are none
   std::vector<double> elements;  // at kept_places; of complex numbers both parts
 
-  int64_t numel() const;
+  int64_t numel() const;  // product of the sizes
 };
 // Places, in row-major order, of the elements that are kept of so many.
 std::vector<int64_t> kept_places(int64_t count, int64_t most);
 
+// A call of a trace.
 struct TracedCall {
-  int64_t index = 0;  // from 0
-  std::string op, provider, module;
-  bool backward = false;
-  std::string arguments;           // "f32[2, 3], f32[3], alpha=2"
-  std::vector<uint64_t> operands;  // checksums of the tensors among them
-  std::vector<Summary> results;
+  int64_t index = 0;                 // from 0
+  std::string op, provider, module;  // full name; plugin; "0 (Linear)", empty outside of modules
+  bool backward = false;             // called by the engine
+  std::string arguments;             // "f32[2, 3], f32[3], alpha=2"
+  std::vector<uint64_t> operands;    // checksums of the tensors among them
+  std::vector<Summary> results;      // tensors that it returned or changed
 };
 
+// A file, read.
 struct Trace {
-  std::string path;
-  Json header;  // the first line
-  std::vector<TracedCall> calls;
-  Json end;  // the last line; undefined: the run did not come to its end
+  std::string path;               // its name
+  Json header;                    // the first line
+  std::vector<TracedCall> calls;  // in their order
+  Json end;                       // the last line; undefined: the run did not come to its end
 };
 // ValueError for a file that is none, with path and line; IOError for one that cannot be read.
 Trace read_trace(const std::string& path);
@@ -96,22 +99,25 @@ Trace read_tensors(const std::string& path, int64_t most_elements = 64);
 
 // The element of a result that differs most, among those that are kept.
 struct Worst {
-  std::vector<int64_t> place;
-  double one = 0, other = 0;
+  std::vector<int64_t> place;  // indices
+  double one = 0, other = 0;   // the element on both sides
   double difference = 0;  // relative to the largest element of the result; inf: NaN, or not finite
 };
+// A result of two calls that correspond.
 struct Difference {
-  TracedCall one, other;
-  size_t result = 0;  // place among the results
-  bool operands_differ = false;
-  bool kept = true;  // false: no kept element differs, and `worst` is empty
-  Worst worst;
+  TracedCall one, other;         // both calls
+  size_t result = 0;             // place among the results
+  bool operands_differ = false;  // whether the difference is older than the call
+  bool kept = true;              // false: no kept element differs, and `worst` is empty
+  Worst worst;                   // element that differs most
 };
 
+// Result of a comparison.
 enum class Outcome { equal, differ, not_comparable };
 
+// Account of two traces.
 struct Comparison {
-  Outcome outcome = Outcome::equal;
+  Outcome outcome = Outcome::equal;    // equal: none differs beyond the tolerance
   std::string reason;                  // why they cannot be compared
   std::vector<std::string> notes;      // what differs about the runs, such as configs and plugins
   int64_t compared = 0;                // calls, or tensors
@@ -123,12 +129,13 @@ struct Comparison {
   std::vector<std::string> missing;    // names of tensors that no call returned
 };
 
-// The first difference of two traces, call by call. `tolerance`: difference of an element relative to
-// the largest of its result that is none; 0: all bits are compared.
+// The first difference of two traces, call by call. `tolerance`: part of the largest element of a
+// result by which its elements may differ; 0: all bits are compared.
 Comparison compare(const Trace& one, const Trace& other, double tolerance = 0);
 // A trace beside tensors by name, such as the values in an ONNX file that ONNX Runtime returned: each is
-// looked for among the results, by shape and elements, since a call has no such name. The first that no result
-// equals, while a later one of its shape is there, is the difference.
+// looked for among the results, by shape and elements, since a call has no such name. The first that is
+// not there is compared with the nearest result of its shape behind those that were found. Where the last tensor is
+// there, which is what the model returns, others are taken for values within a call, and are `missing`.
 Comparison compare_tensors(const Trace& trace, const Trace& tensors, double tolerance);
 
 // {outcome, reason, notes, compared, different, different_bits, first, largest, one, other, missing}
