@@ -8,7 +8,7 @@
 #include <tenon/device/service.h>
 
 #define IS(member, type) \
-  _Static_assert(_Generic(((tenon_value*)0)->as.member, type : 1, default : 0), "type of " #member)
+  _Static_assert(_Generic(((tenon_value*)0)->as.member, type : 1, default : 0), #member)
 IS(integer, int64_t);
 IS(number, double);
 IS(string, const char*);

@@ -28,9 +28,9 @@ struct Type {
 
   // "sim:1". Tensors on a device are saved as plain ones, and are not made from it.
   std::string attributes() const;
-  static D from_attributes(std::string_view name);
-  static std::string text(const Tensor& self);  // as printed
-  static Tensor to_tensor(const Tensor& self);  // downloads
+  static D from_attributes(std::string_view name);  // throws TypeError: device::to makes them
+  static std::string text(const Tensor& self);      // as printed
+  static Tensor to_tensor(const Tensor& self);      // downloads
   // Uploads to the device of `like`.
   static Tensor from_tensor(const Tensor& plain, const Tensor& like);
   static Tensor project_gradient(const Tensor& gradient);  // gradients are on the device too
