@@ -316,7 +316,7 @@ TEST_SUITE("device/programs") {
     MESSAGE(totals.failures, " failures, ", totals.refused, " values refused, ", totals.compared,
             " right, ", totals.gradients, " gradients");
     CHECK(totals.failures > 100);
-    CHECK(totals.refused > 200);
+    CHECK(totals.refused > 50);  // how many there are depends on when failures become known
     CHECK(totals.compared > 1000);
   }
 }
