@@ -36,6 +36,7 @@ struct KeeperOptions {
 // the error of the call is the caller's in any case. Destroyed on the thread that made it.
 class FailureKeeper {
  public:
+  // Begins; the folder is not looked at yet.
   explicit FailureKeeper(std::string folder, KeeperOptions options = {});
   ~FailureKeeper();  // ends it
   FailureKeeper(const FailureKeeper&) = delete;
