@@ -11,6 +11,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
+#include <malloc.h>
 #include <mutex>
 #include <new>
 #include <unordered_map>
@@ -425,6 +426,9 @@ void release_cached(int64_t keep_limit) noexcept {
     free_chain(std::exchange(thread_cache->heads[index], nullptr));
     thread_cache->room[index] = class_limit(index);
   }
+#ifdef __GLIBC__
+  malloc_trim(0);  // which keeps what is between blocks in use otherwise
+#endif
 }
 
 void hold_allocator(bool hold) noexcept {

@@ -127,6 +127,14 @@ class BlockedPlan : public onednn::Plan {
     if (k.groups == 1) return {k.features, k.channels, kernel[1], kernel[2]};
     return {k.groups, k.group_features(), k.group_channels(), kernel[1], kernel[2]};
   }
+  // F(4x4), which is not the first kernel for one image: F(2x2) is as slow as direct ones there.
+  static void prefer_large_tiles(Made& made) {
+    const Made first = made;
+    do {
+      if (std::string_view(made.impl_info_str()).find("wino_4x3") != std::string_view::npos) return;
+    } while (made.next_impl());
+    made = first;
+  }
   static Made describe(const Problem& p) {
     using Forward = dnnl::convolution_forward;
     constexpr auto f32 = dnnl::memory::data_type::f32;
@@ -168,6 +176,7 @@ class BlockedPlan : public onednn::Plan {
     }
     attributes.set_post_ops(after);
     Made made(description, attributes, onednn::engine());
+    if (p.winograd) prefer_large_tiles(made);
     if (std::string_view(made.impl_info_str()).find("ref") == 0)
       k.refuse("oneDNN has only a slow kernel for these sizes");
     return made;

@@ -6,7 +6,9 @@
 TENON_NAMESPACE_BEGIN
 
 Prepared::Prepared(const Module& module, const PrepareOptions& options)
-    : Module(module), session_(std::make_shared<prepared::Session>(module, options)) {
+    : Module(module),
+      session_(std::make_shared<prepared::Session>(
+          module, options, std::make_shared<prepared::NumberedConstants>())) {
   required();  // throws where the module is undefined
 }
 

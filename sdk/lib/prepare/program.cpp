@@ -130,15 +130,16 @@ class MemoryPlan {
 
 }  // namespace
 
-Program::Program(CallList list, PreparedList& report) : list_(std::move(list)) {
-  bind_arguments();
+Program::Program(CallList list, PreparedList& report, NumberedConstants* numbered)
+    : list_(std::move(list)) {
+  bind_arguments(numbered);
   choose_providers(report);
   make_steps();
   account(report);
   place_comparisons();
 }
 
-void Program::bind_arguments() {
+void Program::bind_arguments(NumberedConstants* numbered) {
   const size_t calls = list_.calls.size();
   arguments_.resize(calls);
   entries_.resize(calls);
@@ -153,7 +154,9 @@ void Program::bind_arguments() {
   for (size_t v = 0; v < list_.values.size(); ++v) {
     const ListValue& value = list_.values[v];
     if (value.kind != Kind::constant) continue;
-    constants_[v] = written[v] ? copy_of(value.constant) : own_handle(value.constant);
+    constants_[v] = written[v] ? copy_of(value.constant)
+                               : own_handle(numbered == nullptr ? value.constant
+                                                                : numbered->of(value.constant));
     current_[v] = constants_[v].handle();
   }
   const auto handle = [&](int64_t number) -> tenon_tensor* {
@@ -454,6 +457,17 @@ bool Program::has_compared_elements(size_t place) {
   return false;
 }
 
+// Results that no later call reads. In the first run no two share memory.
+void Program::release_unused(const Step& step) {
+  int64_t bytes = 0;
+  for (const size_t value : step.last_uses) {
+    if (std::exchange(owned_[value], 0) == 0) continue;
+    bytes += bytes_of(list_.values[value].layout);
+    service::tensors().release(std::exchange(current_[value], nullptr));
+  }
+  if (memory_ == Memory::unknown) release_freed(bytes);
+}
+
 void Program::release_frame() noexcept {
   for (size_t v = 0; v < owned_.size(); ++v) {
     if (owned_[v] == 0) continue;
@@ -559,8 +573,12 @@ Program::End Program::run(tenon_tensor* const* arguments, tenon_value* results) 
       }
     }
     if (!step.members.empty()) write_back(step);
-    for (const size_t value : memory_ == Memory::settled ? step.other_last_uses : step.last_uses) {
-      if (std::exchange(owned_[value], 0) != 0) release(std::exchange(current_[value], nullptr));
+    if (__builtin_expect(memory_ == Memory::settled, 1)) {
+      for (const size_t value : step.other_last_uses) {
+        if (std::exchange(owned_[value], 0) != 0) release(std::exchange(current_[value], nullptr));
+      }
+    } else {
+      release_unused(step);
     }
   }
   give_outputs(arguments, results);

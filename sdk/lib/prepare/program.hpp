@@ -7,14 +7,17 @@
 
 #include <tenon/prepare/prepare.hpp>
 
+#include "numbered_constants.hpp"
+
 TENON_NAMESPACE_BEGIN
 
 namespace prepared {
 
 class Program {
  public:
-  // Chooses providers; adds them to the report. Throws what choosing a provider throws.
-  Program(CallList list, PreparedList& report);
+  // Chooses providers; adds them to the report. Throws what choosing a provider throws. `numbered`: handles of
+  // constants in memory of the caller's; null: as they are.
+  Program(CallList list, PreparedList& report, NumberedConstants* numbered);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -73,7 +76,7 @@ class Program {
     std::vector<size_t> compared;  // results to compare, by their places
   };
 
-  void bind_arguments();
+  void bind_arguments(NumberedConstants* numbered);
   void choose_providers(PreparedList& report);
   void make_steps();
   void account(PreparedList& report) const;
@@ -89,6 +92,7 @@ class Program {
   bool has_compared_elements(size_t place);
   void write_back(const Step& step);
   void give_outputs(tenon_tensor* const* arguments, tenon_value* results) const;
+  void release_unused(const Step& step);
   void release_frame() noexcept;
 
   CallList list_;

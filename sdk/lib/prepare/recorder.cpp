@@ -148,7 +148,7 @@ void Recorder::forget_unused() {
   constexpr int64_t least_bytes = int64_t{1} << 20;
   if (left < 2 * kept_ + 64 && made_bytes_ < std::max(least_bytes, kept_bytes_ / 4)) return;
   kept_ = 0;
-  made_bytes_ = kept_bytes_ = 0;
+  kept_bytes_ = 0;
   for (size_t i = 0; i < reals_.size(); ++i) {
     if (!reals_[i].defined()) continue;
     const ListValue& value = list_.values[i];
@@ -163,6 +163,7 @@ void Recorder::forget_unused() {
       if (value.kind == ListValue::Kind::result) kept_bytes_ += bytes_of(reals_[i]);
     }
   }
+  release_freed(std::exchange(made_bytes_, 0));
 }
 
 // ---- calls ----

@@ -11,6 +11,7 @@
 #include "lib/base/text.hpp"
 #include "replacement.hpp"
 #include "rule_set.hpp"
+#include "tensors.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -77,6 +78,7 @@ class Rewriter {
       const auto [first, count] = replace(list_, index, match, std::move(replacement));
       move_origins(match, first, count, origin);
       account_.folded.insert(account_.folded.end(), folded.begin(), folded.end());
+      release_freed_of(match);
     } catch (const Error& error) {
       if (error.kind() == TENON_ERROR_INTERRUPTED) throw;
       refused_.emplace(&rule, std::move(key));
@@ -85,6 +87,14 @@ class Rewriter {
     }
     count(rule);
     return true;
+  }
+
+  // The replacement was run once.
+  void release_freed_of(const Match& match) const {
+    int64_t bytes = 0;
+    for (const size_t result : match.results)
+      bytes += prepared::bytes_of(list_.values[result].layout);
+    prepared::release_freed(bytes);
   }
 
   Origin origin_of(const CompiledRule& rule, const Match& match) const {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include <tenon/abi/unchanging.h>
 #include <tenon/runtime.hpp>
 #include <tenon/state/tensor_file.hpp>
 
 #include "lib/base/format.hpp"
 #include "lib/base/text.hpp"
 #include "list_document.hpp"
+#include "numbered_constants.hpp"
 #include "saved_numbers.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -25,23 +25,6 @@ constexpr int64_t format_number = 1;
 constexpr const char* remedy = "prepare the model again, and save it";
 
 std::string boundary_text() { return format_text("{}.{}", TENON_ABI_MAJOR, TENON_ABI_MINOR); }
-
-// On memory that no other code writes: the file is mapped for this process alone.
-Tensor unchanging(const Tensor& mapped) {
-  auto* const owner = new Tensor(mapped);
-  const IntList shape = mapped.shape(), strides = mapped.strides();
-  tenon_tensor* result = nullptr;
-  tenon_error* error = nullptr;
-  const tenon_status status = tenon_wrap_unchanging(
-      static_cast<tenon_dtype>(mapped.dtype()), shape.size(), shape.data(), strides.data(),
-      mapped.view_record().data, owner, [](void* kept) { delete static_cast<Tensor*>(kept); },
-      &result, &error);
-  if (status != TENON_OK) {
-    delete owner;
-    detail::throw_error(status, error);
-  }
-  return Tensor::take(result);
-}
 
 Json list_json(const SavedList& saved, ConstantStore& store) {
   JsonArray providers;

@@ -19,8 +19,11 @@ namespace prepared {
 
 using lib::format_text;
 
-Session::Session(Module module, PrepareOptions options)
-    : module_(std::move(module)), options_(std::move(options)), state_(module_) {}
+Session::Session(Module module, PrepareOptions options, std::shared_ptr<NumberedConstants> numbered)
+    : module_(std::move(module)),
+      options_(std::move(options)),
+      state_(module_),
+      numbered_(std::move(numbered)) {}
 
 Session::Session(std::shared_ptr<const SavedModel> saved)
     : state_(module_), saved_(std::move(saved)) {
@@ -29,7 +32,7 @@ Session::Session(std::shared_ptr<const SavedModel> saved)
 
 std::shared_ptr<Session> Session::clone() const {
   if (saved_ != nullptr) return std::make_shared<Session>(saved_);
-  return std::make_shared<Session>(module_, options_);
+  return std::make_shared<Session>(module_, options_, numbered_);
 }
 
 // ---- the choice ----
@@ -116,10 +119,26 @@ Recording Session::record_list(const Arguments& arguments, Entry& entry) {
   return record(module_, state_, arguments, known->readable);
 }
 
-Session::Entry Session::make(const Arguments& arguments) {
+// Ops may load plugins as they are called, with which all lists end that were begun before.
+Recording Session::record_again(const Arguments& arguments, Entry& entry) {
+  std::string changed;
+  constexpr int most = 3;
+  for (int tries = 1;; ++tries) {
+    const uint64_t ops = service::calls().ops_generation();
+    Recording recording = record_list(arguments, entry);
+    if (service::calls().ops_generation() == ops || tries == most) return recording;
+    entries_.clear();
+    reading_.clear();
+    entry.key = ArgumentsKey(arguments);
+    state_.update(changed);
+    release_cached_memory();
+  }
+}
+
+Session::Entry Session::make(const Arguments& arguments, bool first) {
   Entry entry{ArgumentsKey(arguments), {}, nullptr, {}};
   try {
-    Recording recording = record_list(arguments, entry);
+    Recording recording = first ? record_again(arguments, entry) : record_list(arguments, entry);
     entry.report.recorded = static_cast<int64_t>(recording.list.calls.size());
     entry.report.reason = recording.reason;
     if (!recording.reason.empty()) return entry;
@@ -138,7 +157,7 @@ Session::Entry Session::make(const Arguments& arguments) {
     entry.report.dropped = drop_unused(list);
     // Folding needed others again.
     release_cached_memory();
-    entry.program = std::make_unique<Program>(std::move(list), entry.report);
+    entry.program = std::make_unique<Program>(std::move(list), entry.report, numbered_.get());
   } catch (const Error& error) {
     if (error.kind() == TENON_ERROR_INTERRUPTED) throw;
     entry.report.reason = error.what();
@@ -189,7 +208,7 @@ Session::Entry* Session::entry_for(const Arguments& arguments) {
     entries_.splice(entries_.begin(), entries_, entry);
     return &entries_.front();
   }
-  return add(make(arguments));
+  return add(make(arguments, true));
 }
 
 Session::Entry* Session::add(Entry entry) {
@@ -208,7 +227,7 @@ Session::Entry* Session::entry_like(const Entry& entry, const Arguments& argumen
     entries_.splice(entries_.begin(), entries_, found);
     return &entries_.front();
   }
-  Entry made = make(arguments);
+  Entry made = make(arguments, false);
   // One without a list is for all runs on these arguments.
   if (made.program != nullptr && !made.program->runs_like(*entry.program))
     return run_as_is("it computes otherwise each time"), nullptr;
@@ -332,7 +351,7 @@ void Session::make_saved_programs() {
   entries_.clear();
   for (const SavedList& saved : saved_->lists) {
     Entry entry{saved.key, saved.report, nullptr, {}};
-    entry.program = std::make_unique<Program>(saved.list, entry.report);
+    entry.program = std::make_unique<Program>(saved.list, entry.report, nullptr);
     for (size_t i = 0; i < saved.providers.size(); ++i) {
       const PreparedCall& call = entry.report.calls[i];
       if (call.provider == saved.providers[i]) continue;

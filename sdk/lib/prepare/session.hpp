@@ -24,7 +24,8 @@ struct SavedModel;
 
 class Session {
  public:
-  Session(Module module, PrepareOptions options);
+  // `numbered`: those of all clones.
+  Session(Module module, PrepareOptions options, std::shared_ptr<NumberedConstants> numbered);
   // Runs the lists of a file, without a module.
   explicit Session(std::shared_ptr<const SavedModel> saved);
 
@@ -69,7 +70,9 @@ class Session {
   static bool is_stale(const Entry& entry);
   size_t most_lists() const { return options_.lists == 0 ? 1 : options_.lists; }
   std::string reason_as_is(const Arguments& arguments);
-  Entry make(const Arguments& arguments);
+  // `first`: no entry is in use, so that all may go.
+  Entry make(const Arguments& arguments, bool first);
+  Recording record_again(const Arguments& arguments, Entry& entry);
   void rewrite(CallList& list, PreparedList& report) const;
   Recording record_list(const Arguments& arguments, Entry& entry);
   bool run_as_is(const std::string& reason);
@@ -89,6 +92,7 @@ class Session {
   std::vector<tenon_tensor*> tensors_;
   std::vector<std::string> reasons_;
   int64_t listed_ = 0, as_is_ = 0;
+  const std::shared_ptr<NumberedConstants> numbered_;  // null for `saved_`
   const std::shared_ptr<const SavedModel> saved_;
   uint64_t saved_ops_ =
       0;  // number of changes to providers when the programs of `saved_` were made

@@ -5,6 +5,7 @@
 
 #include <tenon/detail/parameters.hpp>
 #include <tenon/kernel/shape.hpp>
+#include <tenon/runtime.hpp>
 
 TENON_NAMESPACE_BEGIN
 
@@ -47,6 +48,11 @@ bool same_elements(const Tensor& a, const Tensor& b) {
   const Tensor one = contiguous_as(a, a.dtype()), other = contiguous_as(b, b.dtype());
   return std::memcmp(one.view_record().data, other.view_record().data,
                      static_cast<size_t>(bytes_of(one))) == 0;
+}
+
+void release_freed(int64_t bytes) {
+  constexpr int64_t least = int64_t{4} << 20;
+  if (bytes >= least) release_cached_memory();
 }
 
 int64_t bytes_of(const Tensor& tensor) { return tensor.numel() * element_size(tensor.dtype()); }

@@ -19,6 +19,9 @@ bool same_layout(const Tensor& a, const Tensor& b);
 // Equal layouts, and equal bits of all elements.
 bool same_elements(const Tensor& a, const Tensor& b);
 int64_t bytes_of(const Tensor& tensor);
+// Returns what the allocator keeps to the system where so many bytes were freed: results of other sizes follow,
+// which do not fit into their blocks.
+void release_freed(int64_t bytes);
 // Whether it can say which way a model takes, or how often: integers or booleans, at most `most`.
 bool is_number(const Tensor& tensor, int64_t most);
 // "f32[8, 3]"

@@ -1,4 +1,6 @@
 // Prepared models that run as they are, and what makes a list stale.
+#include <random>
+
 #include <tenon/trace.hpp>
 
 #include "tests/lib/prepare/support.hpp"
@@ -34,6 +36,75 @@ void check_listed(const Prepared& prepared, const Module& model, const Tensor& i
   CHECK(agrees(prepared, model, {input}));
   CHECK(prepared.listed_runs() == before + 1);
 }
+
+// A small network whose parameters and layers change in ways that results show.
+class ChangingModel {
+ public:
+  explicit ChangingModel(std::mt19937& random) : random_(random) {}
+
+  const Module model = model_of(R"({"type": "Sequential", "layers": [
+      {"type": "Linear", "in_features": 3, "out_features": 3}, {"type": "BatchNorm1d", "num_features": 3},
+      "ReLU", {"type": "Linear", "in_features": 3, "out_features": 3}, "Tanh"]})");
+
+  Tensor input() {
+    // Also none, and a layout that the last list is not for.
+    return randn({pick(4), 3}).to(dtype_);
+  }
+  // Does something, and says what.
+  std::string change() {
+    const std::string layer = pick(2) == 0 ? "0" : "3", name = layer + ".weight";
+    const Module place = model.child(layer.c_str());
+    Tensor weight = place.tensor("weight");
+    switch (pick(12)) {
+      case 0:
+        weight.mul_(1.5);
+        return name + " in place";
+      case 1:
+        narrow(weight, 0, pick(3), 1).add_(1);
+        return name + " by a view";
+      case 2:
+        Module(place).assign("weight", randn({3, 3}).to(dtype_).requires_grad_());
+        return name + " replaced";
+      case 3:
+        Module(place).assign("weight", randn({3, 3}).to(dtype_).transpose(0, 1).requires_grad_());
+        return name + " replaced by a view";
+      case 4:
+        model.requires_grad_(pick(2) == 0);
+        return "frozen or not";
+      case 5:
+        dtype_ = dtype_ == f32 ? f64 : f32;
+        model.to(dtype_);
+        return "converted";
+      case 6:
+        model.requires_grad_(true);  // parameters alone can be assigned
+        Module(model.child("3")).assign("weight", model.child("0").tensor("weight"));
+        return "moved from one layer to another";
+      case 7:
+        Tensor(model.tensor("1.running_mean")).add_(0.5);
+        return "statistics in place";
+      case 8:
+        Module(model).assign("4", model_of(pick(2) == 0 ? R"({"type": "Tanh"})" : R"("ReLU")"));
+        return "a layer replaced";
+      case 9:
+        weight.copy_(randn({3, 3}));
+        return name + " copied into";
+      case 10:
+        model.train();
+        model(randn({4, 3}).to(dtype_));
+        model.eval();
+        return "statistics by a step of training";
+      default:
+        return "nothing";
+    }
+  }
+
+ private:
+  int64_t pick(int64_t count) {
+    return static_cast<int64_t>(random_() % static_cast<uint64_t>(count));
+  }
+  std::mt19937& random_;
+  DType dtype_ = f32;
+};
 
 }  // namespace
 
@@ -112,6 +183,38 @@ TEST_SUITE("lib/prepare/as_is") {
     check_listed(prepared, model, input.to(f64));
     Module(model).assign("1", model_of(R"({"type": "Tanh"})"));
     check_listed(prepared, model, input.to(f64));
+  }
+
+  TEST_CASE("random changes of parameters and layers take effect at once, in clones as well") {
+    const NoGrad no_grad;
+    int64_t listed = 0, runs = 0;
+    for (unsigned seed = 0; seed < 200; ++seed) {
+      CAPTURE(seed);
+      std::mt19937 random(seed);
+      ChangingModel changing(random);
+      const Prepared prepared = prepare(changing.model, {{changing.input()}});
+      const Prepared clone = prepared.clone();
+      std::string changes;
+      for (int i = 0; i < 8; ++i) {
+        changes += changing.change() + "; ";
+        CAPTURE(changes);
+        const Tensor input = changing.input();
+        // The model itself last: its batch norm counts as a change of its statistics.
+        std::vector<std::pair<Tensor, double>> results;
+        for (uint64_t k = random() % 3; k < 3; ++k) {
+          for (const Prepared& one : {prepared, clone}) {
+            if (random() % 4 == 0) continue;
+            const Tensor found = one(input);
+            results.emplace_back(found, allowed(one));
+          }
+        }
+        const Tensor expected = changing.model(input);
+        for (const auto& [found, bound] : results) REQUIRE(is_near(expected, found, bound));
+      }
+      listed += prepared.listed_runs() + clone.listed_runs();
+      runs += prepared.runs_as_is() + clone.runs_as_is();
+    }
+    CHECK(2 * listed > runs);
   }
 
   TEST_CASE("one parameter in two places may become two") {

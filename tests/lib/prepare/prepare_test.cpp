@@ -67,6 +67,38 @@ TEST_SUITE("lib/prepare/prepare") {
     CHECK(prepared.runs_as_is() == 0);
   }
 
+  TEST_CASE("arguments without elements have another list than those that have some") {
+    const std::vector<std::pair<std::string, std::vector<int64_t>>> models{
+        {mlp, {3, 8}},
+        {chain("Tanh", 3), {3, 5}},
+        {R"({"type": "Sequential", "layers": [
+            {"type": "Conv2d", "in_channels": 2, "out_channels": 3, "kernel_size": 3},
+            {"type": "BatchNorm2d", "num_features": 3}, "ReLU",
+            {"type": "MaxPool2d", "kernel_size": 2}, "Flatten"]})",
+         {3, 2, 6, 6}},
+        {R"({"type": "Sequential", "layers": [{"type": "LayerNorm", "normalized_shape": [4]}, "GELU",
+            {"type": "Softmax", "dim": 1}]})",
+         {3, 4}}};
+    for (const auto& [document, shape] : models) {
+      CAPTURE(document);
+      const Module model = model_of(document);
+      std::vector<int64_t> none = shape;
+      none[0] = 0;
+      const Prepared prepared = prepare(model, {{randn(none)}});
+      const NoGrad no_grad;
+      for (int i = 0; i < 2; ++i) {
+        for (const std::vector<int64_t>& sizes : {none, shape}) {
+          const Tensor found = prepared(randn(sizes));
+          CHECK(found.size(0) == sizes[0]);
+          CHECK(agrees(prepared, model, {randn(sizes)}));
+        }
+      }
+      REQUIRE(prepared.lists().size() == 2);
+      CHECK(prepared.lists().back().layouts.front().sizes() == none);
+      CHECK(prepared.runs_as_is() == 0);
+    }
+  }
+
   TEST_CASE("what the model refuses is refused with its words") {
     const Module model = model_of(mlp);
     const Prepared prepared = prepare(model, {{randn({2, 7})}});
@@ -205,6 +237,29 @@ TEST_SUITE("lib/prepare/prepare") {
     CHECK(list.recorded_peak_bytes == 2 * matrix);
     CHECK(list.peak_bytes <= 2 * matrix + number);
     CHECK(list.calls[0].bytes == 0);  // a view of the argument
+  }
+
+  TEST_CASE("kernels may keep what they make of a weight that is mapped, for all clones once") {
+    add_plugin_path(TENON_FIXTURES "/prepared");
+    const NoGrad no_grad;
+    float memory[2] = {1, 2};
+    const int64_t shape = 2, stride = 1;
+    const Module model = model_of(R"({"type": "prepared.Numbers"})");
+    Module(model).assign("weight", wrap_buffer(static_cast<float*>(memory), {&shape, 1},
+                                               {&stride, 1}, f32, nullptr, nullptr)
+                                       .requires_grad_());
+    CHECK(model(ones({2})).item() == 0);
+    const Prepared prepared = prepare(model);
+    const double number = prepared(ones({2})).item();
+    CHECK(number != 0);
+    CHECK(prepared(ones({2})).item() == number);
+    CHECK(prepared.clone()(ones({2})).item() == number);
+    CHECK(prepared(ones({3})).item() == number);
+    Tensor(model.tensor("weight")).add_(1);
+    prepared(ones({2}));
+    const double later = prepared(ones({2})).item();
+    CHECK(later != 0);
+    CHECK(later != number);
   }
 
   TEST_CASE("clones share weights and run at the same time") {
