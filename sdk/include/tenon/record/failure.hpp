@@ -36,8 +36,8 @@ struct KeeperOptions {
 // the error of the call is the caller's in any case. Destroyed on the thread that made it.
 class FailureKeeper {
  public:
-  explicit FailureKeeper(std::string folder, KeeperOptions options = {});
-  ~FailureKeeper();  // ends it
+  explicit FailureKeeper(std::string folder, KeeperOptions options = {});  // begins it
+  ~FailureKeeper();                                                        // ends it
   FailureKeeper(const FailureKeeper&) = delete;
   FailureKeeper& operator=(const FailureKeeper&) = delete;
 

@@ -61,11 +61,11 @@ class TraceRecorder {
 struct Summary {
   std::string name;   // name of the result in the schema, or of the parameter that was changed
   std::string dtype;  // "f32"
-  std::vector<int64_t> shape;  // sizes
-  uint64_t hash = 0;           // checksum of the bits of all elements in order; 0: not known
-  int64_t nans = 0;            // number of elements that are NaN
-  double minimum = 0, maximum = 0,
-         mean = 0;               // over elements that are not NaN; NaN where there are none
+  std::vector<int64_t> shape;    // sizes
+  uint64_t hash = 0;             // checksum of the bits of all elements in order; 0: not known
+  int64_t nans = 0;              // number of elements that are NaN
+  double minimum = 0;            // over elements that are not NaN; NaN where there are none
+  double maximum = 0, mean = 0;  // as minimum
   std::vector<double> elements;  // at kept_places; of complex numbers both parts
 
   int64_t numel() const;  // product of the sizes
