@@ -54,7 +54,8 @@ std::complex<T> logistic(std::complex<T> x) {
 struct Sigmoid : FloatOp {
   static constexpr auto schema = "sigmoid(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "1 / (1 + exp(-input)).";
-  static constexpr auto accuracy = "f32 2.3, f64 2.1; gradient f32 3.4, f64 3.1";
+  static constexpr auto accuracy =
+      "f32 2.3, f64 2.9; gradient f32 3.4, f64 3.2; f64: exp, a sum and a quotient round";
   static constexpr auto element = [](auto x) { return logistic(x); };
   // The result alone would leave 1 - 1 where it saturates.
   static constexpr auto saves = "input";
@@ -72,7 +73,7 @@ struct SigmoidBackward {
       "The gradient of sigmoid: gradient * sigmoid(input) * sigmoid(-input), accurate to the last "
       "digits for large inputs, too.";
   static constexpr auto accuracy =
-      "f32 3.9, f64 3.6; gradient f32 4.6, f64 4.6; where the slope is not subnormal";
+      "f32 3.9, f64 4.1; gradient f32 5.4, f64 4.9; where the slope is not subnormal";
   static constexpr uint32_t dtypes = floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto element = [](auto gradient, auto x) {
@@ -93,7 +94,7 @@ struct SigmoidBackward {
 struct Tanh : FloatOp {
   static constexpr auto schema = "tanh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The hyperbolic tangent.";
-  static constexpr auto accuracy = "f32 2.3, f64 2.4; gradient f32 3.1, f64 3";
+  static constexpr auto accuracy = "f32 2.3, f64 2.4; gradient f32 3.5, f64 4";
   static constexpr auto element = [](auto x) { return kernel::tanh(x); };
   // The result alone would leave 1 - 1 where it saturates: 1 - tanh(x)^2 is 4 sigmoid'(2x).
   static constexpr auto saves = "input";

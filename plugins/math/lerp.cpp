@@ -44,7 +44,7 @@ struct Lerp : FloatOp {
       "input + weight * (end - input), without overflow on the way: exactly input and end where "
       "weight is 0 and 1, also beside an infinity, and where both are equal. Integers give f32.";
   static constexpr auto accuracy =
-      "f32 1.9, f64 1.6; gradient f32 0.5, f64 0.5; of the larger distance and end";
+      "f32 2, f64 1.7; gradient f32 0.5, f64 0.5; of the larger distance and end";
   static constexpr auto element = [](auto input, auto end, auto weight) {
     return between(input, end, weight);
   };

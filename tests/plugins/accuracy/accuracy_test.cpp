@@ -187,6 +187,33 @@ TEST_SUITE("plugins/accuracy") {
     }
   }
 
+  TEST_CASE("gradients of subnormal operands, and in a tail, keep their digits") {
+    struct Row {
+      const char* op;
+      tenon::DType dtype;
+      std::vector<double> operands;
+      size_t side;
+      double slope;
+    };
+    const double y = -1.6377787905673446e-39, x = 2.2019051184445435e-39;
+    const Row rows[] = {
+        {"atan2", tenon::f32, {y, x}, 1, 2.1748012675219895e+38},
+        {"i1", tenon::f32, {-4.8098028359638589e-40}, 0, 0.5},
+        {"nn.functional.gelu_tanh", tenon::f64, {-20.621374560924934}, 0, -1.7587902232748372e-283},
+        {"lgamma", tenon::f64, {2.0327799057014047}, 0, 0.4437109560207659},
+        {"pow", tenon::f64, {1e-300, 1.1}, 0, 1.0999999999999326031e-30},
+    };
+    for (const Row& row : rows) {
+      CAPTURE(row.op);
+      std::vector<Tensor> operands;
+      for (const double operand : row.operands)
+        operands.push_back(tenon::full({}, operand, row.dtype).requires_grad_());
+      called(row.op, operands).backward();
+      const double found = operands[row.side].grad().to(tenon::f64).item<double>();
+      CHECK(std::fabs(found / row.slope - 1) < (row.dtype == tenon::f32 ? 2e-6 : 1e-15));
+    }
+  }
+
   TEST_CASE("an error is found where a result is one unit off") {
     // The function of another op: sin is nowhere near cos.
     accuracy::Function wrong = accuracy::functions().front();

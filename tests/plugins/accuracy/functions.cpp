@@ -19,12 +19,8 @@ double normal_distance(const Numbers& x, const Range& range) {
   return std::hypot(x[0], x[1]) >= range.smallest ? 0 : kInfinity;
 }
 
-// lgamma has zeros at 1 and 2, which operands hit, and between the negative whole numbers; digamma
-// has one at 1.46 too.
+// Beside zeros of lgamma and digamma between the negative whole numbers the roundings of the reflection count.
 double one_below_0(const Numbers& x, const Range&) { return x[0] < 0 ? 1 : 0; }
-double of_digamma(const Numbers& x, const Range&) {
-  return x[0] < 0 || (x[0] > 1 && x[0] < 2) ? 1 : 0;
-}
 double largest_operand(const Numbers& x, const Range&) {
   double result = 0;
   for (const double each : x) result = std::fmax(result, std::fabs(each));
@@ -81,6 +77,21 @@ double of_power(const Numbers& x, const Range& range) {
     return kInfinity;
   return tiny(range) * std::fmax(1, std::fabs(x[1]));
 }
+double of_slope_of_power(const Numbers& x, const Range& range) {
+  // Powers of numbers below 0 are not real between whole exponents, however near to one these are.
+  if (x[1] < 0 && x[2] != std::trunc(x[2])) return kInfinity;
+  return of_power({x[1], x[2]}, range) * std::fmax(1, std::fabs(x[0]));
+}
+// Near the zero of the derivative by the exponent its terms count.
+double of_second_slope_of_power(const Numbers& x, const Range& range) {
+  const double lower = std::fabs(std::pow(x[1], x[2] - 1)), base = std::fabs(x[1]);
+  const double least = of_slope_of_power(x, range);
+  if (!(x[1] > 0) || !(lower > tiny(range) * 1e10) || !(lower < range.largest * 1e-10) ||
+      !(lower / base * std::fmax(1, x[2] * x[2]) < range.largest * 1e-10) ||
+      !(std::fabs(x[0] * x[2]) > range.smallest))
+    return kInfinity;
+  return std::fmax(least, std::fabs(x[0]) * lower);
+}
 double of_sinc(const Numbers& x, const Range&) {
   return std::fabs(x[0]) < 0.5 ? 0 : 1 / std::fabs(x[0]);
 }
@@ -94,9 +105,31 @@ double terms_of_product(const Numbers& x, const Range& range) {
 double terms_of_quotient(const Numbers& x, const Range& range) {
   return terms(x[0], x[1] / x[2], range);
 }
-// A quotient that is subnormal is divided once more for the gradient of the divisor.
+// A quotient that is subnormal is divided once more for the gradient of the divisor, and so is 1.
 double of_quotient(const Numbers& x, const Range& range) {
-  return range.smallest / std::fabs(x.back());
+  const double size = std::fabs(x.back());
+  return 1 / size > range.largest ? kInfinity : range.smallest / size;
+}
+// Factors that leave the range, or lose digits below it, are left out.
+bool leaves(double x, const Range& range) {
+  const double size = std::fabs(x);
+  return size > range.largest || size < range.smallest;
+}
+double of_inverse_square(const Numbers& x, const Range& range) {
+  const double length = std::hypot(x[1], x[2]);
+  return leaves(x[1] / length / length, range) ? kInfinity
+                                               : tiny(range) * std::fmax(1, std::fabs(x[0]));
+}
+// The terms of the slope cancel where both numbers are of one size.
+double second_of_inverse_square(const Numbers& x, const Range& range) {
+  const double length = std::hypot(x[1], x[2]), square = 1 / length / length;
+  return leaves(square * square, range) || leaves(square * square * x[0], range)
+             ? kInfinity
+             : std::fmax(1, std::fabs(x[0])) * std::fmax(square, tiny(range));
+}
+// Powers whose product with the gradient may be in range are left out.
+double of_bessel(const Numbers& x, const Range& range) {
+  return std::fabs(x[1]) > std::log(range.largest) ? kInfinity : tiny_times_gradient(x, range);
 }
 double terms_of_lerp(const Numbers& x, const Range&) {
   return (std::fabs(x[0]) + std::fabs(x[1])) * std::fmax(1, std::fabs(x[2]));
@@ -228,6 +261,12 @@ struct Formulas {
   static Dual i1(const Dual& x) {
     const Real size = abs(x.value), value = bessel(1, size);
     return chain(x, x.value < 0 ? -value : value, (bessel(0, size) + bessel(2, size)) / 2);
+  }
+
+  // With its derivative (I0' + I2') / 2 = (3 I1 + I3) / 4.
+  static Dual slope_of_i1(const Dual& x) {
+    const Real size = abs(x.value), slope = (bessel(1, size) * 3 + bessel(3, size)) / 4;
+    return chain(x, (bessel(0, size) + bessel(2, size)) / 2, x.value < 0 ? -slope : slope);
   }
 
   // The derivative of digamma: by recurrence to 40, there by Euler and Maclaurin's formula; of numbers
@@ -416,6 +455,16 @@ struct Formulas {
            return chain(x[0], apply<mpfr_log>(x[0].value / rest), reciprocal(x[0].value * rest));
          }},
         {"pow", 2, power, nullptr, of_power},
+        {"pow_backward", 3,
+         [](const Operands& x) {
+           const Real &base = x[1].value, &exponent = x[2].value;
+           const Real lower = apply<mpfr_pow>(base, exponent - 1);
+           const Real logarithm = apply<mpfr_log>(base), slope = exponent * lower;
+           const Real by_base = exponent * (exponent - 1) * apply<mpfr_pow>(base, exponent - 2);
+           return x[0] * chain(x[1], x[2], exponent.is_zero() ? Real(0) : slope, by_base,
+                               lower + slope * logarithm);
+         },
+         of_slope_of_power, of_second_slope_of_power},
 
         // Trigonometric and hyperbolic functions.
         {"sin", 1,
@@ -442,6 +491,12 @@ struct Formulas {
            return with_slope<mpfr_atan>(x[0], reciprocal(squared(x[0].value) + 1));
          }},
         {"atan2", 2, atan2, nullptr, distance_in_range},
+        {"atan2_backward", 3,
+         [](const Operands& x) {
+           const Dual square = x[1] * x[1] + x[2] * x[2];
+           return x[0] * (x[1] / square);
+         },
+         of_inverse_square, second_of_inverse_square},
         {"sinc", 1, [](const Operands& x) { return sinc(x[0]); }, nullptr, of_sinc},
         {"sinh", 1,
          [](const Operands& x) {
@@ -476,11 +531,13 @@ struct Formulas {
         {"erfinv", 1, [](const Operands& x) { return erfinv(x[0]); }, nullptr, nullptr, slow},
         {"i0", 1, [](const Operands& x) { return i0(x[0]); }, nullptr, nullptr, slowest},
         {"i1", 1, [](const Operands& x) { return i1(x[0]); }, nullptr, nullptr, slowest},
+        {"i1_backward", 2, [](const Operands& x) { return x[0] * slope_of_i1(x[1]); }, of_bessel,
+         of_bessel, slowest},
         {"lgamma", 1, [](const Operands& x) { return log_gamma(x[0], digamma(x[0].value)); },
-         one_below_0, of_digamma, slowest},
+         one_below_0, one_below_0, slowest},
         {"digamma", 1,
          [](const Operands& x) { return chain(x[0], digamma(x[0].value), trigamma(x[0].value)); },
-         of_digamma, nullptr, slowest},
+         one_below_0, nullptr, slowest},
 
         // Activations.
         {"sigmoid", 1, [](const Operands& x) { return sigmoid(x[0]); }},
@@ -507,6 +564,14 @@ struct Formulas {
            return x[0] * sigmoid(inside * 2);
          },
          of_size_below_0, between},
+        {"nn.grad.gelu_tanh", 2,
+         [](const Operands& x) {
+           constexpr double scale = 2 * 0.79788456080286535588;
+           const Dual square = x[1] * x[1] * 0.044715, inside = (x[1] + x[1] * square) * scale;
+           return x[0] * (sigmoid(inside) +
+                          x[1] * sech2(inside / 2) / 4 * ((square * 3 + Dual(1)) * scale));
+         },
+         times_gradient, of_second_slope},
         {"nn.grad.gelu", 2,
          [](const Operands& x) {
            return x[0] * (normal_distribution(x[1]) + x[1] * normal_density(x[1]));
@@ -519,6 +584,15 @@ struct Formulas {
          gradient_of_silu, second_slope_of_silu},
         {"nn.functional.mish", 1, [](const Operands& x) { return x[0] * tanh(softplus(x[0])); },
          beyond_tiny, between},
+        {"nn.grad.mish", 2,
+         [](const Operands& x) {
+           // The slope of the product, and that of this: q s (2 + x (1 - s - 2 s t)).
+           const Real &at = x[1].value, s = sigmoid(at), t = tanh(softplus(x[1])).value,
+                      q = squared(apply<mpfr_sech>(softplus(x[1]).value));
+           const Real slope = t + at * s * q;
+           return x[0] * chain(x[1], slope, q * s * (Real(2) + at * (sigmoid(-at) - s * t * 2)));
+         },
+         times_gradient, of_second_slope},
         // A line above the threshold of 20.
         {"nn.functional.softplus", 1,
          [](const Operands& x) { return choice(x[0], 20, softplus(x[0]), x[0]); }},

@@ -195,6 +195,20 @@ std::vector<Case> cases() {
   list.push_back({"erf_backward",
                   [erf_backward](List in) { return erf_backward(in[0], in[1]).tensor(); },
                   {leaf({2, 3}), leaf({2, 3}, 2)}});
+  const tenon::Op atan2_backward("atan2_backward"), i1_backward("i1_backward");
+  list.push_back(
+      {"atan2_backward",
+       [atan2_backward](List in) { return atan2_backward(in[0], in[1], in[2]).tensor(); },
+       {leaf({2, 3}), leaf({2, 3}, 2), leaf({3}, 3)}});
+  list.push_back({"i1_backward",
+                  [i1_backward](List in) { return i1_backward(in[0], in[1]).tensor(); },
+                  {leaf({2, 3}), leaf({2, 3}, 2)}});
+  const tenon::Op pow_backward("pow_backward");
+  list.push_back({"pow_backward",
+                  [pow_backward](List in) {
+                    return pow_backward(in[0], in[1].square() + 0.5, in[2] * 3).tensor();
+                  },
+                  {leaf({2, 3}), leaf({2, 3}, 2), leaf({3}, 3)}});
   for (const bool to_base_2 : {false, true}) {
     list.push_back({"logaddexp_backward",
                     [logaddexp_backward, to_base_2](List in) {

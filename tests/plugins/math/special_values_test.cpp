@@ -86,7 +86,12 @@ const Binary binary[] = {
      [](Long x, Long y) { return x == y ? 0.5L : 1 / (1 + std::exp(x - y)); }},
     {"xlogy", [](Long x, Long y) { return x == 0 && y <= 0 ? 0 : std::log(y); },
      [](Long x, Long y) { return x == 0 && y <= 0 ? 0 : x / y; }},
-    {"pow", [](Long x, Long y) { return y == 0 ? 0 : y * std::pow(x, y - 1); },
+    {"pow",
+     [](Long x, Long y) {
+       // y - 1 is rounded to a whole number where y is small: then -0 would have the power of such.
+       const Long base = y == std::trunc(y) ? x : std::fabs(x);
+       return y == 0 ? 0 : y * std::pow(base, y - 1);
+     },
      [](Long x, Long y) -> Long {
        if ((x == 0 && y >= 0) || (std::isinf(x) && x > 0 && y < 0)) return 0;
        return std::pow(x, y) * std::log(x);

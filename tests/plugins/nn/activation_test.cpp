@@ -187,6 +187,8 @@ TEST_SUITE("nn") {
              [](const Tensor& x) { return functional::softplus(x); },
              [](const Tensor& x) { return functional::elu(x); },
              [](const Tensor& x) { return tenon::nn::grad::gelu(tenon::ones_like(x), x); },
+             [](const Tensor& x) { return tenon::nn::grad::gelu_tanh(tenon::ones_like(x), x); },
+             [](const Tensor& x) { return tenon::nn::grad::mish(tenon::ones_like(x), x); },
              [](const Tensor& x) { return tenon::nn::grad::silu(tenon::ones_like(x), x); }}) {
       for (const DType dtype : {tenon::f32, tenon::f64}) {
         const Tensor x = numbers({499}, dtype) * 6, whole = op(x);

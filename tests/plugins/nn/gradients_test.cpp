@@ -453,6 +453,10 @@ std::vector<Case> derivatives() {
   };
   std::vector<Case> list = {
       {"grad.gelu", [](List in) { return grad::gelu(in[0], in[1]); }, {leaf({5}), leaf({5}, 2)}},
+      {"grad.gelu_tanh",
+       [](List in) { return grad::gelu_tanh(in[0], in[1]); },
+       {leaf({5}), leaf({5}, 2)}},
+      {"grad.mish", [](List in) { return grad::mish(in[0], in[1]); }, {leaf({5}), leaf({5}, 2)}},
       {"grad.silu", [](List in) { return grad::silu(in[0], in[1]); }, {leaf({5}), leaf({5}, 2)}},
       {"grad.max_pool",
        [](List in) {
