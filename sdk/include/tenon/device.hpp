@@ -100,6 +100,7 @@ inline Tensor to(const Tensor& tensor, const std::string& device) {
 // Made there: one number is copied. Random numbers are those that the CPU would draw, in the order of the
 // calls. IndexError, ValueError and MemoryError as `Device` and `to` have them.
 
+// Each element is `value`.
 inline Tensor full(const std::vector<int64_t>& shape, Scalar value, DType dtype,
                    const Device& device) {
   Tensor one = empty_tensor({}, dtype);
@@ -108,17 +109,20 @@ inline Tensor full(const std::vector<int64_t>& shape, Scalar value, DType dtype,
   const NoGrad no_grad;
   return clone.call<Tensor>(expand.call<Tensor>(to(one, device), shape));
 }
+// Each element is 0.
 inline Tensor zeros(const std::vector<int64_t>& shape, DType dtype, const Device& device) {
   return full(shape, 0, dtype, device);
 }
+// Each element is 1.
 inline Tensor ones(const std::vector<int64_t>& shape, DType dtype, const Device& device) {
   return full(shape, 1, dtype, device);
 }
-// Drawn evenly from [0, 1), and normally distributed, of a floating dtype.
+// Drawn evenly from [0, 1), of a floating dtype.
 inline Tensor rand(const std::vector<int64_t>& shape, DType dtype, const Device& device) {
   const NoGrad no_grad;
   return Op("uniform_").call<Tensor>(zeros(shape, dtype, device));
 }
+// Normally distributed, of a floating dtype.
 inline Tensor randn(const std::vector<int64_t>& shape, DType dtype, const Device& device) {
   const NoGrad no_grad;
   return Op("normal_").call<Tensor>(zeros(shape, dtype, device));
