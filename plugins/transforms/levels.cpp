@@ -31,12 +31,13 @@ struct OwnLevel : transforms_level {
 
 void TENON_CALL destroy(transforms_level* level) { delete static_cast<OwnLevel*>(level); }
 
+bool is_batched(const Tensor& tensor, const transforms_level* level) {
+  const Batched* const payload = try_as<Batched>(tensor);
+  return payload != nullptr && (payload->level.get() == level || is_batched(payload->value, level));
+}
 bool has_batched(const Call& call, const transforms_level* level) {
   bool found = false;
-  call.each_tensor([&](const Tensor& tensor) {
-    const Batched* const payload = try_as<Batched>(tensor);
-    found = found || (payload != nullptr && payload->level.get() == level);
-  });
+  call.each_tensor([&](const Tensor& tensor) { found = found || is_batched(tensor, level); });
   return found;
 }
 

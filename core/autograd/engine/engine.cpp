@@ -42,7 +42,13 @@ namespace {
 std::atomic<int64_t> run_counter{1};
 
 // Room for the gradients of a node, which the thread's next run takes over.
-thread_local std::vector<TensorRef> spare_room;
+struct SpareRoom {
+  ~SpareRoom() { ended = true; }
+  std::vector<TensorRef> gradients;
+  static constinit thread_local bool ended;  // the thread's objects are destroyed
+};
+constinit thread_local bool SpareRoom::ended = false;
+thread_local SpareRoom spare_room;
 
 struct Capture {
   Node* node;
@@ -55,11 +61,12 @@ class Run final : public EngineRun {
  public:
   Run(BackwardOptions options, bool accumulate_all)
       : options_(options), scope_(own_state()), graph_{accumulate_all, {}} {
-    produced_.swap(spare_room);
+    if (!SpareRoom::ended) produced_.swap(spare_room.gradients);
   }
   ~Run() {
     produced_.clear();
-    if (produced_.capacity() <= kMostSpare) produced_.swap(spare_room);
+    if (!SpareRoom::ended && produced_.capacity() <= kMostSpare)
+      produced_.swap(spare_room.gradients);
     for (Tensor* gradient : graph_.gradients) {
       if (gradient != nullptr) gradient->release();
     }

@@ -91,15 +91,16 @@ TensorRef copy_in_layout(Tensor& tensor, const Tensor& like) {
 
 void enter_dual_level() {
   DualLevel* const outer = thread_state.dual_level;
-  opened = std::make_shared<DualLevel>(outer == nullptr ? nullptr : outer->shared_from_this());
+  auto level = std::make_shared<DualLevel>(outer == nullptr ? nullptr : outer->shared_from_this());
+  level->opened_before = std::exchange(opened, level);
   thread_state.dual_level = opened.get();
 }
 
 void exit_dual_level() {
   if (thread_state.dual_level == nullptr) throw Error(TENON_ERROR_RUNTIME, "no dual level is open");
   const auto level = thread_state.dual_level->shared_from_this();
-  opened = level->outer;
-  thread_state.dual_level = opened.get();
+  opened = std::move(level->opened_before);
+  thread_state.dual_level = level->outer.get();
   level->open = false;
   std::vector<TensorRef> freed;  // after the lock: more of them may go along
   const std::lock_guard lock(level->mutex);

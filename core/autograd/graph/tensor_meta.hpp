@@ -19,6 +19,7 @@ struct TensorMeta;
 struct DualLevel : std::enable_shared_from_this<DualLevel> {
   explicit DualLevel(std::shared_ptr<DualLevel> around) : outer(std::move(around)) {}
   const std::shared_ptr<DualLevel> outer;
+  std::shared_ptr<DualLevel> opened_before;  // on its thread, also where this one does not see it
   std::atomic<bool> open{true};
   std::mutex mutex;                         // guards holders, and the tangents that they drop
   std::unordered_set<TensorMeta*> holders;  // tensors whose tangents go when the level ends

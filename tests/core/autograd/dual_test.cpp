@@ -68,6 +68,18 @@ TEST_SUITE("autograd/dual") {
     CHECK(first->references == 1);
   }
 
+  TEST_CASE("a level that is opened where the one around is not seen leaves that open") {
+    const TensorRef primal = floats({1}), first = floats({3});
+    const Level level;
+    {
+      const SwitchGuard<&ThreadState::dual_level> unseen(nullptr);
+      const Level inner;
+      CHECK(thread_state.dual_level->outer == nullptr);
+    }
+    const TensorRef dual = make_dual(*primal, *first);  // the level is alive
+    CHECK(tangent_of(*dual) == first.get());
+  }
+
   TEST_CASE("a dual tensor has the data of its primal, and the very tangent") {
     const TensorRef primal = floats({1, 2}), tangent = floats({3, 4});
     const Level level;

@@ -2,6 +2,7 @@
 #include "core/autograd/engine/engine.hpp"
 
 #include <random>
+#include <thread>
 
 #include "tests/core/autograd/support.hpp"
 
@@ -170,5 +171,23 @@ TEST_SUITE("autograd/engine") {
     CHECK(found == 5);
     CHECK(value(grad_of(*x)) == 2);
     CHECK_FALSE(grad_of(*inner));
+  }
+
+  TEST_CASE("a run while the objects of a thread are destroyed needs none of them") {
+    float found = 0;
+    std::thread([&] {
+      struct AtEnd {
+        ~AtEnd() {
+          const TensorRef x = leaf({1});
+          *into = value(gradients(weighted({x}, {3}), {x.get()})[0]);
+        }
+        float* into = nullptr;
+      };
+      thread_local AtEnd last;  // made before what runs keep, destroyed after it
+      last.into = &found;
+      const TensorRef x = leaf({1});
+      backward(weighted({x}, {2}));
+    }).join();
+    CHECK(found == 3);
   }
 }

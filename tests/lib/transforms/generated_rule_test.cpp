@@ -1,4 +1,5 @@
 // Functions with generate_batch_rule: their forward, backward and jvp run on batched tensors.
+#include <functional>
 #include <tuple>
 
 #include <tenon/transforms/forward.hpp>
@@ -132,6 +133,29 @@ TEST_SUITE("lib/transforms/generated_rule") {
       const Tensor drawn = of_both(both);
       CHECK(difference(drawn[0][0], drawn[0][3]) == 0);
       CHECK(difference(drawn[0][0], drawn[1][0]) > 0);
+    }
+  }
+
+  TEST_CASE("numbers drawn for operands of two levels have the shape of both") {
+    const auto attention = [](const Tensor& row) {
+      const Tensor query = row.reshape({1, 2, 2});
+      return Op("nn.functional.scaled_dot_product_attention")
+          .call<Tensor>(query, query, query, none, 0.5);
+    };
+    const auto kept = [](const Tensor& row) {
+      return Op("bernoulli").call<Tensor>(row * 0.5).reshape({1, 2, 2});
+    };
+    const std::function<Tensor(const Tensor&)> draws[] = {attention, kept};
+    for (const auto& draw : draws) {
+      for (const Randomness outer : {Randomness::same, Randomness::different}) {
+        for (const Randomness inner : {Randomness::same, Randomness::different}) {
+          VmapOptions around, within;
+          around.randomness = outer;
+          within.randomness = inner;
+          const Tensor drawn = vmap(vmap(draw, 0, 0, within), 0, 0, around)(ones({2, 3, 4}));
+          CHECK(drawn.sizes() == std::vector<int64_t>{2, 3, 1, 2, 2});
+        }
+      }
     }
   }
 }
