@@ -304,7 +304,7 @@ struct Stack {
   static constexpr auto schema = "stack(Tensor[] tensors, int dim=0) -> Tensor";
   static constexpr auto types = "opencl";
   static Results forward(TensorList tensors, int64_t dim) {
-    if (tensors.size() == 0) return tenon::not_implemented;
+    if (tensors.empty()) return tenon::not_implemented;
     const int64_t rank = tensors[0].dim() + 1, at = dim < 0 ? dim + rank : dim;
     if (at < 0 || at >= rank) return tenon::not_implemented;
     std::vector<Tensor> all;

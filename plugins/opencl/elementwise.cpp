@@ -268,6 +268,7 @@ bool steps_apart(const Tensor& into) {
 struct Operand {
   Tensor tensor;  // undefined: a number
   Scalar number;
+  DType number_type = DType::none;  // dtype of a tensor of rank 0 that the number was
 
   // None where it is neither.
   static std::optional<Operand> of(const Argument& argument) {
@@ -281,6 +282,7 @@ struct Operand {
     if (is_element(operand.tensor)) return operand;
     if (is_there(operand.tensor) || operand.tensor.dim() != 0 || !floats(operand.tensor.dtype()))
       return std::nullopt;
+    operand.number_type = operand.tensor.dtype();
     operand.number = Scalar(operand.tensor.item<double>());
     operand.tensor = Tensor();
     return operand;
@@ -311,6 +313,9 @@ struct Pair {
     Pair pair{*a, *b, DType::none, {}, a->is_number() ? b->tensor : a->tensor};
     pair.type = pair.like.dtype();
     if (!a->fits(pair.type) || !b->fits(pair.type)) return std::nullopt;
+    // The wider dtype decides between two tensors of rank 0.
+    const DType other = a->is_number() ? a->number_type : b->number_type;
+    if (pair.like.dim() == 0 && other != DType::none && other != pair.type) return std::nullopt;
     if (a->is_number() || b->is_number()) {
       pair.shape = pair.like.sizes();
       return pair;

@@ -42,7 +42,7 @@
   X(silu, no, "nn.functional.silu", "x / (K(1.0) + exp(-x))")                                    \
   X(gelu_erf, no, "nn.functional.gelu_erf", "x * (K(0.5) * erfc(x * K(-0.70710678118654752)))")  \
   X(gelu_tanh, no, "nn.functional.gelu_tanh",                                                    \
-    "K(0.5) * x * (K(1.0) + tanh(K(0.79788456080286536) * (x + K(0.044715) * (x * x * x))))")    \
+    "x / (K(1.0) + exp(K(-1.5957691216057307) * (x + K(0.044715) * (x * x * x))))")              \
   X(logsigmoid, no, "nn.functional.logsigmoid",                                                  \
     "(x < K(0.0) ? x : K(0.0)) - log1p(exp(-fabs(x)))")                                          \
   X(softsign, no, "nn.functional.softsign", "isinf(x) ? sign(x) : x / (K(1.0) + fabs(x))")

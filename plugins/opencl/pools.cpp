@@ -130,10 +130,9 @@ constexpr Source kPools{"pools", pool_source};
 struct PoolArgument {
   cl_ulong planes;
   cl_int in[3], out[3], size[3], stride[3], padding[3], dilation[3];
-  cl_int with_padding, divisor;
+  cl_int with_padding = 0, divisor = 0;
 
-  PoolArgument(const nn::Windows& windows, int64_t count)
-      : planes(number(count)), with_padding(0), divisor(0) {
+  PoolArgument(const nn::Windows& windows, int64_t count) : planes(number(count)) {
     for (int i = 0; i < 3; ++i) {
       in[i] = static_cast<cl_int>(windows.in[i]);
       out[i] = static_cast<cl_int>(windows.out[i]);

@@ -356,7 +356,7 @@ struct Var {
     const Tensor mean =
         reduced(Reduction::sum, input, *chosen, true, 1.0 / static_cast<double>(length));
     if (!mean.defined()) return tenon::not_implemented;
-    const Tensor squares = square.call<Tensor>(sub.call<Tensor>(input, mean));
+    const auto squares = square.call<Tensor>(sub.call<Tensor>(input, mean));
     return or_declined(reduced(Reduction::sum, squares, *chosen, keepdim,
                                1.0 / static_cast<double>(length - correction)));
   }

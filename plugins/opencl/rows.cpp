@@ -174,8 +174,8 @@ constexpr Source kSoftmax{"softmax", softmax_source}, kNorms{"norms", norm_sourc
 
 // Rows of a dimension: how many, of how many elements, how far apart these are.
 struct Lines {
-  int64_t rows, length, step;
-  Lines(const Tensor& tensor, int64_t dim) : rows(1), length(tensor.shape()[dim]), step(1) {
+  int64_t rows = 1, length, step = 1;
+  Lines(const Tensor& tensor, int64_t dim) : length(tensor.shape()[dim]) {
     for (int64_t d = 0; d < tensor.dim(); ++d) {
       if (d != dim) rows *= tensor.shape()[d];
       if (d > dim) step *= tensor.shape()[d];
@@ -340,7 +340,7 @@ struct LayerNormGradient {
                number(rows), number(n), number(part), number(parts));
     static const tenon::Op sum("sum");
     const int64_t first = 0;
-    const Tensor both = sum.call<Tensor>(sums, IntList(&first, 1));
+    const auto both = sum.call<Tensor>(sums, IntList(&first, 1));
     std::vector<int64_t> strides(static_cast<size_t>(shape.size()));
     int64_t step = 1;
     for (int64_t d = shape.size(); d-- > 0; step *= shape[d])

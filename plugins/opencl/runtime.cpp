@@ -322,7 +322,7 @@ void Instance::check_faults() {
     if (messages_.empty()) return;
     check(clEnqueueSVMMemcpy(queue_, CL_TRUE, found, faults_, kFaultBytes, 0, nullptr, nullptr),
           "clEnqueueSVMMemcpy");
-    const size_t code = static_cast<size_t>(found[0]);
+    const auto code = static_cast<size_t>(found[0]);
     if (code > 0 && code <= messages_.size()) message = messages_[code - 1];
     messages_.clear();
     if (code == 0) return;
@@ -397,6 +397,7 @@ void* Runtime::allocate(int64_t index, int64_t bytes) {
         clSVMAlloc(at(index).context(), CL_MEM_READ_WRITE, static_cast<size_t>(size), 0);
     if (data != nullptr) return data;
     if (again) break;
+    at(index).flush();  // noted calls read memory of the pool
     drop_pool(index);
     clFinish(at(index).queue());
   }

@@ -119,7 +119,36 @@ TEST_SUITE("diff") {
     CHECK(refused.code == 1);
     CHECK(folder.read("blobs.csv") == data);
     CHECK(run_program_in(folder.path(), "run blobs.json -q --trace t --profile-trace t").code == 1);
-    CHECK(run_program_in(folder.path(), "run blobs.json -q --epochs 1 --trace /dev/full").code ==
-          1);
+    for (const char* two : {"--trace t --log t", "--log t --trace t", "--log t --profile-trace t",
+                            "--plot t.svg --log t.svg", "--report t.html --trace t.html"}) {
+      const Outcome outcome =
+          run_program_in(folder.path(), std::string("run blobs.json -q ") + two);
+      CHECK_MESSAGE(outcome.code == 1, two);
+      CHECK_MESSAGE(contains(outcome.error, " name one file"), outcome.error);
+    }
+  }
+
+  TEST_CASE("a trace that cannot be written takes no results away") {
+    const Workspace folder(true);
+    if (!std::filesystem::exists("/dev/full")) return;
+    const Outcome outcome =
+        run_program_in(folder.path(), "run blobs.json -q --epochs 1 --trace /dev/full --json");
+    CHECK(outcome.code == 1);
+    CHECK(outcome.json()["epochs"].defined());
+    CHECK(contains(outcome.error, "the trace '/dev/full' is not complete"));
+    CHECK(run_program_in(folder.path(), "predict blobs.json blobs.csv -o p.csv --trace /dev/full")
+              .code == 1);
+    CHECK(std::filesystem::exists(folder.path("p.csv")));
+  }
+
+  TEST_CASE("a run that was killed within the first line is not taken for a file of tensors") {
+    const Workspace folder(true);
+    CHECK(run_program_in(folder.path(), "run blobs.json -q --epochs 1 --trace a.trace").code == 0);
+    const std::string text = folder.read("a.trace");
+    folder.write("cut.trace", text.substr(0, 40));
+    const Outcome outcome = run_program_in(folder.path(), "diff a.trace cut.trace");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.out, "0 calls compared\n"));
+    CHECK(contains(outcome.out, "the second run did not come to its end"));
   }
 }

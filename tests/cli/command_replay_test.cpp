@@ -1,5 +1,6 @@
 // TENON_KEEP_FAILURES and tenon replay.
 #include <filesystem>
+#include <iterator>
 #include <sstream>
 
 #include <doctest/doctest.h>
@@ -26,6 +27,9 @@ TEST_SUITE("replay") {
     CHECK(contains(outcome.error, plain.error));
     const std::string file = file_in(folder.path("kept"));
     CHECK(contains(outcome.error, "tenon: a failing call is kept in kept/failure-add-"));
+    run_program_in(folder.path(), "replay " + file, "TENON_KEEP_FAILURES=kept");
+    const auto entries = std::filesystem::directory_iterator(folder.path("kept"));
+    CHECK(std::distance(begin(entries), end(entries)) == 1);  // not once more
     const Outcome again = run_program_in(folder.path(), "replay " + file, "COLUMNS=80");
     CHECK(again.code == 1);
     for (const char* part :
@@ -64,11 +68,14 @@ TEST_SUITE("replay") {
     std::string config = folder.read("blobs.json");
     const size_t place = config.find("\"ReLU\"");
     REQUIRE(place != config.npos);
+    REQUIRE(config.find('}', place) != config.npos);
     config.insert(config.find('}', place) + 1, R"(, {"type": "Flatten", "start_dim": 5})");
     folder.write("bad.json", config);
     const Outcome outcome =
         run_program_in(folder.path(), "run bad.json -q", "TENON_KEEP_FAILURES=kept");
     CHECK(outcome.code == 1);
+    REQUIRE(std::filesystem::exists(folder.path("kept")));
+    CHECK(contains(file_in(folder.path("kept")), "/failure-"));
   }
 
   TEST_CASE("--under starts the program with this one and the same arguments") {

@@ -121,8 +121,8 @@ void opencl_exp_chain_by_hand(State& state) {
         "  const size_t i = get_global_id(0); r[i] = exp(a[i]) * 2 + 1; }",
         "f");
     cl_mem x = there.memory(numbers({kElements})), y = there.memory(numbers({kElements}));
-    check(clSetKernelArg(kernel, 0, sizeof x, &x));
-    check(clSetKernelArg(kernel, 1, sizeof y, &y));
+    check(clSetKernelArg(kernel, 0, sizeof(void*), &x));
+    check(clSetKernelArg(kernel, 1, sizeof(void*), &y));
     const auto run = [&] {
       there.run(kernel, kElements, 256);
       check(clFinish(there.queue));
@@ -250,7 +250,7 @@ struct Mlp {
     static const Op linear("nn.functional.linear"), cross_entropy("nn.functional.cross_entropy"),
         adam("optim.adam_steps_");
     const Tensor hidden = tenon::relu(linear.call<Tensor>(inputs, parameters[0], parameters[1]));
-    const Tensor scores = linear.call<Tensor>(hidden, parameters[2], parameters[3]);
+    const auto scores = linear.call<Tensor>(hidden, parameters[2], parameters[3]);
     cross_entropy.call<Tensor>(scores, labels).backward();
     const NoGrad no_grad;
     std::vector<Tensor> gradients;

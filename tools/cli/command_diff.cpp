@@ -35,8 +35,7 @@ std::string number(double value) {
 }
 
 std::string share(double difference) {
-  return std::isfinite(difference) ? format_text("{:.2g} of the largest element", difference)
-                                   : "one is not a finite number";
+  return format_text("{:.2g} of the largest element", difference);
 }
 
 std::string place_text(const std::vector<int64_t>& place) {
@@ -85,9 +84,11 @@ std::string difference_text(const record::Difference& found, bool tensors) {
        tensors ? found.one.arguments : either(found.one.arguments, found.other.arguments));
   line("result", format_text("{}: {}", one.name, shape_of(one)));
   if (found.kept) {
-    line("worst", format_text("{}: {} and {}, apart by {}", place_text(found.worst.place),
-                              short_number(found.worst.one), short_number(found.worst.other),
-                              share(found.worst.difference)));
+    const double apart = found.worst.difference;
+    line("worst",
+         format_text("{}: {} and {}, {}", place_text(found.worst.place),
+                     short_number(found.worst.one), short_number(found.worst.other),
+                     std::isfinite(apart) ? "apart by " + share(apart) : "not both finite"));
   } else {
     line("worst", format_text("not among the {} elements that traces keep of it",
                               grouped(static_cast<int64_t>(one.elements.size()))));
@@ -114,22 +115,28 @@ std::string calls_text(const char* which, const record::Comparison& found,
 std::string comparison_text(const record::Comparison& found, double tolerance, bool tensors,
                             bool one_side) {
   const char* const what = one_side || tensors ? "tensor" : "call";
-  std::string text = format_text("{} compared: ", counted(found.compared, what));
+  std::string text = counted(found.compared, what) + " compared";
+  if (found.compared > 0) text += ": ";
   if (found.different > 0) {
     text += format_text("{} differ{}", grouped(found.different), found.different == 1 ? "s" : "");
     if (tolerance > 0) text += format_text(" by more than {:.2g}", tolerance);
     text += "; the first:\n\n" + difference_text(found.first.front(), one_side);
+  } else if (found.compared == 0) {
+    text += "\n";
   } else if (found.different_bits == 0) {
     text += "all bits are equal\n";
   } else {
-    text += format_text("none differs by more than {:.2g}; the bits of {} do\n", tolerance,
-                        grouped(found.different_bits));
+    text += format_text(
+        "no kept element, extreme or mean differs by more than {:.2g}; the bits of {} differ\n",
+        tolerance, grouped(found.different_bits));
   }
   if (!found.largest.empty() && !found.first.empty() &&
       found.largest.front().one.index != found.first.front().one.index)
     text += format_text("\nThe largest difference, {}, is that of {} ({}).\n",
-                        share(found.largest.front().worst.difference), found.largest.front().one.op,
-                        call_place(found.largest.front().one));
+                        std::isfinite(found.largest.front().worst.difference)
+                            ? share(found.largest.front().worst.difference)
+                            : "where one side is not finite",
+                        found.largest.front().one.op, call_place(found.largest.front().one));
   if (!found.reason.empty()) {
     text += format_text("\nThe runs cannot be compared {}: {}\n",
                         found.compared > 0 ? "from there on" : "at all", found.reason);
@@ -144,10 +151,14 @@ std::string comparison_text(const record::Comparison& found, double tolerance, b
     if (names.size() < found.missing.size())
       names.push_back(format_text(
           "and {} more", grouped(static_cast<int64_t>(found.missing.size() - names.size()))));
-    text += format_text("\n{}: {}\n",
-                        one_side ? "No call returns these, which are within other calls"
-                                 : "Only one file has these",
-                        join(names, ", "));
+    text += format_text(
+        "\n{}: {}\n",
+        !one_side ? "Only one file has these"
+        // Else the last tensor, which is what the model returns, was found.
+        : found.outcome == record::Outcome::equal || found.compared == 0 || found.different > 0
+            ? "No call returns these, which are within other calls"
+            : "No call returns these, the file's last tensor among them",
+        join(names, ", "));
   }
   if (!found.notes.empty()) {
     text += "\nThe runs are not the same:\n";

@@ -125,6 +125,7 @@ int predict_model_file(const PredictOptions& options) {
     write_outputs(result, options.output);
     if (result.profile) print(profile_text(*result.profile));
   }
+  if (result.fault) std::rethrow_exception(result.fault);
   return kFine;
 }
 
@@ -166,7 +167,8 @@ int predict_outputs(const PredictOptions& options) {
   const Tensor outputs = training::predict(
       model, inputs, 256,
       options.as_is ? training::ModelCalls::as_is : training::ModelCalls::prepared);
-  const auto made = profile.end();
+  std::exception_ptr fault;
+  const auto made = profile.end(fault);
   const std::string ending = ending_of(options.output);
   if (ending == ".npy")
     tenon::Op("data.write_npy").call<void>(options.output, outputs);
@@ -174,6 +176,7 @@ int predict_outputs(const PredictOptions& options) {
     tenon::state::write_file(options.output,
                              ending == ".csv" ? csv_text(Rows(outputs)) : json_text(Rows(outputs)));
   if (made) print(profile_text(*made));
+  if (fault) std::rethrow_exception(fault);
   return kFine;
 }
 

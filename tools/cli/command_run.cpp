@@ -1,6 +1,7 @@
 // tenon run: does what a config says. Trains, evaluates, saves.
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -71,6 +72,19 @@ void check_output(const TrainingConfig& config, const std::string& path, const J
   if (fault.empty()) fault = training::overwrite_fault(config, path);
   if (fault.empty()) return;
   throw tenon::IOError(node.text() == path ? format_text("{}: {}", node.place(), fault) : fault);
+}
+
+// IOError where two outputs, by the names of their options, are one file.
+void require_distinct(const std::vector<std::pair<const char*, std::string>>& outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const auto& [option, path] = outputs[i];
+      const auto& [other, taken] = outputs[j];
+      if (!path.empty() && !taken.empty() && training::same_file(path, taken))
+        throw tenon::IOError(
+            format_text("cannot write '{}': {} and {} name one file", path, option, other));
+    }
+  }
 }
 
 void require_keys(const TrainingConfig& config, const std::string& path, bool trains) {
@@ -342,12 +356,14 @@ int run_model_file(const RunOptions& options) {
         "--seed, --profile, --profile-trace, --trace and --json; to train it, name it in "
         "a config",
         options.config));
-  print_outputs(call_model_file({options.config,
-                                 options.inputs,
-                                 {},
-                                 options.seed.value_or(0),
-                                 {options.profile, options.profile_trace, options.trace}}),
-                options.json);
+  const ModelCallResult result =
+      call_model_file({options.config,
+                       options.inputs,
+                       {},
+                       options.seed.value_or(0),
+                       {options.profile, options.profile_trace, options.trace}});
+  print_outputs(result, options.json);
+  if (result.fault) std::rethrow_exception(result.fault);
   return kFine;
 }
 
@@ -379,10 +395,16 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
   if (!options.report.empty() && training::same_file(options.report, options.evaluate))
     throw tenon::IOError(
         format_text("cannot write '{}': it is the file of the weights", options.report));
+  require_distinct({{"--report", options.report},
+                    {"--plot", result.plot},
+                    {"--profile-trace", options.profile_trace},
+                    {"--trace", options.trace},
+                    {"--log", logged}});
   if (!options.trace.empty() && config.distributed.section.defined())
     throw UsageError("--trace records the calls of one process: leave \"distributed\" out");
   RunReport report(options.report, config, result);
   RunLog log(logged);
+  std::exception_ptr fault;  // fault of a trace beside the results
   if (session.threads == 0 && config.threads > 0) tenon::set_thread_count(config.threads);
   try {
     Setup setup = set_up(config, options, result);
@@ -397,10 +419,11 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
       report.begin(0);
       score_model(config, options, setup, result);
     }
-    if (result.first_rank) result.profile = profile.end();
+    if (result.first_rank) result.profile = profile.end(fault);
     if (!finished) {
       if (options.profile && result.profile && !options.json) print(profile_text(*result.profile));
       report.end("interrupted");
+      if (fault) std::rethrow_exception(fault);
       return kInterrupted;
     }
     result.seconds = seconds_since(start);
@@ -415,7 +438,7 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
     report.fail(error.what());
     throw;
   }
-  // Results are printed first: a page that cannot be written takes none away.
+  // Results are printed first: a page or a trace that cannot be written takes none away.
   const auto profiled = result.profile;
   if (!options.profile && options.profile_trace.empty()) result.profile.reset();
   if (result.first_rank) {
@@ -426,6 +449,7 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
   }
   result.profile = profiled;
   report.end("finished");
+  if (fault) std::rethrow_exception(fault);
   return kFine;
 }
 

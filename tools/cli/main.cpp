@@ -257,7 +257,9 @@ int run(int count, const char* const* arguments) {
       break;
   }
   apply_session(session);
-  const KeptFailures kept;
+  // The call of a file that is replayed is kept already.
+  std::optional<KeptFailures> kept;
+  if (word != "replay") kept.emplace();
   return commands.chosen()(session);
 }
 

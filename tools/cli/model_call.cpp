@@ -145,7 +145,7 @@ ModelCallResult call_model_file(const ModelCallOptions& options) {
                             call_module(model, values, results);
                         });
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  result.profile = profile.end();
+  result.profile = profile.end(result.fault);
   return result;
 }
 

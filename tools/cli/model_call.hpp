@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct ModelCallResult {
   tenon::state::NamedTensors outputs;
   double seconds = 0;  // time that the call took
   std::optional<tenon::profile::Profile> profile;
+  std::exception_ptr fault;  // fault of a trace beside the outputs; thrown when these are out
 };
 
 // Makes the model and calls it once, without recording.

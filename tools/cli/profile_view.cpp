@@ -132,15 +132,24 @@ void ProfileScope::begin(const tenon::Module& model, const std::string& title,
   if (model.defined()) profiler_->watch(model);
 }
 
-std::optional<profile::Profile> ProfileScope::end() {
+std::optional<profile::Profile> ProfileScope::end(std::exception_ptr& fault) {
   std::optional<profile::Profile> made;
   if (profiler_) made = profiler_->stop();
   profiler_.reset();
+  const auto kept = [&](const auto& write) {
+    try {
+      write();
+    } catch (const std::exception&) {
+      if (!fault) fault = std::current_exception();
+    }
+  };
+  if (recorder_) kept([&] { recorder_->stop(); });
   if (made && !options_.trace.empty()) {
-    require_trace(options_.trace);  // the command may have written it meanwhile
-    tenon::state::write_file(options_.trace, profile::trace_events(*made, title_));
+    kept([&] {
+      require_trace(options_.trace);  // the command may have written it meanwhile
+      tenon::state::write_file(options_.trace, profile::trace_events(*made, title_));
+    });
   }
-  if (recorder_) recorder_->stop();
   recorder_.reset();
   if (made && options_.profile) made->limits = profile::measure_limits();
   return made;

@@ -1,6 +1,7 @@
 // Profiles of commands: what they observe, and their text.
 #pragma once
 
+#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,8 +34,9 @@ class ProfileScope {
   // trace of results.
   void begin(const tenon::Module& model, const std::string& title, const std::string& config,
              uint64_t seed);
-  // Writes the file of events, and ends that of results; none where no profile was begun.
-  std::optional<tenon::profile::Profile> end();
+  // Writes the file of events, and ends that of results; none where no profile was begun. What cannot be
+  // written is the `fault`, which the command throws when its own results are printed.
+  std::optional<tenon::profile::Profile> end(std::exception_ptr& fault);
 
  private:
   const ProfileOptions options_;

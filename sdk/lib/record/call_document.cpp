@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <tuple>
 
 #include <tenon/dtype_name.hpp>
 #include <tenon/grad_mode.hpp>
@@ -33,9 +34,9 @@ std::optional<Span> span_of(const std::vector<int64_t>& shape,
                             const std::vector<int64_t>& strides) {
   int64_t low = 0, high = 0;
   bool empty = false;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] < 0 || shape[d] > kMostSpan) return {};
-    empty = empty || shape[d] == 0;
+  for (const int64_t size : shape) {
+    if (size < 0 || size > kMostSpan) return {};
+    empty = empty || size == 0;
   }
   for (size_t d = 0; d < shape.size() && !empty; ++d) {
     int64_t reach = 0;
@@ -48,7 +49,7 @@ std::optional<Span> span_of(const std::vector<int64_t>& shape,
 
 class Packer {
  public:
-  explicit Packer(int64_t most_bytes) : left_(most_bytes) {}
+  explicit Packer(int64_t most_bytes) : most_(most_bytes), left_(most_bytes) {}
 
   Json value(const tenon_value& value) {
     JsonObject object;
@@ -102,8 +103,16 @@ class Packer {
   JsonValue tensor(tenon_tensor* handle) {
     if (handle == nullptr) return {};
     const Tensor given = Tensor::borrow(handle);
-    const bool typed = (given.view_record().flags & TENON_TENSOR_TYPED) != 0;
+    const uint32_t flags = given.view_record().flags;
+    const bool typed = (flags & TENON_TENSOR_TYPED) != 0;
     const std::string text = tensor_text(handle);
+    const auto lost = [&](uint32_t flag, const char* what) {
+      if ((flags & flag) != 0) gaps.add(lib::format_text("{} {}", text, what));
+    };
+    lost(TENON_TENSOR_HAS_TANGENT, "comes back without its tangent");
+    lost(TENON_TENSOR_INFERENCE, "comes back as one that was not made in inference mode");
+    lost(TENON_TENSOR_READ_ONLY, "comes back as one that may be written");
+    if (given.requires_grad()) lost(TENON_TENSOR_VIEW, "comes back without the tensor it views");
     Tensor plain = given;
     if (typed) {
       try {
@@ -122,13 +131,18 @@ class Packer {
     std::string name;
     if (kept) {
       left_ -= bytes;
+      note_shared(plain, *span, bytes, text);
       name = lib::format_text("{}", tensors.size());
       const Tensor all =
           alias_tensor(plain, IntList(&span->count, 1), IntList(&kOne, 1), -span->first);
       tensors.emplace_back(name, stored(all, dtype));
     } else if (plain.numel() > 0) {
-      gaps.add(lib::format_text("elements of {} were not kept: those of the call take {} bytes",
-                                text, grouped(bytes)));
+      gaps.add(
+          !span || plain.view_record().data == nullptr
+              ? lib::format_text("elements of {} were not kept: it has none in memory", text)
+              : lib::format_text("elements of {} were not kept: they take {} bytes, and {} are "
+                                 "kept of a call",
+                                 text, grouped(bytes), grouped(most_)));
     }
     JsonArray sizes, steps;
     for (const int64_t size : shape) sizes.add(size);
@@ -142,6 +156,17 @@ class Packer {
         .set("requires_grad", given.requires_grad())
         .set("elements", name.empty() ? JsonValue() : JsonValue(name))
         .json();
+  }
+
+  void note_shared(const Tensor& tensor, const Span& span, int64_t bytes, const std::string& text) {
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(tensor.view_record().data) -
+                            static_cast<uintptr_t>(span.first * element_size(tensor.dtype()));
+    const uintptr_t end = begin + static_cast<uintptr_t>(bytes);
+    for (const auto& [other_begin, other_end, other] : memory_) {
+      if (begin < other_end && other_begin < end)
+        gaps.add(lib::format_text("{} and {} share memory, and come back apart", other, text));
+    }
+    memory_.emplace_back(begin, end, text);
   }
 
   // A copy, so that what the call still changes is not saved halfway.
@@ -160,6 +185,8 @@ class Packer {
   }
 
   static constexpr int64_t kOne = 1;
+  const int64_t most_;
+  std::vector<std::tuple<uintptr_t, uintptr_t, std::string>> memory_;  // ranges that are kept
   int64_t left_;
 };
 
@@ -189,6 +216,7 @@ StoredTensor stored_tensor(const Json& tensor, const NamedTensors& saved) {
   stored.dtype = *dtype;
   stored.shape = sizes_of(tensor["shape"]);
   stored.strides = sizes_of(tensor["strides"]);
+  if (!tensor["requires_grad"].is_bool()) refuse("a tensor needs to say whether it requires_grad");
   if (stored.shape.size() != stored.strides.size() || stored.shape.size() > TENON_MAX_RANK)
     refuse("a tensor needs as many strides as sizes, 16 at most");
   const std::optional<Span> span = span_of(stored.shape, stored.strides);

@@ -120,7 +120,6 @@ void note_plugins(const Json& one, const Json& other, std::vector<std::string>& 
 }
 
 void note_end(const Trace& trace, const char* which, std::vector<std::string>& notes) {
-  if (!trace.header.defined()) return;
   if (!trace.end.defined())
     notes.push_back(lib::format_text("the {} run did not come to its end: its trace has {}", which,
                                      counted(static_cast<int64_t>(trace.calls.size()), "call")));
@@ -130,7 +129,7 @@ void note_end(const Trace& trace, const char* which, std::vector<std::string>& n
 }
 
 bool is_cut(const Trace& trace) {
-  return trace.header.defined() && (!trace.end.defined() || trace.end["left_out"].integer() > 0);
+  return !trace.by_name && (!trace.end.defined() || trace.end["left_out"].integer() > 0);
 }
 
 void compare_calls(const TracedCall& one, const TracedCall& other, double tolerance,
@@ -255,11 +254,14 @@ Distance distance(const Summary& one, const Summary& other) {
 
 Comparison compare(const Trace& one, const Trace& given, double tolerance) {
   Comparison found;
-  const bool tensors = !one.header.defined() && !given.header.defined();
+  const bool tensors = one.by_name && given.by_name;
   const Trace other = tensors ? in_order_of(one, given, found.missing) : given;
   if (!tensors) {
-    note_headers(one.header, other.header, found.notes);
-    note_plugins(one.end["plugins"], other.end["plugins"], found.notes);
+    // A header or an end that is missing is noted by note_end alone.
+    if (one.header.defined() && other.header.defined())
+      note_headers(one.header, other.header, found.notes);
+    if (one.end.defined() && other.end.defined())
+      note_plugins(one.end["plugins"], other.end["plugins"], found.notes);
     note_end(one, "first", found.notes);
     note_end(other, "second", found.notes);
   }

@@ -28,6 +28,10 @@ KeptCall::KeptCall(Json document, NamedTensors tensors)
     throw ValueError("the document of the call is of another version of the format");
   if (!read["op"].is_text() || read["op"].text().empty())
     throw ValueError("the document of the call names no op");
+  for (const char* key : {"grad_enabled", "changed"}) {
+    if (read[key].defined() && !read[key].is_bool())
+      throw ValueError(lib::format_text("'{}' of the call must be a truth", key));
+  }
   check_arguments(read, state_->tensors);
 }
 KeptCall::KeptCall(KeptCall&&) noexcept = default;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -71,6 +72,15 @@ std::string summary_text(const Summary& summary) {
 }  // namespace
 
 class TraceRecorder::State {
+  // Modules whose forward runs on the thread of the recorder, the innermost last. Hooks share it: another
+  // thread may still be in one as it is removed, and only looks at `thread`.
+  struct Running {
+    const std::thread::id thread = std::this_thread::get_id();
+    std::vector<std::string> modules;
+
+    bool here() const { return std::this_thread::get_id() == thread; }
+  };
+
  public:
   State(const std::string& path, const std::string& title, RecorderOptions options,
         const Json& about)
@@ -81,6 +91,7 @@ class TraceRecorder::State {
         trace_beginning, json_text(title), TENON_VERSION_MAJOR, TENON_VERSION_MINOR,
         TENON_VERSION_PATCH, json_text(isa_text()), thread_count(), options.most_elements,
         about.defined() ? about.dump() : "{}"));
+    file_.flush();  // the file of a run that is killed is known by this line
     detail::check(service::modes().enter, "record", &State::handle, static_cast<void*>(this),
                   static_cast<int32_t>(Level::below_autograd), &mode_);
   }
@@ -96,10 +107,13 @@ class TraceRecorder::State {
       const std::string label = name.empty() ? lib::format_text("({})", module.type())
                                              : lib::format_text("{} ({})", name, module.type());
       hooks_.push_back(module.register_forward_pre_hook(
-          [this, label](const Module&, HookValues&) { running_.push_back(label); }, {true, false}));
+          [running = running_, label](const Module&, HookValues&) {
+            if (running->here()) running->modules.push_back(label);
+          },
+          {true, false}));
       hooks_.push_back(module.register_forward_hook(
-          [this](const Module&, const HookValues&, HookValues&) {
-            if (!running_.empty()) running_.pop_back();
+          [running = running_](const Module&, const HookValues&, HookValues&) {
+            if (running->here() && !running->modules.empty()) running->modules.pop_back();
           },
           {false, true}));
     }
@@ -145,7 +159,7 @@ class TraceRecorder::State {
   }
 
   tenon_status record(const tenon_call& call, tenon_value* results, tenon_error** error) {
-    const bool mine = std::this_thread::get_id() == thread_;
+    const bool mine = running_->here();
     const bool kept = mine && calls_ < options_.most_calls && fault_.empty();
     std::string line;
     if (kept) line = guarded([&] { return begin_text(call); });
@@ -191,7 +205,7 @@ class TraceRecorder::State {
     return lib::format_text(
         R"({{"op":{},"provider":{},"module":{},"backward":{},"arguments":{},"operands":[{}],)",
         json_text(service::ops().name(call.op)), json_text(chosen_provider(call)),
-        json_text(running_.empty() ? "" : running_.back()),
+        json_text(running_->modules.empty() ? "" : running_->modules.back()),
         service::graph().backward_id() != 0 ? "true" : "false", json_text(arguments_text(call)),
         operands);
   }
@@ -246,12 +260,11 @@ class TraceRecorder::State {
 
   const std::string path_;
   const RecorderOptions options_;
-  const std::thread::id thread_ = std::this_thread::get_id();
   std::ofstream file_;
   std::string fault_;
   tenon_mode* mode_ = nullptr;
   std::vector<Hook> hooks_;
-  std::vector<std::string> running_;  // modules, the innermost last
+  const std::shared_ptr<Running> running_ = std::make_shared<Running>();
   std::unordered_map<const tenon_op*, OpFacts> facts_;
   uint64_t generation_ = 0;
   int64_t calls_ = 0, left_out_ = 0;

@@ -94,6 +94,15 @@ TracedCall call_of(const Json& object) {
   return call;
 }
 
+Json end_of(const Json& object) {
+  member(object, "end", object["end"].is_bool(), "a truth");
+  const Json left_out = object["left_out"];
+  member(object, "left_out", left_out.is_integer() && left_out.integer() >= 0,
+         "a number that is not negative");
+  member(object, "plugins", object["plugins"].is_array(), "a list");
+  return object;
+}
+
 }  // namespace
 
 Trace read_trace(const std::string& path) {
@@ -115,13 +124,13 @@ Trace read_trace(const std::string& path) {
       const Json object = Json::parse(one);
       if (!object.is_object()) refuse_line("a line must be an object");
       if (line == 0) {
-        if (object["tenon_trace"].integer() != 1)
+        if (!object["tenon_trace"].is_integer() || object["tenon_trace"].integer() != 1)
           refuse_line("the file is of another version of the format");
         trace.header = object;
       } else if (trace.end.defined()) {
         refuse_line("a line is behind the end");
       } else if (object["end"].defined()) {
-        trace.end = object;
+        trace.end = end_of(object);
       } else {
         trace.calls.push_back(call_of(object));
         trace.calls.back().index = static_cast<int64_t>(trace.calls.size()) - 1;
@@ -142,6 +151,7 @@ Trace read_tensors(const std::string& path, int64_t most_elements) {
       ends_in(".npz") ? state::map_npz(path) : state::map_tensors(path);
   Trace trace;
   trace.path = path;
+  trace.by_name = true;
   for (const auto& [name, tensor] : tensors) {
     TracedCall call;
     call.index = static_cast<int64_t>(trace.calls.size());

@@ -280,8 +280,9 @@ TEST_SUITE("lib/record/failure") {
     }
     const KeptCall call = record::load_failure(files_of(folder / "kept").front());
     REQUIRE(call.gaps().size() == 1);
-    CHECK(call.gaps().front() ==
-          "elements of f32[20, 30] were not kept: those of the call take 2,400 bytes");
+    CHECK(
+        call.gaps().front() ==
+        "elements of f32[20, 30] were not kept: they take 2,400 bytes, and 100 are kept of a call");
     CHECK(error_of([&] { call.call(); }) == call.error());
   }
 

@@ -1,4 +1,5 @@
 // Traces of results: what differs is found, whatever the program, and nothing else.
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -6,6 +7,7 @@
 #include <limits>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -373,7 +375,34 @@ TEST_SUITE("lib/record/trace") {
     std::string wrong = text;
     wrong.replace(wrong.find("\"hash\":\"") + 8, 1, "x");
     CHECK(read(wrong).find(":2: a checksum must be hexadecimal") != std::string::npos);
+    wrong = text;
+    const std::string left_out = "\"left_out\":0";
+    wrong.replace(wrong.find(left_out), left_out.size(), "\"left_out\":\"x\"");
+    CHECK(read(wrong).find("'left_out' must be a number") != std::string::npos);
     CHECK_THROWS_AS(record::read_trace(traces.path("none")), IOError);
+  }
+
+  TEST_CASE("a model that other threads call is attributed on the thread of the recorder") {
+    const Traces traces;
+    const Module model =
+        create_module(Json::parse(R"({"type": "Linear", "in_features": 3, "out_features": 3})"));
+    std::atomic<bool> done{false};
+    TraceRecorder recorder(traces.path("b"), "threads");
+    recorder.watch(model);
+    std::thread other([&] {
+      while (!done) model(ones({2, 3}));
+    });
+    for (int i = 0; i < 200; ++i) {
+      model(ones({2, 3}));
+      exp(ones({2}));
+    }
+    done = true;
+    other.join();
+    recorder.stop();
+    for (const record::TracedCall& call : record::read_trace(traces.path("b")).calls) {
+      if (call.op == "linear") CHECK(call.module == "(Linear)");
+      if (call.op == "exp") CHECK(call.module.empty());
+    }
   }
 
   TEST_CASE("a full disk ends the trace, not the calls") {

@@ -5,6 +5,7 @@
 
 #include <tenon/abi/abi.h>
 #include <tenon/abi/guard.h>
+#include <tenon/abi/unchanging.h>
 #include <tenon/device/service.h>
 
 #define IS(member, type) \
@@ -27,3 +28,4 @@ IS(pointer, void*);
 /* The functions that libtenon exports. */
 TENON_EXPORT const tenon_host* (*tenon_witness_host_get)(void) = 0;
 TENON_EXPORT __typeof__(&tenon_guard_set) tenon_witness_guard_set = 0;
+TENON_EXPORT __typeof__(&tenon_wrap_unchanging) tenon_witness_wrap_unchanging = 0;

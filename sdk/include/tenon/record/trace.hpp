@@ -90,6 +90,7 @@ struct Trace {
   Json header;                    // the first line
   std::vector<TracedCall> calls;  // in their order
   Json end;                       // the last line; undefined: the run did not come to its end
+  bool by_name = false;           // from read_tensors: without first and last line
 };
 // ValueError for a file that is none, with path and line; IOError for one that cannot be read.
 Trace read_trace(const std::string& path);
@@ -121,9 +122,9 @@ struct Comparison {
   Outcome outcome = Outcome::equal;    // equal: none differs beyond the tolerance
   std::string reason;                  // why they cannot be compared
   std::vector<std::string> notes;      // what differs about the runs, such as configs and plugins
-  int64_t compared = 0;                // calls, or tensors
+  int64_t compared = 0;                // calls, or tensors, without those that are missing
   int64_t different = 0;               // of them, beyond the tolerance
-  int64_t different_bits = 0;          // of them
+  int64_t different_bits = 0;          // of them, by their checksums
   std::vector<Difference> first;       // the first beyond the tolerance; none or one
   std::vector<Difference> largest;     // the largest relative difference; none or one
   std::vector<TracedCall> one, other;  // calls around the place where sequences part
@@ -131,7 +132,8 @@ struct Comparison {
 };
 
 // The first difference of two traces, call by call. `tolerance`: part of the largest element of a
-// result by which its elements may differ; 0: all bits are compared.
+// result by which its kept elements, extremes and mean may differ, nothing else being known; 0: all bits are
+// compared.
 Comparison compare(const Trace& one, const Trace& other, double tolerance = 0);
 // A trace beside tensors by name, such as the values in an ONNX file that ONNX Runtime returned: each is
 // looked for among the results, by shape and elements, since a call has no such name. The first that is
