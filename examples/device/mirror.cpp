@@ -67,8 +67,8 @@ class Memory final : public device::Driver {
 };
 
 Memory& memory() {
-  static Memory all;
-  return all;
+  static auto* const all = new Memory;  // for tensors that are destroyed at the end of the process
+  return *all;
 }
 
 // The device: ops that it has no kernel for run on the CPU, on copies.

@@ -23,8 +23,8 @@ std::string name_of(int64_t index) { return "sim:" + std::to_string(index); }
 }  // namespace
 
 Memory& memory() {
-  static Memory all;
-  return all;
+  static auto* const all = new Memory;  // for tensors that are destroyed at the end of the process
+  return *all;
 }
 
 // SplitMix64 over a counter.

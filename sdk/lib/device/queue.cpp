@@ -3,9 +3,12 @@
 #include <csignal>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <pthread.h>
 #include <thread>
+#include <utility>
 
 #include <tenon/device/queue.hpp>
 #include <tenon/grad_mode.hpp>
@@ -37,6 +40,35 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
+// Ends the threads of a plugin's queues before what their jobs use is destroyed: at the exit of the
+// process, and where the plugin is unloaded. Made with the first thread, it goes before what is older.
+class Ending {
+ public:
+  static Ending& of_plugin() {
+    static Ending all;
+    return all;
+  }
+  Ending() = default;
+  Ending(const Ending&) = delete;
+  Ending& operator=(const Ending&) = delete;
+  ~Ending() {
+    if (in_child_process()) return;  // the threads are not there
+    for (const auto& [queue, end] : ends_) end();
+  }
+  void add(const void* queue, std::function<void()> end) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ends_.emplace(queue, std::move(end));
+  }
+  void remove(const void* queue) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ends_.erase(queue);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<const void*, std::function<void()>> ends_;
+};
+
 }  // namespace
 
 class Queue::State {
@@ -46,6 +78,12 @@ class Queue::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
+    if (!thread_.joinable()) return;
+    Ending::of_plugin().remove(this);
+    end();
+  }
+  // Waits for the job under way, and drops the others. Jobs that are pushed later run at once.
+  void end() {
     std::deque<Job> dropped;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -53,15 +91,22 @@ class Queue::State {
       dropped.swap(jobs_);
     }
     begun_.notify_all();
-    if (thread_.joinable()) thread_.join();
+    thread_.join();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    done_ = pushed_;
   }
 
   void push(Job&& job) {
     check_process(device_.c_str());
     std::unique_lock<std::mutex> lock(mutex_);
     wait_until(lock, [&] { return pushed_ - done_ < kMostJobs; });
+    if (stopping_) {
+      lock.unlock();
+      return run(job);
+    }
     if (!thread_.joinable()) {
       const SignalsBlocked blocked;
+      Ending::of_plugin().add(this, [this] { end(); });
       thread_ = std::thread([this] { run_jobs(); });
     }
     jobs_.push_back(std::move(job));

@@ -50,8 +50,9 @@ int64_t& current_index() {
 // Bytes that the tensors of an instance take.
 template <class D>
 std::atomic<int64_t>& used_bytes(int64_t index) {
-  static std::deque<std::atomic<int64_t>> used(static_cast<size_t>(D::driver().count()));
-  return used[static_cast<size_t>(index)];
+  static auto* const used =
+      new std::deque<std::atomic<int64_t>>(static_cast<size_t>(D::driver().count()));
+  return (*used)[static_cast<size_t>(index)];
 }
 
 template <class D>
