@@ -26,7 +26,7 @@
 
 #include "program.hpp"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): a library's
 class App;
 class Option;
 }  // namespace CLI
