@@ -28,8 +28,8 @@ TENON_REWRITES(blocks, R"(
   dnnl.winograd: dnnl.conv2d_blocked(x, w, b, a, stride=1, dilation=1, groups=1, winograd=false, ...)
     => dnnl.conv2d_blocked(x, w, b, a, stride=1, dilation=1, groups=1, winograd=true, ...)
     where dim(x) == 5, size(x, 4) == 16, size(w, 2) == 3, size(w, 3) == 3, numel(w) <= 147456, constant(w),
-      (min(size(w, 0), size(w, 1)) >= 64 and size(x, 2) * size(x, 3) >= 784)
-        or (min(size(w, 0), size(w, 1)) >= 32 and size(x, 2) * size(x, 3) >= 3136)
+      min(size(w, 0), size(w, 1)) >= 32, size(x, 2) * size(x, 3) >= 784,
+      min(size(w, 0), size(w, 1)) >= 64 or size(x, 2) * size(x, 3) >= 3136
     within 1e-4
 )")
 
