@@ -78,6 +78,16 @@ static VT gelu_slope(VT x) {
 EACH_BY(sin)
 EACH_BY(cos)
 EACH_BY(tan)
+// PoCL 3.1 takes exponents from other lanes of an f64 vector where one has 0, a subnormal number, infinity or NaN.
+static VT each_pow(VT x, VT y) {
+  const VI plain = isnormal(x);
+  if (sizeof(T) < 8 || all(plain)) return pow(x, y);
+  T a[V], b[V], r[V];
+  STORE(x, 0, a);
+  STORE(y, 0, b);
+  for (int k = 0; k < V; ++k) r[k] = pow(a[k], b[k]);
+  return LOAD(0, r);
+}
 // The rest without the difference from 1; 1 where it is infinity times 0.
 static VT silu_slope(VT x, VT power) {
   const VT s = K(1.0) / (K(1.0) + power), product = power * s;

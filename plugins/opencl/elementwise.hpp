@@ -71,7 +71,7 @@
 // X(kernel, in place, op, operands, expression of x and y): floating operands.
 #define OPENCL_BINARY_OPS(X)                                                                \
   X(div, yes, "div", "Tensor|Scalar input, Tensor|Scalar other", "x / y")                   \
-  X(pow, yes, "pow", "Tensor|Scalar input, Tensor|Scalar exponent", "pow(x, y)")            \
+  X(pow, yes, "pow", "Tensor|Scalar input, Tensor|Scalar exponent", "each_pow(x, y)")       \
   X(atan2, yes, "atan2", "Tensor|Scalar input, Tensor|Scalar other", "atan2(x, y)")         \
   X(fmod, yes, "fmod", "Tensor|Scalar input, Tensor|Scalar other", "fmod(x, y)")            \
   X(fmax, no, "fmax", "Tensor|Scalar input, Tensor|Scalar other", "fmax(x, y)")             \

@@ -229,8 +229,8 @@ TEST_SUITE("device/every_op") {
     if (service->count() == 0) return;
     const Service<opencl_control_service> control("opencl.control", OPENCL_CONTROL_VERSION);
     const auto kernels = [&] { return control->kernels(0); };
-    CHECK(compare_every_op({"opencl:0", kernels, 2e-5, 1e-9}) > 150);
-    CHECK(compare_every_op({"opencl:0", kernels, 5e-5, 1e-9, true}) > 150);
+    CHECK(compare_every_op({"opencl:0", kernels, 2e-5, 1e-9}) > 120);
+    CHECK(compare_every_op({"opencl:0", kernels, 5e-5, 1e-9, true}) > 120);
   }
 #endif
 }

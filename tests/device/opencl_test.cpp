@@ -93,6 +93,38 @@ TEST_SUITE("device/opencl") {
     }
   }
 
+  TEST_CASE("a special number in one lane of a vector leaves the other lanes as they are") {
+    if (!is_there()) return;
+    const std::vector<double> rest{0.3, 1.1,  0.2, 0.5, 17,  900, 0.11, 1e5,
+                                   0.7, 0.02, 3,   8.5, 250, 0.9, 1.7,  42};
+    const auto with = [&](size_t lane, float number, DType type) {
+      std::vector<double> values = rest;
+      if (lane < values.size()) values[lane] = number == 1e-40f && type == f64 ? 1e-310 : number;
+      return from_range(values.begin(), values.end()).to(type);
+    };
+    const auto each_place = [&](const std::string& name, const Function& function) {
+      for (const DType type : {f32, f64}) {
+        for (const size_t lane : {0, 4, 11}) {
+          for (const float number : special) {
+            const Tensor other = with(rest.size(), 0, type);
+            compare(name, {with(lane, number, type), other}, 16, function);
+            compare(name, {other, with(lane, number, type)}, 16, function);
+          }
+        }
+      }
+    };
+    for (const char* name : {"sqrt",  "rsqrt", "exp",   "exp2",  "expm1", "log",  "log2",   "log10",
+                             "log1p", "sin",   "cos",   "tan",   "sinh",  "cosh", "tanh",   "asin",
+                             "acos",  "atan",  "asinh", "acosh", "atanh", "erf",  "sigmoid"}) {
+      const Op op(name);
+      each_place(name, [&](const std::vector<Tensor>& x) { return op.call<Tensor>(x[0]); });
+    }
+    for (const char* name : {"div", "pow", "atan2", "fmod", "maximum", "hypot", "logaddexp"}) {
+      const Op op(name);
+      each_place(name, [&](const std::vector<Tensor>& x) { return op.call<Tensor>(x[0], x[1]); });
+    }
+  }
+
   TEST_CASE("functions of two operands are those of the CPU, rows and numbers repeat") {
     if (!is_there()) return;
     for (const char* name : {"add", "sub", "mul", "div", "maximum", "minimum"}) {
