@@ -96,13 +96,38 @@ struct Tanh : FloatOp {
   static constexpr auto doc = "The hyperbolic tangent.";
   static constexpr auto accuracy = "f32 2.3, f64 2.4; gradient f32 3.5, f64 4";
   static constexpr auto element = [](auto x) { return kernel::tanh(x); };
-  // The result alone would leave 1 - 1 where it saturates: 1 - tanh(x)^2 is 4 sigmoid'(2x).
+  // The result alone would leave 1 - 1 where it saturates.
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Tanh>& c, const Tensor& g) {
     const Tensor& x = c["input"_arg];
     if (is_complex(x.dtype())) return g * conjugate(sigmoid(x * 2) * sigmoid(x * -2) * 4);
-    return sigmoid_backward(g * 4, x * 2);
+    return tanh_backward(g, x);
   }
+};
+
+struct TanhBackward {
+  static constexpr auto schema =
+      "tanh_backward(Tensor gradient, Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc =
+      "The gradient of tanh: gradient * (1 - tanh(input)^2), accurate to the last digits for large "
+      "inputs, too.";
+  static constexpr auto accuracy =
+      "f32 3.9, f64 4.1; gradient f32 5.4, f64 4.9; where the slope is not subnormal";
+  static constexpr uint32_t dtypes = floating_dtypes;
+  static constexpr bool costly = true;
+  static constexpr auto element = [](auto gradient, auto x) {
+    // 1 - tanh(x)^2 is 4 sigmoid'(2x).
+    const auto decay = kernel::exp(-2 * std::fabs(x)), share = decay / (1 + decay);
+    return gradient * (4 * (share * (1 - share)));
+  };
+  static constexpr auto saves = "gradient for input, input";
+  static std::array<Tensor, 2> backward(ContextOf<TanhBackward>& c, const Tensor& g) {
+    const Tensor& x = c["input"_arg];
+    return needed_gradients(
+        c, "gradient"_arg = [&] { return tanh_backward(g, x); },
+        "input"_arg = [&] { return tanh_backward(g * c["gradient"_arg], x) * (tanh(x) * -2); });
+  }
+  static constexpr auto jvp = pointwise;
 };
 
 struct Sinh : FloatOp {
@@ -129,5 +154,5 @@ struct Cosh : FloatOp {
 
 }  // namespace
 
-TENON_OPS(ReluBackward, SigmoidBackward)
+TENON_OPS(ReluBackward, SigmoidBackward, TanhBackward)
 TENON_OPS_WITH_IN_PLACE(Relu, Sigmoid, Tanh, Sinh, Cosh)

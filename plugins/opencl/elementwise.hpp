@@ -80,6 +80,8 @@
     "y <= K(0.0) ? K(0.0) : x")                                                             \
   X(sigmoid_backward, no, "sigmoid_backward", "Tensor gradient, Tensor input",              \
     "sigmoid_slope(x, exp(-fabs(y)))")                                                      \
+  X(tanh_backward, no, "tanh_backward", "Tensor gradient, Tensor input",                    \
+    "sigmoid_slope(K(4.0) * x, exp(K(-2.0) * fabs(y)))")                                    \
   X(erf_backward, no, "erf_backward", "Tensor gradient, Tensor input",                      \
     "x * (K(1.1283791670955126) * exp(-y * y))")                                            \
   X(gelu_grad, no, "nn.grad.gelu", "Tensor grad_output, Tensor input", "x * gelu_slope(y)") \

@@ -67,7 +67,7 @@ double of_input_below_0(const Numbers& x, const Range& range) {
   const bool narrow = range.largest < 1e100;
   return narrow && x[0] < 0 ? std::fabs(x[0]) : tiny(range);
 }
-// gelu_tanh: so has the sum of 1 and a hyperbolic tangent.
+// gelu_tanh: its tail is a power of e whose operand is rounded.
 double of_size_below_0(const Numbers& x, const Range& range) {
   return x[0] < 0 ? std::fabs(x[0]) : tiny(range);
 }
@@ -551,6 +551,8 @@ struct Formulas {
          share_in_range, share_in_range},
         {"relu_backward", 2, [](const Operands& x) { return choice(x[1], 0, Dual(0), x[0]); }},
         {"sigmoid_backward", 2, [](const Operands& x) { return x[0] * sech2(x[1] / 2) / 4; },
+         tiny_times_gradient, tiny_times_gradient},
+        {"tanh_backward", 2, [](const Operands& x) { return x[0] * sech2(x[1]); },
          tiny_times_gradient, tiny_times_gradient},
         {"nn.functional.gelu", 1,
          [](const Operands& x) { return x[0] * normal_distribution(x[0]); }, of_input_below_0,

@@ -191,6 +191,9 @@ std::vector<Case> cases() {
   list.push_back({"sigmoid_backward",
                   [](List in) { return tenon::sigmoid_backward(in[0], in[1] * 3); },
                   {leaf({2, 3}), leaf({2, 3}, 2)}});
+  list.push_back({"tanh_backward",
+                  [](List in) { return tenon::tanh_backward(in[0], in[1] * 2); },
+                  {leaf({2, 3}), leaf({2, 3}, 2)}});
   const tenon::Op erf_backward("erf_backward"), logaddexp_backward("logaddexp_backward");
   list.push_back({"erf_backward",
                   [erf_backward](List in) { return erf_backward(in[0], in[1]).tensor(); },
