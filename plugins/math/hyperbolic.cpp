@@ -34,6 +34,35 @@ struct Asinh : FloatOp {
   }
 };
 
+TENON_OP_FUNCTION(Tensor, acosh_backward, "acosh_backward")
+
+struct AcoshBackward {
+  static constexpr auto schema =
+      "acosh_backward(Tensor gradient, Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "The gradient of acosh: gradient / sqrt(input^2 - 1).";
+  static constexpr auto accuracy =
+      "f32 3, f64 3; gradient f32 12, f64 12; two roots, a product and a quotient round; slopes: a "
+      "third power";
+  static constexpr uint32_t dtypes = floating_dtypes;
+  static constexpr bool costly = true;
+  // Two roots: near 1 the square of x would lose digits, and the product of two would overflow.
+  static constexpr auto element = [](auto gradient, auto x) {
+    return gradient / (std::sqrt(x - 1) * std::sqrt(x + 1));
+  };
+  static constexpr auto saves = "gradient for input, input";
+  static std::array<Tensor, 2> backward(ContextOf<AcoshBackward>& c, const Tensor& g) {
+    const Tensor& x = c["input"_arg];
+    return needed_gradients(
+        c, "gradient"_arg = [&] { return acosh_backward(g, x); },
+        "input"_arg =
+            [&] {
+              const Tensor once = acosh_backward(g * c["gradient"_arg], x) * -x;
+              return acosh_backward(acosh_backward(once, x), x);
+            });
+  }
+  static constexpr auto jvp = pointwise;
+};
+
 struct Acosh : FloatOp {
   static constexpr auto schema = "acosh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
@@ -44,8 +73,8 @@ struct Acosh : FloatOp {
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Acosh>& c, const Tensor& g) {
     const Tensor& x = c["input"_arg];
-    // Two roots: near 1 the square of x would lose digits, and the product would overflow.
-    return g * conjugate(rsqrt(x - 1) * rsqrt(x + 1));
+    return is_complex(x.dtype()) ? g * conjugate(rsqrt(x - 1) * rsqrt(x + 1))
+                                 : acosh_backward(g, x);
   }
 };
 
@@ -64,4 +93,5 @@ struct Atanh : FloatOp {
 
 }  // namespace
 
+TENON_OPS(AcoshBackward)
 TENON_OPS_WITH_IN_PLACE(Asinh, Acosh, Atanh)

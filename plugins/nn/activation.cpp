@@ -407,16 +407,41 @@ struct Softsign {
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x) {
     using T = decltype(x);
-    const T size = x < T{0} ? -x : x, ratio = x / (T{1} + size);
-    return size == std::numeric_limits<T>::infinity() ? (x < T{0} ? T{-1} : T{1}) : ratio;
+    constexpr T largest = std::numeric_limits<T>::max();
+    const T given = std::fabs(x), size = given > largest ? largest : given;
+    return std::copysign(size / (T{1} + size), x);
   };
   static Tensor backward(ContextOf<Softsign>& c, const Tensor& g) {
-    return g * (c["input"_arg].abs() + 1).reciprocal().square();
+    return tenon::nn::grad::softsign(g, c["input"_arg]);
+  }
+  static constexpr auto jvp = tenon::pointwise;
+};
+
+struct SoftsignGrad {
+  static constexpr auto schema = "nn.grad.softsign(Tensor grad_output, Tensor input) -> Tensor";
+  static constexpr auto doc = "The gradient of softsign: grad_output / (1 + |input|)^2.";
+  static constexpr auto accuracy =
+      "f32 3.6, f64 3.6; gradient f32 8, f64 8; a sum and two quotients round; slopes: a third "
+      "power";
+  static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
+  static constexpr auto saves = "grad_output for input, input";
+  static constexpr auto element = [](auto g, auto x) {
+    const auto size = 1 + std::fabs(x);
+    return g / size / size;  // its square would overflow
+  };
+  static std::tuple<Tensor, Tensor> backward(ContextOf<SoftsignGrad>& c, const Tensor& v) {
+    const Tensor& x = c["input"_arg];
+    Tensor grad_output, input;
+    if (c.needs_input_grad("grad_output"_arg)) grad_output = tenon::nn::grad::softsign(v, x);
+    if (c.needs_input_grad("input"_arg))
+      input = tenon::nn::grad::softsign(v * c["grad_output"_arg], x) * sign(x) * -2 / (x.abs() + 1);
+    return {std::move(grad_output), std::move(input)};
   }
   static constexpr auto jvp = tenon::pointwise;
 };
 
 }  // namespace
 TENON_OPS(Gelu, GeluErf, GeluTanh, GeluTanhGrad, GeluGrad, Silu, SiluGrad, Softplus, Logsigmoid,
-          Mish, MishGrad, Softsign)
+          Mish, MishGrad, Softsign, SoftsignGrad)
 TENON_OPS_WITH_IN_PLACE(LeakyRelu, Elu, Celu, Selu)

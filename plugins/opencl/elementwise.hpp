@@ -82,6 +82,13 @@
     "sigmoid_slope(x, exp(-fabs(y)))")                                                      \
   X(tanh_backward, no, "tanh_backward", "Tensor gradient, Tensor input",                    \
     "sigmoid_slope(K(4.0) * x, exp(K(-2.0) * fabs(y)))")                                    \
+  X(asin_backward, no, "asin_backward", "Tensor gradient, Tensor input",                    \
+    "x / sqrt((K(1.0) - y) * (K(1.0) + y))")                                                \
+  X(acosh_backward, no, "acosh_backward", "Tensor gradient, Tensor input",                  \
+    "x / (sqrt(y - K(1.0)) * sqrt(y + K(1.0)))")                                            \
+  X(exp_backward, no, "exp_backward", "Tensor gradient, Tensor input", "x * exp(y)")        \
+  X(softsign_grad, no, "nn.grad.softsign", "Tensor grad_output, Tensor input",              \
+    "x / (K(1.0) + fabs(y)) / (K(1.0) + fabs(y))")                                          \
   X(erf_backward, no, "erf_backward", "Tensor gradient, Tensor input",                      \
     "x * (K(1.1283791670955126) * exp(-y * y))")                                            \
   X(gelu_grad, no, "nn.grad.gelu", "Tensor grad_output, Tensor input", "x * gelu_slope(y)") \

@@ -39,6 +39,21 @@ double times_gradient(const Numbers& x, const Range& range) {
 double tiny_times_gradient(const Numbers& x, const Range& range) {
   return std::fmax(std::fabs(x[0]), 1) * tiny(range);
 }
+// Products that overflow on the way to a result in range are left out.
+double of_exp(const Numbers& x, const Range& range) {
+  return x[1] > std::log(range.largest) ? kInfinity : tiny_times_gradient(x, range);
+}
+// Nor are slopes of the larger one beside a number that is nothing to it, which cancel in the exact ones, too.
+double of_inverse_distance(const Numbers& x, const Range& range) {
+  const double length = std::hypot(x[1], x[2]);
+  return length > range.largest || std::fabs(x[0]) / length > range.largest ||
+                 std::fabs(x[2]) < std::fabs(x[1]) * 1e-6
+             ? kInfinity
+             : tiny_times_gradient(x, range);
+}
+double of_twice_gradient(const Numbers& x, const Range& range) {
+  return std::fabs(x[0]) > range.largest / 2 ? kInfinity : tiny_times_gradient(x, range);
+}
 // Shares of operands whose difference overflows are left out.
 double share_in_range(const Numbers& x, const Range& range) {
   return std::fabs(x[1] - x[2]) > range.largest ? kInfinity
@@ -547,6 +562,28 @@ struct Formulas {
            return x[0] * chain(x[1], density, density * x[1].value * -2);
          },
          tiny_times_gradient, tiny_times_gradient},
+        {"asin_backward", 2,
+         [](const Operands& x) {
+           const Real &at = x[1].value, slope = reciprocal(root((Real(1) - at) * (at + 1)));
+           return x[0] * chain(x[1], slope, at * slope * squared(slope));
+         },
+         tiny_times_gradient, tiny_times_gradient},
+        {"acosh_backward", 2,
+         [](const Operands& x) {
+           const Real &at = x[1].value, slope = reciprocal(root(at - 1) * root(at + 1));
+           return x[0] * chain(x[1], slope, at * slope * squared(slope) * -1);
+         },
+         tiny_times_gradient, of_twice_gradient},
+        {"exp_backward", 2, [](const Operands& x) { return x[0] * exp(x[1]); }, of_exp, of_exp},
+        {"hypot_backward", 3, [](const Operands& x) { return x[0] * (x[1] / hypot(x[1], x[2])); },
+         tiny_times_gradient, of_inverse_distance},
+        {"nn.grad.softsign", 2,
+         [](const Operands& x) {
+           const Real share = reciprocal(abs(x[1].value) + 1), slope = squared(share);
+           const Real third = slope * share * -2;
+           return x[0] * chain(x[1], slope, x[1].value < 0 ? third * -1 : third);
+         },
+         tiny_times_gradient, of_twice_gradient},
         {"logaddexp_backward", 3, [](const Operands& x) { return x[0] * sigmoid(x[1] - x[2]); },
          share_in_range, share_in_range},
         {"relu_backward", 2, [](const Operands& x) { return choice(x[1], 0, Dual(0), x[0]); }},

@@ -206,6 +206,23 @@ std::vector<Case> cases() {
   list.push_back({"i1_backward",
                   [i1_backward](List in) { return i1_backward(in[0], in[1]).tensor(); },
                   {leaf({2, 3}), leaf({2, 3}, 2)}});
+  const tenon::Op asin_backward("asin_backward"), acosh_backward("acosh_backward"),
+      exp_backward("exp_backward"), hypot_backward("hypot_backward");
+  list.push_back(
+      {"asin_backward",
+       [asin_backward](List in) { return asin_backward(in[0], in[1].tanh() * 0.9).tensor(); },
+       {leaf({2, 3}), leaf({2, 3}, 2)}});
+  list.push_back(
+      {"acosh_backward",
+       [acosh_backward](List in) { return acosh_backward(in[0], in[1].square() + 1.5).tensor(); },
+       {leaf({2, 3}), leaf({2, 3}, 2)}});
+  list.push_back({"exp_backward",
+                  [exp_backward](List in) { return exp_backward(in[0], in[1]).tensor(); },
+                  {leaf({2, 3}), leaf({2, 3}, 2)}});
+  list.push_back(
+      {"hypot_backward",
+       [hypot_backward](List in) { return hypot_backward(in[0], in[1], in[2]).tensor(); },
+       {leaf({2, 3}), leaf({2, 3}, 2), leaf({3}, 3)}});
   const tenon::Op pow_backward("pow_backward");
   list.push_back({"pow_backward",
                   [pow_backward](List in) {
