@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 
@@ -16,6 +17,14 @@ Struct copy_growable(const Struct& given) {
   std::memcpy(&copy, &given, std::min<size_t>(given.size, sizeof(copy)));
   copy.size = sizeof(copy);
   return copy;
+}
+
+// Fills as much as a caller's struct of an older or newer SDK has, and sets its size to that.
+template <class Struct>
+void fill_growable(Struct full, Struct& caller) {
+  static_assert(std::is_trivially_copyable_v<Struct>);
+  full.size = std::min<uint32_t>(caller.size, sizeof full);
+  std::memcpy(&caller, &full, full.size);
 }
 
 }  // namespace tenon::core

@@ -1,4 +1,5 @@
 // Creation of modules.
+#include <cstddef>
 #include <deque>
 #include <unordered_map>
 #include <utility>
@@ -213,7 +214,8 @@ class Builder {
   }
 
   bool takes_written_tensor(const tenon_json& node, const Parameter& parameter) const {
-    return settings_ != nullptr && settings_->size >= sizeof *settings_ &&
+    return settings_ != nullptr &&
+           settings_->size >= offsetof(tenon_module_settings, tensor) + sizeof(void*) &&
            settings_->tensor != nullptr && parameter.type.kind == TypeKind::tensor &&
            !parameter.type.dictionary &&
            (node.is_array() || (node.is_number() && !parameter.type.list));

@@ -41,8 +41,7 @@ HookHandle ModuleHooks::add(int32_t kind, uint32_t flags, std::shared_ptr<Body> 
     throw Error(TENON_ERROR_ARGUMENT, "cannot add a module hook: its kind is {}, expected {} to {}",
                 kind, kFirstKind, kFirstKind + static_cast<int32_t>(kKindNames.size()) - 1);
   }
-  if ((flags & ~uint32_t{TENON_HOOK_PREPEND | TENON_HOOK_ALWAYS_CALL}) != 0)
-    throw Error(TENON_ERROR_ARGUMENT, "unknown hook flags {:#x}", flags);
+  require_flags("a hook", flags, TENON_HOOK_PREPEND | TENON_HOOK_ALWAYS_CALL);
   if ((flags & TENON_HOOK_ALWAYS_CALL) != 0 && kind != TENON_HOOK_FORWARD) {
     throw Error(TENON_ERROR_ARGUMENT,
                 "a {} cannot be registered with always_call: a forward hook can", kind_name(kind));

@@ -9,6 +9,7 @@
 #include "core/base/allocator.hpp"
 #include "core/base/deferred_deletes.hpp"
 #include "core/base/error.hpp"
+#include "core/base/flags.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/binding/arguments.hpp"
@@ -237,6 +238,7 @@ void assign_child(tenon_module& module, tenon_module::Child& child, tenon_module
 
 void assign_member(tenon_module& module, std::string_view name, const tenon_value& value,
                    uint32_t flags) {
+  require_flags("modules.assign", flags, TENON_ASSIGN_MAKE_PARAMETER | TENON_ASSIGN_ANY_TENSOR);
   const tenon_module::Place place = require_place(module, name);
   const bool child = place.kind == tenon_module::Kind::Child;
   const bool none = value.tag == TENON_VALUE_NONE;

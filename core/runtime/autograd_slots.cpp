@@ -1,7 +1,5 @@
 // Services autograd and graph: gradients of tensors, the engine, forward mode, saved tensors, hooks
 // and graphs.
-#include <algorithm>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +13,7 @@
 #include "core/autograd/graph/leak_tracking.hpp"
 #include "core/autograd/hooks/hooks.hpp"
 #include "core/autograd/hooks/saved_hooks.hpp"
+#include "core/base/growable.hpp"
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/types/modes.hpp"
@@ -69,8 +68,7 @@ void node_read(tenon_node* handle, tenon_node_info* info) {
   full.released = node.released() ? 1 : 0;
   full.stashed_tensors = report.stashed_tensors;
   full.attribute_bytes = report.attribute_bytes;
-  full.size = std::min<uint32_t>(info->size, sizeof full);
-  std::memcpy(info, &full, full.size);
+  fill_growable(full, *info);
 }
 
 constexpr tenon_autograd_service autograd_slots{

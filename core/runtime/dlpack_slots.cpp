@@ -1,6 +1,7 @@
 // Service dlpack.
 #include <memory>
 
+#include "core/base/flags.hpp"
 #include "core/runtime/slots.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
@@ -72,6 +73,7 @@ struct Given {
 template <class Managed>
 Managed* give_tensor(tenon_tensor* source, uint32_t flags) {
   require_data(source, "a tensor for DLPack");
+  require_flags("a tensor for DLPack", flags, TENON_DLPACK_COPY);
   if (source->requires_grad())
     throw Error(
         TENON_ERROR_VALUE,
@@ -112,6 +114,7 @@ void check_device(tenon_dl_device device) {
 
 template <class Managed>
 TensorRef take_tensor(Managed* managed, uint32_t flags) {
+  require_flags("a DLPack tensor", flags, TENON_DLPACK_COPY);
   const tenon_dl_tensor& tensor = managed->tensor;
   check_device(tensor.device);
   const tenon_dtype dtype = find_dtype(tensor.dtype);

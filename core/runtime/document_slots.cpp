@@ -5,6 +5,7 @@
 
 #include "core/autograd/graph/leak_tracking.hpp"
 #include "core/base/error.hpp"
+#include "core/base/flags.hpp"
 #include "core/base/json.hpp"
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/running_calls.hpp"
@@ -113,6 +114,7 @@ constinit const tenon_documents_service documents_service{
       std::vector<DuplicateKey> repeated;
       if (duplicates != nullptr) options.duplicates = &repeated;
       if (reading != nullptr) {
+        require_flags("documents.parse", reading->flags, TENON_JSON_RELAXED);
         if (reading->source != nullptr) options.source = reading->source;
         options.kind = reading->failure;
         options.max_bytes = static_cast<size_t>(reading->max_bytes);

@@ -28,10 +28,7 @@ constinit const tenon_plugins_service plugins_service{
     }),
     .policy_apply = slot([](const tenon_json* policy, uint32_t flags) {
       require_not_null(policy, "the policy");
-      if ((flags & ~static_cast<uint32_t>(TENON_POLICY_LAZY)) != 0)
-        throw Error(TENON_ERROR_ARGUMENT,
-                    "cannot apply a policy: the flags are {}, expected {} or 0", flags,
-                    TENON_POLICY_LAZY);
+      require_flags("plugins.policy_apply", flags, TENON_POLICY_LAZY);
       plugin_manager().apply(policy_of(*policy, (flags & TENON_POLICY_LAZY) != 0));
     }),
 };

@@ -1,4 +1,5 @@
 // Service types: tensor types, their objects, and overrides.
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -6,6 +7,7 @@
 
 #include "core/autograd/typed/typed.hpp"
 #include "core/base/format.hpp"
+#include "core/base/growable.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/call/running_calls.hpp"
 #include "core/dispatch/types/conversion.hpp"
@@ -207,7 +209,14 @@ constinit const tenon_types_service types_service{
       const PayloadRef payload = payload_with_attributes(checked(tensor), attributes);
       set_type(*tensor, tensor->view.type, payload.get());
     }),
-    .parts = slot([](uint32_t type) { return parts_of(type); }),
+    .parts = slot([](uint32_t type, tenon_type_parts* parts) {
+      constexpr size_t kOldest = offsetof(tenon_type_parts, component_count) + sizeof(int64_t);
+      if (parts->size < kOldest)
+        throw Error(TENON_ERROR_ARGUMENT,
+                    "a tenon_type_parts of {} bytes has no room; set `size` to its sizeof",
+                    parts->size);
+      fill_growable(parts_of(type), *parts);
+    }),
     .attributes = slot([](const tenon_tensor* tensor) { return attributes_of(checked(tensor)); }),
     .compose = slot([](uint32_t type, tenon_tensor* data, tenon_dtype dtype, int64_t rank,
                        const int64_t* shape, const tenon_string* attributes,

@@ -81,6 +81,8 @@ TEST_SUITE("arguments") {
              Wrong{"plan x.json --fast", "unknown option '--fast'; see `tenon plan --help`"},
              Wrong{"run x.json --epohcs 3", "unknown option '--epohcs' (did you mean '--epochs'?)"},
              Wrong{"ops --jsn", "unknown option '--jsn' (did you mean '--json'?)"},
+             Wrong{"--version --jsom", "unknown option '--jsom' (did you mean '--json'?)"},
+             Wrong{"--version --json --epohcs", "unknown option '--epohcs'; see `tenon --help`"},
              Wrong{"new", "the name of the plugin is required; see `tenon new --help`"},
              Wrong{"new x --data y.csv", "--data belongs to --config"},
              Wrong{"new --config --c", "belong to a plugin project"},

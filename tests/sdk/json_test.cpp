@@ -38,6 +38,17 @@ TEST_SUITE("sdk/json") {
     CHECK_FALSE(document[0].defined());
   }
 
+  TEST_CASE("a node of another kind is an error that names its place and what it is") {
+    const Json document = Json::parse(R"({"count": "four", "list": [1], "on": 1})");
+    const Refusal text = refusal([&] { document["count"].integer(); });
+    CHECK(text.kind == TENON_ERROR_TYPE);
+    CHECK(has(text.text, "/count: expected an integer, found \"four\""));
+    CHECK(has(refusal([&] { document["list"].number(); }).text, "expected a number, found [1]"));
+    CHECK(has(refusal([&] { document["on"].as_bool(); }).text,
+              "/on: expected true or false, found 1"));
+    CHECK(document["list"].text("none") == "none");
+  }
+
   TEST_CASE("a document prints as it was") {
     const std::string text = R"({"a":[1,2.5,"x\n",true,null],"b":{}})";
     CHECK(Json::parse(text).dump() == text);

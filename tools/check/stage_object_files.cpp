@@ -15,7 +15,7 @@ using tenon::Tensor;
 namespace {
 
 tenon_type_parts parts_of(const Tensor& object) {
-  tenon_type_parts parts{};
+  tenon_type_parts parts{sizeof parts, 0, nullptr, nullptr, 0};
   tenon::detail::check(tenon::service::types().parts, object.view_record().type, &parts);
   return parts;
 }

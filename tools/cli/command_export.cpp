@@ -36,15 +36,18 @@ using tenon::Module, tenon::Tensor;
 std::string endings_text(const std::vector<DeclaredFile>& list) {
   std::string text;
   for (const DeclaredFile& one : list) text += (text.empty() ? "." : ", .") + one.ending;
-  return text.empty() ? "no plugin declares one" : text;
+  return text;
 }
 
 DeclaredFile exporter_for(const std::string& path) {
   const std::vector<DeclaredFile> list = declared_files("exports");
   const DeclaredFile* found = find_declared(list, file_ending(path));
   if (found != nullptr) return *found;
-  throw UsageError(
-      format_text("no plugin writes '{}': the ending must be one of {}", path, endings_text(list)));
+  throw UsageError(format_text(
+      "no plugin writes '{}': {}", path,
+      list.empty() ? "none that is found writes models; those by the ending .onnx come with the "
+                     "plugin onnx"
+                   : format_text("the ending must be one of {}", endings_text(list))));
 }
 
 void check_output(const training::TrainingConfig& config, const ExportOptions& options,

@@ -119,11 +119,11 @@ void require_known(CLI::App& program, const std::string& word) {
                                suggested(word, commands)));
 }
 
-// Describes the first word that neither the command nor the program takes.
-std::string surplus_text(CLI::App& program) {
-  const std::string word = unmarked_word(program.remaining(true).front());
+// Describes a word that neither the command nor the program takes; `options`: others that fit there.
+std::string surplus_text(CLI::App& program, const std::string& given,
+                         std::vector<std::string> options = {}) {
+  const std::string word = unmarked_word(given);
   if (!word.starts_with("-")) return format_text("unexpected argument '{}'", word);
-  std::vector<std::string> options;
   std::vector<CLI::App*> takers = program.get_subcommands();
   takers.push_back(&program);
   for (CLI::App* taker : takers) {
@@ -177,9 +177,15 @@ Parsed parse(CLI::App& program, const std::string& word, int count, const char* 
   } catch (const CLI::CallForHelp&) {
     return Parsed::help;
   } catch (const CLI::CallForVersion&) {
+    for (const std::string& surplus : program.remaining(true)) {
+      if (word.empty() && surplus != "--json")
+        throw UsageError(
+            format_text("{}; see `{}`", surplus_text(program, surplus, {"--json"}), help));
+    }
     return Parsed::version;
   } catch (const CLI::ExtrasError&) {
-    throw UsageError(format_text("{}; see `{}`", surplus_text(program), help));
+    throw UsageError(
+        format_text("{}; see `{}`", surplus_text(program, program.remaining(true).front()), help));
   } catch (const CLI::ArgumentMismatch& error) {
     throw UsageError(format_text("{}; see `{}`", mismatch_text(error.what()), help));
   } catch (const CLI::ParseError& error) {

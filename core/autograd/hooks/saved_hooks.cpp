@@ -7,6 +7,7 @@
 #include "core/autograd/forward/dual.hpp"
 #include "core/autograd/graph/history.hpp"
 #include "core/base/error.hpp"
+#include "core/base/flags.hpp"
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/dispatch/binding/value.hpp"
@@ -107,6 +108,7 @@ void push_saved_hooks(const tenon_saved_hooks& given) {
   if ((hooks.pack == nullptr && hooks.pack_for == nullptr) || hooks.unpack == nullptr ||
       hooks.drop == nullptr)
     throw Error(TENON_ERROR_ARGUMENT, "saved-tensor hooks need all of pack, unpack and drop");
+  require_flags("saved-tensor hooks", hooks.flags, 0);
   thread_state.saved_scope = new SavedScope{outer, std::make_shared<SavedHooks>(hooks), {}};
 }
 

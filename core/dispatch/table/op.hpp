@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/flags.hpp"
 #include "core/base/plugin_code.hpp"
 #include "core/dispatch/binding/arguments.hpp"
 #include "core/dispatch/schema/schema.hpp"
@@ -96,6 +97,9 @@ struct Implementation {
   // The log has that gradients of the Function were summed.
   mutable std::atomic<bool> told_summed{false};
 };
+
+// Flags of ops that this host knows.
+constexpr uint32_t kOpFlags = flags_through(TENON_OP_READS_ELEMENTS);
 
 // A contradiction in a descriptor.
 struct DescriptorFault {

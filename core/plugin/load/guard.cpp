@@ -122,7 +122,7 @@ std::vector<PluginFailure> Guard::review(std::span<const Json> documents, bool n
   std::vector<PluginFailure> failures;
   const std::vector<const tenon_json*> nodes = nodes_of(documents);
   const tenon_guard_report report{
-      sizeof report, &failures,
+      sizeof report, 0, &failures,
       [](void* sink, const tenon_refusal* why) {
         static_cast<std::vector<PluginFailure>*>(sink)->push_back(failure_of(*why));
       },
@@ -140,7 +140,7 @@ std::vector<PluginFailure> Guard::review(std::span<const Json> documents, bool n
 // Collects the answer of one call.
 class GuardedPlugin::Report {
  public:
-  Report() : report_{sizeof report_, this, refuse, pin} {}
+  Report() : report_{sizeof report_, 0, this, refuse, pin} {}
   const tenon_guard_report* get() const { return &report_; }
 
   std::optional<PluginFailure> refusal;

@@ -90,8 +90,7 @@ std::unique_ptr<const SealedFile> read_file(const Opening& opening, bool judged,
 // A file that was built again may be one that a scan would refuse.
 void require_fit(const Opening& opening, const PluginFacts& facts, const tenon_host& host) {
   const std::string& path = opening.found.path;
-  auto failure = judge_abi(host, facts.id, path, facts.abi_major, facts.abi_minor);
-  if (!failure) failure = judge_services(host, facts, path);
+  auto failure = judge_facts(host, facts, path);
   if (!failure && opening.before.code != nullptr)
     failure = check_version(facts, path, opening.terms.pinned.version);
   if (failure) throw PluginError(std::move(*failure));

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/flags.hpp"
 #include "core/base/fork.hpp"
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
@@ -36,13 +37,27 @@ struct Kind {
 constexpr Kind kOp{"an op without a descriptor or schema", "ops", "tenon_op_descriptor",
                    offsetof(tenon_op_descriptor, vjp)};
 constexpr Kind kModule{"a module without a descriptor or schema", "modules",
-                       "tenon_module_descriptor", sizeof(tenon_module_descriptor)};
+                       "tenon_module_descriptor",
+                       offsetof(tenon_module_descriptor, clone) + sizeof(void*)};
 constexpr Kind kType{"a type without a descriptor or name", "types", "tenon_type_descriptor",
                      offsetof(tenon_type_descriptor, project_gradient)};
 constexpr Kind kOverride{"an override without a schema or types", "overrides",
                          "tenon_override_descriptor", offsetof(tenon_override_descriptor, rules)};
 constexpr Kind kService{"a service without a descriptor or name", "services",
-                        "tenon_service_descriptor", sizeof(tenon_service_descriptor)};
+                        "tenon_service_descriptor",
+                        offsetof(tenon_service_descriptor, table) + sizeof(void*)};
+constexpr size_t kOldestUse = offsetof(tenon_use, table) + sizeof(void*);
+
+// Flags that this host knows.
+constexpr uint32_t kTypeFlags = flags_through(TENON_TYPE_OWN_MEMORY);
+constexpr uint32_t kModuleFlags = flags_through(TENON_MODULE_OWN_FORWARD);
+constexpr uint32_t kNoFlags = 0;  // plugins, overrides and services have none
+
+std::optional<DescriptorFault> flag_fault(uint32_t flags, uint32_t known) {
+  const std::string unknown = unknown_flags(flags, known);
+  if (unknown.empty()) return std::nullopt;
+  return DescriptorFault{"sets " + unknown, kUnknownFlagsRemedy};
+}
 
 // The name by which facts declare an item; none for an entry that is not filled.
 using Name = std::optional<std::string>;
@@ -169,11 +184,10 @@ std::string differences_text(const PluginFacts& facts, const tenon_plugin& plugi
                 found.compare("handler", declared.handler ? "yes" : "no",
                               type.handler != nullptr ? "yes" : "no");
                 if (declared.payload == std::array<int64_t, 3>{}) return;  // plain C
-                const bool has_layout = type.size >= sizeof(tenon_type_descriptor);
-                found.compare(
-                    "payload", std::apply(layout_text, declared.payload),
-                    layout_text(type.payload_size, has_layout ? type.payload_alignment : 0,
-                                has_layout ? int64_t{type.payload_fingerprint} : 0));
+                const tenon_type_descriptor whole = copy_growable(type);
+                found.compare("payload", std::apply(layout_text, declared.payload),
+                              layout_text(whole.payload_size, whole.payload_alignment,
+                                          whole.payload_fingerprint));
               });
   found.match("override ", facts.overrides, items(plugin.overrides, plugin.override_count),
               [&](const OverrideFacts& declared, const tenon_override_descriptor& entry) {
@@ -232,6 +246,8 @@ void TableCheck::check_head(const tenon_plugin& plugin, const tenon_host& host) 
   };
   same("id", facts_.id, plugin.id);
   same("version", facts_.version, plugin.version);
+  if (const std::string unknown = unknown_flags(plugin.flags, kNoFlags); !unknown.empty())
+    fail_item("its table sets " + unknown, kUnknownFlagsRemedy);
   const auto fits = [](const void* list, int64_t count) {
     return count == 0 || (count > 0 && list != nullptr);
   };
@@ -265,8 +281,7 @@ void TableCheck::check_list(const Kind& kind, std::span<const Descriptor* const>
 // A use that the file does not declare was not judged before it was opened, and is not filled.
 void TableCheck::check_uses(std::span<const tenon_use* const> uses) const {
   for (const tenon_use* use : uses) {
-    if (use == nullptr || use->name == nullptr || use->table == nullptr ||
-        use->size < sizeof(tenon_use)) {
+    if (use == nullptr || use->name == nullptr || use->table == nullptr || use->size < kOldestUse) {
       fail_item("it has a use without a name, a size or a place for the table",
                 "write TENON_USES, which fills the entry");
     }
@@ -283,20 +298,27 @@ void TableCheck::check_items(const tenon_plugin& plugin) const {
   const auto shown_as = [](const char* kind) {
     return [kind](const std::string& name) { return format_text("{} {}", kind, quote(name)); };
   };
-  const auto sound = [](const auto&) { return std::optional<DescriptorFault>(); };
   check_list(kOp, items(plugin.ops, plugin.op_count), shown_as("op"),
              [](const tenon_op_descriptor& op) { return check_op(copy_growable(op)); });
-  check_list(
-      kModule, items(plugin.modules, plugin.module_count), shown_as("module"),
-      [](const tenon_module_descriptor& module) { return check_module(copy_growable(module)); });
-  check_list(kType, items(plugin.types, plugin.type_count), shown_as("type"), sound);
+  check_list(kModule, items(plugin.modules, plugin.module_count), shown_as("module"),
+             [](const tenon_module_descriptor& module) {
+               auto fault = flag_fault(module.flags, kModuleFlags);
+               return fault ? fault : check_module(copy_growable(module));
+             });
+  check_list(kType, items(plugin.types, plugin.type_count), shown_as("type"),
+             [](const tenon_type_descriptor& type) { return flag_fault(type.flags, kTypeFlags); });
   check_list(
       kOverride, items(plugin.overrides, plugin.override_count),
-      [](const std::string& key) { return format_text("override {}", key); }, sound);
+      [](const std::string& key) { return format_text("override {}", key); },
+      [](const tenon_override_descriptor& given) {
+        const tenon_op_descriptor* const rules = copy_growable(given).rules;
+        auto fault = flag_fault(given.flags, kNoFlags);
+        return fault || rules == nullptr ? fault : flag_fault(rules->flags, kOpFlags);
+      });
   check_list(kService, items(plugin.services, plugin.service_count), shown_as("service"),
              [](const tenon_service_descriptor& service) -> std::optional<DescriptorFault> {
                if (service.table != nullptr && service.table->size >= sizeof(tenon_service))
-                 return std::nullopt;
+                 return flag_fault(service.flags, kNoFlags);
                return DescriptorFault{
                    "has no table",
                    "set `table` to one that begins with a tenon_service and its size"};
@@ -332,6 +354,26 @@ std::optional<PluginFailure> judge_abi(const tenon_host& host, const std::string
       std::move(remedy), std::move(expected), format_text("ABI {}", abi_text(major, minor)));
 }
 
+namespace {
+
+// Flags in the facts: code of a plugin that sets an unknown one is not run.
+std::optional<PluginFailure> judge_flags(const PluginFacts& facts, const std::string& path) {
+  const auto judge = [&](const auto& items, const char* kind, uint32_t known) {
+    std::optional<PluginFailure> failure;
+    for (const auto& item : items) {
+      const std::string unknown = unknown_flags(item.flags, known);
+      if (unknown.empty()) continue;
+      failure = make_failure(PluginStage::Version, facts.id, path,
+                             format_text("{} {} sets {}", kind, quote(item.name()), unknown),
+                             kUnknownFlagsRemedy);
+      break;
+    }
+    return failure;
+  };
+  auto failure = judge(facts.ops, "op", kOpFlags);
+  return failure ? failure : judge(facts.types, "type", kTypeFlags);
+}
+
 std::optional<PluginFailure> judge_services(const tenon_host& host, const PluginFacts& facts,
                                             const std::string& path) {
   for (const ServiceUse& use : facts.uses) {
@@ -353,6 +395,15 @@ std::optional<PluginFailure> judge_services(const tenon_host& host, const Plugin
         format_text("version {} or older", version), format_text("version {}", use.version));
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<PluginFailure> judge_facts(const tenon_host& host, const PluginFacts& facts,
+                                         const std::string& path) {
+  auto failure = judge_abi(host, facts.id, path, facts.abi_major, facts.abi_minor);
+  if (!failure) failure = judge_services(host, facts, path);
+  return failure ? failure : judge_flags(facts, path);
 }
 
 const tenon_plugin& checked_table(const tenon_plugin& given, const PluginFacts& facts,

@@ -15,9 +15,10 @@ namespace tenon::core {
 std::optional<PluginFailure> judge_abi(const tenon_host& host, const std::string& id,
                                        const std::string& path, uint32_t major, uint32_t minor);
 
-// Whether the host has its own services that the facts need: from the file, without asking a plugin.
-std::optional<PluginFailure> judge_services(const tenon_host& host, const PluginFacts& facts,
-                                            const std::string& path);
+// Whether this host serves what the facts declare: their ABI, its own services that they need, and flags.
+// From the file, without asking a plugin.
+std::optional<PluginFailure> judge_facts(const tenon_host& host, const PluginFacts& facts,
+                                         const std::string& path);
 
 // The table with members that an older SDK lacks as zeros. Throws PluginError, stage version to
 // register, for a table of another plugin or ABI than its facts, for descriptors that cannot be used,

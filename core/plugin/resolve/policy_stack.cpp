@@ -183,9 +183,7 @@ std::optional<PluginFailure> refusal(const KnownPlugin& plugin, const PolicyStac
                                      const tenon_host& host) {
   const PluginFacts& facts = *plugin.found.facts;
   const std::string& path = plugin.found.path;
-  if (auto failure = judge_abi(host, facts.id, path, facts.abi_major, facts.abi_minor))
-    return failure;
-  if (auto failure = judge_services(host, facts, path)) return failure;
+  if (auto failure = judge_facts(host, facts, path)) return failure;
   const PolicyStack::Entry entry = policies.entry(plugin);
   if (entry.plugin != nullptr) {
     if (auto failure = check_version(facts, path, entry.plugin->version)) {

@@ -62,9 +62,10 @@ enum class JvpKind : uint32_t {  // how forward mode follows
   linear = TENON_JVP_LINEAR,
   multilinear = TENON_JVP_MULTILINEAR
 };
-// Short names of JvpKind.
-// Not `linear`, which is an op: the tests see that no constant here has the name of one.
-inline constexpr JvpKind pointwise = JvpKind::pointwise, multilinear = JvpKind::multilinear;
+// Short names of JvpKind. Not `linear`, which is an op: the tests see that no constant here has the name of
+// one.
+inline constexpr JvpKind pointwise = JvpKind::pointwise;      // jvp = tenon::pointwise
+inline constexpr JvpKind multilinear = JvpKind::multilinear;  // jvp = tenon::multilinear
 
 namespace detail {
 

@@ -69,7 +69,7 @@ inline std::string name_of(const Tensor& tensor) {
     tenon::detail::throw_message(TENON_ERROR_VALUE, {"an undefined tensor is on no device"});
   const tenon_tensor_view& view = tensor.view_record();
   if ((view.flags & TENON_TENSOR_TYPED) == 0) return "cpu";
-  tenon_type_parts parts{};
+  tenon_type_parts parts{sizeof parts, 0, nullptr, nullptr, 0};
   tenon::detail::check(tenon::service::types().parts, view.type, &parts);
   if ((parts.flags & TENON_PARTS_OWN_MEMORY) == 0) return "cpu";
   const std::string kind = type_name(tensor);

@@ -13,8 +13,10 @@
 #ifdef TENON_PLUGIN_BUILD
 #define TENON_SKIN_VISIBILITY __attribute__((visibility("hidden")))
 #else
-#define TENON_SKIN_VISIBILITY  // plugins hide their skin
+// Nothing in programs: plugins alone hide their skin.
+#define TENON_SKIN_VISIBILITY
 #endif
+// Begin and end the namespace of the skin, for headers of the SDK.
 #define TENON_NAMESPACE_BEGIN \
   namespace tenon {           \
   inline namespace v1 TENON_SKIN_VISIBILITY {
@@ -22,11 +24,11 @@
   }                         \
   }
 
-// Code that each file of a plugin has and seldom runs: GCC leaves it as it is written, since to optimize
-// it takes a twentieth of the compile time of a small plugin.
 #if defined(__clang__)
 #define TENON_SELDOM_RUN __attribute__((cold, noinline))
 #else
+// Before code that each file of a plugin has and seldom runs: GCC leaves it as it is written, since to optimize
+// it takes a twentieth of the compile time of a small plugin.
 #define TENON_SELDOM_RUN __attribute__((cold, noinline, optimize("O0")))
 #endif
 

@@ -10,14 +10,13 @@
 TENON_NAMESPACE_BEGIN
 namespace indexing {
 
-// The ops that indexing is made of; each is looked up once.
-struct Ops {
-  Op select{"select"}, slice{"slice"}, unsqueeze{"unsqueeze"}, permute{"permute"}, expand{"expand"},
-      index{"index"}, index_put{"index_put"}, copy_{"copy_"}, fill_{"fill_"}, full{"full"},
-      to{"to"}, add_{"add_"}, sub_{"sub_"}, mul_{"mul_"}, div_{"div_"};
-};
-inline const Ops& ops() {  // looked up at the first use
-  static const Ops all;
+// The ops that indexing is made of; each is looked up once, at the first use.
+inline const auto& ops() {
+  static const struct {
+    Op select{"select"}, slice{"slice"}, unsqueeze{"unsqueeze"}, permute{"permute"},
+        expand{"expand"}, index{"index"}, index_put{"index_put"}, copy_{"copy_"}, fill_{"fill_"},
+        full{"full"}, to{"to"}, add_{"add_"}, sub_{"sub_"}, mul_{"mul_"}, div_{"div_"};
+  } all;
   return all;
 }
 

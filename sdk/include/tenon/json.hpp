@@ -81,20 +81,27 @@ class Json {
     return std::string(key.data, static_cast<size_t>(key.length));
   }
 
-  // The node as a plain value, or the fallback when it is absent or null.
+  // The node as a plain value, or the fallback when it is absent or null. Numbers, true and
+  // false raise a TypeError with the place of a node of another kind; its text is the fallback.
   std::string text(std::string_view fallback = "") const {
     if (!is_text()) return std::string(fallback);
     const tenon_value v = value();
     return std::string(v.as.string, v.length);
   }
-  int64_t integer(int64_t fallback = 0) const {  // fallback: undefined or not one
-    return is_null() ? fallback : Scalar(value()).to<int64_t>();
+  int64_t integer(int64_t fallback = 0) const {  // a fraction is cut off
+    if (is_null()) return fallback;
+    require(is_number(), "an integer");
+    return Scalar(value()).to<int64_t>();
   }
-  double number(double fallback = 0) const {  // fallback: undefined or not one
-    return is_null() ? fallback : Scalar(value()).to<double>();
+  double number(double fallback = 0) const {  // an integer or a fraction
+    if (is_null()) return fallback;
+    require(is_number(), "a number");
+    return Scalar(value()).to<double>();
   }
-  bool as_bool(bool fallback = false) const {  // fallback: undefined or not one
-    return is_null() ? fallback : value().as.integer != 0;
+  bool as_bool(bool fallback = false) const {  // true or false
+    if (is_null()) return fallback;
+    require(is_bool(), "true or false");
+    return value().as.integer != 0;
   }
   // Its place in a config, for messages: "FILE:3:14: /plugins/0/name".
   std::string place() const {
@@ -118,6 +125,12 @@ class Json {
 
  private:
   tenon_value value() const { return service::documents().value(node_); }
+  void require(bool is_one, std::string_view expected) const {
+    if (!is_one) throw_other(expected);
+  }
+  [[noreturn, gnu::cold, gnu::noinline]] void throw_other(std::string_view expected) const {
+    detail::throw_message(TENON_ERROR_TYPE, {place(), ": expected ", expected, ", found ", dump()});
+  }
   tenon_json* node_ = nullptr;
 };
 

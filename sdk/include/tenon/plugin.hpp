@@ -17,6 +17,7 @@
 #ifdef TENON_NAMESPACE_BEGIN
 #error "include <tenon/plugin.hpp> first; the headers above were included in program mode"
 #endif
+// Headers of the SDK are compiled for a plugin: its entry has the host, and its skin is hidden.
 #define TENON_PLUGIN_BUILD 1
 #endif
 

@@ -7,11 +7,11 @@
 
 #include "tenon/abi/plugin.h"
 
-/* The linker keeps what nothing refers to: `retain` under --gc-sections, `used` until there. A name
- * that is a C identifier gets __start_ and __stop_ symbols. */
 #if __has_attribute(retain)
 #define TENON_ENTRY_PLACE(section_name) __attribute__((section(section_name), used, retain))
 #else
+/* Puts a descriptor into a section. The linker keeps what nothing refers to: `retain` under --gc-sections,
+ * `used` until there. A name that is a C identifier gets __start_ and __stop_ symbols. */
 #define TENON_ENTRY_PLACE(section_name) __attribute__((section(section_name), used))
 #endif
 
@@ -35,7 +35,9 @@ TENON_ENTRIES(type)
 TENON_ENTRIES(override)
 TENON_ENTRIES(service)
 #undef TENON_ENTRIES
+/* Needs of services: the first one. */
 TENON_SECTION_BOUND tenon_use* const __start_tenon_uses[];
+/* Needs of services: the end of their list. */
 TENON_SECTION_BOUND tenon_use* const __stop_tenon_uses[];
 #undef TENON_SECTION_BOUND
 

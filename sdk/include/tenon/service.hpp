@@ -69,13 +69,13 @@ tenon_status run_slot(tenon_error** error, Body&& body) noexcept {
   return detail::guarded(error, static_cast<Body&&>(body));
 }
 
-// Defines `access()`, the table of a plugin's service, at global scope or in a namespace. In a plugin
-// the call declares the need; an application holds the service from its first call on. `version`, a
-// number, is the oldest that has the slots that are called.
 #ifdef TENON_PLUGIN_BUILD
 #define TENON_USES_SERVICE(access, Table, name, version) \
   TENON_SERVICE_NEED(access, Table, name, version)
 #else
+// Defines `access()`, the table of a plugin's service, at global scope or in a namespace. In a plugin
+// the call declares the need; an application holds the service from its first call on. `version`, a
+// number, is the oldest that has the slots that are called.
 #define TENON_USES_SERVICE(access, Table, name, version)         \
   inline const Table& access() {                                 \
     static const ::tenon::Service<Table> service(name, version); \

@@ -59,11 +59,15 @@
 TENON_NAMESPACE_BEGIN
 
 enum class Fallback : uint32_t {};                          // after all have declined
-inline constexpr Fallback decline{TENON_FALLBACK_DECLINE},  // see Fallback
-    to_tensor_fallback{TENON_FALLBACK_TO_TENSOR}, unwrap_rewrap{TENON_FALLBACK_UNWRAP_REWRAP};
-enum class Metadata : uint32_t {};  // payload of results
-inline constexpr Metadata keep{TENON_METADATA_KEEP}, drop{TENON_METADATA_DROP},  // see Metadata
-    merge{TENON_METADATA_MERGE};
+inline constexpr Fallback decline{TENON_FALLBACK_DECLINE};  // TypeError
+// Operands are converted by to_tensor, and the op is called again.
+inline constexpr Fallback to_tensor_fallback{TENON_FALLBACK_TO_TENSOR};
+// As to_tensor_fallback, and from_tensor makes results the type again.
+inline constexpr Fallback unwrap_rewrap{TENON_FALLBACK_UNWRAP_REWRAP};
+enum class Metadata : uint32_t {};                      // payload of results
+inline constexpr Metadata keep{TENON_METADATA_KEEP};    // that of the first operand that has one
+inline constexpr Metadata drop{TENON_METADATA_DROP};    // a default payload
+inline constexpr Metadata merge{TENON_METADATA_MERGE};  // made of the operands' by `merge`
 
 // A tensor in the payload of a type.
 template <class T>

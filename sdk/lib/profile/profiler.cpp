@@ -3,9 +3,12 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 
+#include <tenon/autograd.hpp>
 #include <tenon/call.hpp>
+#include <tenon/graph.hpp>
 #include <tenon/kernel/ticks.hpp>
 #include <tenon/mode.hpp>
 #include <tenon/module_hooks.hpp>
@@ -133,6 +136,13 @@ bool changes_operands(const tenon_op* op) {
   return false;
 }
 
+// Whether it has the schema by which a config's optimizer is found.
+bool is_optimizer(const tenon_op* op) {
+  Value schema;
+  detail::check(service::ops().schema, op, schema.slot());
+  return schema.text().find("(Tensor(a!) parameter, Tensor gradient") != std::string::npos;
+}
+
 // Releases what a call gave.
 struct GivenResults {
   tenon_value values[detail::max_results] = {};
@@ -232,7 +242,35 @@ struct ModuleTimes {
   int64_t calls = 0, ticks = 0, own_ticks = 0;
 };
 
+// The nodes that are attributed to a module, as long as their graphs live.
+struct ClaimedNodes {
+  std::mutex mutex;
+  std::unordered_set<const tenon_node*> nodes;
+  std::atomic<bool> watched{true};  // the profiler is not stopped
+};
+
+// A node's part of it, owned by a hook of the node.
+class Claim {
+ public:
+  Claim(std::shared_ptr<ClaimedNodes> all, const tenon_node* node)
+      : all_(std::move(all)), node_(node) {}
+  Claim(Claim&& other) noexcept
+      : all_(std::move(other.all_)), node_(std::exchange(other.node_, nullptr)) {}
+  Claim& operator=(Claim&&) = delete;
+  ~Claim() {
+    if (node_ == nullptr) return;
+    const std::lock_guard lock(all_->mutex);
+    all_->nodes.erase(node_);
+  }
+  bool watched() const { return all_->watched.load(std::memory_order_relaxed); }
+
+ private:
+  std::shared_ptr<ClaimedNodes> all_;
+  const tenon_node* node_;
+};
+
 struct ThreadLog {
+  uint32_t recorder = kNoModule;  // module that has recorded the node that backward runs
   int32_t thread = 0;
   RowTable table;
   std::vector<Row> rows;
@@ -261,6 +299,7 @@ class Profiler::State {
   }
   ~State() {
     remove_hooks();
+    claimed_->watched = false;
     if (mode_ != nullptr) service::modes().leave(mode_, nullptr);
   }
   State(const State&) = delete;
@@ -273,7 +312,11 @@ class Profiler::State {
       hooks_.push_back(module.register_forward_pre_hook(
           [this, at](const Module&, HookValues&) { enter(at); }, {true, false}));
       hooks_.push_back(module.register_forward_hook(
-          [this, at](const Module&, const HookValues&, HookValues&) { leave(at); }, {false, true}));
+          [this, at](const Module&, const HookValues& inputs, HookValues& results) {
+            leave(at);
+            claim(at, inputs, results);
+          },
+          {false, true}));
     }
   }
 
@@ -283,6 +326,7 @@ class Profiler::State {
     const int64_t end = clock_.now();
     const double rate = clock_.rate();
     remove_hooks();
+    claimed_->watched = false;
     detail::check(service::modes().leave, std::exchange(mode_, nullptr));
     const std::lock_guard lock(mutex_);
     profile.modules = modules_;
@@ -339,14 +383,14 @@ class Profiler::State {
   }
 
   // Threads of a loop count for the module in which it was begun.
-  uint32_t module_of(const ThreadLog& log) const {
-    return log.running.empty() ? current_.load(std::memory_order_relaxed)
-                               : log.running.back().module;
+  uint32_t module_of(const ThreadLog& log, bool backward) const {
+    if (!log.running.empty()) return log.running.back().module;
+    return backward ? log.recorder : current_.load(std::memory_order_relaxed);
   }
 
   int64_t row_of(ThreadLog& log, const tenon_call& call) noexcept {
-    const uint32_t module = module_of(log);
     const bool backward = service::graph().backward_id() != 0;
+    const uint32_t module = module_of(log, backward);
     Key key;
     key.add(reinterpret_cast<uintptr_t>(call.op));
     key.add(uint64_t{module} | uint64_t{backward} << 32 | service::calls().ops_generation() << 33);
@@ -417,6 +461,46 @@ class Profiler::State {
     if (options_.events)
       keep_event(*log, {true, log->thread, module, ended.begin - clock_.start(), time});
   }
+  // Nodes that the forward of a module has recorded: from those of its results back to those of its arguments,
+  // and of modules that it called, which have claimed theirs. The engine's own, such as accumulators, outlive
+  // a graph.
+  void claim(uint32_t module, const HookValues& inputs, const HookValues& results) {
+    if (!GradMode::enabled()) return;
+    std::unordered_set<const tenon_node*> seen;
+    each_node(inputs, [&](const Node& node) { seen.insert(node.handle()); });
+    std::vector<Node> waiting;
+    each_node(results, [&](const Node& node) { waiting.push_back(node); });
+    while (!waiting.empty()) {
+      const Node node = std::move(waiting.back());
+      waiting.pop_back();
+      if (!seen.insert(node.handle()).second || node.op().empty()) continue;
+      {
+        const std::lock_guard lock(claimed_->mutex);
+        if (!claimed_->nodes.insert(node.handle()).second) continue;
+      }
+      node.register_pre_hook([this, module, claim = Claim(claimed_, node.handle())](
+                                 const std::vector<Tensor>&) { record(claim, module); });
+      node.register_hook([this, claim = Claim(claimed_, nullptr)](const std::vector<Tensor>&,
+                                                                  const std::vector<Tensor>&) {
+        record(claim, kNoModule);
+      });
+      for (const Node::Edge& edge : node.next_edges()) {
+        if (edge.node.defined()) waiting.push_back(edge.node);
+      }
+    }
+  }
+  template <class Visit>
+  static void each_node(const HookValues& values, Visit&& visit) {
+    for (int64_t i = 0; i < values.size(); ++i) {
+      each_tensor(&values[i].value(), 1, [&](tenon_tensor* tensor) {
+        if (const Node node = Tensor::borrow(tensor).grad_fn(); node.defined()) visit(node);
+      });
+    }
+  }
+  void record(const Claim& claim, uint32_t module) {
+    if (!claim.watched()) return;
+    if (ThreadLog* const log = own_log()) log->recorder = module;
+  }
   void remove_hooks() {
     for (const Hook& hook : hooks_) hook.remove();
     hooks_.clear();
@@ -433,6 +517,7 @@ class Profiler::State {
       call.operands = row.operands;
       call.module = row.module == kNoModule ? -1 : int64_t{row.module};
       call.backward = row.backward;
+      call.optimizer = call.module < 0 && !row.backward && is_optimizer(row.op);
       call.calls = row.calls;
       call.nanoseconds = in_nanoseconds(row.ticks, rate);
       call.bytes = row.bytes * row.calls;
@@ -459,6 +544,7 @@ class Profiler::State {
   const kernel::TickClock clock_;
   tenon_mode* mode_ = nullptr;
   std::vector<Hook> hooks_;
+  const std::shared_ptr<ClaimedNodes> claimed_ = std::make_shared<ClaimedNodes>();
   std::vector<ModuleRow> modules_;
   std::atomic<uint32_t> current_{kNoModule};
   std::atomic<int64_t> kept_{0}, dropped_{0};

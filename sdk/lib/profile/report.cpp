@@ -15,10 +15,11 @@ namespace profile {
 namespace {
 
 std::string module_text(const Profile& profile, const CallRow& call) {
-  if (call.module < 0) return call.backward ? "(backward)" : "(outside of modules)";
+  if (call.module < 0)
+    return call.backward ? "(backward)" : call.optimizer ? "(optimizer)" : "(outside of modules)";
   const ModuleRow& module = profile.modules[static_cast<size_t>(call.module)];
-  if (module.name.empty()) return lib::format_text("({})", module.type);
-  return lib::format_text("{} ({})", module.name, module.type);
+  return lib::format_text("{}{}({}){}", module.name, module.name.empty() ? "" : " ", module.type,
+                          call.backward ? ", backward" : "");
 }
 
 double seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }

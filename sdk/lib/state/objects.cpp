@@ -29,7 +29,7 @@ bool has_prefix(std::string_view text, std::string_view prefix) {
 }
 
 tenon_type_parts parts_of(uint32_t type) {
-  tenon_type_parts parts{};
+  tenon_type_parts parts{sizeof parts, 0, nullptr, nullptr, 0};
   detail::check(service::types().parts, type, &parts);
   return parts;
 }

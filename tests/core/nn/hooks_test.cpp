@@ -212,7 +212,7 @@ TEST_SUITE("nn/hooks") {
     CHECK(refusal([&] { add(*module, 3, nothing); }, TENON_ERROR_ARGUMENT) ==
           "cannot add a module hook: its kind is 3, expected 4 to 11");
     CHECK(has(refusal([&] { add(*module, TENON_HOOK_FORWARD, nothing, 4); }, TENON_ERROR_ARGUMENT),
-              "unknown hook flags 0x4"));
+              "a hook: flags that this Tenon does not know: 0x4"));
     CHECK(has(refusal([&] { add(*module, TENON_HOOK_BACKWARD, nothing, TENON_HOOK_ALWAYS_CALL); },
                       TENON_ERROR_ARGUMENT),
               "a full backward hook cannot be registered with always_call"));

@@ -243,6 +243,69 @@ TEST_SUITE("plugin/item_check") {
           "module 'Linear' has no create or no forward");
   }
 
+  TEST_CASE("a flag that the host does not know refuses the plugin, on whatever item it is") {
+    const std::pair<const char*, std::function<void(Made&)>> rows[] = {
+        {"op 'add' sets flags that this Tenon does not know: 0x8000",
+         [](Made& made) { made.op_list[0].flags = TENON_OP_READS_ELEMENTS << 1; }},
+        {"module 'Linear' sets flags that this Tenon does not know: 0x2",
+         [](Made& made) { made.module_list[0].flags = TENON_MODULE_OWN_FORWARD << 1; }},
+        {"type 'Block' sets flags that this Tenon does not know: 0x10",
+         [](Made& made) { made.type_list[0].flags = TENON_TYPE_OWN_MEMORY << 1; }},
+        {"override add[A, B] sets flags that this Tenon does not know: 0x1",
+         [](Made& made) { made.override_list[0].flags = 1; }},
+        {"override add[A, B] sets flags that this Tenon does not know: 0x80000000",
+         [](Made& made) {
+           made.op_list[0].flags = 1u << 31;
+           made.override_list[0].rules = &made.op_list[0];
+           made.op_list.clear();
+           made.facts.ops.clear();
+         }},
+    };
+    for (const auto& [problem, change] : rows) {
+      CAPTURE(problem);
+      Made made;
+      change(made);
+      const PluginFailure failure = failure_of([&] { made.check(); });
+      CHECK(failure.stage == PluginStage::Register);
+      CHECK(failure.problem == problem);
+      CHECK(failure.remedy == "update Tenon, or build the plugin with the SDK of this one");
+    }
+  }
+
+  TEST_CASE("flags are judged from the file, before code of the plugin runs") {
+    Made made;
+    tenon_host host{};
+    host.abi_major = made.facts.abi_major = TENON_ABI_MAJOR;
+    made.facts.ops[0].flags = TENON_OP_READS_ELEMENTS | TENON_OP_MAY_DECLINE;
+    made.facts.types[0].flags = TENON_TYPE_OWN_MEMORY;
+    CHECK(!judge_facts(host, made.facts, "/made.so"));
+    made.facts.types[0].flags = -1;
+    CHECK(judge_facts(host, made.facts, "/made.so")->problem ==
+          "type 'Block' sets flags that this Tenon does not know: 0xfffffffffffffff0");
+    made.facts.ops[0].flags = int64_t{1} << 40;
+    const auto failure = judge_facts(host, made.facts, "/made.so");
+    CHECK(failure->stage == PluginStage::Version);
+    CHECK(failure->problem == "op 'add' sets flags that this Tenon does not know: 0x10000000000");
+  }
+
+  TEST_CASE("a kind of gradient, of jvp or of promotion that the host does not know is refused") {
+    tenon_loop loops[int{TENON_ISA_COUNT} * TENON_COMPUTED_DTYPE_COUNT] = {};
+    const tenon_elementwise kernel{sizeof kernel, TENON_PROMOTE_MAGNITUDE + 1, loops, nullptr};
+    const std::function<void(tenon_op_descriptor&)> changes[] = {
+        [](tenon_op_descriptor& op) { op.differentiable = TENON_DIFFERENTIABLE_COMPOSITE + 1; },
+        [](tenon_op_descriptor& op) { op.jvp_kind = TENON_JVP_MULTILINEAR + 1; },
+        [&](tenon_op_descriptor& op) {
+          op.run = nullptr;
+          op.elementwise = &kernel;
+        }};
+    for (const auto& change : changes) {
+      Made made;
+      change(made.op_list[0]);
+      CHECK(failure_of([&] { made.check(); }).problem ==
+            "op 'add' has a kind of gradient, jvp or promotion that this Tenon does not know");
+    }
+  }
+
   TEST_CASE("an item that differs is listed with both forms") {
     struct Row {
       std::function<void(Made&)> change;
@@ -257,8 +320,6 @@ TEST_SUITE("plugin/item_check") {
            made.op_list[0].backward = rule;
          },
          "add (differentiable 'none' declared, 'formula' registered)"},
-        {[](Made& made) { made.op_list[0].differentiable = 9; },
-         "add (differentiable 'none' declared, 'code 9' registered)"},
         {[](Made& made) { made.op_list[0].jvp_kind = TENON_JVP_LINEAR; },
          "add (jvp 'none' declared, 'linear' registered)"},
         {[](Made& made) { made.facts.ops[0].flags = 4; },

@@ -203,6 +203,22 @@ TEST_SUITE("runtime/document_slots") {
     slots().documents.release(nullptr);
   }
 
+  TEST_CASE("a bit of reading that the host does not know is refused") {
+    tenon_json_reading reading{};
+    reading.size = sizeof reading;
+    reading.flags = TENON_JSON_RELAXED << 1;
+    reading.failure = TENON_ERROR_VALUE;
+    reading.max_bytes = 100;
+    tenon_json* document = nullptr;
+    CHECK(has(message_of_slot(TENON_ERROR_ARGUMENT,
+                              [&](tenon_error** error) {
+                                return slots().documents.parse("1", 1, &reading, &document, nullptr,
+                                                               error);
+                              }),
+              "documents.parse: flags that this Tenon does not know: 0x2"));
+    CHECK(document == nullptr);
+  }
+
   TEST_CASE("no document is refused by name") {
     Given text;
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {

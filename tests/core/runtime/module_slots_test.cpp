@@ -178,6 +178,21 @@ TEST_SUITE("runtime/module_slots") {
           }) == "hooks of kind 5 do not run around saving and loading");
   }
 
+  TEST_CASE("a bit of an assignment that the host does not know is refused") {
+    const Types types;
+    const ModuleRef module = types.make();
+    const TensorRef other = floats({1, 1});
+    const tenon_value value = tensor_value(other.get());
+    CHECK(has(message_of_slot(TENON_ERROR_ARGUMENT,
+                              [&](tenon_error** error) {
+                                return slots().modules.assign(module.get(), "weight", 6, &value,
+                                                              TENON_ASSIGN_MAKE_PARAMETER | 4,
+                                                              error);
+                              }),
+              "modules.assign: flags that this Tenon does not know: 0x4"));
+    CHECK(find_tensor(*module, "weight") != other.get());
+  }
+
   TEST_CASE("a location follows its name until it is unbound") {
     const Types types;
     const ModuleRef module = types.make();

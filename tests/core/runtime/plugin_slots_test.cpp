@@ -27,8 +27,12 @@ TEST_SUITE("runtime/plugin_slots") {
             return slots().plugins.policy_apply(nullptr, 0, error);
           }) == "the policy is null");
     const Json policy = parse_json("{}");
-    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().plugins.policy_apply(policy.get(), 6, error);
-          }) == "cannot apply a policy: the flags are 6, expected 1 or 0");
+    CHECK(message_of_slot(TENON_ERROR_ARGUMENT,
+                          [&](tenon_error** error) {
+                            return slots().plugins.policy_apply(policy.get(), 6, error);
+                          }) ==
+          "plugins.policy_apply: flags that this Tenon does not know: 0x6; update Tenon, or build "
+          "the "
+          "plugin with the SDK of this one");
   }
 }

@@ -60,6 +60,27 @@ int64_t number_of(const Tensor& tensor) {
 }  // namespace
 
 TEST_SUITE("runtime/type_slots") {
+  TEST_CASE("parts fill as much as the caller has, and a struct without its size is refused") {
+    struct {
+      tenon_type_parts parts;
+      uint64_t behind;
+    } newer{};
+    newer.behind = 7;
+    newer.parts.size = sizeof newer;
+    CHECK(message_of_slot(TENON_OK, [&](tenon_error** error) {
+            return slots().types.parts(id("SlotNoted"), &newer.parts, error);
+          }) == "");
+    CHECK(newer.parts.size == sizeof newer.parts);
+    CHECK(newer.parts.flags == (TENON_PARTS_DATA | TENON_PARTS_PAYLOAD));
+    CHECK(newer.parts.provider == std::string("type_slots"));
+    CHECK(newer.behind == 7);
+    tenon_type_parts none{};
+    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
+            return slots().types.parts(0, &none, error);
+          }) == "a tenon_type_parts of 0 bytes has no room; set `size` to its sizeof");
+    CHECK(none.provider == nullptr);
+  }
+
   TEST_CASE("types are known by id and name, and unknown ids are of no type") {
     CHECK(std::string(slots().types.name(id("SlotChild"))) == "SlotChild");
     CHECK(std::string(slots().types.name(UINT32_MAX)).empty());

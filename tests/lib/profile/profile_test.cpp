@@ -168,16 +168,51 @@ TEST_SUITE("lib/profile/profile") {
     CHECK(profile.modules.front().nanoseconds <= profile.nanoseconds);
   }
 
-  TEST_CASE("ops of backward are counted apart") {
+  TEST_CASE("ops of backward count for the module whose forward recorded their node") {
     const Module model = network();
     Profiler profiler;
     profiler.watch(model);
-    sum(model(ones({5, 3}))).backward();
+    for (int i = 0; i < 2; ++i) mean(model(ones({5, 3})) * 3).backward();
     const Profile profile = profiler.stop();
-    int64_t backward = 0;
+    std::map<std::string, int64_t> counted;
+    int64_t backward = 0, of_modules = 0;
     for (const profile::CallRow& row : profile.calls) backward += row.backward ? row.calls : 0;
-    CHECK(backward > 3);
-    CHECK(entry_of(by_module(profile), "(backward)").calls == backward);
+    for (const profile::Entry& entry : by_module(profile)) counted[entry.name] = entry.calls;
+    for (const char* name :
+         {"0 (Linear), backward", "1 (ReLU), backward", "2.0 (Linear), backward"}) {
+      CAPTURE(name);
+      CHECK(counted[name] >= 2);
+      CHECK(counted[name] % 2 == 0);
+      of_modules += counted[name];
+    }
+    CHECK(counted["(backward)"] >= 2);
+    CHECK(of_modules + counted["(backward)"] == backward);
+  }
+
+  TEST_CASE(
+      "a backward behind the profile, and one within a second profile, are not counted in the "
+      "first") {
+    const Module model = network();
+    Tensor loss;
+    {
+      Profiler profiler;
+      profiler.watch(model);
+      loss = sum(model(ones({5, 3})));
+      CHECK(calls_by_op(profiler.stop()).count("sum") == 1);
+    }
+    Profiler second;
+    loss.backward();
+    const Profile profile = second.stop();
+    for (const profile::CallRow& row : profile.calls) CHECK(row.module == -1);
+    CHECK(!profile.calls.empty());
+  }
+
+  TEST_CASE("calls of an op with the schema of optimizers are the optimizer's") {
+    Profiler profiler;
+    const Tensor parameter = ones({3});
+    Op("optim.sgd_step_")(parameter, ones({3}), none, arg("learning_rate") = 0.5);
+    const Profile profile = profiler.stop();
+    CHECK(entry_of(by_module(profile), "(optimizer)").calls == 1);
   }
 
   TEST_CASE("shares add up to one, and the slowest comes first") {

@@ -1,5 +1,5 @@
 /* The structs of DLPack 1.3, by which array libraries give each other their memory: the layouts of dlpack.h
- * under other names, so that both headers fit into one file. Cast a DLManagedTensorVersioned* to
+ * under other names, so that both headers fit into one file. All are frozen, by DLPack. Cast a DLManagedTensorVersioned* to
  * tenon_dl_managed_versioned*, and a DLManagedTensor* to tenon_dl_managed*. */
 #ifndef TENON_ABI_DLPACK_H
 #define TENON_ABI_DLPACK_H
@@ -58,45 +58,50 @@ enum {
   TENON_DL_SUBBYTE_PADDED = 4 /* an element of fewer than 8 bits has a byte */
 };
 
-typedef struct tenon_dl_device { /* a device, as DLDevice */
-  int32_t type;                  /* a kDLDeviceType; 1: the CPU */
-  int32_t id;                    /* number among devices of the type */
-} tenon_dl_device;               /* DLDevice */
+/* A device, as DLDevice. Frozen. */
+typedef struct tenon_dl_device {
+  int32_t type; /* a kDLDeviceType; 1: the CPU */
+  int32_t id;   /* number among devices of the type */
+} tenon_dl_device;
 
-typedef struct tenon_dl_dtype { /* type of an element, as DLDataType */
-  uint8_t code;                 /* a TENON_DL_ kind of numbers */
-  uint8_t bits;                 /* bits of a lane */
-  uint16_t lanes;               /* numbers in an element; 1 but for vectors */
-} tenon_dl_dtype;               /* DLDataType */
+/* Type of an element, as DLDataType. Frozen. */
+typedef struct tenon_dl_dtype {
+  uint8_t code;   /* a TENON_DL_ kind of numbers */
+  uint8_t bits;   /* bits of a lane */
+  uint16_t lanes; /* numbers in an element; 1 but for vectors */
+} tenon_dl_dtype;
 
-typedef struct tenon_dl_tensor { /* memory and its shape, as DLTensor */
-  void* data;                    /* start of the memory; may be null without elements */
-  tenon_dl_device device;        /* device of the memory */
-  int32_t rank;                  /* number of dimensions */
-  tenon_dl_dtype dtype;          /* type of an element */
-  int64_t* shape;                /* `rank` sizes */
-  int64_t* strides;              /* in elements; null, from producers before 1.2: row-major */
-  uint64_t byte_offset;          /* offset of the first element from `data` */
-} tenon_dl_tensor;               /* DLTensor */
+/* Memory and its shape, as DLTensor. Frozen. */
+typedef struct tenon_dl_tensor {
+  void* data;             /* start of the memory; may be null without elements */
+  tenon_dl_device device; /* device of the memory */
+  int32_t rank;           /* number of dimensions */
+  tenon_dl_dtype dtype;   /* type of an element */
+  int64_t* shape;         /* `rank` sizes */
+  int64_t* strides;       /* in elements; null, from producers before 1.2: row-major */
+  uint64_t byte_offset;   /* offset of the first element from `data` */
+} tenon_dl_tensor;
 
-/* The struct before DLPack 1.0. */
+/* The struct before DLPack 1.0, as DLManagedTensor. Frozen. */
 typedef struct tenon_dl_managed {
   tenon_dl_tensor tensor;                         /* the memory and its shape */
   void* manager;                                  /* the producer's, for `deleter` */
   void (*deleter)(struct tenon_dl_managed* self); /* may be null */
 } tenon_dl_managed;
 
-typedef struct tenon_dl_version { /* a version of DLPack */
-  uint32_t major;                 /* layouts differ between majors */
-  uint32_t minor;                 /* grows with additions */
-} tenon_dl_version;               /* DLPackVersion */
+/* A version of DLPack, as DLPackVersion. Frozen. */
+typedef struct tenon_dl_version {
+  uint32_t major; /* layouts differ between majors */
+  uint32_t minor; /* grows with additions */
+} tenon_dl_version;
 
-typedef struct tenon_dl_managed_versioned {                 /* the struct since DLPack 1.0 */
+/* The struct since DLPack 1.0, as DLManagedTensorVersioned. Frozen. */
+typedef struct tenon_dl_managed_versioned {
   tenon_dl_version version;                                 /* version of the producer */
   void* manager;                                            /* the producer's, for `deleter` */
   void (*deleter)(struct tenon_dl_managed_versioned* self); /* may be null */
   uint64_t flags;                                           /* TENON_DL_ bits */
   tenon_dl_tensor tensor;                                   /* the memory and its shape */
-} tenon_dl_managed_versioned;                               /* DLManagedTensorVersioned */
+} tenon_dl_managed_versioned;
 
 #endif

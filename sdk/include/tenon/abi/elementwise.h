@@ -40,9 +40,9 @@ enum {
 typedef struct tenon_elementwise {
   uint32_t size;      /* bytes of this struct */
   uint32_t promotion; /* TENON_PROMOTE_ */
-  /* TENON_ISA_COUNT * TENON_COMPUTED_DTYPE_COUNT entries:
-   * loops[isa * TENON_COMPUTED_DTYPE_COUNT + compute dtype]. Null: there is no loop for this pair.
-   * f16 and bf16 are computed in f32. */
+  /* TENON_ISA_COUNT * TENON_COMPUTED_DTYPE_COUNT entries, which are frozen: loops of further sets and
+   * dtypes will get other members. loops[isa * TENON_COMPUTED_DTYPE_COUNT + compute dtype].
+   * Null: there is no loop for this pair. f16 and bf16 are computed in f32. */
   const tenon_loop* loops;
   /* TENON_COMPLEX_DTYPE_COUNT entries, for any instruction set: complex_loops[compute dtype -
    * TENON_C64]. Null: the op refuses complex operands. */

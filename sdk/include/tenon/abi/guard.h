@@ -10,7 +10,6 @@
 #ifndef TENON_ABI_GUARD_H
 #define TENON_ABI_GUARD_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "attributes.h"
@@ -31,11 +30,13 @@ enum {
 /* Flag of a refusal: listings call the plugin "quarantined" instead of "failed". */
 #define TENON_REFUSAL_QUARANTINED 1u
 
-/* Why a plugin is refused. Texts are borrowed for the call of `refuse`; all but `problem` may be empty. */
+/* Why a plugin is refused. Growable: begins with its size. Texts are borrowed for the call of `refuse`; all
+ * but `problem` may be empty. */
 typedef struct tenon_refusal {
-  size_t size;           /* bytes of this struct */
+  uint32_t size;         /* bytes of this struct */
   int32_t stage;         /* a TENON_STAGE_ */
   uint32_t flags;        /* TENON_REFUSAL_ */
+  uint32_t reserved;     /* 0 */
   tenon_string plugin;   /* id; empty: the plugin that is judged */
   tenon_string path;     /* empty: that plugin's */
   tenon_string problem;  /* text: the problem */
@@ -45,16 +46,19 @@ typedef struct tenon_refusal {
   tenon_string place;    /* in a config: "x.json:3:14: /plugins/0" */
 } tenon_refusal;
 
-/* A library that a pinned plugin links, by the name that it is linked by and the path it is opened from. */
+/* A library that a pinned plugin links, by the name that it is linked by and the path it is opened from.
+ * Frozen. */
 typedef struct tenon_pinned_library {
   tenon_string name; /* name that it is linked by */
   tenon_string path; /* absolute path of the file */
 } tenon_pinned_library;
 
-/* How a guard answers: functions of the host, for the call that they are given to, on its thread. */
+/* How a guard answers: functions of the host, for the call that they are given to, on its thread. Growable:
+ * begins with its size. */
 typedef struct tenon_guard_report {
-  size_t size; /* bytes of this struct */
-  void* sink;  /* first argument of both functions */
+  uint32_t size;     /* bytes of this struct */
+  uint32_t reserved; /* 0 */
+  void* sink;        /* first argument of both functions */
   /* Refuses the plugin. Copies the texts. In `review` each call adds one fault; elsewhere the first
    * refusal is the one that users see. */
   void(TENON_CALL* refuse)(void* sink, const tenon_refusal* why);
@@ -64,7 +68,7 @@ typedef struct tenon_guard_report {
   void(TENON_CALL* pin_libraries)(void* sink, const tenon_pinned_library* libraries, int64_t count);
 } tenon_guard_report;
 
-/* Distinguishes versions of a file without reading it. Times are nanoseconds. */
+/* Distinguishes versions of a file without reading it. Times are nanoseconds. Frozen. */
 typedef struct tenon_file_stamp {
   uint64_t device, inode, size; /* as stat(2) has them; size in bytes */
   int64_t modified, changed;    /* times of contents and of the inode */
@@ -85,15 +89,15 @@ enum {
   TENON_GUARD_WANTS_FACTS = 2 /* its declarations */
 };
 
-/* A plugin's file as a guard is shown it. All of it is borrowed for the call. */
+/* A plugin's file as a guard is shown it. Growable: begins with its size. All of it is borrowed for the
+ * call. */
 typedef struct tenon_guarded_file {
-  size_t size;            /* bytes of this struct */
+  uint32_t size;          /* bytes of this struct */
+  uint32_t occasion;      /* a TENON_GUARD_ occasion */
   tenon_string plugin;    /* id; "cube@1.2.0" of a version that is used beside another */
   tenon_string path;      /* absolute */
   tenon_string asked_by;  /* who needs it: "op 'mm'"; empty: not known */
   tenon_file_stamp stamp; /* stamp of the file that was read */
-  uint32_t occasion;      /* a TENON_GUARD_ occasion */
-  uint32_t padding;       /* 0 */
   /* In `judge` of a load where the guard wants bytes: read-only memory that nothing can change. Else
    * null. */
   const void* bytes;
@@ -110,9 +114,11 @@ typedef struct tenon_guarded_file {
   int64_t policy_count; /* entries of `policies` */
 } tenon_guarded_file;
 
-/* A library that a plugin with pinned libraries links, directly or through another one. Borrowed. */
+/* A library that a plugin with pinned libraries links, directly or through another one. Growable: begins with
+ * its size. Borrowed. */
 typedef struct tenon_guarded_library {
-  size_t size;       /* bytes of this struct */
+  uint32_t size;     /* bytes of this struct */
+  uint32_t reserved; /* 0 */
   tenon_string name; /* name that it is linked by */
   tenon_string path; /* pinned place; empty: it is not pinned */
   tenon_string
@@ -126,10 +132,11 @@ typedef struct tenon_guarded_library {
  *
  * "Host's lock held": the function must not call the host, but for the slots of JSON, errors and texts, and
  * must not wait for another thread that may.
- * The host copies the table; `self` stays the application's until `release`. */
+ * Growable: begins with its size. The host copies the table; `self` stays the application's until `release`. */
 typedef struct tenon_load_guard {
-  size_t size; /* bytes of this struct */
-  void* self;  /* first argument of every function */
+  uint32_t size;  /* bytes of this struct */
+  uint32_t flags; /* 0 */
+  void* self;     /* first argument of every function */
 
   /* A policy (a config that is applied, or checked) reaches the host. Stores in `*kept` a new reference to
    * what the guard wants to be given of it later, or leaves null for a policy that says nothing to guards.

@@ -12,7 +12,7 @@
 #define TENON_WALK_DUPLICATES 4 /* `what` of modules.walk: shared members under each name */
 #define TENON_WALK_ABSENT 16    /* for children: names without a value too, as null */
 
-/* Bits of a descriptor's flags. */
+/* Bits of a descriptor's flags. A plugin with one that the host does not know is refused. */
 enum {
   /* The type has no forward_schema: `create` gives each instance its own by modules.set_forward. */
   TENON_MODULE_OWN_FORWARD = 1

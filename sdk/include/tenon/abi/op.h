@@ -53,7 +53,7 @@ enum {
   TENON_JVP_MULTILINEAR = 4 /* linear in each operand: the sum over them of op(.., tangent, ..) */
 };
 
-/* Flags of an op. */
+/* Flags of an op. A plugin with one that the host does not know is refused from its file. */
 enum {
   TENON_OP_ONCE_DIFFERENTIABLE = 1 << 0, /* differentiating its backward is an error */
   TENON_OP_NOT_OVERRIDABLE = 1 << 1,     /* `not_overridable` has the reason */

@@ -23,7 +23,7 @@ typedef struct tenon_service_descriptor {
   const tenon_service* table; /* functions of the service */
 } tenon_service_descriptor;
 
-/* Growable: begins with its size. Lives as long as the plugin is loaded. */
+/* The table of a plugin. Growable: begins with its size. Lives as long as the plugin is loaded. */
 typedef struct tenon_plugin {
   uint32_t size;                         /* bytes of this struct */
   uint32_t flags;                        /* 0 */

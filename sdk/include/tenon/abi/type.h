@@ -76,7 +76,7 @@ enum {
   TENON_METADATA_MERGE = 2 /* made by the type's merge function */
 };
 
-/* Flags of a type. */
+/* Flags of a type. A plugin with one that the host does not know is refused from its file. */
 enum {
   TENON_TYPE_PARTIAL = 1 << 0,       /* handles some ops on purpose: no warning about the others */
   TENON_TYPE_NEVER_OPERAND = 1 << 1, /* no op accepts an operand of it */
@@ -164,13 +164,15 @@ enum {
   TENON_PARTS_OWN_MEMORY = 1 << 5 /* TENON_TYPE_OWN_MEMORY holds for it: saved as a plain Tensor */
 };
 
-/* Parts that the objects of a type are made of, for a library that stores them. Borrowed; valid as
- * long as the plugin of the type is loaded. */
+/* Parts that the objects of a type are made of, for a library that stores them. Growable: the caller
+ * sets `size`, the host fills that many bytes. Borrowed; valid as long as the plugin of the type is
+ * loaded. */
 typedef struct tenon_type_parts {
+  uint32_t size;                 /* bytes of this struct */
+  uint32_t flags;                /* TENON_PARTS_ bits */
   const char* provider;          /* id of the plugin; "tenon" for Tensor */
   const char* const* components; /* names, component_count of them */
   int64_t component_count;       /* entries of `components` */
-  uint64_t flags;                /* TENON_PARTS_ bits */
 } tenon_type_parts;
 
 /* The payload's struct as one binary was compiled with it, so that another layout is an error

@@ -22,7 +22,8 @@ extern "C" {
  * used. New reference. Any thread. */
 TENON_EXPORT tenon_status tenon_wrap_unchanging(tenon_dtype dtype, int64_t rank,
                                                 const int64_t* shape, const int64_t* strides,
-                                                void* data, void* owner, void (*release)(void*),
+                                                void* data, void* owner,
+                                                void(TENON_CALL* release)(void*),
                                                 tenon_tensor** result, tenon_error** error);
 
 #ifdef __cplusplus

@@ -30,7 +30,7 @@ enum {
   TENON_VALUE_TAG_COUNT = 17
 };
 
-/* UTF-8 text that is not NUL-terminated. Borrowed from what it was read from. */
+/* UTF-8 text that is not NUL-terminated. Frozen. Borrowed from what it was read from. */
 typedef struct tenon_string {
   const char* data; /* may be null where `length` is 0 */
   int64_t length;   /* in bytes */
@@ -43,7 +43,7 @@ typedef struct tenon_json tenon_json;
  * synchronize themselves. */
 typedef struct tenon_module tenon_module;
 
-/* An entry of a dictionary of modules. Names are unique in it; the order is kept. */
+/* An entry of a dictionary of modules. Frozen. Names are unique in it; the order is kept. */
 typedef struct tenon_named_module {
   tenon_string name;    /* key in the dictionary */
   tenon_module* module; /* the module; owned as the list is */

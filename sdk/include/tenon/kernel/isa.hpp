@@ -35,7 +35,8 @@
 #define TENON_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 #else
-#define TENON_HAS_ISA_LOOPS 0  // loops for several instruction sets are compiled
+// 1 where loops for several instruction sets are compiled.
+#define TENON_HAS_ISA_LOOPS 0
 #define TENON_VECTORIZE
 #define TENON_INDEPENDENT
 #endif

@@ -526,8 +526,9 @@ struct LaneKernel {
   static constexpr bool wide = sizeof(In) >= 4 || sizeof(Lane) >= 4;
   // Comparisons of the widest vectors are not vectorized well.
   static constexpr bool widest_columns = std::is_floating_point_v<In> && !Policy::separates_nan;
-  static constexpr int64_t row_block = Policy::block_elements,  // elements that a piece has
-      column_block = Policy::block_elements / 16;
+  static constexpr int64_t row_block = Policy::block_elements;  // elements of a piece of a row
+  static constexpr int64_t column_block =
+      Policy::block_elements / 16;  // rows of a piece of columns
 
   // Joins the results of two pieces.
   static void merge(Total& total, const Total& other) { Policy::merge(total, other); }

@@ -30,11 +30,14 @@ struct ProfilerOptions {          // options of a profiler
 
 // Calls of one op by one module with operands of the same dtypes and shapes.
 struct CallRow {
-  std::string op;              // full name
-  std::string provider;        // plugin that the op chose for such operands; empty: not known
-  std::string operands;        // "f32[64, 10], f32[10]"
-  int64_t module = -1;         // index of Profile::modules; -1: outside of those that are watched
+  std::string op;        // full name
+  std::string provider;  // plugin that the op chose for such operands; empty: not known
+  std::string operands;  // "f32[64, 10], f32[10]"
+  // Index of Profile::modules: of the innermost whose forward runs, or in backward of the one whose forward
+  // has recorded the node; -1: outside of those that are watched.
+  int64_t module = -1;
   bool backward = false;       // called by the engine
+  bool optimizer = false;      // outside of modules, by the schema of optimizers
   int64_t calls = 0;           // also those that failed
   int64_t nanoseconds = 0;     // of all calls
   int64_t bytes = 0;           // of all calls: elements of operands and new results
@@ -93,7 +96,8 @@ class Profiler {
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
 
-  // Calls of ops are attributed to the innermost of the model's modules whose forward runs.
+  // Calls of ops are attributed to the innermost of the model's modules whose forward runs, those of the
+  // engine to the one whose forward has recorded the node. Nodes of the graph get hooks for that.
   void watch(const Module& model);
   // Ends the profile; a second time it has no calls.
   Profile stop();
@@ -105,8 +109,10 @@ class Profiler {
 
 // Sum of some rows: those of one op and plugin, of one plugin, of one module or of one phase.
 struct Entry {
-  std::string name;      // op; plugin; "encoder.0 (Linear)", "(backward)" or "(outside of modules)"
-  std::string provider;  // plugin of an op
+  // Op; plugin; "encoder.0 (Linear)", "encoder.0 (Linear), backward", and for calls of no module "(backward)",
+  // "(optimizer)" or "(outside of modules)".
+  std::string name;
+  std::string provider;                           // plugin of an op
   int64_t calls = 0, nanoseconds = 0, bytes = 0;  // sums
   int64_t multiply_adds = -1;                     // -1: none is declared
   double share = 0;                               // of the time of all calls; 0 to 1

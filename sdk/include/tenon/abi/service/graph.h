@@ -47,8 +47,8 @@ typedef struct tenon_graph_service {
    * reference; may be null. Any thread. */
   tenon_status(TENON_CALL* tensor_add_hook)(tenon_tensor* tensor, int32_t kind,
                                             tenon_hook_function function, void* state,
-                                            void (*destroy)(void* state), tenon_hook** hook,
-                                            tenon_error** error);
+                                            void(TENON_CALL* destroy)(void* state),
+                                            tenon_hook** hook, tenon_error** error);
   /* Removes the hook with that id from the tensor. ArgumentError when it has no such hook. Any
    * thread. */
   tenon_status(TENON_CALL* tensor_remove_hook)(tenon_tensor* tensor, int64_t id,
@@ -57,7 +57,7 @@ typedef struct tenon_graph_service {
    * else as tensor_add_hook. Any thread. */
   tenon_status(TENON_CALL* node_add_hook)(tenon_node* node, int32_t kind,
                                           tenon_hook_function function, void* state,
-                                          void (*destroy)(void* state), tenon_hook** hook,
+                                          void(TENON_CALL* destroy)(void* state), tenon_hook** hook,
                                           tenon_error** error);
   /* A number that no other hook of the process has; 0 for null. Any thread. */
   int64_t(TENON_CALL* hook_id)(const tenon_hook* hook);

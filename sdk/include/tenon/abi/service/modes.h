@@ -54,7 +54,8 @@ typedef struct tenon_modes_service {
    * not call ops. `self` is borrowed until trace_leave. `trace` is valid until then. Calling
    * thread only. */
   tenon_status(TENON_CALL* trace_enter)(int32_t json,
-                                        void (*write)(void* self, const char* line, int64_t length),
+                                        void(TENON_CALL* write)(void* self, const char* line,
+                                                                int64_t length),
                                         void* self, tenon_trace** trace, tenon_error** error);
   /* Ends the trace and frees it. Calling thread only. */
   tenon_status(TENON_CALL* trace_leave)(tenon_trace* trace, tenon_error** error);

@@ -135,7 +135,7 @@ typedef struct tenon_modules_service {
    * call sees the hooks that are there when their turn comes. */
   tenon_status(TENON_CALL* add_hook)(tenon_module* module, int32_t kind, uint32_t flags,
                                      tenon_module_hook_function function, void* state,
-                                     void (*destroy)(void* state), tenon_hook** hook,
+                                     void(TENON_CALL* destroy)(void* state), tenon_hook** hook,
                                      tenon_error** error);
   /* 1 where the module has hooks of one of the kinds, its own or those of all modules; 0 for null.
    * `kinds`: a bit 1 << kind for each. Any thread. */

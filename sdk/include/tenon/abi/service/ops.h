@@ -17,13 +17,13 @@
 
 #define TENON_OPS_VERSION 1 /* newest version of the table; grows with its slots */
 
-/* An operand that is known by its type alone. */
+/* An operand that is known by its type alone. Frozen. */
 typedef struct tenon_operand_type {
   uint32_t type;     /* an id, see find of types.h */
   tenon_dtype dtype; /* TENON_DTYPE_NONE: not given */
 } tenon_operand_type;
 
-/* An argument of a call that `explain_types` explains. */
+/* An argument of a call that `explain_types` explains. Frozen. */
 typedef struct tenon_written_argument {
   tenon_string keyword;               /* empty: by position */
   const tenon_operand_type* operands; /* null: `value` is the argument */

@@ -16,6 +16,8 @@
  * - Slots are appended at the end, and each append raises the version by one; none is removed,
  *   retyped or moved. A table serves its own version and all before it; a change that breaks users
  *   is a service of another name.
+ * - Arguments named `flags` are refused with ArgumentError where they have a bit that the callee does
+ *   not know; a caller that needs the bit asks for the version of the table that has it.
  * - A slot that can fail returns a status. It fills `error` when `error` is not null; the caller
  *   then owns the error. On failure no out parameter owns anything.
  * - Pointers must not be null unless the slot says "may be null". Names and paths given as one
@@ -42,7 +44,8 @@
 #include "tenon/abi/value.h"
 #include "tenon/abi/version.h"
 
-/* The head of every table. A slot past `size` does not exist in the running provider. */
+/* The head of every table. Frozen; tables grow at their ends. A slot past `size` does not exist in
+ * the running provider. */
 typedef struct tenon_service {
   uint32_t size;    /* bytes of the table */
   uint32_t version; /* version of the table that the provider has */

@@ -33,7 +33,7 @@ typedef struct tenon_tensors_service {
    * on failure it does not run. `release` may be null. Any thread. */
   tenon_status(TENON_CALL* wrap)(tenon_dtype dtype, int64_t rank, const int64_t* shape,
                                  const int64_t* strides, void* data, void* owner,
-                                 void (*release)(void* owner), tenon_tensor** result,
+                                 void(TENON_CALL* release)(void* owner), tenon_tensor** result,
                                  tenon_error** error);
   /* A tensor that shares the storage of `base`; its first element is `offset` elements after the
    * first of `base`. ValueError when it would reach outside of the storage. Not recorded. New

@@ -22,8 +22,9 @@ typedef struct tenon_threads_service {
    * fails gives its status and error. Within a chunk it runs serially. Between chunks, and pieces
    * of long ones, it looks at interrupt_word. Any thread. */
   tenon_status(TENON_CALL* parallel_for)(int64_t begin, int64_t end, int64_t grain,
-                                         tenon_status (*body)(void* state, int64_t begin,
-                                                              int64_t end, tenon_error** error),
+                                         tenon_status(TENON_CALL* body)(void* state, int64_t begin,
+                                                                        int64_t end,
+                                                                        tenon_error** error),
                                          void* state, tenon_error** error);
   /* Threads that parallel_for may use, the caller among them. Any thread. */
   int32_t(TENON_CALL* count)(void);

@@ -92,7 +92,8 @@ typedef struct tenon_types_service {
    * components stay. TypeError where the type makes none. Any thread. */
   tenon_status(TENON_CALL* set_attributes)(tenon_tensor* tensor, const char* text, int64_t length,
                                            tenon_error** error);
-  /* Parts of the objects of a type. ValueError when there is no such id. Any thread. */
+  /* Fills the first `parts->size` bytes of `parts`, and sets `size` to what it has filled. ValueError
+   * when there is no such id, ArgumentError for a size that has no room. Any thread. */
   tenon_status(TENON_CALL* parts)(uint32_t type, tenon_type_parts* parts, tenon_error** error);
   /* Text that the tensor's type makes of the attributes of its payload, a string; none where it makes
    * none. Owned. Any thread. */
