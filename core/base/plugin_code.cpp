@@ -14,10 +14,14 @@ namespace tenon::core {
 constinit thread_local uint32_t node_counter [[gnu::tls_model("initial-exec")]] = kNodeCounters - 1;
 
 const char* holder_text(Holder holder) noexcept {
-  static constexpr std::array<const char*, kHolders> texts{
-      "node of a graph",           "hook",       "module",
-      "memory that a tensor uses", "open scope", "tensor type",
-      "use of its services"};
+  static constexpr std::array<const char*, kHolders> texts{"node of a graph",
+                                                           "hook",
+                                                           "module",
+                                                           "memory that a tensor uses",
+                                                           "open scope",
+                                                           "tensor type",
+                                                           "use of its services",
+                                                           "call that runs later"};
   return texts[static_cast<size_t>(holder)];
 }
 

@@ -14,8 +14,8 @@
 
 namespace tenon::core {
 
-enum class Holder : uint8_t { Node, Hook, Module, Memory, Scope, Type, Service };
-inline constexpr size_t kHolders = 7;
+enum class Holder : uint8_t { Node, Hook, Module, Memory, Scope, Type, Service, Call };
+inline constexpr size_t kHolders = 8;
 
 // "node of a graph", "hook"...
 const char* holder_text(Holder holder) noexcept;

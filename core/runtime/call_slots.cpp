@@ -48,6 +48,7 @@ constinit const tenon_calls_service calls_service{
           *place = creation.set_place(outer);
           return status;
         },
+    .hold = slot([](tenon_prepared_call* call) { hold_prepared(checked(call, "the call")); }),
 };
 
 }  // namespace tenon::core

@@ -15,8 +15,14 @@ void fail_rank(int64_t rank) {
 void fail_without_data(const Tensor* tensor, const char* what) {
   require_not_null(tensor, what);
   if (!tensor->typed()) throw Error(TENON_ERROR_TYPE, "{} has a shape but no data", what);
+  const TensorType& type = TypeTable::process().at(tensor->view.type);
+  if (type.owns_memory())
+    throw Error(TENON_ERROR_TYPE,
+                "{} is in memory of {}, which the CPU does not read; copy it to the CPU first "
+                "(device::to)",
+                what, type.name);
   throw Error(TENON_ERROR_TYPE, "{} must be Tensor, not {}, which has no data; convert it first",
-              what, TypeTable::process().at(tensor->view.type).name);
+              what, type.name);
 }
 
 void require_gradients(const Tensor* tensor) {

@@ -47,11 +47,13 @@ bool in_own_memory(const Tensor& tensor) {
   return tensor.typed() && TypeTable::process().at(tensor.view.type).owns_memory();
 }
 
-// By op `copy_`, which the type runs, where one of the two is in separate memory.
+// By op `copy_`, which the type runs, where one of the two is in separate memory: it may wait for
+// elements before it changes anything.
 void copy_any(Tensor& destination, const Tensor& source) {
   if (!in_own_memory(destination) && !in_own_memory(source)) {
     require_data(&destination, "the destination of a copy");
     require_data(&source, "the source of a copy");
+    const WholeChange whole;
     return copy(destination, source);
   }
   const GradModeGuard unrecorded(false);
@@ -63,6 +65,7 @@ void copy_any(Tensor& destination, const Tensor& source) {
 void fill_any(Tensor& destination, const tenon_value& number) {
   if (!in_own_memory(destination)) {
     require_data(&destination, "the tensor to fill");
+    const WholeChange whole;
     return fill(destination, number);
   }
   const TensorRef one = make_empty(destination.view.dtype, {});
@@ -110,12 +113,10 @@ constinit const tenon_tensors_service tensors_service{
       return a->storage != nullptr && a->storage == b->storage ? 1 : 0;
     },
     .copy = slot([](tenon_tensor* destination, const tenon_tensor* source) {
-      const WholeChange whole;
       copy_any(checked(destination), checked(source));
       undo_version_bump(*destination);
     }),
     .fill = slot([](tenon_tensor* destination, const tenon_value* number) {
-      const WholeChange whole;
       fill_any(checked(destination), *number);
       undo_version_bump(*destination);
     }),

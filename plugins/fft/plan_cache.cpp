@@ -27,7 +27,9 @@ std::mutex& planner() {
 // Recently used plans first.
 class Cache {
  public:
-  ~Cache() {
+  // Once no call is under way.
+  void clear() {
+    const std::lock_guard lock(mutex_);
     plans_.clear();
     order_.clear();
     fftw_cleanup();
@@ -165,10 +167,18 @@ void Plan::run(const void* from, void* out) const {
     fftw_execute_dft_c2r(plan, static_cast<fftw_complex*>(in), static_cast<double*>(out));
 }
 
-std::shared_ptr<const Plan> find_plan(const Problem& problem) {
-  static Cache cache;
-  return cache.find(problem);
+namespace {
+
+// Never destroyed: threads may still compute when the process ends.
+Cache& cache() {
+  static auto* const all = new Cache;
+  return *all;
 }
+
+}  // namespace
+
+std::shared_ptr<const Plan> find_plan(const Problem& problem) { return cache().find(problem); }
+void forget_plans() { cache().clear(); }
 
 bool is_aligned(const void* data) {
   return fftw_alignment_of(static_cast<double*>(const_cast<void*>(data))) == 0;

@@ -40,6 +40,8 @@ class Plan {
 // The plan of the problem, from the cache or made now. Plans are estimated (FFTW_ESTIMATE): nothing is
 // measured, so that equal calls give equal bits. RuntimeError when FFTW has none. Any thread.
 std::shared_ptr<const Plan> find_plan(const Problem& problem);
+// Frees what FFTW and the cache keep, before the plugin is unmapped. No call is under way.
+void forget_plans();
 
 // Whether memory is aligned as FFTW's vector loads need it.
 bool is_aligned(const void* data);

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <tenon/device.hpp>
+#include <tenon/dlpack.hpp>
 #include <tenon/gradcheck.hpp>
 #include <tenon/listing/why.hpp>
 #include <tenon/tenon.hpp>
@@ -76,10 +77,20 @@ TEST_SUITE("device/device") {
 
   TEST_CASE("a device that is not there is refused by its name") {
     const Tensor x = tensor({1.});
-    CHECK(error_of([&] { device::to(x, "smi"); }).find("did you mean 'sim'?") != std::string::npos);
+    const std::string text = error_of([&] { device::to(x, "smi:1"); });
+    CHECK(text.find("no device is named 'smi:1'; expected cpu, ") == 0);
+    CHECK(text.find("sim, or one of several, NAME:1 (did you mean 'sim'?)") != std::string::npos);
+    CHECK(error_of([&] {
+            device::to(x, "cuda");
+          }).find("no device is named 'cuda'; expected cpu") == 0);
+    // The type of tensors in plain memory.
+    CHECK(error_of([&] { device::to(x, "Tensor"); }).find("no device is named 'Tensor'") == 0);
     CHECK(error_of([&] { device::to(x, "sim:2"); }) == "there is no device sim:2; 'sim' has 2");
-    CHECK(error_of([&] { device::to(x, "sim:-1"); }) == "'sim:-1' names no device: NAME:NUMBER");
-    CHECK(error_of([&] { device::to(x, "sim:"); }) == "'sim:' names no device: NAME:NUMBER");
+    CHECK(error_of([&] {
+            device::to(x, "sim:-1");
+          }).find("no device is named 'sim:-1'; expected ") == 0);
+    CHECK(error_of([&] { device::to(x, "sim:"); }).find("no device is named 'sim:'; expected ") ==
+          0);
     CHECK(error_of([&] { device::to(x, "cpu:1"); }) == "there is no device cpu:1");
   }
 
@@ -100,6 +111,10 @@ TEST_SUITE("device/device") {
   TEST_CASE("elements of a device are not read as elements of the CPU") {
     const Tensor x = on_sim(tensor({1., 2.}));
     CHECK_THROWS_AS(x.data<float>(), TypeError);
+    CHECK(
+        error_of([&] { to_dlpack(x); }) ==
+        "a tensor for DLPack is in memory of sim, which the CPU does not read; copy it to the CPU "
+        "first (device::to)");
     CHECK(x.to_vector<float>() == std::vector<float>{1, 2});
     CHECK(x[1].item() == 2);
   }
@@ -187,6 +202,17 @@ TEST_SUITE("device/device") {
     sum(a * device::to(b * 2, "sim:0")).backward();
     CHECK(device::name_of(a.grad()) == "sim:0");
     CHECK(b.grad().text() == "tensor([2., 2.], device='sim:1')");
+  }
+
+  TEST_CASE("a Function without gradients gives zeros where its operands are") {
+    Tensor x = device::to(ones({2, 2}), "sim:1");
+    x.requires_grad_();
+    const Tensor part = device::to(zeros({2}), "sim:1");
+    const Tensor y = as_strided_scatter(x, part, {2}, {1}, 0);
+    y.copy_(device::to(ones({2, 2}), "sim:1"));  // nothing of x is left
+    static_cast<void>(on_sim(ones({2})) * 2);    // the instance that this thread has used last
+    sum(y * 2).backward();
+    CHECK(x.grad().text() == "tensor([[0., 0.],\n        [0., 0.]], device='sim:1')");
   }
 
   TEST_CASE("reshaped tensors share memory on a device, as on the CPU") {

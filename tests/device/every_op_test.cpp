@@ -193,6 +193,60 @@ void compare_case(const Case& one, Counts& counts) {
   });
 }
 
+// Matrices that have an inverse, where it has two dimensions.
+Tensor regular(const std::vector<int64_t>& shape, DType dtype) {
+  if (shape.size() < 2) return ones(shape, dtype);
+  return eye(shape[shape.size() - 2], shape.back()).to(dtype).expand(shape).clone();
+}
+
+// The operands with another size of one dimension of one of them, or a dimension more. Integers are 0, which
+// is an index of most things.
+std::vector<std::vector<Tensor>> misshapen(const std::vector<Tensor>& operands) {
+  std::vector<std::vector<Tensor>> all;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Tensor& given = operands[i];
+    for (int64_t d = 0; d <= given.dim(); ++d) {
+      std::vector<int64_t> shape = given.sizes();
+      if (d < given.dim())
+        shape[static_cast<size_t>(d)] += 1;
+      else
+        shape.push_back(2);
+      all.push_back(operands);
+      all.back()[i] = is_floating(given.dtype()) ? regular(shape, given.dtype())
+                                                 : zeros(shape, given.dtype());
+    }
+  }
+  return all;
+}
+
+// Calls that the CPU refuses for a reason that is not an index: the device refuses them in the call.
+int refused_late(const Case& one) {
+  int refused = 0;
+  for (const std::vector<Tensor>& operands : misshapen(operands_of(one))) {
+    try {
+      called(one, copies(operands, false, false));
+      continue;
+    } catch (const IndexError&) {
+      continue;
+    } catch (const std::exception&) {
+      ++refused;
+    }
+    try {
+      const std::vector<Tensor> there = copies(operands, true, false);
+      const std::vector<Tensor> results = called(one, there);
+      try {
+        device::synchronize(device::Device(target.device));
+        report(one, "shapes that the CPU refuses are taken");
+      } catch (const std::exception& error) {
+        report(one, std::string("late: ") + error.what());
+      }
+    } catch (const std::exception&) {
+      // As it should be.
+    }
+  }
+  return refused;
+}
+
 // How many ops kernels of the device ran.
 size_t compare_every_op(const Target& chosen) {
   target = chosen;
@@ -221,6 +275,20 @@ TEST_SUITE("device/every_op") {
     CHECK(compare_every_op({"sim:1", [&] { return control->kernels(); }, 1e-5, 1e-9}) > 190);
     for (const std::string& op : rounded) MESSAGE("other bits: ", op);
     CHECK(rounded.size() < 25);
+  }
+
+  TEST_CASE("operands that do not fit together are refused in the call, by every op") {
+    target = {"sim:1", [] { return 0; }, 0, 0};
+    problems.clear();
+    int refused = 0;
+    for_each_op({"math", "blas", "nn", "fft", "optim"}, 2,
+                [&](const std::string&, const std::vector<Case>& cases) {
+                  for (const Case& one : cases) refused += refused_late(one);
+                });
+    for (const std::string& problem : problems) MESSAGE(problem);
+    CHECK(problems.empty());
+    MESSAGE(refused, " refusals");
+    CHECK(refused > 300);
   }
 
 #ifdef TENON_TEST_OPENCL

@@ -166,6 +166,12 @@ TEST_SUITE("device/late") {
   TEST_CASE("errors of shapes are those of the call") {
     const Tensor a = on_sim(ones({2, 3}));
     CHECK_THROWS_AS(mm(a, a), ValueError);
+    CHECK_THROWS_AS(a.copy_(on_sim(ones({4}))), ValueError);
+    CHECK_THROWS_AS(a.mul_(on_sim(ones({4}))), ValueError);
+    Tensor parameter = on_sim(ones({3}));
+    CHECK_THROWS_AS(Op("optim.sgd_step_")(parameter, on_sim(ones({4})), arg("learning_rate") = 0.1),
+                    ValueError);
+    CHECK_THROWS_AS(Op("sum")(a, arg("out") = on_sim(ones({4}))), ValueError);
     CHECK(error_of(synchronize) == "no error");
   }
 
@@ -223,7 +229,7 @@ TEST_SUITE("device/late") {
 
   TEST_CASE("a wait for a device is interrupted, and what was queued is not lost") {
     synchronize();
-    const Tensor x = on_sim(ones({2, 2}));
+    const Tensor x = on_sim(ones({2, 2})), here = zeros({2, 2});
     Tensor y = x;
     {
       const Slow slow;
@@ -233,6 +239,8 @@ TEST_SUITE("device/late") {
         request_interrupt();
       });
       CHECK_THROWS_AS(y[0][0].item(), InterruptedError);
+      CHECK_THROWS_AS(y.to_vector<float>(), InterruptedError);
+      CHECK_THROWS_AS(here.copy_(y), InterruptedError);
       later.join();
       clear_interrupt();
     }
@@ -290,6 +298,9 @@ TEST_SUITE("device/late") {
       refuses([&] { y.to_vector<float>(); });
       refuses([&] { y + 1; });
       refuses([&] { y.mul_(tensor(2.)); });
+      refuses([&] { y.zero_(); });
+      refuses([&] { y.uniform_(); });
+      refuses([&] { y.copy_(ones({2})); });
       refuses([&] { device::to(ones({2}), "sim:0"); });
       refuses([&] { synchronize(); });
       faults += (ones({2}) + 1).to_vector<float>() == std::vector<float>{2, 2} ? 0 : 1;

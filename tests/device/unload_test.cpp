@@ -1,11 +1,14 @@
-// The plugin of a device that is unloaded while its tensors live.
+// Plugins that are unloaded while tensors on a device, or kernels that are queued, need them.
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include <tenon/device.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/tenon.hpp>
+
+#include "plugins/sim/control.h"
 
 using namespace tenon;
 
@@ -23,5 +26,27 @@ TEST_SUITE("device/unload") {
   TEST_CASE("a device is there again once its plugin is loaded again") {
     load_plugin("sim");
     CHECK(device::to(tensor({1.}), "sim:1").item() == 1);
+  }
+
+  TEST_CASE("a plugin whose kernels are queued stays until they have run") {
+    const Service<sim_control_service> control("sim.control", SIM_CONTROL_VERSION);
+    control->delay_kernels(40'000, 3);
+    Tensor parameter = device::to(ones({3}), "sim:0");
+    const Tensor gradient = device::to(ones({3}), "sim:0");
+    for (int i = 0; i < 40; ++i) parameter = parameter * 1;
+    const Op step("optim.sgd_step_");
+    step(parameter, gradient, arg("learning_rate") = 0.5);
+    std::string text;
+    try {
+      static_cast<void>(unload("optim"));
+    } catch (const PluginError& error) {
+      text = error.what();
+    }
+    CHECK(text.find("it is held by 1 x call that runs later") != std::string::npos);
+    static_cast<void>(unload("optim", Unload::force));
+    CHECK_THROWS_AS(step(parameter, gradient, arg("learning_rate") = 0.5), PluginError);
+    CHECK(parameter.to_vector<float>() == std::vector<float>(3, 0.5));
+    control->delay_kernels(200, 1);
+    load_plugin("optim");
   }
 }

@@ -470,7 +470,8 @@ SLOT(calls, modules_generation, 7);
 SLOT(calls, watched, 8);
 SLOT(calls, stand_in, 9);
 SLOT(calls, run_placed, 10);
-SLOTS(calls, 11);
+SLOT(calls, hold, 11);
+SLOTS(calls, 12);
 
 /* ---- the load guard, which applications set ---- */
 

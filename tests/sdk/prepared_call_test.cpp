@@ -37,6 +37,7 @@ class PreparedAdd {
     const Tensor left = Tensor::take(place);
     return Value(results[0]).tensor();
   }
+  void hold() const { call_slot(service::calls().hold, call_); }
   std::string provider() const { return service::calls().provider(call_); }
   bool writes_into() const { return service::calls().writes_into(call_) != 0; }
 
@@ -136,6 +137,29 @@ TEST_SUITE("sdk/prepared_call") {
     CHECK(unload("generation", Unload::wait)["state"].text() == "unmapped");
     CHECK_THROWS_AS(second.run(arguments), PluginError);
     CHECK_THROWS_AS(PreparedAdd(Op("generation.scale"), arguments), Error);
+  }
+
+  TEST_CASE("a held call runs the code that it was prepared for, which is unloaded after it") {
+    generation::start("1");
+    const Tensor x = row({1});
+    const std::vector<tenon_value> arguments{Argument(x).value()};
+    const Op scale("generation.scale");
+    const PreparedAdd before(scale, arguments);
+    auto held = std::make_unique<PreparedAdd>(scale, arguments);
+    held->hold();
+    generation::start("2");
+    CHECK(numbers(held->run(arguments)) == Numbers{1});
+    CHECK_THROWS_AS(before.hold(), PluginError);
+    held = std::make_unique<PreparedAdd>(scale, arguments);
+    held->hold();
+    CHECK(generation::has(generation::error_of([] { unload("generation"); }),
+                          "it is held by 1 x call that runs later"));
+    CHECK(unload("generation", Unload::force)["state"].text() == "draining");
+    CHECK(numbers(held->run(arguments)) == Numbers{2});
+    CHECK_THROWS_AS(scale.call<Tensor>(x), PluginError);
+    CHECK(generation::retired() == 1);
+    held.reset();
+    CHECK(generation::retired() == 0);
   }
 
   TEST_CASE("changes of modules are counted") {

@@ -250,7 +250,8 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& p
     incoming = many.data();
   }
   std::vector<TensorRef> zeros;
-  uint32_t shown = 0;  // flags of the gradients
+  uint32_t shown =
+      0;  // flags of the gradients, and of zeros in the place of those that there are not
   for (size_t i = 0; i < gradients.size(); ++i) {
     incoming[i] = gradients[i];
     if (gradients[i] != nullptr) shown |= gradients[i]->view.flags;
@@ -260,9 +261,12 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& p
     if (function_ ? !function_->materialize : !outputs_[i].differentiable) continue;
     zeros.resize(i + 1);
     const auto given = std::ranges::find_if(gradients, [](const Tensor* one) { return one; });
-    zeros[i] = make_zeros_in(outputs_[i].type, outputs_[i].dtype, outputs_[i].sizes(),
-                             given == gradients.end() ? nullptr : *given);
+    const Tensor* const like = given != gradients.end() ? *given
+                               : function_              ? function_->memory.get()
+                                                        : nullptr;
+    zeros[i] = make_zeros_in(outputs_[i].type, outputs_[i].dtype, outputs_[i].sizes(), like);
     incoming[i] = zeros[i].get();
+    shown |= zeros[i]->view.flags;
   }
   const bool once =
       call.create_graph && (implementation_->flags & TENON_OP_ONCE_DIFFERENTIABLE) != 0;

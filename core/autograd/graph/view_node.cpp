@@ -75,7 +75,7 @@ class ViewNode final : public Node {
       }
       static_cast<int64_t*>(positions->view.data)[i] = place;
     }
-    if (outputs_[0].type != 0) positions = project_gradient(std::move(positions), outputs_[0].type);
+    if (outputs_[0].type != 0) positions = moved_to(std::move(positions), gradient);
     const TensorRef row = core_ops::reshape(gradient, {&count, 1});
     const TensorRef whole = core_ops::index_add(*zeros, 0, *positions, *row);
     return core_ops::reshape(*whole, base_shape_);

@@ -11,6 +11,7 @@
 #include "core/autograd/record/function_inputs.hpp"
 #include "core/autograd/record/inplace.hpp"
 #include "core/autograd/record/tracked.hpp"
+#include "core/autograd/typed/typed.hpp"
 #include "core/base/error.hpp"
 #include "core/base/interrupt.hpp"
 #include "core/dispatch/call/aliasing.hpp"
@@ -453,6 +454,8 @@ class RecordedCall {
     context_->dirty.clear();
     // backward needs these only to distinguish constants from intermediates among the attributes.
     if (context_->attributes.first() == nullptr) context_->non_differentiable.clear();
+    // Zeros for gradients that there are not are made there.
+    context_->memory = empty_in_memory_of(results);
     node->set_function(std::move(context_));
   }
 

@@ -57,10 +57,25 @@ uint32_t memory_type(uint32_t type) {
   return type != 0 && TypeTable::process().at(type).owns_memory() ? type : 0;
 }
 
-bool in_own_memory(std::span<Tensor* const> tensors) {
-  return std::ranges::any_of(tensors, [](const Tensor* tensor) {
+namespace {
+
+auto first_in_own_memory(std::span<Tensor* const> tensors) {
+  return std::ranges::find_if(tensors, [](const Tensor* tensor) {
     return tensor != nullptr && tensor->typed() && memory_type(tensor->view.type) != 0;
   });
+}
+
+}  // namespace
+
+bool in_own_memory(std::span<Tensor* const> tensors) {
+  return first_in_own_memory(tensors) != tensors.end();
+}
+
+TensorRef empty_in_memory_of(std::span<Tensor* const> tensors) {
+  const auto found = first_in_own_memory(tensors);
+  if (found == tensors.end()) return {};
+  const int64_t none = 0;
+  return moved_to(make_empty((*found)->view.dtype, {&none, 1}), **found);
 }
 
 TensorRef moved_to(TensorRef plain, const Tensor& like) {
@@ -85,11 +100,8 @@ class ConversionNode final : public Node {
   static NodeRef create(const char* name, Tensor& from, const Tensor& to) {
     const Tensor* const output = &to;
     NodeBlock block(sizeof(ConversionNode), 1, {&output, 1});
-    const int64_t none = 0;
-    TensorRef like;
-    if (memory_type(from.view.type) != 0)
-      like = moved_to(make_empty(from.view.dtype, {&none, 1}), from);
-    return block.make<ConversionNode>(name, gradient_edge(from), std::move(like));
+    Tensor* const given = &from;
+    return block.make<ConversionNode>(name, gradient_edge(from), empty_in_memory_of({&given, 1}));
   }
   ConversionNode(const NodeBlock& block, const char* name, Edge edge, TensorRef like)
       : Node(block), name_(name), like_(std::move(like)) {

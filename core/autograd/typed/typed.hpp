@@ -22,6 +22,8 @@ TensorRef project_gradient(TensorRef gradient, uint32_t type);
 uint32_t memory_type(uint32_t type);
 // Whether one of the tensors, any of which may be null, is of such a type.
 bool in_own_memory(std::span<Tensor* const> tensors);
+// A tensor without elements in the separate memory of the first one that is in such; null where none is.
+TensorRef empty_in_memory_of(std::span<Tensor* const> tensors);
 // A plain tensor in the memory that `like` is in, not recorded: itself where that is plain.
 TensorRef moved_to(TensorRef plain, const Tensor& like);
 // Zeros as a gradient of such a type, where `like` is; null: where the type puts gradients.

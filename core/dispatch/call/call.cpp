@@ -107,7 +107,8 @@ tenon_status run_prepared(const tenon_prepared_call& prepared, const tenon_value
     if (status != TENON_OK) return status;
   }
   const RunningCall running;
-  if (ops_generation.load(std::memory_order_acquire) != prepared.generation) [[unlikely]]
+  if (ops_generation.load(std::memory_order_acquire) != prepared.generation && !prepared.held)
+      [[unlikely]]
     return refuse_prepared(prepared, true, error);
   const Implementation& implementation = *prepared.implementation;
   uint32_t flags = (implementation.call_flags.load(std::memory_order_relaxed) & ~kProviderFlag) |
@@ -203,11 +204,11 @@ namespace {
                                                           bool stale,
                                                           tenon_error** error) noexcept {
   return guarded(error, [&] {
-    throw Error(stale ? TENON_ERROR_PLUGIN : TENON_ERROR_ARGUMENT,
-                "{}: the call was prepared for plugin '{}', and {}", prepared.op->name,
-                prepared.provider,
-                stale ? "providers of ops have changed since; prepare it again"
-                      : "these arguments are of another kind; pass what it was prepared for");
+    if (stale) throw_stale(prepared);
+    throw Error(TENON_ERROR_ARGUMENT,
+                "{}: the call was prepared for plugin '{}', and these arguments are of another "
+                "kind; pass what it was prepared for",
+                prepared.op->name, prepared.provider);
   });
 }
 

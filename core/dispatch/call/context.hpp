@@ -62,6 +62,7 @@ struct FunctionContext {
   std::vector<TensorRef> dirty;
   std::vector<TensorRef> non_differentiable;
   Attributes attributes;
+  TensorRef memory;    // without elements, where results are in separate memory; else null
   uint64_t needs = 0;  // bit per slot, the first 64
   bool materialize = true;
   bool transient = false;  // a run that is not recorded: attributes for the run itself

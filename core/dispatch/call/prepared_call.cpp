@@ -43,4 +43,21 @@ std::unique_ptr<tenon_prepared_call> prepare_call(const tenon_op* op,
   }
 }
 
+void throw_stale(const tenon_prepared_call& call) {
+  throw Error(TENON_ERROR_PLUGIN,
+              "{}: the call was prepared for plugin '{}', and providers of ops have changed since; "
+              "prepare it again",
+              call.op->name, call.provider);
+}
+
+void hold_prepared(tenon_prepared_call& call) {
+  // Code is freed after calls that were running, and what they have come to hold.
+  const OuterCall running;
+  if (call.held) return;
+  if (ops_generation.load() != call.generation) throw_stale(call);
+  call.code = CodeLease(call.implementation->code, Holder::Call);
+  call.rules_code = CodeLease(call.implementation->rules_code, Holder::Call);
+  call.held = true;
+}
+
 }  // namespace tenon::core

@@ -6,6 +6,7 @@
 //   device::to(y, "cpu")                   // waits for the elements and copies them
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -15,11 +16,41 @@
 #include "tenon/device/service.h"
 #include "tenon/module.hpp"
 #include "tenon/op.hpp"
+#include "tenon/runtime.hpp"
 #include "tenon/service.hpp"
 #include "tenon/typed_tensor.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace device {
+
+// Whether tensors of the type are on a device.
+inline bool has_own_memory(uint32_t type) {
+  tenon_type_parts parts{};
+  tenon::detail::check(tenon::service::types().parts, type, &parts);
+  return (parts.flags & TENON_PARTS_OWN_MEMORY) != 0;
+}
+
+// "cpu", and the devices of all plugins that are installed: their tensor types. Loads none.
+inline std::vector<std::string> kinds() {
+  std::vector<std::string> names{"cpu"};
+  const Json plugins = document(Document::facts);
+  for (int64_t p = 0; p < plugins.size(); ++p) {
+    const Json types = plugins[p]["facts"]["types"];
+    for (int64_t i = 0; i < types.size(); ++i) {
+      const bool is_device = (types[i]["flags"].integer() & TENON_TYPE_OWN_MEMORY) != 0;
+      const std::string name = types[i]["name"].text();
+      if (is_device && std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+    }
+  }
+  return names;
+}
+// The message about a name that no device has, with those that there are.
+inline std::string unknown_device(const std::string& name) {
+  const std::vector<std::string> known = kinds();
+  return "no device is named '" + printable(name) + "'; expected " + join(known, ", ") +
+         ", or one of several, NAME:1" + suggestion(name.substr(0, name.find(':')), known);
+}
 
 // A device by its name: "sim:1", "sim" for the first one, "cpu".
 class Device {
@@ -29,23 +60,28 @@ class Device {
   explicit Device(const std::string& name) {
     const size_t colon = name.find(':');
     kind_ = name.substr(0, colon);
-    if (kind_ == "cpu") {
-      if (colon != std::string::npos && name != "cpu:0")
-        tenon::detail::throw_message(TENON_ERROR_INDEX, {"there is no device ", name});
-      return;
-    }
     if (colon != std::string::npos) {
       char* end = nullptr;
       const char* const digits = name.c_str() + colon + 1;
       index_ = std::strtoll(digits, &end, 10);
-      if (*digits < '0' || *digits > '9' || *end != 0)
-        tenon::detail::throw_message(TENON_ERROR_VALUE,
-                                     {"'", name, "' names no device: NAME:NUMBER"});
+      if (*digits < '0' || *digits > '9' || *end != 0) throw ValueError(unknown_device(name));
     }
-    tenon::detail::check(tenon::service::types().find, kind_.c_str(), &type_);
-    if (index_ < 0 || index_ >= service()->count()) {
-      tenon::detail::throw_message(TENON_ERROR_INDEX, {"there is no device ", name, "; '", kind_,
-                                                       "' has ", service()->count()});
+    if (kind_ == "cpu") {
+      if (index_ != 0)
+        tenon::detail::throw_message(TENON_ERROR_INDEX, {"there is no device ", name});
+      return;
+    }
+    find_type(name);
+    const int64_t count = service()->count();
+    if (count == 0) {
+      tenon::detail::throw_message(
+          TENON_ERROR_INDEX,
+          {"there is no device ", name, ": '", kind_,
+           "' finds none on this machine; install a driver for one, or use cpu"});
+    }
+    if (index_ < 0 || index_ >= count) {
+      tenon::detail::throw_message(TENON_ERROR_INDEX,
+                                   {"there is no device ", name, "; '", kind_, "' has ", count});
     }
   }
   bool is_cpu() const { return type_ == 0; }  // plain memory
@@ -58,6 +94,15 @@ class Device {
   }
 
  private:
+  void find_type(const std::string& name) {
+    try {
+      tenon::detail::check(tenon::service::types().find, kind_.c_str(), &type_);
+    } catch (const ValueError&) {
+      throw ValueError(unknown_device(name));
+    }
+    if (!has_own_memory(type_)) throw ValueError(unknown_device(name));
+  }
+
   std::string kind_;
   uint32_t type_ = 0;
   int64_t index_ = 0;
@@ -68,10 +113,7 @@ inline std::string name_of(const Tensor& tensor) {
   if (!tensor.defined())
     tenon::detail::throw_message(TENON_ERROR_VALUE, {"an undefined tensor is on no device"});
   const tenon_tensor_view& view = tensor.view_record();
-  if ((view.flags & TENON_TENSOR_TYPED) == 0) return "cpu";
-  tenon_type_parts parts{sizeof parts, 0, nullptr, nullptr, 0};
-  tenon::detail::check(tenon::service::types().parts, view.type, &parts);
-  if ((parts.flags & TENON_PARTS_OWN_MEMORY) == 0) return "cpu";
+  if ((view.flags & TENON_TENSOR_TYPED) == 0 || !has_own_memory(view.type)) return "cpu";
   const std::string kind = type_name(tensor);
   const tenon::Service<tenon_device_service> service(("device." + kind).c_str(),
                                                      TENON_DEVICE_SERVICE_VERSION);

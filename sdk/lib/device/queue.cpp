@@ -8,6 +8,7 @@
 #include <mutex>
 #include <pthread.h>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 
 #include <tenon/device/queue.hpp>
@@ -40,21 +41,22 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-// Ends the threads of a plugin's queues before what their jobs use is destroyed: at the exit of the
-// process, and where the plugin is unloaded. Made with the first thread, it goes before what is older.
-class Ending {
+// The queues of a plugin whose threads run. They end before what their jobs use: where the main thread
+// exits, before any object with static storage is destroyed, since kernels make such ones when they
+// run first; where another thread exits, or the plugin is unloaded, before those that are older than
+// the first queue's thread.
+class RunningQueues {
  public:
-  static Ending& of_plugin() {
-    static Ending all;
-    return all;
+  static RunningQueues& of_plugin() {
+    static auto* const all = new RunningQueues;  // threads may push while static objects go
+    static const EndAll with_static_objects{false};
+    static thread_local const EndAll with_thread{true};
+    return *all;
   }
-  Ending() = default;
-  Ending(const Ending&) = delete;
-  Ending& operator=(const Ending&) = delete;
-  ~Ending() {
-    if (in_child_process()) return;  // the threads are not there
-    for (const auto& [queue, end] : ends_) end();
-  }
+  RunningQueues() = default;
+  RunningQueues(const RunningQueues&) = delete;
+  RunningQueues& operator=(const RunningQueues&) = delete;
+
   void add(const void* queue, std::function<void()> end) {
     const std::lock_guard<std::mutex> lock(mutex_);
     ends_.emplace(queue, std::move(end));
@@ -65,6 +67,25 @@ class Ending {
   }
 
  private:
+  struct EndAll {
+    explicit EndAll(bool thread) : of_thread(thread) {}
+    ~EndAll() {
+      if (!of_thread || ::getpid() == ::gettid()) of_plugin().end();
+    }
+    EndAll(const EndAll&) = delete;
+    EndAll& operator=(const EndAll&) = delete;
+    bool of_thread;  // it is the main one's, which exits, or nothing ends
+  };
+  void end() {
+    if (in_child_process()) return;  // the threads are not there
+    std::map<const void*, std::function<void()>> ends;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ends.swap(ends_);  // a job that runs to its end may begin another queue
+    }
+    for (const auto& [queue, end_queue] : ends) end_queue();
+  }
+
   std::mutex mutex_;
   std::map<const void*, std::function<void()>> ends_;
 };
@@ -79,7 +100,7 @@ class Queue::State {
   State& operator=(const State&) = delete;
   ~State() {
     if (!thread_.joinable()) return;
-    Ending::of_plugin().remove(this);
+    RunningQueues::of_plugin().remove(this);
     end();
   }
   // Waits for the job under way, and drops the others. Jobs that are pushed later run at once.
@@ -87,17 +108,24 @@ class Queue::State {
     std::deque<Job> dropped;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      stopping_ = true;
+      if (std::exchange(stopping_, true)) return;
       dropped.swap(jobs_);
     }
     begun_.notify_all();
-    thread_.join();
-    const std::lock_guard<std::mutex> lock(mutex_);
-    done_ = pushed_;
+    if (own_queue == this)  // a job exits
+      thread_.detach();
+    else
+      thread_.join();
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      done_ = pushed_;
+    }
+    ended_.notify_all();
   }
 
   void push(Job&& job) {
     check_process(device_.c_str());
+    RunningQueues& running = RunningQueues::of_plugin();
     std::unique_lock<std::mutex> lock(mutex_);
     wait_until(lock, [&] { return pushed_ - done_ < kMostJobs; });
     if (stopping_) {
@@ -106,7 +134,7 @@ class Queue::State {
     }
     if (!thread_.joinable()) {
       const SignalsBlocked blocked;
-      Ending::of_plugin().add(this, [this] { end(); });
+      running.add(this, [this] { end(); });
       thread_ = std::thread([this] { run_jobs(); });
     }
     jobs_.push_back(std::move(job));
@@ -117,6 +145,7 @@ class Queue::State {
   void wait() {
     check_process(device_.c_str());
     if (own_queue == this) return;
+    RunningQueues::of_plugin();
     std::unique_lock<std::mutex> lock(mutex_);
     const uint64_t last = pushed_;
     wait_until(lock, [&] { return done_ >= last; });
@@ -145,8 +174,6 @@ class Queue::State {
   }
   void run_jobs() {
     own_queue = this;
-    const NoGrad unrecorded;
-    const Uninterrupted to_its_end;
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
       begun_.wait(lock, [&] { return stopping_ || !jobs_.empty(); });
@@ -175,6 +202,8 @@ class Queue::State {
     for (const MemoryReference& memory : job.writes) memory->set_failure(failure);
   }
   std::shared_ptr<const Failure> run_body(Job& job) {
+    const NoGrad unrecorded;
+    const Uninterrupted to_its_end;
     tenon_error* error = nullptr;
     const tenon_status status = detail::guarded(&error, [&] {
       if (before_) before_(job.call);
@@ -202,7 +231,9 @@ class Queue::State {
 };
 
 Queue::Queue(std::string device, std::function<void(const CallRecord&)> before)
-    : state_(std::make_unique<State>(std::move(device), std::move(before))) {}
+    : state_(std::make_unique<State>(std::move(device), std::move(before))) {
+  RunningQueues::of_plugin();
+}
 Queue::~Queue() {
   if (in_child_process()) static_cast<void>(state_.release());  // the thread is not there
 }

@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include <tenon/device.hpp>
 #include <tenon/listing/listing.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/state/model_format.hpp>
@@ -17,7 +18,6 @@
 #include <tenon/training/roles.hpp>
 
 #include "config_sections.hpp"
-#include "device_text.hpp"
 #include "lib/base/format.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -232,7 +232,7 @@ class Outliner {
     try {
       use_plugin(listing::type(kind)["provider"].text(), "training");
     } catch (const ValueError&) {
-      fault(training.device_node, unknown_device(training.device));
+      fault(training.device_node, device::unknown_device(training.device));
     } catch (const Error& error) {
       fault(training.device_node, error.what());
     }

@@ -15,7 +15,6 @@
 #include <tenon/text.hpp>
 #include <tenon/training/trainer.hpp>
 
-#include "device_text.hpp"
 #include "lib/base/format.hpp"
 #include "nan_watch.hpp"
 #include "step_rollback.hpp"
@@ -77,14 +76,6 @@ class EvalScope {
 
 namespace {
 
-device::Device device_named(const std::string& name) {
-  try {
-    return device::Device(name);
-  } catch (const ValueError&) {
-    throw ValueError(unknown_device(name));
-  }
-}
-
 const Module& moved(const Module& model, const device::Device& device) {
   device::move(model, device);
   return model;
@@ -96,7 +87,7 @@ Trainer::Trainer(const TrainingConfig& config, const Module& model, Dataset data
                  std::optional<int64_t> epochs)
     : ranks_(config.distributed),
       device_(at_place(loop_of(config).device_node,
-                       [&] { return device_named(config.training->device); })),
+                       [&] { return device::Device(config.training->device); })),
       model_(moved(model, device_)),
       tensor_parallel_(ranks_, model_, config),
       dataset_(std::move(dataset)),

@@ -43,7 +43,10 @@ template <class D>
 struct ServiceOf {
   static constexpr const char* doc = "Instances of the device, and the way to them.";
 
-  static int64_t TENON_CALL count() { return D::driver().count(); }
+  static int64_t TENON_CALL count() {
+    static_cast<void>(in_child_process());  // from now on a fork is noticed
+    return D::driver().count();
+  }
   static tenon_status TENON_CALL upload(tenon_tensor* plain, int64_t index, tenon_tensor** result,
                                         tenon_error** error) {
     return run_slot(error, [&] {

@@ -1,6 +1,7 @@
 // The CPU's kernels in memory of a device that it reaches: at once, or later on the device's queue.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -119,8 +120,8 @@ struct OpFacts {
 };
 inline OpFacts read_op_facts(const Op& op) {
   // Ops whose samples say so, of all plugins.
-  static const std::set<std::string> drawing = [] {
-    std::set<std::string> names;
+  static const auto& drawing = *[] {  // never destroyed: calls may be made until the process ends
+    auto* const names = new std::set<std::string>;
     const Json plugins = document(Document::facts);
     for (int64_t p = 0; p < plugins.size(); ++p) {
       const Json ops = plugins[p]["facts"]["ops"];
@@ -129,7 +130,7 @@ inline OpFacts read_op_facts(const Op& op) {
         const Json samples = Json::parse(ops[i]["samples"].text());
         for (int64_t k = 0; k < samples.size(); ++k) {
           const Json same = samples[k]["check"]["deterministic"];
-          if (same.defined() && !same.as_bool()) names.insert(ops[i]["name"].text());
+          if (same.defined() && !same.as_bool()) names->insert(ops[i]["name"].text());
         }
       }
     }
@@ -146,8 +147,8 @@ inline OpFacts read_op_facts(const Op& op) {
 }
 // Any thread; valid for the life of the process.
 inline const OpFacts& facts_of(const Op& op) {
-  static std::mutex mutex;
-  static std::map<std::string, OpFacts> known;
+  static auto& mutex = *new std::mutex;
+  static auto& known = *new std::map<std::string, OpFacts>;
   const std::string name = op.name();
   const std::lock_guard<std::mutex> lock(mutex);
   const auto found = known.find(name);
@@ -168,7 +169,7 @@ class LaterCall {
     Queue* queue = nullptr;
     if (!kept->keep(call, queue)) return not_implemented;
     Results results = not_implemented;
-    if (!kept->make_results(call, results)) return not_implemented;
+    if (!kept->make_results(results)) return not_implemented;
     Queue::Job job{CallRecord(call), {}, {}, {}};
     for (const Operand& operand : kept->operands_) {
       if (operand.memory.get() != nullptr)
@@ -319,9 +320,13 @@ class LaterCall {
   }
 
   // Runs the op on zeros that have the layouts of the operands; makes the results from what it gives.
-  bool make_results(const Call& call, Results& results) {
+  // False where it fails: then the call itself says why, or needs the elements.
+  bool make_results(Results& results) {
     const NoGrad unrecorded;
     std::vector<Tensor> stand_ins;
+    result_count_ = service::ops().result_count(op_);
+    results = Results::of_count(result_count_);
+    std::vector<tenon_value> values;
     {
       const ShapesOnly shapes;
       stand_ins = plain_operands([](const DeviceMemory& memory, DType dtype) {
@@ -332,22 +337,30 @@ class LaterCall {
           std::memset(zeros.view_record().data, 0, static_cast<size_t>(memory.bytes));
         return zeros;
       });
-      results = Results::of_count(service::ops().result_count(call.handle()->op));
-      std::vector<tenon_value> values = values_with(stand_ins);
-      tenon_error* error = nullptr;
-      const tenon_status status = service::ops().call(
-          op_, values.data(), static_cast<int64_t>(values.size()), results.slots(), &error);
-      if (status != TENON_OK) {  // the call itself says why, or needs the elements
-        service::values().error_release(error);
+      values = values_with(stand_ins);
+      if (!succeeds(service::ops().call, op_, values.data(), static_cast<int64_t>(values.size()),
+                    results.slots()))
         return false;
-      }
     }
-    bool tensors = true;
+    bool tensors = true, new_tensors = false;
     for (int64_t i = 0; i < results.size(); ++i) {
       const uint32_t tag = results.slots()[i].tag;
       tensors &= tag == TENON_VALUE_TENSOR || tag == TENON_VALUE_TENSOR_LIST;
     }
     if (!tensors) return false;
+    results.transform([&](const Tensor& made) {
+      new_tensors |= std::none_of(stand_ins.begin(), stand_ins.end(),
+                                  [&](const Tensor& one) { return one.is_same(made); });
+      return made;
+    });
+    // Shapes alone of an op that only writes are those of what it writes: its refusals are shown by a run.
+    if (!new_tensors) {
+      Results written = Results::of_count(result_count_);
+      if (!succeeds(service::ops().call, op_, values.data(), static_cast<int64_t>(values.size()),
+                    written.slots()))
+        return false;
+    }
+    if (!call_.prepare(op_, values)) return false;
     int place = 0;
     bool fits = true;
     results.transform([&](const Tensor& made) {
@@ -377,7 +390,34 @@ class LaterCall {
     return fits;
   }
 
+  template <class Slot, class... Arguments>
+  static bool succeeds(Slot slot, const Arguments&... arguments) {
+    tenon_error* error = nullptr;
+    if (slot(arguments..., &error) == TENON_OK) return true;
+    service::values().error_release(error);
+    return false;
+  }
+
   // ---- in the call and on the queue ----
+
+  // The provider that the call has chosen: its plugin stays until the call has run, also where it is
+  // unloaded meanwhile.
+  class HeldCall {
+   public:
+    HeldCall() = default;
+    HeldCall(const HeldCall&) = delete;
+    HeldCall& operator=(const HeldCall&) = delete;
+    ~HeldCall() { service::calls().release(call_); }
+    bool prepare(const tenon_op* op, const std::vector<tenon_value>& arguments) {
+      return succeeds(service::calls().prepare, op, arguments.data(),
+                      static_cast<int64_t>(arguments.size()), &call_) &&
+             succeeds(service::calls().hold, call_);
+    }
+    const tenon_prepared_call* get() const { return call_; }
+
+   private:
+    tenon_prepared_call* call_ = nullptr;
+  };
 
   // `whole` makes the plain tensor of an allocation, in elements of a dtype.
   template <class Whole>
@@ -481,10 +521,9 @@ class LaterCall {
     for (const Operand& operand : operands_) opened.open(operand.memory);
     for (const Made& made : made_) opened.open(made.memory);
     const std::vector<Tensor> plain = plain_operands(over);
-    Results results = Results::of_count(service::ops().result_count(op_));
+    Results results = Results::of_count(result_count_);
     std::vector<tenon_value> values = values_with(plain);
-    tenon::detail::check(service::ops().call, op_, values.data(),
-                         static_cast<int64_t>(values.size()), results.slots());
+    tenon::detail::check(service::calls().run, call_.get(), values.data(), results.slots());
     int place = 0;
     size_t next = 0;
     results.transform([&](const Tensor& made) {
@@ -507,6 +546,8 @@ class LaterCall {
   }
 
   const tenon_op* op_ = nullptr;
+  HeldCall call_;
+  int64_t result_count_ = 0;
   int64_t index_ = -1;
   std::vector<Operand> operands_;
   std::vector<Tensor> given_;  // in the call alone: the caller's handles

@@ -12,6 +12,7 @@
 
 #include "tenon/device/queue.hpp"
 #include "tenon/graph.hpp"
+#include "tenon/interrupt.hpp"
 #include "tenon/override_definition.hpp"
 #include "tenon/type_definition.hpp"
 
@@ -82,8 +83,12 @@ inline Extent extent_of(const Tensor& tensor) {
 
 }  // namespace detail
 
-// The address of the first element on the device; null without elements.
-inline void* elements(const Tensor& tensor) { return tensor.view_record().data; }
+// The address of the first element on the device; null without elements. RuntimeError in the child of
+// a fork, for kernels that write into an operand and allocate nothing.
+inline void* elements(const Tensor& tensor) {
+  check_process("the device of a tensor");
+  return tensor.view_record().data;
+}
 
 template <class D>
 int64_t index_of(const Tensor& tensor) {  // instance of a tensor, from 0
@@ -208,8 +213,10 @@ struct Copy {
   static constexpr auto types = D::name;                             // operands that it is for
 
   static Tensor forward(const Tensor& input, const Tensor& source) {  // in either direction
+    // An interrupt ends the waits, after which the change is made whole.
     const Tensor plain = is<D>(source) ? download<D>(source) : ensure_tensor(source);
     if (!is<D>(input)) {
+      const Uninterrupted whole_change;
       copy_elements(input, plain);
       return input;
     }
@@ -218,6 +225,7 @@ struct Copy {
     const int64_t width = element_size(input.dtype()), index = index_of<D>(input);
     DeviceMemory& buffer = *as<D>(input).buffer;
     detail::wait_for(buffer);
+    const Uninterrupted whole_change;
     const bool whole = extent.bytes == buffer.bytes && extent.bytes == input.numel() * width;
     if (!whole) buffer.check();
     if (extent.bytes == 0) return input;

@@ -20,7 +20,7 @@
 
 #define TENON_CALLS_VERSION 1 /* newest version of the table; grows with its slots */
 
-/* It keeps no plugin loaded. */
+/* It keeps no plugin loaded, unless it is held. */
 typedef struct tenon_prepared_call tenon_prepared_call;
 
 /* Named "tenon.calls". */
@@ -70,6 +70,11 @@ typedef struct tenon_calls_service {
   tenon_status(TENON_CALL* run_placed)(const tenon_prepared_call* call,
                                        const tenon_value* arguments, tenon_tensor** place,
                                        tenon_value* results, tenon_error** error);
+  /* Keeps the code of the provider until `release`, also where its plugin is unloaded or reloaded, or
+   * policies prefer another: run and run_into run it whatever ops_generation is. For a call that was
+   * begun, and runs later. PluginError once ops_generation is another. Any thread, but not while it
+   * runs. */
+  tenon_status(TENON_CALL* hold)(tenon_prepared_call* call, tenon_error** error);
 } tenon_calls_service;
 
 #endif
