@@ -25,7 +25,7 @@ namespace device {
 
 // Whether tensors of the type are on a device.
 inline bool has_own_memory(uint32_t type) {
-  tenon_type_parts parts{};
+  tenon_type_parts parts{sizeof parts, 0, nullptr, nullptr, 0};
   tenon::detail::check(tenon::service::types().parts, type, &parts);
   return (parts.flags & TENON_PARTS_OWN_MEMORY) != 0;
 }
