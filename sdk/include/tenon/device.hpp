@@ -43,9 +43,11 @@ class Device {
                                      {"'", name, "' names no device: NAME:NUMBER"});
     }
     tenon::detail::check(tenon::service::types().find, kind_.c_str(), &type_);
-    if (index_ < 0 || index_ >= service()->count()) {
-      tenon::detail::throw_message(TENON_ERROR_INDEX, {"there is no device ", name, "; '", kind_,
-                                                       "' has ", service()->count()});
+    const int64_t count = service()->count();
+    if (count == 0) call_slot(service()->synchronize, index_);  // its plugin says why
+    if (index_ < 0 || index_ >= count) {
+      tenon::detail::throw_message(TENON_ERROR_INDEX,
+                                   {"there is no device ", name, "; '", kind_, "' has ", count});
     }
   }
   bool is_cpu() const { return type_ == 0; }  // plain memory
