@@ -1,6 +1,7 @@
 #include "opencl/chains.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -104,7 +105,7 @@ struct Chains::Plan {
       if (call.operands == 2) body += ", " + value(call.y);
       const int given = numbers_of(call.op), taken = call.operands == 2 ? 1 : 3;
       for (int k = 0; k < taken; ++k)
-        body += k < given ? ", n" + std::to_string(count(call.numbers[k])) : ", 0";
+        body += k < given ? ", " + number_name(call.numbers[k]) : ", 0";
       body += ");\n";
       latest[call.result] = i;
     }
@@ -120,10 +121,10 @@ struct Chains::Plan {
     for (const ChainCall& call : calls) {
       if (ops.insert(call.op).second) source += function_text(call.op);
     }
-    source += "__kernel void chain(Dims d";
+    source += "typedef struct { Dims d; T n[" + std::to_string(most_numbers()) +
+              "]; } Given;\n__kernel void chain(Given g";
     for (size_t i = 0; i < reads.size(); ++i) source += ", __global const T* r" + std::to_string(i);
     for (const size_t i : writes) source += ", __global T* w" + std::to_string(i);
-    for (size_t i = 0; i < numbers.size(); ++i) source += ", T n" + std::to_string(i);
     source += ") {\n  EACH_VECTOR(\n";
     for (size_t i = 0; i < reads.size(); ++i) {
       const std::string place = std::to_string(i);
@@ -136,13 +137,27 @@ struct Chains::Plan {
     }
     return source + "  )\n}\n";
   }
+  // As the kernel gets them.
+  template <class T>
+  std::vector<unsigned char> given(const Dims& dims) const {
+    constexpr size_t alignment = sizeof(cl_ulong);
+    const size_t size = sizeof dims + most_numbers() * sizeof(T);
+    std::vector<unsigned char> bytes((size + alignment - 1) / alignment * alignment);
+    std::memcpy(bytes.data(), &dims, sizeof dims);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const auto one = static_cast<T>(numbers[i]);
+      std::memcpy(bytes.data() + sizeof dims + i * sizeof one, &one, sizeof one);
+    }
+    return bytes;
+  }
 
  private:
-  size_t count(double given) {
+  size_t most_numbers() const { return std::max<size_t>(numbers.size(), 1); }
+  std::string number_name(double given) {
     numbers.push_back(given);
-    return numbers.size() - 1;
+    return "g.n[" + std::to_string(numbers.size() - 1) + "]";
   }
-  std::string number(double given) { return "(VT)(n" + std::to_string(count(given)) + ")"; }
+  std::string number(double given) { return "(VT)(" + number_name(given) + ")"; }
 };
 
 void Chains::queue(const std::vector<ChainCall>& calls, const std::vector<bool>& freed) {
@@ -171,12 +186,12 @@ void Chains::queue(const std::vector<ChainCall>& calls, const std::vector<bool>&
   const size_t items = row_items(dims, device_.lanes(first.type) * device_.vectors());
   device_.run_text(pass.kernel, first.type, pass.text, items, kGroup, [&](const auto& set) {
     cl_uint place = 0;
-    set(place++, dims);
+    with_floating(first.type, [&](auto zero) {
+      const std::vector<unsigned char> given = plan.given<decltype(zero)>(dims);
+      set(place++, Bytes{given.data(), given.size()});
+    });
     for (const void* read : plan.reads) set(place++, Memory{read});
     for (const size_t i : plan.writes) set(place++, Memory{calls[i].result});
-    with_floating(first.type, [&](auto zero) {
-      for (const double given : plan.numbers) set(place++, static_cast<decltype(zero)>(given));
-    });
   });
 }
 

@@ -53,7 +53,7 @@ class Chains {
     int64_t saved = 0;  // bytes, so far
     bool is_built = false;
     std::string text;
-    cl_kernel kernel = nullptr;
+    QueuedKernel kernel;
   };
   struct Plan;
 

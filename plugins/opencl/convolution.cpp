@@ -1,11 +1,12 @@
 // Convolutions as products with the patches of the input, which are written as panels (products.hpp): no
 // matrix of patches is made but for the gradient of the input. Samples are taken together as far as the
-// panels stay within kMostElements.
+// panels stay within kMostElements. Groups of one channel have kernels without products (depthwise.hpp).
 #include "shared_ops/convolution.hpp"
 
 #include <algorithm>
 
 #include "opencl/copies.hpp"
+#include "opencl/depthwise.hpp"
 #include "opencl/products.hpp"
 
 namespace tenon_opencl {
@@ -205,6 +206,10 @@ struct OnDevice {
     const Tensor result = empty_like(input, IntList(k.output_shape()));
     if (result.numel() == 0) return result;
     const Tensor x = dense(input), w = dense(weight), b = bias.defined() ? dense(bias) : bias;
+    if (is_depthwise(k)) {
+      convolve_depthwise(k, x, w, b, result);
+      return result;
+    }
     const int64_t width = width_of(input);
     Instance& device = instance_of(input);
     each_part(k, [&](const Part& part) {
@@ -229,6 +234,10 @@ struct OnDevice {
     const Tensor result = empty_like(weight, shape);
     if (result.numel() == 0) return result;
     const Tensor w = dense(weight), go = dense(grad_output);
+    if (is_depthwise(k)) {
+      depthwise_input_gradient(k, w, go, result);
+      return result;
+    }
     const int64_t width = width_of(weight);
     Instance& device = instance_of(weight);
     each_part(k, [&](const Part& part) {
@@ -254,6 +263,10 @@ struct OnDevice {
     const Tensor result = empty_like(input, weight_size);
     if (result.numel() == 0) return result;
     const Tensor x = dense(input), go = dense(grad_output);
+    if (is_depthwise(k)) {
+      depthwise_weight_gradient(k, x, go, result);
+      return result;
+    }
     const int64_t width = width_of(input), positions = k.positions();
     Instance& device = instance_of(input);
     each_part(k, [&](const Part& part) {

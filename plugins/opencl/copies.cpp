@@ -47,7 +47,7 @@ __kernel void convert(__global const T* a, __global U* r, Dims d, int to_bool) {
     if (to_bool) {
       for (ulong i = first; i < last; ++i) r[(long)i * d.by[0]] = a[(long)i * d.by[1]] != 0;
     } else {
-      for (ulong i = first; i < last; ++i) r[(long)i * d.by[0]] = (U)a[(long)i * d.by[1]];
+      for (ulong i = first; i < last; ++i) { const T x = a[(long)i * d.by[1]]; r[(long)i * d.by[0]] = TO_U(x); }
     }
   )
 }

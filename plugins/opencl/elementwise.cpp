@@ -3,6 +3,8 @@
 // elements; chains.cpp compiles those that are called often.
 #include "opencl/elementwise.hpp"
 
+#include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -142,29 +144,47 @@ static BYTES fetch_bytes(__global const uchar* a, long by, int count) {
   for (int k = 0; k < V; ++k) t[k] = a[(k < count ? k : count - 1) * by];
   return LOAD(0, t);
 }
-// body for each vector of the work item's run.
+// body for each vector of the work item's run, by the dimensions g.d.
 #define EACH_VECTOR(body)                                                        \
-  const ulong id = get_global_id(0), row = d.outer == 1 ? 0 : id / d.runs;       \
-  const ulong first = (d.outer == 1 ? id : id % d.runs) * (V * VECTORS);         \
-  if (row >= d.outer || first >= d.inner) return;                                \
+  const ulong id = get_global_id(0), row = g.d.outer == 1 ? 0 : id / g.d.runs;   \
+  const ulong first = (g.d.outer == 1 ? id : id % g.d.runs) * (V * VECTORS);     \
+  if (row >= g.d.outer || first >= g.d.inner) return;                            \
   long at[4];                                                                    \
-  place(&d, row, at);                                                            \
+  place(&g.d, row, at);                                                          \
   for (int n = 0; n < VECTORS; ++n) {                                            \
     const ulong i = first + n * V;                                               \
-    if (i >= d.inner) break;                                                     \
-    const int count = d.inner - i < V ? (int)(d.inner - i) : V;                  \
+    if (i >= g.d.inner) break;                                                   \
+    const int count = g.d.inner - i < V ? (int)(g.d.inner - i) : V;              \
     body                                                                         \
   }
-#define OPERAND(a, o) fetch(a + at[o] + (long)i * d.by[o], d.by[o], count)
-#define RESULT(r) r + at[0] + (long)i * d.by[0], d.by[0], count
+#define OPERAND(a, o) fetch(a + at[o] + (long)i * g.d.by[o], g.d.by[o], count)
+#define RESULT(r) r + at[0] + (long)i * g.d.by[0], g.d.by[0], count
 )";
+
+// Arguments but memory, as one: each argument costs the driver an allocation. p and q are the numbers of
+// operands that are numbers, which are not read, s is alpha.
+constexpr const char* kGiven = R"(
+typedef struct {
+  Dims d;
+  T p, q, s;
+  int op, x_is_number, y_is_number;
+} Given;
+#define X (g.x_is_number ? (VT)(g.p) : OPERAND(a, 1))
+#define Y (g.y_is_number ? (VT)(g.q) : OPERAND(b, 2))
+)";
+template <class T>
+struct Given {
+  Dims dims;
+  T p{}, q{}, s{};
+  cl_int op = 0, x_is_number = 0, y_is_number = 0;
+};
 
 void add_case(std::string& source, int row) {
   source += "    case " + std::to_string(row) + ": return " + kRows[row].expression + ";\n";
 }
 
 std::string unary_source(DType type) {
-  std::string source = std::string(helpers(type)) + kWalk;
+  std::string source = std::string(helpers(type)) + kWalk + kGiven;
   source += "static VT apply(int op, VT x, T p, T q, T s) {\n  switch (op) {\n";
 #define CASE(kernel, ...) add_case(source, row_##kernel);
   OPENCL_UNARY_NUMBER_OPS(CASE)
@@ -181,17 +201,17 @@ std::string unary_source(DType type) {
   return source + R"(  }
   return (VI)(0);
 }
-__kernel void unary(int op, __global const T* a, __global T* r, Dims d, T p, T q, T s) {
-  EACH_VECTOR(put(RESULT(r), apply(op, OPERAND(a, 1), p, q, s));)
+__kernel void unary(__global const T* a, __global T* r, Given g) {
+  EACH_VECTOR(put(RESULT(r), apply(g.op, OPERAND(a, 1), g.p, g.q, g.s));)
 }
-__kernel void unary_test(int op, __global const T* a, __global uchar* r, Dims d) {
-  EACH_VECTOR(put_bytes(RESULT(r), TO_BYTES(test(op, OPERAND(a, 1))) & (BYTES)(1));)
+__kernel void unary_test(__global const T* a, __global uchar* r, Given g) {
+  EACH_VECTOR(put_bytes(RESULT(r), TO_BYTES(test(g.op, OPERAND(a, 1))) & (BYTES)(1));)
 }
 )";
 }
 
 std::string binary_source(DType type) {
-  std::string source = std::string(helpers(type)) + kWalk;
+  std::string source = std::string(helpers(type)) + kWalk + kGiven;
   source += "static VT apply(int op, VT x, VT y, T alpha) {\n  switch (op) {\n";
 #define CASE(kernel, ...) add_case(source, row_##kernel);
   OPENCL_BINARY_NUMBER_OPS(CASE)
@@ -202,58 +222,52 @@ std::string binary_source(DType type) {
   return source + R"(  }
   return x;
 }
-// An operand that is a number is not read.
-__kernel void binary(int op, __global const T* a, int a_is_number, T a_number, __global const T* b, int b_is_number,
-                     T b_number, __global T* r, Dims d, T alpha) {
-  EACH_VECTOR(put(RESULT(r), apply(op, a_is_number ? (VT)(a_number) : OPERAND(a, 1),
-                                   b_is_number ? (VT)(b_number) : OPERAND(b, 2), alpha));)
+__kernel void binary(__global const T* a, __global const T* b, __global T* r, Given g) {
+  EACH_VECTOR(put(RESULT(r), apply(g.op, X, Y, g.s));)
 }
 )";
 }
 
 std::string compare_source(DType type) {
-  std::string source = std::string(helpers(type)) + kWalk;
+  std::string source = std::string(helpers(type)) + kWalk + kGiven;
   source += "static VI apply(int op, VT x, VT y) {\n  switch (op) {\n";
   OPENCL_COMPARE_OPS(CASE)
 #undef CASE
   return source + R"(  }
   return (VI)(0);
 }
-__kernel void compare(int op, __global const T* a, int a_is_number, T a_number, __global const T* b, int b_is_number,
-                      T b_number, __global uchar* r, Dims d) {
-  EACH_VECTOR(put_bytes(RESULT(r), TO_BYTES(apply(op, a_is_number ? (VT)(a_number) : OPERAND(a, 1),
-                                                  b_is_number ? (VT)(b_number) : OPERAND(b, 2))) & (BYTES)(1));)
+__kernel void compare(__global const T* a, __global const T* b, __global uchar* r, Given g) {
+  EACH_VECTOR(put_bytes(RESULT(r), TO_BYTES(apply(g.op, X, Y)) & (BYTES)(1));)
 }
 )";
 }
 
 std::string select_source(DType type) {
-  return std::string(helpers(type)) + kWalk + R"(
-__kernel void where(__global const uchar* c, __global const T* a, int a_is_number, T a_number, __global const T* b,
-                    int b_is_number, T b_number, __global T* r, Dims d) {
+  return std::string(helpers(type)) + kWalk + kGiven + R"(
+__kernel void where(__global const uchar* c, __global const T* a, __global const T* b, __global T* r, Given g) {
   EACH_VECTOR(
-    const BYTES yes = fetch_bytes(c + at[3] + (long)i * d.by[3], d.by[3], count);
-    const VT x = a_is_number ? (VT)(a_number) : OPERAND(a, 1);
-    const VT y = b_is_number ? (VT)(b_number) : OPERAND(b, 2);
+    const BYTES yes = fetch_bytes(c + at[3] + (long)i * g.d.by[3], g.d.by[3], count);
+    const VT x = X;
+    const VT y = Y;
     put(RESULT(r), TO_CONDITION(yes) != (VI)(0) ? x : y);
   )
 }
-__kernel void fill(__global T* r, Dims d, T value) { EACH_VECTOR(put(RESULT(r), (VT)(value));) }
-// x + value * y * z, x + value * y / z; min(max(x, least), most), where NaN stays.
-__kernel void ternary(int op, __global const T* a, __global const T* b, __global const T* c, __global T* r, Dims d,
-                      T value) {
+__kernel void fill(__global T* r, Given g) { EACH_VECTOR(put(RESULT(r), (VT)(g.p));) }
+// x + p * y * z, x + p * y / z.
+__kernel void ternary(__global const T* a, __global const T* b, __global const T* c, __global T* r, Given g) {
   EACH_VECTOR(
     const VT x = OPERAND(a, 1);
     const VT y = OPERAND(b, 2);
     const VT z = OPERAND(c, 3);
-    put(RESULT(r), op == 0 ? x + value * y * z : x + value * y / z);
+    put(RESULT(r), g.op == 0 ? x + g.p * y * z : x + g.p * y / z);
   )
 }
-__kernel void clamp_numbers(__global const T* a, __global T* r, Dims d, int has_least, T least, int has_most, T most) {
+// min(max(x, p), q), where NaN stays; x_is_number: there is p, y_is_number: there is q.
+__kernel void clamp_numbers(__global const T* a, __global T* r, Given g) {
   EACH_VECTOR(
     VT x = OPERAND(a, 1);
-    if (has_least) x = x < (VT)(least) ? (VT)(least) : x;
-    if (has_most) x = x > (VT)(most) ? (VT)(most) : x;
+    if (g.x_is_number) x = x < (VT)(g.p) ? (VT)(g.p) : x;
+    if (g.y_is_number) x = x > (VT)(g.q) ? (VT)(g.q) : x;
     put(RESULT(r), x);
   )
 }
@@ -338,9 +352,26 @@ struct Pair {
   }
 };
 
-std::vector<int64_t> steps_or_none(const Tensor& tensor, IntList shape) {
-  return tensor.defined() ? steps_in(tensor, shape)
-                          : std::vector<int64_t>(static_cast<size_t>(shape.size()));
+// Dimensions of the result, then of operands, of which numbers are undefined; they have its shape, or are broadcast to it.
+std::optional<Dims> dims_over(const Tensor& result, std::initializer_list<const Tensor*> operands) {
+  const auto is_flat = [&](const Tensor* operand) {
+    return !operand->defined() || (operand->is_contiguous() && operand->numel() == result.numel());
+  };
+  if (result.is_contiguous() && std::all_of(operands.begin(), operands.end(), is_flat)) {
+    Dims dims;
+    dims.inner = number(result.numel());
+    size_t place = 0;
+    dims.by[place++] = 1;
+    for (const Tensor* operand : operands) dims.by[place++] = operand->defined() ? 1 : 0;
+    return dims;
+  }
+  const IntList shape = result.shape();
+  std::vector<std::vector<int64_t>> steps{steps_in(result, shape)};
+  for (const Tensor* operand : operands) {
+    steps.push_back(operand->defined() ? steps_in(*operand, shape)
+                                       : std::vector<int64_t>(static_cast<size_t>(shape.size())));
+  }
+  return dims_of(shape, steps);
 }
 
 // Whether a kernel may write into it: nothing, or a tensor of the result's kind that no operand overlaps.
@@ -383,15 +414,14 @@ Results unary(int row, const Tensor& input, const Tensor& into, bool every_numbe
                          tenon::device::elements(result)});
     return result;
   }
-  std::optional<Dims> dims =
-      dims_of(input.shape(), {steps_in(result, input.shape()), steps_in(input, input.shape())});
+  std::optional<Dims> dims = dims_over(result, {&input});
   if (!dims) return tenon::not_implemented;
   const size_t items = row_items(*dims, run_of(device, input.dtype()));
   with_number(input.dtype(), 0, 0, [&](auto zero) {
     using N = decltype(zero);
-    device.run({&kUnary, "unary", input.dtype()}, items, kGroup, static_cast<cl_int>(row),
-               memory_of(input), memory_of(result), *dims, static_cast<N>(p), static_cast<N>(q),
-               static_cast<N>(s));
+    const Given<N> given{*dims, static_cast<N>(p), static_cast<N>(q), static_cast<N>(s), row};
+    device.run({&kUnary, "unary", input.dtype()}, items, kGroup, memory_of(input),
+               memory_of(result), given);
   });
   return result;
 }
@@ -400,14 +430,15 @@ Results test(int row, const Tensor& input, bool every_element) {
   if (!(every_element ? is_element(input) : is_floating(input))) return tenon::not_implemented;
   const Tensor result = empty_like(input, input.shape(), tenon::boolean);
   if (input.numel() == 0) return result;
-  std::optional<Dims> dims =
-      dims_of(input.shape(), {steps_in(result, input.shape()), steps_in(input, input.shape())});
+  std::optional<Dims> dims = dims_over(result, {&input});
   if (!dims) return tenon::not_implemented;
   Instance& device = instance_of(input);
   const DType type = kernel_type(input.dtype());
   const size_t items = row_items(*dims, run_of(device, type));
-  device.run({&kUnary, "unary_test", type}, items, kGroup, static_cast<cl_int>(row),
-             memory_of(input), memory_of(result), *dims);
+  with_number(type, 0, 0, [&](auto zero) {
+    device.run({&kUnary, "unary_test", type}, items, kGroup, memory_of(input), memory_of(result),
+               Given<decltype(zero)>{*dims, zero, zero, zero, row});
+  });
   return result;
 }
 
@@ -415,6 +446,11 @@ Results test(int row, const Tensor& input, bool every_element) {
 template <class N>
 N number_of(const Operand& operand) {
   return operand.is_number() ? operand.number.to<N>() : N{};
+}
+template <class N>
+Given<N> given_of(const Dims& dims, const Pair& pair, int row, N alpha = {}) {
+  return {dims, number_of<N>(pair.x), number_of<N>(pair.y), alpha,
+          row,  pair.x.is_number(),   pair.y.is_number()};
 }
 Memory memory_or(const Operand& operand, const Tensor& other) {
   return memory_of(operand.is_number() ? other : operand.tensor);
@@ -447,18 +483,14 @@ Results binary(int row, const Argument& left, const Argument& right, const Scala
                          tenon::device::elements(result)});
     return result;
   }
-  std::optional<Dims> dims =
-      dims_of(shape, {steps_in(result, shape), steps_or_none(pair->x.tensor, shape),
-                      steps_or_none(pair->y.tensor, shape)});
+  std::optional<Dims> dims = dims_over(result, {&pair->x.tensor, &pair->y.tensor});
   if (!dims) return tenon::not_implemented;
   const size_t items = row_items(*dims, run_of(device, type));
   with_number(type, 0, 0, [&](auto zero) {
     using N = decltype(zero);
-    device.run({&kBinary, "binary", type}, items, kGroup, static_cast<cl_int>(row),
-               memory_or(pair->x, result), static_cast<cl_int>(pair->x.is_number()),
-               number_of<N>(pair->x), memory_or(pair->y, result),
-               static_cast<cl_int>(pair->y.is_number()), number_of<N>(pair->y), memory_of(result),
-               *dims, alpha.to<N>());
+    device.run({&kBinary, "binary", type}, items, kGroup, memory_or(pair->x, result),
+               memory_or(pair->y, result), memory_of(result),
+               given_of<N>(*dims, *pair, row, alpha.to<N>()));
   });
   return result;
 }
@@ -477,19 +509,14 @@ Results compare(int row, const Argument& left, const Argument& right) {
     if (static_cast<double>(static_cast<float>(exact)) != exact && exact == exact)
       return tenon::not_implemented;
   }
-  std::optional<Dims> dims =
-      dims_of(shape, {steps_in(result, shape), steps_or_none(pair->x.tensor, shape),
-                      steps_or_none(pair->y.tensor, shape)});
+  std::optional<Dims> dims = dims_over(result, {&pair->x.tensor, &pair->y.tensor});
   if (!dims) return tenon::not_implemented;
   Instance& device = instance_of(pair->like);
   const size_t items = row_items(*dims, run_of(device, type));
   with_number(type, 0, 0, [&](auto zero) {
     using N = decltype(zero);
-    device.run({&kCompare, "compare", type}, items, kGroup, static_cast<cl_int>(row),
-               memory_or(pair->x, result), static_cast<cl_int>(pair->x.is_number()),
-               number_of<N>(pair->x), memory_or(pair->y, result),
-               static_cast<cl_int>(pair->y.is_number()), number_of<N>(pair->y), memory_of(result),
-               *dims);
+    device.run({&kCompare, "compare", type}, items, kGroup, memory_or(pair->x, result),
+               memory_or(pair->y, result), memory_of(result), given_of<N>(*dims, *pair, row));
   });
   return result;
 }
@@ -507,9 +534,7 @@ struct Where {
     const IntList shape = list_of(*sizes);
     const Tensor result = empty_like(pair->like, shape);
     if (result.numel() == 0) return result;
-    std::optional<Dims> dims =
-        dims_of(shape, {steps_in(result, shape), steps_or_none(pair->x.tensor, shape),
-                        steps_or_none(pair->y.tensor, shape), steps_in(condition, shape)});
+    std::optional<Dims> dims = dims_over(result, {&pair->x.tensor, &pair->y.tensor, &condition});
     if (!dims) return tenon::not_implemented;
     Instance& device = instance_of(result);
     const DType type = kernel_type(pair->type);
@@ -517,10 +542,8 @@ struct Where {
     with_number(type, 0, 0, [&](auto zero) {
       using N = decltype(zero);
       device.run({&kSelect, "where", type}, items, kGroup, memory_of(condition),
-                 memory_or(pair->x, result), static_cast<cl_int>(pair->x.is_number()),
-                 number_of<N>(pair->x), memory_or(pair->y, result),
-                 static_cast<cl_int>(pair->y.is_number()), number_of<N>(pair->y), memory_of(result),
-                 *dims);
+                 memory_or(pair->x, result), memory_or(pair->y, result), memory_of(result),
+                 given_of<N>(*dims, *pair, 0));
     });
     return result;
   }
@@ -532,14 +555,15 @@ Results fill(const Tensor& input, const Scalar& value) {
   number.number = value;
   if (!number.fits(input.dtype())) return tenon::not_implemented;
   if (input.numel() == 0) return input;
-  std::optional<Dims> dims = dims_of(input.shape(), {steps_in(input, input.shape())});
+  std::optional<Dims> dims = dims_over(input, {});
   if (!dims) return tenon::not_implemented;
   Instance& device = instance_of(input);
   const DType type = kernel_type(input.dtype());
   const size_t items = row_items(*dims, run_of(device, type));
   with_number(type, 0, 0, [&](auto zero) {
     using N = decltype(zero);
-    device.run({&kSelect, "fill", type}, items, kGroup, memory_of(input), *dims, value.to<N>());
+    device.run({&kSelect, "fill", type}, items, kGroup, memory_of(input),
+               Given<N>{*dims, value.to<N>()});
   });
   return input;
 }
@@ -567,15 +591,14 @@ Results ternary(int op, const Tensor& x, const Tensor& y, const Tensor& z, const
   const IntList shape = list_of(*sizes);
   const Tensor result = empty_like(x, shape);
   if (result.numel() == 0) return result;
-  std::optional<Dims> dims = dims_of(
-      shape, {steps_in(result, shape), steps_in(x, shape), steps_in(y, shape), steps_in(z, shape)});
+  std::optional<Dims> dims = dims_over(result, {&x, &y, &z});
   if (!dims) return tenon::not_implemented;
   Instance& device = instance_of(x);
   const size_t items = row_items(*dims, run_of(device, x.dtype()));
   with_floating(x.dtype(), [&](auto zero) {
-    device.run({&kSelect, "ternary", x.dtype()}, items, kGroup, static_cast<cl_int>(op),
-               memory_of(x), memory_of(y), memory_of(z), memory_of(result), *dims,
-               value.to<decltype(zero)>());
+    device.run({&kSelect, "ternary", x.dtype()}, items, kGroup, memory_of(x), memory_of(y),
+               memory_of(z), memory_of(result),
+               Given<decltype(zero)>{*dims, value.to<decltype(zero)>(), zero, zero, op});
   });
   return result;
 }
@@ -602,17 +625,16 @@ Results clamp(const Tensor& input, std::optional<double> least, std::optional<do
     return tenon::not_implemented;
   const Tensor result = empty_like(input, input.shape());
   if (input.numel() == 0) return result;
-  std::optional<Dims> dims =
-      dims_of(input.shape(), {steps_in(result, input.shape()), steps_in(input, input.shape())});
+  std::optional<Dims> dims = dims_over(result, {&input});
   if (!dims) return tenon::not_implemented;
   Instance& device = instance_of(input);
   const size_t items = row_items(*dims, run_of(device, input.dtype()));
   with_floating(input.dtype(), [&](auto zero) {
     using N = decltype(zero);
     device.run({&kSelect, "clamp_numbers", input.dtype()}, items, kGroup, memory_of(input),
-               memory_of(result), *dims, static_cast<cl_int>(least.has_value()),
-               static_cast<N>(least.value_or(0)), static_cast<cl_int>(most.has_value()),
-               static_cast<N>(most.value_or(0)));
+               memory_of(result),
+               Given<N>{*dims, static_cast<N>(least.value_or(0)), static_cast<N>(most.value_or(0)),
+                        0, 0, least.has_value(), most.has_value()});
   });
   return result;
 }
@@ -772,21 +794,18 @@ void queue_call(Instance& device, const ChainCall& call) {
   const auto memory = [&](const ChainOperand& operand) {
     return Memory{operand.data == nullptr ? call.result : operand.data};
   };
-  const auto is_number = [](const ChainOperand& operand) {
-    return static_cast<cl_int>(operand.data == nullptr);
-  };
   with_floating(call.type, [&](auto zero) {
     using N = decltype(zero);
-    const auto row = static_cast<cl_int>(call.op);
-    const auto given = [&](int i) { return static_cast<N>(call.numbers[i]); };
+    const auto n = [](double given) { return static_cast<N>(given); };
     if (call.operands == 1) {
-      device.run_behind({&kUnary, "unary", call.type}, items, kGroup, row, memory(call.x),
-                        Memory{call.result}, dims, given(0), given(1), given(2));
+      device.run_behind(
+          {&kUnary, "unary", call.type}, items, kGroup, memory(call.x), Memory{call.result},
+          Given<N>{dims, n(call.numbers[0]), n(call.numbers[1]), n(call.numbers[2]), call.op});
     } else {
-      device.run_behind({&kBinary, "binary", call.type}, items, kGroup, row, memory(call.x),
-                        is_number(call.x), static_cast<N>(call.x.number), memory(call.y),
-                        is_number(call.y), static_cast<N>(call.y.number), Memory{call.result}, dims,
-                        given(0));
+      device.run_behind({&kBinary, "binary", call.type}, items, kGroup, memory(call.x),
+                        memory(call.y), Memory{call.result},
+                        Given<N>{dims, n(call.x.number), n(call.y.number), n(call.numbers[0]),
+                                 call.op, call.x.data == nullptr, call.y.data == nullptr});
     }
   });
 }

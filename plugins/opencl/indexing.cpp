@@ -3,12 +3,14 @@
 #include <optional>
 
 #include "opencl/copies.hpp"
+#include "opencl/faults.hpp"
 
 namespace tenon_opencl {
 
 namespace {
 
 using tenon::Argument;
+using tenon::Call;
 using tenon::Results;
 using tenon::Scalar;
 
@@ -24,7 +26,7 @@ static void place(const Dims* d, ulong row, long* at) {
 }
 // Result 0, index 1, and tensor 2 at its first entry: r = a[index].
 __kernel void take(__global const T* a, __global const U* index, __global T* r, Dims d, long along, long size, int code,
-                   __global int* faults) {
+                   __global Found* faults) {
   const ulong id = get_global_id(0), row = id / d.runs;
   const ulong first = id % d.runs * (V * VECTORS);
   if (row >= d.outer || first >= d.inner) return;
@@ -44,7 +46,7 @@ __kernel void take(__global const T* a, __global const U* index, __global T* r, 
 // last one stays. The entry `skipped` gets nothing.
 __kernel void give(__global T* r, __global const U* index, __global const T* source, T number, int is_number, Dims d,
                    ulong count, long index_step, long source_step, long along, long size, int add, long skipped,
-                   int code, __global int* faults) {
+                   int code, __global Found* faults) {
   const ulong id = get_global_id(0), row = id / d.inner, i = id % d.inner;
   if (row >= d.outer) return;
   long at[4];
@@ -82,7 +84,7 @@ std::vector<int64_t> without(std::vector<int64_t> list, int64_t dim) {
 }
 
 // r[...] = input[..., index, ...] for a result of the shape.
-Results take(const Tensor& input, const Tensor& index, IntList shape,
+Results take(const Call& call, const Tensor& input, const Tensor& index, IntList shape,
              const std::vector<int64_t>& index_steps, const std::vector<int64_t>& input_steps,
              int64_t along, int64_t size, const std::string& message) {
   const Tensor result = empty_like(input, shape);
@@ -92,9 +94,10 @@ Results take(const Tensor& input, const Tensor& index, IntList shape,
   Instance& device = instance_of(input);
   const DType type = by_width(input.dtype());
   const size_t items = row_items(*dims, device.lanes(type) * device.vectors());
+  const Faults::Watch watch(device, call, message);
   device.run({&kIndexing, "take", type, index.dtype()}, items, kGroup, memory_of(input),
              memory_of(index), memory_of(result), *dims, static_cast<cl_long>(along),
-             static_cast<cl_long>(size), device.fault_code(message), device.faults());
+             static_cast<cl_long>(size), watch.code(), watch.memory());
   return result;
 }
 bool is_source(const Tensor& input, const Tensor& index) {
@@ -108,7 +111,7 @@ std::optional<int64_t> wrapped(int64_t dim, int64_t rank) {
 struct Gather {
   static constexpr auto schema = "gather(Tensor input, int dim, Tensor index) -> Tensor";
   static constexpr auto types = "opencl";
-  static Results forward(const Tensor& input, int64_t dim, const Tensor& index) {
+  static Results forward(const Call& call, const Tensor& input, int64_t dim, const Tensor& index) {
     const auto at = wrapped(dim, input.dim());
     if (!is_source(input, index) || !at || index.dim() != input.dim())
       return tenon::not_implemented;
@@ -116,14 +119,15 @@ struct Gather {
       if (d != *at && index.shape()[d] > input.shape()[d]) return tenon::not_implemented;
     const std::vector<int64_t> steps(input.strides().begin(), input.strides().end());
     const std::vector<int64_t> of_index(index.strides().begin(), index.strides().end());
-    return take(input, index, index.shape(), of_index, without(steps, *at), input.strides()[*at],
-                input.shape()[*at], out_of_range("gather", *at, input.shape()[*at]));
+    return take(call, input, index, index.shape(), of_index, without(steps, *at),
+                input.strides()[*at], input.shape()[*at],
+                out_of_range("gather", *at, input.shape()[*at]));
   }
 };
 struct IndexSelect {
   static constexpr auto schema = "index_select(Tensor input, int dim, Tensor index) -> Tensor";
   static constexpr auto types = "opencl";
-  static Results forward(const Tensor& input, int64_t dim, const Tensor& index) {
+  static Results forward(const Call& call, const Tensor& input, int64_t dim, const Tensor& index) {
     const auto at = wrapped(dim, input.dim());
     if (!is_source(input, index) || !at || index.dim() != 1) return tenon::not_implemented;
     std::vector<int64_t> shape = input.sizes();
@@ -131,8 +135,9 @@ struct IndexSelect {
     std::vector<int64_t> of_index(shape.size());
     of_index[static_cast<size_t>(*at)] = index.stride(0);
     const std::vector<int64_t> steps(input.strides().begin(), input.strides().end());
-    return take(input, index, list_of(shape), of_index, without(steps, *at), input.strides()[*at],
-                input.shape()[*at], out_of_range("index_select", *at, input.shape()[*at]));
+    return take(call, input, index, list_of(shape), of_index, without(steps, *at),
+                input.strides()[*at], input.shape()[*at],
+                out_of_range("index_select", *at, input.shape()[*at]));
   }
 };
 std::string outside_table(int64_t rows) {
@@ -142,7 +147,7 @@ struct Embedding {
   static constexpr auto schema =
       "nn.functional.embedding(Tensor input, Tensor weight, *, int? padding_idx=None) -> Tensor";
   static constexpr auto types = "opencl";
-  static Results forward(const Tensor& input, const Tensor& weight,
+  static Results forward(const Call& call, const Tensor& input, const Tensor& weight,
                          std::optional<int64_t> padding_idx) {
     if (!is_source(weight, input) || weight.dim() != 2) return tenon::not_implemented;
     const int64_t rows = weight.size(0);
@@ -154,7 +159,7 @@ struct Embedding {
     shape.push_back(weight.size(1));
     of_index.push_back(0);
     steps.push_back(weight.stride(1));
-    return take(weight, input, list_of(shape), of_index, steps, weight.stride(0), rows,
+    return take(call, weight, input, list_of(shape), of_index, steps, weight.stride(0), rows,
                 outside_table(rows));
   }
 };
@@ -165,7 +170,7 @@ struct Given {
   std::vector<int64_t> lines, result_steps, index_steps, source_steps;
   int64_t count, index_step, source_step, along, size;
 };
-bool give(const Tensor& result, const Tensor& index, const Tensor& source,
+bool give(const Call& call, const Tensor& result, const Tensor& index, const Tensor& source,
           const Scalar& number_given, const Given& given, bool add, int64_t skipped,
           const std::string& message) {
   int64_t all = given.count;
@@ -177,6 +182,7 @@ bool give(const Tensor& result, const Tensor& index, const Tensor& source,
   Instance& device = instance_of(result);
   constexpr size_t group = 8;
   const DType type = result.dtype() == tenon::boolean ? tenon::u8 : result.dtype();
+  const Faults::Watch watch(device, call, message);
   with_number(type, 0, 0, [&](auto zero) {
     device.run({&kIndexing, "give", type, index.dtype()}, whole_groups(dims->count(), group), group,
                memory_of(result), memory_of(index), memory_of(source.defined() ? source : result),
@@ -184,16 +190,16 @@ bool give(const Tensor& result, const Tensor& index, const Tensor& source,
                static_cast<cl_int>(!source.defined()), *dims, number(given.count),
                static_cast<cl_long>(given.index_step), static_cast<cl_long>(given.source_step),
                static_cast<cl_long>(given.along), static_cast<cl_long>(given.size),
-               static_cast<cl_int>(add), static_cast<cl_long>(skipped), device.fault_code(message),
-               device.faults());
+               static_cast<cl_int>(add), static_cast<cl_long>(skipped), watch.code(),
+               watch.memory());
   });
   return true;
 }
 
 constexpr int64_t kNothingSkipped = -1;
 
-Results scattered(const char* op, const Tensor& input, int64_t dim, const Tensor& index,
-                  const Tensor& source, const Scalar& value, bool add) {
+Results scattered(const Call& call, const char* op, const Tensor& input, int64_t dim,
+                  const Tensor& index, const Tensor& source, const Scalar& value, bool add) {
   const auto at = wrapped(dim, input.dim());
   if (!is_number(input) || !is_index(index) || !together(input, index) || !at ||
       index.dim() != input.dim())
@@ -219,7 +225,7 @@ Results scattered(const char* op, const Tensor& input, int64_t dim, const Tensor
               input.shape()[*at]};
   if (source.defined()) given.source_steps.assign(source.strides().begin(), source.strides().end());
   given.lines[own] = 1;
-  return give(result, index, source, value, given, add, kNothingSkipped,
+  return give(call, result, index, source, value, given, add, kNothingSkipped,
               out_of_range(op, *at, input.shape()[*at]))
              ? Results(result)
              : Results(tenon::not_implemented);
@@ -228,29 +234,32 @@ struct ScatterAdd {
   static constexpr auto schema =
       "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor";
   static constexpr auto types = "opencl";
-  static Results forward(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
-    return scattered("scatter_add", input, dim, index, src, 0, true);
+  static Results forward(const Call& call, const Tensor& input, int64_t dim, const Tensor& index,
+                         const Tensor& src) {
+    return scattered(call, "scatter_add", input, dim, index, src, 0, true);
   }
 };
 struct Scatter {
   static constexpr auto schema =
       "scatter(Tensor input, int dim, Tensor index, Tensor|Scalar src) -> Tensor";
   static constexpr auto types = "opencl";
-  static Results forward(const Tensor& input, int64_t dim, const Tensor& index, Argument src) {
+  static Results forward(const Call& call, const Tensor& input, int64_t dim, const Tensor& index,
+                         Argument src) {
     const tenon_value& value = src.value();
     if (value.tag == TENON_VALUE_TENSOR) {
-      return scattered("scatter", input, dim, index, Tensor::borrow(value.as.tensor), 0, false);
+      return scattered(call, "scatter", input, dim, index, Tensor::borrow(value.as.tensor), 0,
+                       false);
     }
     const Scalar number_given(value);
     if (!is_floating(input)) return tenon::not_implemented;
-    return scattered("scatter", input, dim, index, Tensor(), number_given, false);
+    return scattered(call, "scatter", input, dim, index, Tensor(), number_given, false);
   }
 };
 struct IndexAdd {
   static constexpr auto schema =
       "index_add(Tensor input, int dim, Tensor index, Tensor source) -> Tensor";
   static constexpr auto types = "opencl";
-  static Results forward(const Tensor& input, int64_t dim, const Tensor& index,
+  static Results forward(const Call& call, const Tensor& input, int64_t dim, const Tensor& index,
                          const Tensor& source) {
     const auto at = wrapped(dim, input.dim());
     if (!is_number(input) || !is_index(index) || !together(input, index) || !at ||
@@ -272,7 +281,7 @@ struct IndexAdd {
                 result.strides()[*at],
                 input.shape()[*at]};
     given.lines[static_cast<size_t>(*at)] = 1;
-    return give(result, index, source, 0, given, true, kNothingSkipped,
+    return give(call, result, index, source, 0, given, true, kNothingSkipped,
                 out_of_range("index_add", *at, input.shape()[*at]))
                ? Results(result)
                : Results(tenon::not_implemented);
@@ -283,8 +292,8 @@ struct EmbeddingGradient {
       "nn.grad.embedding(Tensor grad_output, Tensor indices, int rows, *, int? padding_idx=None) "
       "-> Tensor";
   static constexpr auto types = "opencl";
-  static Results forward(const Tensor& grad_output, const Tensor& indices, int64_t rows,
-                         std::optional<int64_t> padding_idx) {
+  static Results forward(const Call& call, const Tensor& grad_output, const Tensor& indices,
+                         int64_t rows, std::optional<int64_t> padding_idx) {
     if (!is_floating(grad_output) || !is_index(indices) || !together(grad_output, indices) ||
         grad_output.dim() != indices.dim() + 1 || rows < 0 ||
         (padding_idx && (*padding_idx < -rows || *padding_idx >= rows)))
@@ -298,7 +307,7 @@ struct EmbeddingGradient {
     const int64_t skipped = !padding_idx       ? kNothingSkipped
                             : *padding_idx < 0 ? *padding_idx + rows
                                                : *padding_idx;
-    return give(result, index, g, 0, given, true, skipped, outside_table(rows))
+    return give(call, result, index, g, 0, given, true, skipped, outside_table(rows))
                ? Results(result)
                : Results(tenon::not_implemented);
   }

@@ -2,12 +2,14 @@
 #include <string_view>
 
 #include "opencl/copies.hpp"
+#include "opencl/faults.hpp"
 #include "opencl/operands.hpp"
 
 namespace tenon_opencl {
 
 namespace {
 
+using tenon::Call;
 using tenon::Results;
 
 std::string loss_source(DType) {
@@ -21,7 +23,7 @@ typedef struct {
 static T times(T weight, T x) { return weight == 0 ? (T)0 : weight * x; }
 #define WEIGHT(k) (d.has_weight ? weight[k] : (T)1)
 #define SCORES(a) a + i / d.inner * d.classes * d.inner + i % d.inner
-static bool is_class(const Loss* d, long target, __global int* faults) {
+static bool is_class(const Loss* d, long target, __global Found* faults) {
   if (target == d->ignored) return false;
   if (target >= 0 && target < (long)d->classes) return true;
   note_fault(faults, d->code, target);
@@ -30,7 +32,7 @@ static bool is_class(const Loss* d, long target, __global int* faults) {
 
 // Losses, and the weights that a mean divides by. from_scores: cross entropy; else `a` has logarithms.
 __kernel void losses(__global const T* a, __global const long* index, __global const T* weight, __global T* r,
-                     __global T* weights, Loss d, __global int* faults) {
+                     __global T* weights, Loss d, __global Found* faults) {
   const ulong i = get_global_id(0);
   if (i >= d.targets) return;
   const long target = index[i];
@@ -83,7 +85,7 @@ __kernel void scale(__global const long* index, __global const T* weight, __glob
 }
 __kernel void gradients(__global const T* g, int g_step, __global const T* scale, int is_mean, __global const T* a,
                         __global const long* index, __global const T* weight, __global T* r, Loss d,
-                        __global int* faults) {
+                        __global Found* faults) {
   const ulong i = get_global_id(0);
   if (i >= d.targets) return;
   __global T* y = SCORES(r);
@@ -164,8 +166,11 @@ struct Loss {
     index = target.dtype() == tenon::i64 ? dense(target) : converted(target, tenon::i64);
     fits = index.defined() && targets > 0 && classes > 0;
   }
+  std::string fault_text() const {
+    return op + "(): target {} is out of range for " + std::to_string(classes) + " classes";
+  }
   template <class T>
-  LossArgument<T> argument(Instance& device) const {
+  LossArgument<T> argument(const Faults::Watch& watch) const {
     return {number(targets),
             number(classes),
             number(inner),
@@ -174,13 +179,13 @@ struct Loss {
             static_cast<T>(smoothing / static_cast<double>(classes)),
             has_weight,
             from_scores,
-            device.fault_code(op + "(): target {} is out of range for " + std::to_string(classes) +
-                              " classes")};
+            watch.code()};
   }
 };
 
-Results loss_of(const char* op, const Tensor& input, const Tensor& target, const Tensor& weight,
-                int64_t ignored, std::string_view reduction, double smoothing, bool from_scores) {
+Results loss_of(const Call& call, const char* op, const Tensor& input, const Tensor& target,
+                const Tensor& weight, int64_t ignored, std::string_view reduction, double smoothing,
+                bool from_scores) {
   const Loss loss(op, input.shape(), input, target, weight, ignored, smoothing, from_scores);
   if (!loss.fits || (reduction != "mean" && reduction != "sum" && reduction != "none"))
     return tenon::not_implemented;
@@ -189,10 +194,11 @@ Results loss_of(const char* op, const Tensor& input, const Tensor& target, const
   const Tensor x = dense(input), losses = empty_like(input, target.shape()),
                weights = empty_like(input, target.shape());
   const Memory class_weights = memory_of(loss.has_weight ? loss.weights : x);
+  const Faults::Watch watch(device, call, loss.fault_text());
   with_floating(type, [&](auto zero) {
     device.run({&kLosses, "losses", type}, whole_groups(loss.targets, kLossGroup), kLossGroup,
                memory_of(x), memory_of(loss.index), class_weights, memory_of(losses),
-               memory_of(weights), loss.argument<decltype(zero)>(device), device.faults());
+               memory_of(weights), loss.argument<decltype(zero)>(watch), watch.memory());
   });
   if (reduction == "none") return losses;
   const Tensor result = empty_like(input, {});
@@ -202,9 +208,9 @@ Results loss_of(const char* op, const Tensor& input, const Tensor& target, const
   return result;
 }
 
-Results gradient_of(const char* op, const Tensor& grad_output, IntList shape, const Tensor& input,
-                    const Tensor& target, const Tensor& weight, int64_t ignored,
-                    std::string_view reduction, double smoothing) {
+Results gradient_of(const Call& call, const char* op, const Tensor& grad_output, IntList shape,
+                    const Tensor& input, const Tensor& target, const Tensor& weight,
+                    int64_t ignored, std::string_view reduction, double smoothing) {
   const Loss loss(op, shape, grad_output, target, weight, ignored, smoothing, input.defined());
   const bool each = reduction == "none";
   if (!loss.fits || (reduction != "mean" && reduction != "sum" && !each) ||
@@ -218,8 +224,9 @@ Results gradient_of(const char* op, const Tensor& grad_output, IntList shape, co
   const Tensor g = dense(grad_output), x = input.defined() ? dense(input) : g,
                result = empty_like(grad_output, shape), scale = empty_like(grad_output, {});
   const Memory class_weights = memory_of(loss.has_weight ? loss.weights : g);
+  const Faults::Watch watch(device, call, loss.fault_text());
   with_floating(type, [&](auto zero) {
-    const auto argument = loss.argument<decltype(zero)>(device);
+    const auto argument = loss.argument<decltype(zero)>(watch);
     if (reduction == "mean") {
       device.run({&kLosses, "scale", type}, kLossGroup, kLossGroup, memory_of(loss.index),
                  class_weights, memory_of(scale), argument);
@@ -227,7 +234,7 @@ Results gradient_of(const char* op, const Tensor& grad_output, IntList shape, co
     device.run({&kLosses, "gradients", type}, whole_groups(loss.targets, kLossGroup), kLossGroup,
                memory_of(g), static_cast<cl_int>(each), memory_of(scale),
                static_cast<cl_int>(reduction == "mean"), memory_of(x), memory_of(loss.index),
-               class_weights, memory_of(result), argument, device.faults());
+               class_weights, memory_of(result), argument, watch.memory());
   });
   return result;
 }
@@ -237,10 +244,11 @@ struct CrossEntropy {
       "nn.functional.cross_entropy(Tensor input, Tensor target, Tensor? weight=None, *, int "
       "ignore_index=-100, str reduction='mean', float label_smoothing=0) -> Tensor";
   static constexpr auto types = "opencl";
-  static Results forward(const Tensor& input, const Tensor& target, const Tensor& weight,
-                         int64_t ignore_index, std::string_view reduction, double label_smoothing) {
-    return loss_of("cross_entropy", input, target, weight, ignore_index, reduction, label_smoothing,
-                   true);
+  static Results forward(const Call& call, const Tensor& input, const Tensor& target,
+                         const Tensor& weight, int64_t ignore_index, std::string_view reduction,
+                         double label_smoothing) {
+    return loss_of(call, "cross_entropy", input, target, weight, ignore_index, reduction,
+                   label_smoothing, true);
   }
 };
 struct NllLoss {
@@ -248,9 +256,9 @@ struct NllLoss {
       "nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, int "
       "ignore_index=-100, str reduction='mean') -> Tensor";
   static constexpr auto types = "opencl";
-  static Results forward(const Tensor& input, const Tensor& target, const Tensor& weight,
-                         int64_t ignore_index, std::string_view reduction) {
-    return loss_of("nll_loss", input, target, weight, ignore_index, reduction, 0, false);
+  static Results forward(const Call& call, const Tensor& input, const Tensor& target,
+                         const Tensor& weight, int64_t ignore_index, std::string_view reduction) {
+    return loss_of(call, "nll_loss", input, target, weight, ignore_index, reduction, 0, false);
   }
 };
 struct CrossEntropyGradient {
@@ -258,10 +266,10 @@ struct CrossEntropyGradient {
       "nn.grad.cross_entropy(Tensor grad_output, Tensor input, Tensor target, Tensor? weight=None, "
       "*, int ignore_index=-100, str reduction='mean', float label_smoothing=0) -> Tensor";
   static constexpr auto types = "opencl";
-  static Results forward(const Tensor& grad_output, const Tensor& input, const Tensor& target,
-                         const Tensor& weight, int64_t ignore_index, std::string_view reduction,
-                         double label_smoothing) {
-    return gradient_of("cross_entropy", grad_output, input.shape(), input, target, weight,
+  static Results forward(const Call& call, const Tensor& grad_output, const Tensor& input,
+                         const Tensor& target, const Tensor& weight, int64_t ignore_index,
+                         std::string_view reduction, double label_smoothing) {
+    return gradient_of(call, "cross_entropy", grad_output, input.shape(), input, target, weight,
                        ignore_index, reduction, label_smoothing);
   }
 };
@@ -270,11 +278,11 @@ struct NllLossGradient {
       "nn.grad.nll_loss(Tensor grad_output, Tensor target, Tensor? weight, int[] input_size, *, "
       "int ignore_index=-100, str reduction='mean', float label_smoothing=0) -> Tensor";
   static constexpr auto types = "opencl";
-  static Results forward(const Tensor& grad_output, const Tensor& target, const Tensor& weight,
-                         IntList input_size, int64_t ignore_index, std::string_view reduction,
-                         double label_smoothing) {
-    return gradient_of("nll_loss", grad_output, input_size, Tensor(), target, weight, ignore_index,
-                       reduction, label_smoothing);
+  static Results forward(const Call& call, const Tensor& grad_output, const Tensor& target,
+                         const Tensor& weight, IntList input_size, int64_t ignore_index,
+                         std::string_view reduction, double label_smoothing) {
+    return gradient_of(call, "nll_loss", grad_output, input_size, Tensor(), target, weight,
+                       ignore_index, reduction, label_smoothing);
   }
 };
 

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "opencl/copies.hpp"
+#include "opencl/faults.hpp"
 #include "shared_ops/average_pool.hpp"
 
 namespace tenon_opencl {
@@ -16,8 +17,9 @@ std::string pool_source(DType) {
   return R"(
 typedef struct {
   ulong planes;
+  long divisor;  // of means; 0: elements of the window
   int in[3], out[3], size[3], stride[3], padding[3], dilation[3];
-  int with_padding, divisor;  // of means; 0: elements of the window
+  int with_padding;
 } Pool;
 static ulong window_of(const Pool* d, ulong id, int* at) {
   for (int i = 2; i >= 0; --i) {
@@ -58,7 +60,7 @@ __kernel void largest(__global const T* a, __global T* r, __global long* places,
 }
 // One plane for each work item, in the order of the windows.
 __kernel void largest_gradient(__global const T* g, __global const long* places, __global T* r, ulong planes, ulong in,
-                               ulong out, int code, __global int* faults) {
+                               ulong out, int code, __global Found* faults) {
   const ulong plane = get_global_id(0);
   if (plane >= planes) return;
   g += plane * out;
@@ -82,7 +84,8 @@ static int cut(const Pool* d, int i, int at, int* begin, int* end) {
 }
 __kernel void mean(__global const T* a, __global T* r, Pool d) {
   const ulong id = get_global_id(0);
-  int at[3], begin[3], end[3], count = 1;
+  int at[3], begin[3], end[3];
+  long count = 1;
   const ulong plane = window_of(&d, id, at);
   if (plane >= d.planes) return;
   a += plane * d.in[0] * d.in[1] * d.in[2];
@@ -111,11 +114,11 @@ __kernel void mean_gradient(__global const T* g, __global T* r, Pool d) {
   T sum = 0;
   int b, e;
   for (int z = first[0]; z <= last[0]; ++z) {
-    const int nz = cut(&d, 0, z, &b, &e);
+    const long nz = cut(&d, 0, z, &b, &e);
     for (int y = first[1]; y <= last[1]; ++y) {
-      const int ny = nz * cut(&d, 1, y, &b, &e);
+      const long ny = nz * cut(&d, 1, y, &b, &e);
       for (int x = first[2]; x <= last[2]; ++x) {
-        const int count = ny * cut(&d, 2, x, &b, &e);
+        const long count = ny * cut(&d, 2, x, &b, &e);
         sum += g[((long)z * d.out[1] + y) * d.out[2] + x] / (d.divisor ? d.divisor : count);
       }
     }
@@ -129,8 +132,9 @@ constexpr Source kPools{"pools", pool_source};
 // As kernels get it.
 struct PoolArgument {
   cl_ulong planes;
+  cl_long divisor = 0;
   cl_int in[3], out[3], size[3], stride[3], padding[3], dilation[3];
-  cl_int with_padding = 0, divisor = 0;
+  cl_int with_padding = 0;
 
   PoolArgument(const nn::Windows& windows, int64_t count) : planes(number(count)) {
     for (int i = 0; i < 3; ++i) {
@@ -177,8 +181,8 @@ struct MaxPoolGradient {
       "nn.grad.max_pool(Tensor grad_output, Tensor indices, int[] input_size, int dimensions) -> "
       "Tensor";
   static constexpr auto types = "opencl";
-  static Results forward(const Tensor& grad_output, const Tensor& indices, IntList input_size,
-                         int64_t dimensions) {
+  static Results forward(const tenon::Call& call, const Tensor& grad_output, const Tensor& indices,
+                         IntList input_size, int64_t dimensions) {
     if (!is_floating(grad_output) || !is_there(indices) || indices.dtype() != tenon::i64 ||
         !together(indices, grad_output) || indices.sizes() != grad_output.sizes() ||
         dimensions < 1 || dimensions > input_size.size() || input_size.size() != grad_output.dim())
@@ -191,12 +195,12 @@ struct MaxPoolGradient {
     const nn::Planes in(input_size, dimensions), out(grad_output.shape(), dimensions);
     Instance& device = instance_of(g);
     constexpr size_t group = 8;
+    const Faults::Watch watch(
+        device, call,
+        "max_pool(): position {} is outside of planes of " + std::to_string(in.size) + " elements");
     device.run({&kPools, "largest_gradient", g.dtype()}, whole_groups(in.planes, group), group,
                memory_of(g), memory_of(places), memory_of(result), number(in.planes),
-               number(in.size), number(out.size),
-               device.fault_code("max_pool(): position {} is outside of planes of " +
-                                 std::to_string(in.size) + " elements"),
-               device.faults());
+               number(in.size), number(out.size), watch.code(), watch.memory());
     return result;
   }
 };
@@ -224,7 +228,7 @@ struct Means {
   static PoolArgument argument(const nn::AveragePool& pool, IntList shape) {
     PoolArgument argument(pool.windows, nn::Planes(shape, pool.windows.dimensions).planes);
     argument.with_padding = pool.count_include_pad;
-    argument.divisor = static_cast<cl_int>(pool.divisor.value_or(0));
+    argument.divisor = pool.divisor.value_or(0);
     return argument;
   }
 };

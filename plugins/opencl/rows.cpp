@@ -327,10 +327,6 @@ struct LayerNormGradient {
                memory_of(g), memory_of(x), memory_of(m), memory_of(s), memory_of(w),
                static_cast<cl_int>(weight.defined()), memory_of(for_input), number(rows),
                number(n));
-    // Without a weight nothing reads its gradient, nor that of the bias.
-    if (!weight.defined())
-      return std::tuple<Tensor, Tensor, Tensor>(for_input, zeros_beside(input, shape, type),
-                                                zeros_beside(input, shape, type));
     const int64_t most = 16, part = (rows + most - 1) / most, parts = (rows + part - 1) / part;
     const int64_t partial[] = {parts, 2, n};
     const Tensor sums = empty_like(input, {partial, 3});

@@ -1,45 +1,21 @@
 #include "opencl/runtime.hpp"
 
-#include <algorithm>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <iterator>
-#include <optional>
+#include <chrono>
+#include <condition_variable>
 #include <unistd.h>
 
-#include <sys/stat.h>
+#include <tenon/interrupt.hpp>
 
 #include "opencl/chains.hpp"
+#include "opencl/faults.hpp"
+#include "opencl/kept_files.hpp"
+#include "opencl/process_kept.hpp"
 
 namespace tenon_opencl {
 
 namespace {
 
 using tenon::DType;
-
-std::string cache_folder() {
-  std::string folder;
-  if (const char* cache = secure_getenv("XDG_CACHE_HOME"))
-    folder = cache;
-  else if (const char* home = secure_getenv("HOME"))
-    folder = std::string(home) + "/.cache";
-  else
-    return {};
-  for (const char* part : {"", "/tenon", "/tenon/opencl"}) mkdir((folder + part).c_str(), 0700);
-  return folder + "/tenon/opencl/";
-}
-
-// FNV-1a of 64 bits.
-std::string hash_text(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
-  return digits;
-}
 
 const char* name_in_opencl(DType type) {
   switch (type) {
@@ -60,49 +36,40 @@ const char* name_in_opencl(DType type) {
   }
 }
 
-// Keeps handlers of signals, their stack and the environment, which drivers and their compilers change.
-class ProcessKept {
- public:
-  ProcessKept() {
-    for (int i = 1; i < kSignals; ++i) known_[i] = sigaction(i, nullptr, &actions_[i]) == 0;
-    has_stack_ = sigaltstack(nullptr, &stack_) == 0;
-    if (const char* value = secure_getenv(kVariable)) variable_ = value;
-  }
-  ~ProcessKept() {
-    for (int i = 1; i < kSignals; ++i)
-      if (known_[i]) sigaction(i, &actions_[i], nullptr);
-    if (has_stack_) sigaltstack(&stack_, nullptr);
-    const char* value = secure_getenv(kVariable);
-    if (!variable_ && value != nullptr) unsetenv(kVariable);
-  }
-  ProcessKept(const ProcessKept&) = delete;
-  ProcessKept& operator=(const ProcessKept&) = delete;
+// One element x of T as U, as the CPU converts: of floating numbers the fraction is cut off, those beyond the ends of
+// an integer are its ends, NaN is 0.
+std::string conversion_text(DType type, DType other) {
+  const bool from_floating = type == DType::f32 || type == DType::f64;
+  const char* ends[3] = {};  // the first number, the last one, and the first one behind it
+  const auto set = [&](const char* first, const char* last, const char* behind) {
+    ends[0] = first, ends[1] = last, ends[2] = behind;
+  };
+  if (other == DType::i64) set("LONG_MIN", "LONG_MAX", "0x1p63f");
+  if (other == DType::i32) set("INT_MIN", "INT_MAX", "0x1p31f");
+  if (other == DType::u8) set("0", "UCHAR_MAX", "0x1p8f");
+  if (!from_floating || ends[0] == nullptr) return "((U)(x))";
+  return std::string("(isnan(x) ? (U)0 : (x) <= (T)") + ends[0] + " ? (U)" + ends[0] +
+         " : (x) >= (T)" + ends[2] + " ? (U)" + ends[1] + " : (U)(x))";
+}
 
- private:
-  static constexpr int kSignals = 32;
-  static constexpr const char* kVariable = "HWLOC_PLUGINS_PATH";  // PoCL sets it
-  struct sigaction actions_[kSignals] = {};
-  bool known_[kSignals] = {}, has_stack_ = false;
-  stack_t stack_ = {};
-  std::optional<std::string> variable_;
-};
+std::string text_of(cl_device_id device, cl_device_info info) {
+  size_t size = 0;
+  check(clGetDeviceInfo(device, info, 0, nullptr, &size), "clGetDeviceInfo");
+  std::string text(size, '\0');
+  check(clGetDeviceInfo(device, info, size, text.data(), nullptr), "clGetDeviceInfo");
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  return text;
+}
 
 }  // namespace
 
-void check(cl_int status, const char* function) {
-  if (status == CL_SUCCESS) return;
-  const std::string what =
-      std::string("OpenCL: ") + function + " failed with code " + std::to_string(status);
-  if (status == CL_MEM_OBJECT_ALLOCATION_FAILURE || status == CL_OUT_OF_RESOURCES ||
-      status == CL_OUT_OF_HOST_MEMORY)
-    throw tenon::MemoryError(what + ": there is not enough memory");
-  throw tenon::RuntimeError(what);
-}
-
 // ---- a device ----
 
-Instance::Instance(cl_device_id device)
-    : device_(device), chains_(std::make_unique<Chains>(*this)) {
+Instance::Instance(cl_device_id device, int64_t index)
+    : device_(device),
+      name_("opencl:" + std::to_string(index)),
+      chains_(std::make_unique<Chains>(*this)),
+      faults_(std::make_unique<Faults>(*this)) {
   cl_int status = CL_SUCCESS;
   context_ = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &status);
   check(status, "clCreateContext");
@@ -123,20 +90,13 @@ Instance::Instance(cl_device_id device)
   shares_memory_ = (type & CL_DEVICE_TYPE_CPU) != 0;
   has_doubles_ = doubles != 0;
   float_lanes_ = lanes >= 16 ? 16 : lanes >= 8 ? 8 : 4;
-  identity_ = text(CL_DEVICE_NAME) + text(CL_DEVICE_VERSION) + text(CL_DRIVER_VERSION);
+  for (const cl_device_info info : {CL_DEVICE_NAME, CL_DEVICE_VERSION, CL_DRIVER_VERSION})
+    identity_ += text_of(device, static_cast<cl_device_info>(info));
 }
 
 Instance::~Instance() = default;
 
 void Instance::flush() { chains_->flush(); }
-
-std::string Instance::text(cl_device_info info) const {
-  size_t size = 0;
-  check(clGetDeviceInfo(device_, info, 0, nullptr, &size), "clGetDeviceInfo");
-  std::string text(size, '\0');
-  check(clGetDeviceInfo(device_, info, size, text.data(), nullptr), "clGetDeviceInfo");
-  return text;
-}
 
 int64_t Instance::lanes(DType type) const {
   const int64_t bytes = tenon::element_size(type);
@@ -175,6 +135,7 @@ std::string Instance::preamble_of(DType type, DType other) const {
                                                       : "char") +
                              count);
   define("VECTORS", std::to_string(vectors()));
+  define("TO_U(x)", conversion_text(type, other));
   define("K(number)", std::string("((VT)(") + (type == DType::f32 ? "number##f" : "number") + "))");
   text += R"(
 typedef struct {
@@ -185,24 +146,23 @@ typedef struct {
   uint rank, runs;
 } Dims;
 
-static void note_fault(__global int* faults, int code, long value) {
-  if (atomic_cmpxchg((volatile __global int*)faults, 0, code) == 0) *(__global long*)(faults + 2) = value;
+typedef struct {
+  int is_found, unused;
+  long index;
+} Found;
+static void note_fault(__global Found* faults, int code, long index) {
+  if (atomic_cmpxchg((volatile __global int*)&faults[code].is_found, 0, 1) == 0) faults[code].index = index;
 }
 )";
   return text;
 }
 
-std::string Instance::file_of(const std::string& text) const {
-  static const std::string folder = cache_folder();
-  return folder.empty() ? folder : folder + hash_text(text + identity_) + ".bin";
-}
+std::string Instance::file_of(const std::string& text) const { return kept_file(text + identity_); }
 
-cl_program Instance::built_from_file(const std::string& path) const {
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (bytes.empty()) return nullptr;
-  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-  const size_t size = bytes.size();
+// Null where the driver refuses it.
+cl_program Instance::built_from(const std::string& binary) const {
+  const auto* data = reinterpret_cast<const unsigned char*>(binary.data());
+  const size_t size = binary.size();
   cl_int status = CL_SUCCESS, of_binary = CL_SUCCESS;
   cl_program program =
       clCreateProgramWithBinary(context_, 1, &device_, &size, &data, &of_binary, &status);
@@ -213,31 +173,29 @@ cl_program Instance::built_from_file(const std::string& path) const {
   return nullptr;
 }
 
-// As a whole, by another name first: several processes may write it.
-void Instance::write_file(cl_program program, const std::string& path) const {
+namespace {
+
+// "" where the driver has none.
+std::string binary_of(cl_program program) {
   size_t size = 0;
-  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) !=
-          CL_SUCCESS ||
-      size == 0)
-    return;
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS)
+    return {};
   std::string bytes(size, '\0');
   auto* data = reinterpret_cast<unsigned char*>(bytes.data());
   if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) != CL_SUCCESS)
-    return;
-  const std::string part = path + "." + std::to_string(getpid());
-  std::ofstream file(part, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file || std::rename(part.c_str(), path.c_str()) != 0) std::remove(part.c_str());
+    return {};
+  return bytes;
 }
+
+}  // namespace
 
 // A compiled program is kept in a file whose name has all that it depends on.
 cl_program Instance::program_of(const std::string& text) const {
   const std::string path = file_of(text);
-  if (!path.empty()) {
-    if (cl_program found = built_from_file(path)) return found;
+  if (const std::string kept = path.empty() ? path : read_kept(path); !kept.empty()) {
+    if (cl_program found = built_from(kept)) return found;
   }
-  const ProcessKept kept;
+  const ProcessKept process;
   cl_int status = CL_SUCCESS;
   const char* source = text.c_str();
   cl_program program = clCreateProgramWithSource(context_, 1, &source, nullptr, &status);
@@ -251,11 +209,12 @@ cl_program Instance::program_of(const std::string& text) const {
     clReleaseProgram(program);
     throw tenon::RuntimeError("OpenCL: the kernels do not compile: " + log);
   }
-  if (!path.empty()) write_file(program, path);
+  const std::string binary = path.empty() ? path : binary_of(program);
+  if (!binary.empty()) keep(path, binary);
   return program;
 }
 
-cl_kernel Instance::made(const Kernel& key) {
+QueuedKernel& Instance::made(const Kernel& key) {
   const auto found = kernels_.find(key);
   if (found != kernels_.end()) return found->second;
   cl_program& program =
@@ -265,7 +224,7 @@ cl_kernel Instance::made(const Kernel& key) {
   cl_int status = CL_SUCCESS;
   cl_kernel kernel = clCreateKernel(program, key.name, &status);
   check(status, "clCreateKernel");
-  return kernels_[key] = kernel;
+  return kernels_[key] = QueuedKernel(kernel);
 }
 
 cl_kernel Instance::made_from(DType type, const std::string& text) const {
@@ -282,60 +241,56 @@ bool Instance::has_text(DType type, const std::string& text) {
   return !path.empty() && access(path.c_str(), R_OK) == 0;
 }
 
-// ---- faults ----
+void Instance::queue_kernel(cl_kernel kernel, size_t items, size_t group) {
+  check(clEnqueueNDRangeKernel(queue_, kernel, 1, nullptr, &items, &group, 0, nullptr, nullptr),
+        "clEnqueueNDRangeKernel");
+  ++begun_;
+}
+
+void Instance::free(void* data) noexcept {
+  ++freed_;
+  clEnqueueSVMFree(queue_, 1, &data, nullptr, nullptr, 0, nullptr, nullptr);
+}
 
 namespace {
-constexpr size_t kFaultBytes = 16;     // code, unused, the index
-constexpr size_t kMostMessages = 256;  // that are not checked yet
+
+// The end of what was queued before a marker, as a thread of the driver reports it.
+struct End {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_there = false;
+};
+void CL_CALLBACK note_end(cl_event, cl_int, void* data) {
+  const std::unique_ptr<std::shared_ptr<End>> end(static_cast<std::shared_ptr<End>*>(data));
+  const std::lock_guard lock((*end)->mutex);
+  (*end)->is_there = true;
+  (*end)->changed.notify_all();
+}
+
 }  // namespace
 
-Memory Instance::faults() {
-  const std::lock_guard lock(faults_mutex_);
-  if (faults_ == nullptr) {
-    faults_ = clSVMAlloc(context_, CL_MEM_READ_WRITE, kFaultBytes, 0);
-    if (faults_ == nullptr) throw tenon::MemoryError("OpenCL: no memory for faults of kernels");
-    const cl_int none = 0;
-    check(
-        clEnqueueSVMMemFill(queue_, faults_, &none, sizeof none, kFaultBytes, 0, nullptr, nullptr),
-        "clEnqueueSVMMemFill");
-  }
-  return {faults_};
-}
-
-cl_int Instance::fault_code(std::string message) {
-  {
-    const std::lock_guard lock(faults_mutex_);
-    if (messages_.size() < kMostMessages) {
-      messages_.push_back(std::move(message));
-      return static_cast<cl_int>(messages_.size());
+void Instance::wait() {
+  const int64_t begun = begun_;
+  if (begun - waited_ > 1) {
+    tenon::stop_if_interrupted();
+    cl_event marker = nullptr;
+    check(clEnqueueMarkerWithWaitList(queue_, 0, nullptr, &marker), "clEnqueueMarkerWithWaitList");
+    const auto end = std::make_shared<End>();
+    auto given = std::make_unique<std::shared_ptr<End>>(end);
+    const cl_int status = clSetEventCallback(marker, CL_COMPLETE, note_end, given.get());
+    clReleaseEvent(marker);
+    check(status, "clSetEventCallback");
+    static_cast<void>(given.release());
+    check(clFlush(queue_), "clFlush");
+    std::unique_lock lock(end->mutex);
+    while (!end->changed.wait_for(lock, std::chrono::milliseconds(10),
+                                  [&] { return end->is_there; })) {
+      lock.unlock();
+      tenon::stop_if_interrupted();
+      lock.lock();
     }
   }
-  check_faults();
-  return fault_code(std::move(message));
-}
-
-void Instance::check_faults() {
-  std::string message;
-  cl_int found[kFaultBytes / sizeof(cl_int)] = {};
-  {
-    const std::lock_guard lock(faults_mutex_);
-    if (messages_.empty()) return;
-    check(clEnqueueSVMMemcpy(queue_, CL_TRUE, found, faults_, kFaultBytes, 0, nullptr, nullptr),
-          "clEnqueueSVMMemcpy");
-    const auto code = static_cast<size_t>(found[0]);
-    if (code > 0 && code <= messages_.size()) message = messages_[code - 1];
-    messages_.clear();
-    if (code == 0) return;
-    const cl_int none = 0;
-    check(
-        clEnqueueSVMMemFill(queue_, faults_, &none, sizeof none, kFaultBytes, 0, nullptr, nullptr),
-        "clEnqueueSVMMemFill");
-  }
-  cl_long index = 0;
-  std::memcpy(&index, found + 2, sizeof index);
-  const size_t place = message.find("{}");
-  if (place != std::string::npos) message.replace(place, 2, std::to_string(index));
-  throw tenon::IndexError(message);
+  waited_ = begun;
 }
 
 // ---- all devices ----
@@ -343,7 +298,12 @@ void Instance::check_faults() {
 Runtime::Runtime() {
   const ProcessKept kept;
   cl_uint platform_count = 0;
-  if (clGetPlatformIDs(0, nullptr, &platform_count) != CL_SUCCESS) return;
+  if (clGetPlatformIDs(0, nullptr, &platform_count) != CL_SUCCESS || platform_count == 0) {
+    absence_ =
+        "no driver of OpenCL is installed; install that of the processor's vendor, or "
+        "pocl-opencl-icd for the CPU (the program clinfo lists what is there)";
+    return;
+  }
   std::vector<cl_platform_id> platforms(platform_count);
   clGetPlatformIDs(platform_count, platforms.data(), nullptr);
   for (cl_platform_id platform : platforms) {
@@ -356,9 +316,13 @@ Runtime::Runtime() {
       if (clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof shared, &shared, nullptr) ==
               CL_SUCCESS &&
           (shared & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) != 0)
-        instances_.emplace_back(device);
+        instances_.emplace_back(device, static_cast<int64_t>(instances_.size()));
+      else
+        absence_ += (absence_.empty() ? "" : ", ") + text_of(device, CL_DEVICE_NAME);
     }
   }
+  absence_ = absence_.empty() ? "no driver of OpenCL has a device; the program clinfo lists them"
+                              : "these have no shared virtual memory (OpenCL 2.0): " + absence_;
   pools_.resize(instances_.size());
 }
 
@@ -425,15 +389,14 @@ void Runtime::free(int64_t index, void* data, int64_t bytes) noexcept {
   } catch (...) {
     // The calls are dropped; their results are gone with this memory, or read as they are.
   }
-  clEnqueueSVMFree(at(index).queue(), 1, &data, nullptr, nullptr, 0, nullptr, nullptr);
+  at(index).free(data);
 }
 
 void Runtime::drop_pool(int64_t index) noexcept {
   const std::lock_guard lock(pool_mutex_);
   Pool& pool = pools_[static_cast<size_t>(index)];
   for (auto& [size, blocks] : pool.blocks) {
-    for (void* data : blocks)
-      clEnqueueSVMFree(at(index).queue(), 1, &data, nullptr, nullptr, 0, nullptr, nullptr);
+    for (void* data : blocks) at(index).free(data);
   }
   pool.blocks.clear();
   pool.bytes = 0;
@@ -441,6 +404,7 @@ void Runtime::drop_pool(int64_t index) noexcept {
 
 void Runtime::upload(int64_t index, void* to, const void* from, int64_t bytes) {
   at(index).flush();
+  at(index).wait();
   check(clEnqueueSVMMemcpy(at(index).queue(), CL_TRUE, to, from, static_cast<size_t>(bytes), 0,
                            nullptr, nullptr),
         "clEnqueueSVMMemcpy");
@@ -448,14 +412,16 @@ void Runtime::upload(int64_t index, void* to, const void* from, int64_t bytes) {
 
 void Runtime::download(int64_t index, void* to, const void* from, int64_t bytes) {
   at(index).flush();
+  at(index).wait();
   check(clEnqueueSVMMemcpy(at(index).queue(), CL_TRUE, to, from, static_cast<size_t>(bytes), 0,
                            nullptr, nullptr),
         "clEnqueueSVMMemcpy");
-  at(index).check_faults();
+  at(index).faults().check();
 }
 
 void Runtime::map(int64_t index, void* data, int64_t bytes) {
   at(index).flush();
+  at(index).wait();
   {
     const std::lock_guard lock(mutex_);
     const auto found = maps_.find(data);
@@ -469,7 +435,7 @@ void Runtime::map(int64_t index, void* data, int64_t bytes) {
     maps_[data] = 1;
   }
   try {
-    at(index).check_faults();
+    at(index).faults().check();
   } catch (...) {
     unmap(index, data, bytes);
     throw;
@@ -486,8 +452,9 @@ void Runtime::unmap(int64_t index, void* data, int64_t) noexcept {
 
 void Runtime::synchronize(int64_t index) {
   at(index).flush();
+  at(index).wait();
   check(clFinish(at(index).queue()), "clFinish");
-  at(index).check_faults();
+  at(index).faults().check();
 }
 
 }  // namespace tenon_opencl

@@ -4,7 +4,6 @@
 // has one queue in order: a kernel sees what was begun before it, and only copies to the CPU wait.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -19,16 +18,9 @@
 
 #include <tenon/device/device.hpp>
 
+#include "opencl/arguments.hpp"
+
 namespace tenon_opencl {
-
-// Throws a RuntimeError that names the function and OpenCL's code, a MemoryError where there is no
-// memory.
-void check(cl_int status, const char* function);
-
-// Memory as an argument of a kernel.
-struct Memory {
-  const void* data;
-};
 
 // Some kernels, compiled together for each pair of element types that they are used with. Their text begins
 // with `preamble_of` the types. Programs are small: a driver may take its time for each kernel of one.
@@ -60,11 +52,12 @@ struct KernelHash {
 // of its kernels runs.
 class Instance {
  public:
-  explicit Instance(cl_device_id device);
+  Instance(cl_device_id device, int64_t index);
   ~Instance();
 
   cl_command_queue queue() const { return queue_; }
   cl_context context() const { return context_; }
+  const std::string& name() const { return name_; }  // "opencl:0"
   int64_t bytes() const { return bytes_; }
   // Whether the CPU and the device have one memory, so that the CPU's kernels run without copies.
   bool shares_memory() const { return shares_memory_; }
@@ -86,78 +79,64 @@ class Instance {
   template <class... Arguments>
   void run_behind(const Kernel& kernel, size_t items, size_t group, const Arguments&... arguments) {
     const std::lock_guard lock(mutex_);
-    queue_kernel(made(kernel), items, group, arguments...);
+    QueuedKernel& ready = made(kernel);
+    ready.begin(freed_);
+    cl_uint place = 0;
+    (ready.set(place++, arguments), ...);
+    queue_kernel(ready.get(), items, group);
   }
   // The kernel `chain` of a text for elements of `type`; set(place, argument) fills its arguments.
-  // It is made where `kernel` is null, and kept there.
+  // It is made where `kernel` is not, and kept there.
   template <class Fill>
-  void run_text(cl_kernel& kernel, tenon::DType type, const std::string& text, size_t items,
+  void run_text(QueuedKernel& kernel, tenon::DType type, const std::string& text, size_t items,
                 size_t group, const Fill& fill) {
     const std::lock_guard lock(mutex_);
-    if (kernel == nullptr) kernel = made_from(type, text);
-    fill([&](cl_uint place, const auto& argument) { set(kernel, place, argument); });
-    queue_kernel(kernel, items, group);
+    if (!kernel.is_made()) kernel = QueuedKernel(made_from(type, text));
+    kernel.begin(freed_);
+    fill([&](cl_uint place, const auto& argument) { kernel.set(place, argument); });
+    queue_kernel(kernel.get(), items, group);
   }
   // Whether the kernel of the text is there without a compilation.
   bool has_text(tenon::DType type, const std::string& text);
 
-  // ---- faults that kernels find, as an index that is out of range ----
-
-  // The memory that kernels write them to (note_fault of the preamble).
-  Memory faults();
-  // The code of a fault with such a message, in which {} is the index.
-  cl_int fault_code(std::string message);
-  // After a wait: throws the first one, as an IndexError.
-  void check_faults();
+  // Returns when what is queued has ended, or all but one kernel; InterruptedError where this thread is to
+  // stop, and then it runs on.
+  void wait();
+  // Memory goes back to the driver behind what is queued.
+  void free(void* data) noexcept;
 
   class Chains& chains() {
     return *chains_;
+  }
+  class Faults& faults() {
+    return *faults_;
   }
   // Begun so far: kernels.
   int64_t kernels_begun() const { return begun_; }
 
  private:
-  template <class... Arguments>
-  void queue_kernel(cl_kernel kernel, size_t items, size_t group, const Arguments&... arguments) {
-    cl_uint place = 0;
-    (set(kernel, place++, arguments), ...);
-    check(clEnqueueNDRangeKernel(queue_, kernel, 1, nullptr, &items, &group, 0, nullptr, nullptr),
-          "clEnqueueNDRangeKernel");
-    ++begun_;
-  }
-  cl_kernel made(const Kernel& kernel);
+  void queue_kernel(cl_kernel kernel, size_t items, size_t group);
+  QueuedKernel& made(const Kernel& kernel);
   cl_kernel made_from(tenon::DType type, const std::string& text) const;
   cl_program program_of(const std::string& text) const;
   std::string file_of(const std::string& text) const;
   std::string preamble_of(tenon::DType type, tenon::DType other) const;
-  cl_program built_from_file(const std::string& path) const;
-  void write_file(cl_program program, const std::string& path) const;
-  std::string text(cl_device_info info) const;
-
-  static void set(cl_kernel kernel, cl_uint place, const Memory& memory) {
-    check(clSetKernelArgSVMPointer(kernel, place, memory.data), "clSetKernelArgSVMPointer");
-  }
-  template <class Number>
-  static void set(cl_kernel kernel, cl_uint place, const Number& number) {
-    check(clSetKernelArg(kernel, place, sizeof(Number), &number), "clSetKernelArg");
-  }
+  cl_program built_from(const std::string& binary) const;
 
   cl_device_id device_;
+  std::string name_;
   cl_context context_ = nullptr;
   cl_command_queue queue_ = nullptr;
-  int64_t bytes_ = 0;
-  int64_t float_lanes_ = 4;
+  int64_t bytes_ = 0, float_lanes_ = 4;
   bool shares_memory_ = false;
   bool has_doubles_ = false;
   std::string identity_;  // device and driver, in the names of files
   std::mutex mutex_;
-  std::unordered_map<Kernel, cl_kernel, KernelHash> kernels_;
+  std::unordered_map<Kernel, QueuedKernel, KernelHash> kernels_;
   std::map<std::pair<const Source*, int>, cl_program> programs_;
   std::unique_ptr<class Chains> chains_;
-  std::mutex faults_mutex_;
-  void* faults_ = nullptr;
-  std::deque<std::string> messages_;  // texts of faults that are not checked yet
-  std::atomic<int64_t> begun_{0};
+  std::unique_ptr<class Faults> faults_;
+  std::atomic<int64_t> begun_{0}, waited_{0}, freed_{0};
 };
 
 class Runtime final : public tenon::device::Driver {
@@ -172,6 +151,7 @@ class Runtime final : public tenon::device::Driver {
   void unmap(int64_t index, void* data, int64_t bytes) noexcept override;
   void synchronize(int64_t index) override;
   int64_t total_bytes(int64_t index) const override { return at(index).bytes(); }
+  std::string absence() const override { return absence_; }
 
   Instance& at(int64_t index) { return instances_[static_cast<size_t>(index)]; }
   const Instance& at(int64_t index) const { return instances_[static_cast<size_t>(index)]; }
@@ -185,6 +165,7 @@ class Runtime final : public tenon::device::Driver {
   void drop_pool(int64_t index) noexcept;
 
   std::deque<Instance> instances_;
+  std::string absence_;  // why there are none
   std::mutex mutex_;
   std::map<void*, int64_t> maps_;  // how often an allocation is mapped
   std::mutex pool_mutex_;

@@ -72,6 +72,19 @@ TEST_SUITE("run") {
     }
   }
 
+  TEST_CASE("--device trains on a device, with the numbers of the CPU") {
+    const Workspace folder(true);
+    const auto loss = [&](const std::string& device) {
+      const Outcome outcome = run_program_in(folder.path(), "run blobs.json -q --json" + device);
+      CHECK_MESSAGE(outcome.code == 0, outcome.error);
+      return outcome.json()["train_loss"].number();
+    };
+    CHECK(loss(" --device sim:1") == doctest::Approx(loss("")).epsilon(1e-5));
+    const Outcome outcome = run_program_in(folder.path(), "run blobs.json -q --device nowhere:0");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.error, "no device is named 'nowhere:0'"));
+  }
+
   TEST_CASE("a run trains, prints its result, and writes weights and curve") {
     const Workspace folder(true);
     const Outcome outcome = run_program_in(folder.path(), "run blobs.json");

@@ -65,10 +65,12 @@ TEST_SUITE("check") {
       faults += rows[i]["kind"].is_null() ? 0 : 1;
       if (!chosen.empty() && plugin != chosen) continue;
       CAPTURE(name);
+      const std::string against = rows[i]["against"].text("");  // other plugins, on a device
       if (reports.count(plugin) == 0)
         reports[plugin] =
             run_program("check " TENON_FIXTURES "/planted/" + plugin + ".so --json --timeout " +
-                        std::to_string(rows[i]["timeout"].integer(30)))
+                        std::to_string(rows[i]["timeout"].integer(30)) +
+                        (against.empty() ? "" : " --against " + against))
                 .json();
       bool seen = false;
       const std::set<std::string> kinds = kinds_of(reports[plugin], name, seen);

@@ -449,4 +449,89 @@ TEST_SUITE("device/opencl") {
     for (const int which : {0, 1})
       CHECK(units_apart(gradient("opencl", which), gradient("cpu", which)) < 200);
   }
+
+  TEST_CASE("numbers beyond the ends of an integer, and NaN, are converted as the CPU does") {
+    if (!is_there()) return;
+    const std::vector<double> numbers{NAN,
+                                      INFINITY,
+                                      -INFINITY,
+                                      0.9,
+                                      -0.9,
+                                      255.9,
+                                      256,
+                                      -1,
+                                      2147483520.0,
+                                      2147483648.0,
+                                      -2147483648.0,
+                                      -2147484000.0,
+                                      3e9,
+                                      9.2e18,
+                                      9223372036854775808.0,
+                                      -9223372036854775808.0,
+                                      1e30,
+                                      -1e30};
+    for (const DType from : {f32, f64}) {
+      const Tensor x = from_range(numbers.begin(), numbers.end()).to(from);
+      for (const DType type : {i64, i32, u8, boolean}) {
+        CAPTURE(dtype_text(from));
+        CAPTURE(dtype_text(type));
+        const auto through = [&](const char* device) {
+          const Tensor given = device::to(x, device);
+          Tensor copied = zeros({9, 2}, type);
+          copied = device::to(copied, device);
+          copied.copy_(transpose(given.reshape({2, 9}), 0, 1));
+          std::vector<int64_t> all = given.to(type).to(i64).to_vector<int64_t>();
+          for (const int64_t one : copied.to(i64).to_vector<int64_t>()) all.push_back(one);
+          return all;
+        };
+        CHECK(through("opencl") == through("cpu"));
+      }
+    }
+  }
+
+  TEST_CASE("means are divided by divisors of 64 bits") {
+    if (!is_there()) return;
+    const Tensor image = random({1, 2, 6, 6}, 1, 2) * 1e9;
+    for (const int64_t divisor : {int64_t{1} << 32, (int64_t{1} << 32) + 4, int64_t{-3}}) {
+      compare("avg_pool2d", {image}, 4, [&](const std::vector<Tensor>& t) {
+        return nn::functional::avg_pool2d(t[0], {2, 2}, std::nullopt, 0, false, true, divisor);
+      });
+      compare("its gradient", {image}, 4, [&](const std::vector<Tensor>& t) {
+        const Tensor x = t[0].detach().requires_grad_();
+        return gradients(
+            {sum(nn::functional::avg_pool2d(x, {2, 2}, std::nullopt, 0, false, true, divisor) *
+                 1e9)},
+            {x})[0];
+      });
+    }
+  }
+
+  TEST_CASE("convolutions with a group for each channel, and their gradients, are the CPU's") {
+    if (!is_there()) return;
+    for (const auto& [c, times, h, w, step] :
+         {std::tuple(3, 1, 9, 40, 1), {3, 2, 20, 33, 2}, {5, 1, 7, 16, 3}, {2, 3, 12, 70, 1}}) {
+      const Tensor image = random({2, c, h, w}, -1, 1), bias = random({c * times}, -1, 1),
+                   weight = random({c * times, 1, 3, 5}, -1, 1);
+      const std::vector<int64_t> stride{1, step}, dilation{2, step == 3 ? 2 : 1};
+      const auto run = [&](const Tensor& x, const Tensor& k, const Tensor& b) {
+        return nn::functional::conv2d(x, k, b, stride, {2, 3}, dilation, c);
+      };
+      const Tensor there = device::to(image, "opencl"), kernel = device::to(weight, "opencl");
+      CHECK(apart(run(there, kernel, device::to(bias, "opencl")), run(image, weight, bias)) <=
+            1e-6);
+      for (const size_t which : {0, 1}) {
+        const auto gradient = [&](const char* device) {
+          const std::vector<Tensor> leaves{device::to(image, device).detach().requires_grad_(),
+                                           device::to(weight, device).detach().requires_grad_()};
+          const Tensor y = run(leaves[0], leaves[1], Tensor());
+          return gradients({sum(y * y)}, {leaves[which]})[0];
+        };
+        CHECK(apart(gradient("opencl"), gradient("cpu")) <= 1e-5);
+      }
+    }
+    compare("conv1d", {random({1, 4, 50}, -1, 1), random({4, 1, 7}, -1, 1)}, 4000,
+            [](const std::vector<Tensor>& t) {
+              return nn::functional::conv1d(t[0], t[1], Tensor(), 2, 3, 1, 4);
+            });
+  }
 }

@@ -16,6 +16,7 @@
 #include "batch_rules.hpp"
 #include "child.hpp"
 #include "collector.hpp"
+#include "device.hpp"
 #include "exit_code.hpp"
 #include "format.hpp"
 #include "json.hpp"
@@ -212,7 +213,10 @@ int check_plugin(const CheckOptions& options) {
     throw UsageError("--against: two providers need a process each; omit --in-process");
   const Json declarations = tenon::listing::declarations(options.plugin);
   std::vector<CheckTarget> targets;
-  if (compares) {
+  const bool on_device = compares && !device_of(declarations).empty();
+  if (on_device) {
+    targets = device_targets(options.against, options.item);
+  } else if (compares) {
     for (SharedOp& op : shared_ops(declarations, options.item, options.against))
       targets.push_back(std::move(op.target));
   } else {
@@ -230,7 +234,7 @@ int check_plugin(const CheckOptions& options) {
                          return target.kind == "module" || target.kind == "type" ||
                                 name_files(target.declaration["samples"].text());
                        }));
-  (compares ? compare_items : check_items)(options, targets, folder, report);
+  (compares && !on_device ? compare_items : check_items)(options, targets, folder, report);
   const std::lock_guard lock(folder.reporting);
   find_empty(declarations, report);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -123,6 +123,13 @@ constexpr std::array kKinds{
          "have it decline such calls"},
     Kind{"provider-refuses", "what one provider takes, the other takes or declines",
          "take the call, or decline it, so that the next provider runs it"},
+    // ---- devices ----
+    Kind{"device-differs", "an op on a device gives what it gives on the CPU, within bounds",
+         "fix the kernel of the device, or have it decline such operands: return not_implemented"},
+    Kind{"device-refuses", "a device takes what the CPU takes, or has no kernel for it",
+         "take the call, or decline it: return not_implemented"},
+    Kind{"device-left", "results of operands on a device are on that device",
+         "make results by device::empty, on the instance of the operands"},
     // ---- gradients ----
     Kind{"missing-gradient", "an op of floating tensors says how it is differentiated",
          "give a backward; or declare composite, zero_gradient, or samples whose tensors say "

@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <tenon/device.hpp>
 #include <tenon/listing/listing.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
@@ -21,6 +22,7 @@
 #include "against.hpp"
 #include "batch_rules.hpp"
 #include "child.hpp"
+#include "device.hpp"
 #include "exit_code.hpp"
 #include "format.hpp"
 #include "item.hpp"
@@ -281,6 +283,29 @@ void compare_here(const WorkerOptions& options, Speaker& speaker) {
   }
 }
 
+// The ops of other plugins on the device of this one.
+void check_device_here(const WorkerOptions& options, const std::string& device, Speaker& speaker) {
+  speaker.stage("open");
+  try {
+    tenon::apply_policy(Json::parse(R"({"quarantine": false})"));
+    tenon::load_plugin(options.plugin);
+    for (const std::string& provider : options.against) tenon::load_plugin(provider);
+    tenon::device::synchronize(tenon::device::Device(device));
+  } catch (const tenon::Error& error) {
+    speaker.finding({"open", "open", error.what(), ""});
+    return;
+  }
+  const std::string id = tenon::listing::declarations(options.plugin)["id"].text();
+  const std::vector<CheckTarget> targets = device_targets(options.against, options.item);
+  const CheckSettings settings{options.seed, options.options, options.folder};
+  for (auto i = static_cast<size_t>(options.first); i < targets.size(); ++i) {
+    const auto index = static_cast<int64_t>(i);
+    speaker.item("begin", index);
+    check_on_device(checked_op(targets[i].declaration), device, id, settings, speaker);
+    speaker.item("done", index);
+  }
+}
+
 }  // namespace
 
 void check_targets_here(const WorkerOptions& options,
@@ -288,7 +313,11 @@ void check_targets_here(const WorkerOptions& options,
   Speaker speaker(say);
   start_threads();
   if (!options.against.empty()) {
-    compare_here(options, speaker);
+    const std::string device = device_of(tenon::listing::declarations(options.plugin));
+    if (device.empty())
+      compare_here(options, speaker);
+    else
+      check_device_here(options, device, speaker);
     say(R"({"at":"end"})");
     return;
   }

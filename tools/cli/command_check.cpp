@@ -63,6 +63,7 @@ void define_check(Commands& commands) {
       "  tenon check ./hello.so --op hello.squash --in-process\n"
       "  tenon check math --check '{\"fast_mode\": true, \"atol\": 1e-4}'\n"
       "  tenon check dnnl --against nn,blas\n"
+      "  tenon check opencl --against math,blas,nn\n"
       "  tenon check detector.onnx --input x=1x3x32x32\n"
       "Ends with 1 when anything is wrong. A crash, a hang or an exit of the plugin is a finding, "
       "and the next op is checked in a new process. The file of a model is checked as the module "
@@ -83,7 +84,8 @@ void define_check(Commands& commands) {
                  "Also write the report as a page: what was checked and found, op by op");
   command.list("--against", options.against, "PLUGIN,...",
                "Compare its ops with those of other providers, by id or file, on the same inputs: "
-               "results and gradients, in ULP");
+               "results and gradients, in ULP; of a plugin with a device: call their ops there, and "
+               "compare with the CPU");
   command.flag("--in-process", options.in_process,
                "Without a child process and limits, for debuggers");
   command.json(options.json);

@@ -1,5 +1,6 @@
 // tenon predict: the outputs of a trained model for new samples.
 #include <tenon/config/config.hpp>
+#include <tenon/device.hpp>
 #include <tenon/op.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/runtime.hpp>
@@ -28,6 +29,7 @@ struct PredictOptions {
   std::vector<std::string> inputs;
   std::string weights;  // empty: those of the config's output
   std::string output;   // .csv, .npy or .json
+  std::string device = "cpu";
   bool frozen = false, as_is = false;
   bool profile = false;
   std::string profile_trace, trace;
@@ -118,6 +120,7 @@ int predict_model_file(const PredictOptions& options) {
                        options.inputs,
                        options.data,
                        0,
+                       options.device,
                        {options.profile, options.profile_trace, options.trace}});
   if (options.output.empty()) {
     print_outputs(result, false);
@@ -161,6 +164,7 @@ int predict_outputs(const PredictOptions& options) {
       training::weights_note(weights).value_or(training::WeightsNote());
   tenon::Module model = tenon::state::create_module(config.model);
   training::load_weights(model, weights);
+  tenon::device::move(model, tenon::device::Device(options.device));
   const Tensor inputs = training::load_inputs(config.data, options.data.front(), note.fitted);
   ProfileScope profile({options.profile, options.profile_trace, options.trace});
   profile.begin(model, options.config, options.config, 0);
@@ -203,6 +207,8 @@ void define_predict(Commands& commands) {
       "or .json");
   command.option("--weights", options.weights, "WEIGHTS",
                  "Weights, in place of those that the config's output names");
+  command.option("--device", options.device, "NAME",
+                 "Where the model runs: a device of a plugin, 'opencl:0'; 'cpu' if not given");
   command.flag("--as-is", options.as_is,
                "Call the model itself, where many samples would have it prepared first");
   command.profile(options.profile);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include <tenon/config/config.hpp>
+#include <tenon/device.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/state/module_file.hpp>
@@ -44,6 +45,7 @@ struct RunOptions {
   std::vector<std::string> inputs;  // values of --input
   std::string evaluate;             // weights to evaluate instead of training
   bool as_is = false;               // evaluates the model without preparing it
+  std::string device;               // empty: the config's
   std::string plot;
   std::string log;
   std::optional<int64_t> epochs;
@@ -353,7 +355,7 @@ int run_model_file(const RunOptions& options) {
   if (trains)
     throw UsageError(format_text(
         "'{}' is the file of a model, which is called once: its options are --input, "
-        "--seed, --profile, --profile-trace, --trace and --json; to train it, name it in "
+        "--seed, --device, --profile, --profile-trace, --trace and --json; to train it, name it in "
         "a config",
         options.config));
   const ModelCallResult result =
@@ -361,6 +363,7 @@ int run_model_file(const RunOptions& options) {
                        options.inputs,
                        {},
                        options.seed.value_or(0),
+                       options.device,
                        {options.profile, options.profile_trace, options.trace}});
   print_outputs(result, options.json);
   if (result.fault) std::rethrow_exception(result.fault);
@@ -383,8 +386,9 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
     throw UsageError("--as-is is about --evaluate: training calls the model itself");
   if (options.watch && options.frozen)
     throw UsageError("--watch runs plugins that change, --frozen those that do not: choose one");
-  const TrainingConfig config(training::read_config(options.config));
+  TrainingConfig config(training::read_config(options.config));
   require_keys(config, options.config, trains);
+  if (!options.device.empty() && config.training) config.training->device = options.device;
   RunResult result = start_result(config, options);
   const std::string logged = options.log.empty() ? config.output.log : options.log;
   check_output(config, options.log, {});
@@ -417,6 +421,8 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
     } else {
       log.add(format_text("evaluate {}, seed {}", options.config, result.seed));
       report.begin(0);
+      if (!options.device.empty())
+        tenon::device::move(setup.model, tenon::device::Device(options.device));
       score_model(config, options, setup, result);
     }
     if (result.first_rank) result.profile = profile.end(fault);
@@ -478,6 +484,9 @@ void define_run(Commands& commands) {
                  "Evaluate these weights instead of training");
   command.flag("--as-is", options.as_is,
                "With --evaluate: call the model itself, where many samples would have it prepared");
+  command.option(
+      "--device", options.device, "NAME",
+      "Where the model runs, in place of the config's: a device of a plugin, 'opencl:0'");
   command.option("--plot", options.plot, "FILE",
                  "Draw the learning curves into this file, .svg or .png");
   command.option("--log", options.log, "FILE",

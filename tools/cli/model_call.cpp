@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include <tenon/device.hpp>
 #include <tenon/grad_mode.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/parallel.hpp>
@@ -119,17 +120,25 @@ ModelCallResult call_model_file(const ModelCallOptions& options) {
         format_text("'{}' is the file of a prepared model, whose calls cannot be observed: "
                     "observe the model that it was made of",
                     options.path));
+  const tenon::device::Device device(options.device.empty() ? "cpu" : options.device);
+  if (is_prepared && !device.is_cpu())
+    throw UsageError(
+        format_text("'{}' is the file of a prepared model, which runs on the CPU: call the model "
+                    "that it was made of on {}",
+                    options.path, options.device));
   if (is_prepared) {
     prepared = open_prepared_file(options.path);
   } else {
     model = state::create_module(tenon::training::read_config(options.path)["model"]);
     model.eval();
+    tenon::device::move(model, device);
   }
   GivenInputs given =
       is_prepared ? GivenInputs(options.path, prepared) : GivenInputs(options.path, model);
   for (const std::string& file : options.files) given.give_file(file);
   for (const std::string& input : options.inputs) given.give(input);
-  const std::vector<Tensor> inputs = given.tensors(GivenInputs::Elements::random);
+  std::vector<Tensor> inputs = given.tensors(GivenInputs::Elements::random);
+  for (Tensor& input : inputs) input = tenon::device::to(input, device);
   ModelCallResult result;
   result.path = options.path;
   for (const Tensor& input : inputs) result.inputs.push_back(input.sizes());
@@ -144,6 +153,7 @@ ModelCallResult call_model_file(const ModelCallOptions& options) {
                           else
                             call_module(model, values, results);
                         });
+  for (auto& [name, output] : result.outputs) output = tenon::device::to(output, "cpu");
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.profile = profile.end(result.fault);
   return result;

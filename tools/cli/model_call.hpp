@@ -17,7 +17,8 @@ struct ModelCallOptions {
   std::string path;
   std::vector<std::string> inputs, files;  // see GivenInputs
   uint64_t seed = 0;                       // of the elements of other inputs
-  ProfileOptions profile;
+  std::string device;                      // where it is called; "": the CPU
+  ProfileOptions profile{};
 };
 
 struct ModelCallResult {

@@ -74,6 +74,7 @@ class Device {
     find_type(name);
     const int64_t count = service()->count();
     if (count == 0) {
+      call_slot(service()->synchronize, index_);  // its plugin may say why
       tenon::detail::throw_message(
           TENON_ERROR_INDEX,
           {"there is no device ", name, ": '", kind_,

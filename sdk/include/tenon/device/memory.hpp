@@ -24,6 +24,8 @@ class Driver {
  public:
   virtual ~Driver() = default;
   virtual int64_t count() const = 0;  // instances of the device
+  // Why there is none, and what to do, where `count` is 0; for messages.
+  virtual std::string absence() const { return {}; }
   // `bytes` > 0. An address that no other allocation has; nothing but the driver and kernels of the
   // device use it as one.
   virtual void* allocate(int64_t index, int64_t bytes) = 0;

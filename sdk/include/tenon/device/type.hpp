@@ -60,8 +60,11 @@ template <class D>
 int64_t checked_index(int64_t index) {
   const int64_t count = D::driver().count();
   if (index < 0 || index >= count) {
-    throw_message(TENON_ERROR_INDEX,
-                  {"there is no device ", D::name, ":", index, "; ", D::name, " has ", count});
+    const std::string absence = count == 0 ? D::driver().absence() : std::string();
+    throw_message(
+        TENON_ERROR_INDEX,
+        {"there is no device ", D::name, ":", index, "; ",
+         absence.empty() ? std::string(D::name) + " has " + std::to_string(count) : absence});
   }
   return index;
 }
