@@ -21,7 +21,7 @@ using Kind = ListValue::Kind;
 bool has_layout(const tenon_tensor* tensor, const tenon_tensor_view& expected) {
   const tenon_tensor_view& view = *tenon_tensor_get_view(tensor);
   return view.dtype == expected.dtype && view.rank == expected.rank &&
-         std::memcmp(view.shape, expected.shape, expected.rank * sizeof(int64_t)) == 0;
+         same_numbers(view.shape, expected.shape, expected.rank);
 }
 
 // A tensor on memory of the arena, which it keeps: no number of its storage, so that no kernel keeps
