@@ -47,76 +47,6 @@ struct OneRow {
   }
 };
 
-// One row by a weight whose columns are dense: outputs beside each other in registers, each element of the
-// row times a line of the weight. Nothing is added across lanes.
-template <class T, int Bytes>
-struct OneRowByColumns {
-  using V = kernel::Vector<T, Bytes>;
-  static constexpr auto line = static_cast<int64_t>(sizeof(V) / sizeof(T));
-  static constexpr int registers = 8;
-  static constexpr int64_t together = registers * line;  // outputs
-
-  // `columns` are [n, outputs] of lines that are `stride` apart.
-  TENON_INLINE static void run(const T* x, const T* columns, int64_t stride, const T* bias, T* y,
-                               int64_t outputs, int64_t n) {
-    int64_t r = 0;
-    for (; r + 8 * line <= outputs; r += 8 * line) sums<8>(x, columns, stride, bias, y, r, n);
-    if (r + 4 * line <= outputs) {
-      sums<4>(x, columns, stride, bias, y, r, n);
-      r += 4 * line;
-    }
-    if (r + 2 * line <= outputs) {
-      sums<2>(x, columns, stride, bias, y, r, n);
-      r += 2 * line;
-    }
-    if (r + line <= outputs) {
-      sums<1>(x, columns, stride, bias, y, r, n);
-      r += line;
-    }
-    for (; r < outputs; ++r) {
-      T sum = 0;
-      for (int64_t i = 0; i < n; ++i) sum += x[i] * columns[i * stride + r];
-      y[r] = bias == nullptr ? sum : sum + bias[r];
-    }
-  }
-
- private:
-  // As many sums for each output as keep all registers busy.
-  template <int Count>
-  TENON_INLINE static void sums(const T* x, const T* columns, int64_t stride, const T* bias, T* y,
-                                int64_t r, int64_t n) {
-    constexpr int parts = registers / Count;
-    V lanes[parts][Count] = {}, w;
-    const T* at = columns + r;
-    int64_t i = 0;
-    for (; i + parts <= n; i += parts) {
-      for (int p = 0; p < parts; ++p, at += stride) {
-        for (int k = 0; k < Count; ++k) {
-          kernel::detail::load_vector(w, at + k * line);
-          lanes[p][k] += w * x[i + p];
-        }
-      }
-    }
-    for (; i < n; ++i, at += stride) {
-      for (int k = 0; k < Count; ++k) {
-        kernel::detail::load_vector(w, at + k * line);
-        lanes[0][k] += w * x[i];
-      }
-    }
-    for (int half = parts / 2; half > 0; half /= 2) {
-      for (int p = 0; p < half; ++p)
-        for (int k = 0; k < Count; ++k) lanes[p][k] += lanes[p + half][k];
-    }
-    for (int k = 0; k < Count; ++k) {
-      if (bias != nullptr) {
-        kernel::detail::load_vector(w, bias + r + k * line);
-        lanes[0][k] += w;
-      }
-      __builtin_memcpy(y + r + k * line, &lanes[0][k], sizeof(w));
-    }
-  }
-};
-
 // The input as a matrix of rows.
 Tensor rows_of(const Tensor& input, int64_t features) {
   if (input.dim() == 2) return input;
@@ -129,16 +59,10 @@ Tensor rows_of(const Tensor& input, int64_t features) {
   return reshaped(whole, shape);
 }
 
-// A weight with dense columns, as a transposed tensor has: for fewer outputs than a register has, rows are
-// as fast.
-bool has_dense_columns(const Tensor& weight) {
-  return weight.shape()[0] > 1 && weight.strides()[0] == 1 &&
-         (weight.shape()[1] == 1 || weight.strides()[1] >= weight.shape()[0]);
-}
 // Whether a kernel takes it: one row, and all that it reads without gaps.
 bool is_one_row(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   return input.numel() == weight.shape()[1] && input.numel() > 0 && input.is_contiguous() &&
-         (weight.is_contiguous() || has_dense_columns(weight)) &&
+         weight.is_contiguous() &&
          (!bias.defined() || (bias.numel() == weight.shape()[0] && bias.is_contiguous()));
 }
 template <class Kernel, class T>
@@ -148,16 +72,6 @@ void each_output(const T* x, const T* matrix, const T* added, T* y, int64_t outp
   kernel::for_rows(groups, Kernel::together * n, [&](int64_t begin, int64_t end) {
     const int64_t from = begin * Kernel::together, to = std::min(outputs, end * Kernel::together);
     kernel::run<Kernel>(x, matrix + from * n, added == nullptr ? added : added + from, y + from,
-                        to - from, n);
-  });
-}
-template <class Kernel, class T>
-void each_column(const T* x, const T* matrix, int64_t stride, const T* added, T* y, int64_t outputs,
-                 int64_t n) {
-  const int64_t groups = (outputs + Kernel::together - 1) / Kernel::together;
-  kernel::for_rows(groups, Kernel::together * n, [&](int64_t begin, int64_t end) {
-    const int64_t from = begin * Kernel::together, to = std::min(outputs, end * Kernel::together);
-    kernel::run<Kernel>(x, matrix + from, stride, added == nullptr ? added : added + from, y + from,
                         to - from, n);
   });
 }
@@ -171,19 +85,10 @@ Tensor one_row(const Tensor& input, const Tensor& weight, const Tensor& bias) {
     const T *x = input.data<const T>(), *matrix = kernel::elements<const T>(weight);
     const T* added = bias.defined() ? kernel::elements<const T>(bias) : nullptr;
     T* y = kernel::elements<T>(result);
-    const bool wide = kernel::machine_isa() == TENON_ISA_V4;
-    if (weight.is_contiguous()) {
-      if (wide)
-        each_output<OneRow<T, 64>>(x, matrix, added, y, outputs, n);
-      else
-        each_output<OneRow<T, 32>>(x, matrix, added, y, outputs, n);
-    } else {
-      const int64_t stride = weight.strides()[1];
-      if (wide)
-        each_column<OneRowByColumns<T, 64>>(x, matrix, stride, added, y, outputs, n);
-      else
-        each_column<OneRowByColumns<T, 32>>(x, matrix, stride, added, y, outputs, n);
-    }
+    if (kernel::machine_isa() == TENON_ISA_V4)
+      each_output<OneRow<T, 64>>(x, matrix, added, y, outputs, n);
+    else
+      each_output<OneRow<T, 32>>(x, matrix, added, y, outputs, n);
   });
   return result;
 }

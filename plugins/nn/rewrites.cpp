@@ -13,12 +13,6 @@ nn.matmul_of_constant: matmul(x, w) => nn.functional.linear(x, contiguous(transp
 nn.linear_and_bias: add(nn.functional.linear(x, w), b) => nn.functional.linear(x, w, b)
   where dim(b) == 1, size(b, 0) == size(w, 0), dtype(x) in [f32, f64], dtype(b) == dtype(x)
   within 1e-5
-# One row: outputs beside each other in memory.
-nn.linear_of_one_row: nn.functional.linear(x, w, b)
-  => nn.functional.linear(x, transpose(contiguous(transpose(w, 0, 1)), 0, 1), b)
-  where constant(w), contiguous(w), numel(x) == size(w, 1), size(w, 0) >= 16, size(w, 1) >= 2, size(w, 1) <= 512,
-        dtype(x) in [f32, f64]
-  within 1e-5
 )")
 
 TENON_REWRITES(activations, R"(

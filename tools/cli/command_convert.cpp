@@ -4,6 +4,7 @@
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include <tenon/config/config.hpp>
 #include <tenon/dtype_name.hpp>
@@ -259,6 +260,24 @@ std::string write_shards(const ConvertOptions& options, const std::vector<NamedT
   return index;
 }
 
+// Zeros as inputs, for each layout that is given: an input that is named again begins the next one, for which the
+// others stay as they are.
+std::vector<std::vector<Tensor>> examples_of(const ConvertOptions& options,
+                                             const tenon::Module& model) {
+  std::vector<std::vector<Tensor>> examples;
+  GivenInputs given(options.input, model);
+  std::set<std::string> names;
+  for (const std::string& input : options.inputs) {
+    if (!names.insert(input.substr(0, input.find('='))).second) {
+      examples.push_back(given.tensors(GivenInputs::Elements::zero));
+      names = {input.substr(0, input.find('='))};
+    }
+    given.give(input);
+  }
+  examples.push_back(given.tensors(GivenInputs::Elements::zero));
+  return examples;
+}
+
 // A model, prepared for its inputs.
 int convert_model(const ConvertOptions& options) {
   if (!options.dtype.empty() || !options.prefix.empty() || !options.shard_size.empty())
@@ -269,6 +288,7 @@ int convert_model(const ConvertOptions& options) {
     fault = format_text("cannot write '{}': it is the file that is read", options.output);
   if (!fault.empty()) throw tenon::IOError(fault);
   tenon::Prepared prepared;
+  tenon::Json notes;
   if (is_prepared_file(options.input)) {
     prepared = open_prepared_file(options.input);
   } else {
@@ -277,13 +297,23 @@ int convert_model(const ConvertOptions& options) {
     tenon::Module model = state::create_module(config.model);
     model.eval();
     if (!training::is_model_file(options.input) && !config.output.weights.empty() &&
-        std::filesystem::exists(config.output.weights))
+        std::filesystem::exists(config.output.weights)) {
       training::load_weights(model, config.output.weights);
-    GivenInputs given(options.input, model);
-    for (const std::string& input : options.inputs) given.give(input);
-    prepared = tenon::prepare(model, {given.tensors(GivenInputs::Elements::zero)});
+      // The note of their training, by which tenon run --evaluate chooses samples.
+      if (file_ending(config.output.weights) == "safetensors")
+        notes = state::metadata(config.output.weights);
+    }
+    const std::vector<std::vector<Tensor>> examples = examples_of(options, model);
+    tenon::PrepareOptions prepare_options;
+    prepare_options.lists = std::max(prepare_options.lists, examples.size());
+    prepared = tenon::prepare(model, examples, prepare_options);
+    for (const tenon::PreparedList& list : prepared.lists()) {
+      if (!list.reason.empty())
+        throw tenon::RuntimeError(format_text("cannot prepare '{}' for {}: {}", options.input,
+                                              list.arguments, list.reason));
+    }
   }
-  prepared.save(options.output);
+  prepared.save(options.output, notes);
   print(format_text("wrote {}: {} of calls\n", options.output,
                     counted(static_cast<int64_t>(prepared.lists().size()), "list")));
   return kFine;
@@ -327,12 +357,15 @@ void define_convert(Commands& commands) {
       "  tenon convert model.safetensors model.npz --dtype float16\n"
       "  tenon convert model.gguf model.safetensors --prefix blk.0.\n"
       "  tenon convert detector.onnx detector.tenon --input x=1x3x320x320\n"
+      "  tenon convert digits.json digits.tenon --input input=256x64 --input input=1x64\n"
       "The endings choose the formats: safetensors (and the index of one in parts), npz, files of "
       "torch.save and GGUF are read, safetensors and npz are written, and what plugins add. "
       "Nothing "
       "that a checkpoint names is run. OUTPUT.tenon is a model, or that of a config with the "
       "weights "
-      "of its output, prepared for inputs of one layout.");
+      "of its output, prepared for inputs of one layout, or of several: an input that is given "
+      "again "
+      "begins the next.");
   command.option(
       "--shard-size", options.shard_size, "BYTES",
       "Write a .safetensors file as parts of at most this size, such as 5GB, with an index: "

@@ -43,7 +43,7 @@ using training::TrainingConfig;
 struct RunOptions {
   std::string config;               // or the file of a model
   std::vector<std::string> inputs;  // values of --input
-  std::string evaluate;             // weights to evaluate instead of training
+  std::string evaluate;             // weights, or a prepared model, to evaluate instead of training
   bool as_is = false;               // evaluates the model without preparing it
   std::string device;               // empty: the config's
   std::string plot;
@@ -110,6 +110,8 @@ class Stopwatch {
 struct Setup {
   training::Dataset dataset;
   tenon::Module model;
+  std::optional<tenon::Prepared> opened =
+      {};  // evaluated in place of the model, whose weights it has
 };
 
 RunResult start_result(const TrainingConfig& config, const RunOptions& options) {
@@ -148,6 +150,8 @@ Setup set_up(const TrainingConfig& config, const RunOptions& options, RunResult&
   // The order of what draws random numbers is a promise: with the same seed a saved model is
   // evaluated on the very samples that its training held back.
   tenon::seed_generator(result.seed);
+  std::optional<tenon::Prepared> opened;
+  if (is_prepared_file(options.evaluate)) opened = open_prepared_file(options.evaluate);
   training::WeightsNote note;
   if (!result.trained)
     note = training::weights_note(options.evaluate).value_or(training::WeightsNote());
@@ -159,7 +163,8 @@ Setup set_up(const TrainingConfig& config, const RunOptions& options, RunResult&
   result.train_count = setup.dataset.train.count();
   result.validation_count = setup.dataset.validation.count();
   result.test_count = setup.dataset.test.count();
-  if (!result.trained) training::load_weights(setup.model, options.evaluate);
+  if (!result.trained && !opened) training::load_weights(setup.model, options.evaluate);
+  setup.opened = std::move(opened);
   training::fit_labels(config, setup.model, setup.dataset);
   if (result.trained) training::require_last_batch(config, setup.dataset.train);
   return setup;
@@ -333,9 +338,12 @@ void score_model(const TrainingConfig& config, const RunOptions& options, Setup&
   const std::optional<training::Loss> loss = fitted_loss(config, dataset);
   const std::vector<training::Metric> metrics = training::load_metrics(config, dataset);
   const Clock::time_point start = Clock::now();
-  result.score = training::evaluate(
-      setup.model, loss ? &*loss : nullptr, metrics, samples, evaluation_batch(config), {},
-      options.as_is ? training::ModelCalls::as_is : training::ModelCalls::prepared);
+  const training::Loss* const measured = loss ? &*loss : nullptr;
+  result.score = setup.opened ? training::evaluate(*setup.opened, measured, metrics, samples)
+                              : training::evaluate(setup.model, measured, metrics, samples,
+                                                   evaluation_batch(config), {},
+                                                   options.as_is ? training::ModelCalls::as_is
+                                                                 : training::ModelCalls::prepared);
   result.computing_seconds = seconds_since(start);
   result.computed = samples.count();
   if (!options.sample_norms) return;
@@ -345,6 +353,23 @@ void score_model(const TrainingConfig& config, const RunOptions& options, Setup&
                     result.config));
   setup.model.eval();
   measure_norms(setup, *loss, samples, part, result);
+}
+
+// Refuses options that call modules: the file of a prepared model has none.
+void require_module(const RunOptions& options) {
+  const std::pair<const char*, bool> asked[] = {{"--as-is", options.as_is},
+                                                {"--per-sample-norms", options.sample_norms},
+                                                {"--report", !options.report.empty()},
+                                                {"--profile", options.profile},
+                                                {"--profile-trace", !options.profile_trace.empty()},
+                                                {"--trace", !options.trace.empty()}};
+  for (const auto& [name, given] : asked) {
+    if (given)
+      throw UsageError(format_text(
+          "{} calls the modules of a model, and '{}' is a prepared one, which has its lists alone: "
+          "evaluate the weights",
+          name, options.evaluate));
+  }
 }
 
 // One call of a model's file.
@@ -384,6 +409,7 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
   }
   if (trains && options.as_is)
     throw UsageError("--as-is is about --evaluate: training calls the model itself");
+  if (is_prepared_file(options.evaluate)) require_module(options);
   if (options.watch && options.frozen)
     throw UsageError("--watch runs plugins that change, --frozen those that do not: choose one");
   TrainingConfig config(training::read_config(options.config));
@@ -467,6 +493,7 @@ void define_run(Commands& commands) {
       "  tenon run digits.json\n"
       "  tenon run digits.json --epochs 5 --seed 7 --plot curve.svg\n"
       "  tenon run digits.json --evaluate digits.safetensors --json\n"
+      "  tenon run digits.json --evaluate digits.tenon\n"
       "  tenon run digits.json --resume\n"
       "  tenon run digits.json --profile --profile-trace trace.json\n"
       "  tenon run digits.json --report report.html\n"
@@ -481,7 +508,7 @@ void define_run(Commands& commands) {
   command.argument(options.config, "CONFIG", "The config file, or the file of a model");
   command.inputs(options.inputs);
   command.option("--evaluate", options.evaluate, "WEIGHTS",
-                 "Evaluate these weights instead of training");
+                 "Evaluate these weights, or the prepared model FILE.tenon, instead of training");
   command.flag("--as-is", options.as_is,
                "With --evaluate: call the model itself, where many samples would have it prepared");
   command.option(

@@ -35,8 +35,8 @@ bool has_layout_of(const tenon_tensor* tensor, const Tensor& layout) {
   if (tensor == nullptr || !layout.defined()) return tensor == layout.handle();
   const tenon_tensor_view &given = *tenon_tensor_get_view(tensor), &own = layout.view_record();
   return given.dtype == own.dtype && given.rank == own.rank &&
-         std::equal(given.shape, given.shape + given.rank, own.shape) &&
-         std::equal(given.strides, given.strides + given.rank, own.strides);
+         same_numbers(given.shape, own.shape, given.rank) &&
+         same_numbers(given.strides, own.strides, given.rank);
 }
 
 }  // namespace

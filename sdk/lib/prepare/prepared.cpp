@@ -27,7 +27,9 @@ void Prepared::run(const Given& given, tenon_value* results, int64_t result_coun
 }
 
 Prepared Prepared::clone() const { return {*this, session().clone()}; }
-void Prepared::save(const std::string& path) const { session().save(path); }
+void Prepared::save(const std::string& path, const Json& notes) const {
+  session().save(path, notes);
+}
 std::string Prepared::forward_schema() const { return session().forward_schema(); }
 std::vector<PreparedList> Prepared::lists() const { return session().lists(); }
 std::vector<std::string> Prepared::reasons() const { return session().reasons(); }

@@ -21,7 +21,7 @@ using Kind = ListValue::Kind;
 bool has_layout(const tenon_tensor* tensor, const tenon_tensor_view& expected) {
   const tenon_tensor_view& view = *tenon_tensor_get_view(tensor);
   return view.dtype == expected.dtype && view.rank == expected.rank &&
-         std::memcmp(view.shape, expected.shape, expected.rank * sizeof(int64_t)) == 0;
+         same_numbers(view.shape, expected.shape, expected.rank);
 }
 
 // A tensor on memory of the arena, which it keeps: no number of its storage, so that no kernel keeps
@@ -469,20 +469,28 @@ void Program::release_unused(const Step& step) {
 }
 
 void Program::release_frame() noexcept {
-  for (size_t v = 0; v < owned_.size(); ++v) {
-    if (owned_[v] == 0) continue;
-    owned_[v] = 0;
-    service::tensors().release(std::exchange(current_[v], nullptr));
+  const char* const end = owned_.data() + owned_.size();
+  // In most runs the outputs were the only ones, and are given away.
+  const auto next = [&](char* from) {
+    return from == end ? nullptr
+                       : static_cast<char*>(std::memchr(from, 1, static_cast<size_t>(end - from)));
+  };
+  for (char* at = next(owned_.data()); at != nullptr; at = next(at + 1)) {
+    *at = 0;
+    service::tensors().release(
+        std::exchange(current_[static_cast<size_t>(at - owned_.data())], nullptr));
   }
 }
 
-void Program::give_outputs(tenon_tensor* const* arguments, tenon_value* results) const {
+// A result that is shown goes with the reference that the run has of it.
+void Program::give_outputs(tenon_tensor* const* arguments, tenon_value* results) {
   const auto tensor_of = [&](int64_t number) {
     if (number == undefined_value) return Tensor();
-    const ListValue& value = list_.values[static_cast<size_t>(number)];
+    const auto at = static_cast<size_t>(number);
+    const ListValue& value = list_.values[at];
     if (value.kind == Kind::constant) return value.constant;
-    return Tensor::borrow(value.kind == Kind::argument ? arguments[value.argument]
-                                                       : current_[static_cast<size_t>(number)]);
+    if (std::exchange(owned_[at], 0) != 0) return Tensor::take(current_[at]);
+    return Tensor::borrow(value.kind == Kind::argument ? arguments[value.argument] : current_[at]);
   };
   for (size_t r = 0; r < outputs(); ++r) {
     const ListOperand& output = list_.outputs[r];

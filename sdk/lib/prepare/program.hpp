@@ -91,7 +91,7 @@ class Program {
   bool accept_all(const Step& step, tenon_value* results);
   bool has_compared_elements(size_t place);
   void write_back(const Step& step);
-  void give_outputs(tenon_tensor* const* arguments, tenon_value* results) const;
+  void give_outputs(tenon_tensor* const* arguments, tenon_value* results);
   void release_unused(const Step& step);
   void release_frame() noexcept;
 

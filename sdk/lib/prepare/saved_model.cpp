@@ -93,8 +93,12 @@ void write_saved(const SavedModel& model) {
                             .set("forward", model.forward)
                             .set("lists", lists.json())
                             .json();
-  state::save_tensors(model.path, store.tensors(),
-                      JsonObject().set(metadata_key, document.dump()).json(), constant_alignment);
+  JsonObject metadata;
+  metadata.set(metadata_key, document.dump());
+  for (int64_t i = 0; i < model.notes.size(); ++i) {
+    if (model.notes.key(i) != metadata_key) metadata.set(model.notes.key(i), model.notes[i].text());
+  }
+  state::save_tensors(model.path, store.tensors(), metadata.json(), constant_alignment);
 }
 
 SavedModel read_document(const Json& document, const StoredConstants& stored) {
@@ -154,6 +158,7 @@ std::shared_ptr<const SavedModel> read_saved(const std::string& path) {
   try {
     auto model = std::make_shared<SavedModel>(read_document(document, StoredConstants(tensors)));
     model->path = path;
+    model->notes = metadata;
     return model;
   } catch (const ValueError& error) {
     refuse_contents(path, error.what());

@@ -24,6 +24,7 @@ struct SavedList {
 
 struct SavedModel {
   std::string path;
+  Json notes;           // the file's other metadata, an object of texts; undefined: none
   std::string forward;  // schema of the model's forward
   std::vector<PluginBuild> plugins;
   std::vector<SavedList> lists;

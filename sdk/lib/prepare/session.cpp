@@ -137,11 +137,18 @@ Recording Session::record_again(const Arguments& arguments, Entry& entry) {
 
 Session::Entry Session::make(const Arguments& arguments, bool first) {
   Entry entry{ArgumentsKey(arguments), {}, nullptr, {}};
+  fill(entry, arguments, first);
+  entry.report.arguments = entry.key.text();
+  entry.report.layouts = entry.key.layouts();
+  return entry;
+}
+
+void Session::fill(Entry& entry, const Arguments& arguments, bool first) {
   try {
     Recording recording = first ? record_again(arguments, entry) : record_list(arguments, entry);
     entry.report.recorded = static_cast<int64_t>(recording.list.calls.size());
     entry.report.reason = recording.reason;
-    if (!recording.reason.empty()) return entry;
+    if (!recording.reason.empty()) return;
     // The recording computed the whole model as it is: the program needs other blocks.
     release_cached_memory();
     for (const Tensor& tensor : recording.kept) entry.kept.emplace_back(tensor, tensor.version());
@@ -163,9 +170,6 @@ Session::Entry Session::make(const Arguments& arguments, bool first) {
     entry.report.reason = error.what();
     entry.program = nullptr;
   }
-  entry.report.arguments = entry.key.text();
-  entry.report.layouts = entry.key.layouts();
-  return entry;
 }
 
 bool Session::is_stale(const Entry& entry) {
@@ -431,11 +435,12 @@ std::string Session::try_saved(const Arguments& arguments, tenon_value* results,
   return "it computes otherwise each time";
 }
 
-void Session::save(const std::string& path) {
+void Session::save(const std::string& path, const Json& notes) {
   const std::lock_guard lock(mutex_);
   if (saved_ != nullptr) {
     SavedModel copy = *saved_;
     copy.path = path;
+    if (notes.defined()) copy.notes = notes;
     return write_saved(copy);
   }
   std::string changed;
@@ -445,6 +450,7 @@ void Session::save(const std::string& path) {
   }
   SavedModel model;
   model.path = path;
+  model.notes = notes;
   model.forward = module_.forward_schema();
   std::string reason = state_.reason();
   std::vector<std::string> plugins;

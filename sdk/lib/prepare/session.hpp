@@ -35,7 +35,7 @@ class Session {
 
   // Another one of the same module or file.
   std::shared_ptr<Session> clone() const;
-  void save(const std::string& path);
+  void save(const std::string& path, const Json& notes);
   std::string forward_schema() const;
   std::vector<PreparedList> lists() const;
   std::vector<std::string> reasons() const;
@@ -72,6 +72,7 @@ class Session {
   std::string reason_as_is(const Arguments& arguments);
   // `first`: no entry is in use, so that all may go.
   Entry make(const Arguments& arguments, bool first);
+  void fill(Entry& entry, const Arguments& arguments, bool first);
   Recording record_again(const Arguments& arguments, Entry& entry);
   void rewrite(CallList& list, PreparedList& report) const;
   Recording record_list(const Arguments& arguments, Entry& entry);

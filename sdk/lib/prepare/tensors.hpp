@@ -11,6 +11,13 @@ TENON_NAMESPACE_BEGIN
 
 namespace prepared {
 
+// Few sizes or strides, which a call of memcmp would take longer for.
+inline bool same_numbers(const int64_t* a, const int64_t* b, uint32_t count) {
+  bool same = true;
+  for (uint32_t i = 0; i < count; ++i) same &= a[i] == b[i];
+  return same;
+}
+
 // Dtype, shape and strides without data.
 Tensor stand_in(const Tensor& tensor);
 // A copy of the memory that the tensor reaches, in the same layout.

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 #include <numeric>
+#include <utility>
 
 #include <tenon/autograd.hpp>
 #include <tenon/device.hpp>
@@ -15,6 +16,7 @@
 #include <tenon/text.hpp>
 #include <tenon/training/trainer.hpp>
 
+#include "batch_lengths.hpp"
 #include "lib/base/format.hpp"
 #include "nan_watch.hpp"
 #include "step_rollback.hpp"
@@ -427,31 +429,27 @@ class BatchModel {
   Prepared prepared_;
 };
 
-}  // namespace
-
-Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
-               const Samples& samples, int64_t batch_size, const Ranks& ranks, ModelCalls calls) {
-  const NoGrad no_grad;
-  const EvalScope eval(model);
-  const device::Device place(device::name_of(model));
+// Loss and metrics of samples from `begin` on, in batches of these lengths; `shared`: other ranks have the others.
+template <class Model>
+Score score_batches(const Model& model, const device::Device& place,
+                    const std::vector<int64_t>& lengths, int64_t begin, const Loss* loss,
+                    const std::vector<Metric>& metrics, const Samples& samples, const Ranks& ranks,
+                    bool shared) {
   Score score;
   score.count = samples.count();
   score.labels = samples.labels.numel();
   std::vector<Tensor> outputs;
   double total = 0;
-  const bool shared = !ranks.alone() && score.count >= ranks.size();
-  const int64_t begin = shared ? ranks.rank() * score.count / ranks.size() : 0;
-  const int64_t end = shared ? (ranks.rank() + 1) * score.count / ranks.size() : score.count;
-  const BatchModel applied(model, (end - begin) / batch_size, calls);
-  for (int64_t start = begin; start < end; start += batch_size) {
-    const int64_t length = std::min(batch_size, end - start);
+  int64_t start = begin;
+  for (const int64_t length : lengths) {
     const Samples batch = samples_on(place, samples.narrow(start, length));
-    const Tensor output = applied(batch.inputs);
+    const Tensor output = model(batch.inputs);
     if (loss != nullptr) {
       total +=
           (*loss)(output, batch.labels).item() * (loss->sums() ? 1 : static_cast<double>(length));
     }
     if (!metrics.empty()) outputs.push_back(device::to(output, "cpu"));
+    start += length;
   }
   if (loss != nullptr) {
     if (shared) {
@@ -476,6 +474,28 @@ Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metri
   return score;
 }
 
+}  // namespace
+
+Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
+               const Samples& samples, int64_t batch_size, const Ranks& ranks, ModelCalls calls) {
+  const NoGrad no_grad;
+  const EvalScope eval(model);
+  const int64_t count = samples.count();
+  const bool shared = !ranks.alone() && count >= ranks.size();
+  const int64_t begin = shared ? ranks.rank() * count / ranks.size() : 0;
+  const int64_t end = shared ? (ranks.rank() + 1) * count / ranks.size() : count;
+  return score_batches(
+      BatchModel(model, (end - begin) / batch_size, calls), device::Device(device::name_of(model)),
+      equal_lengths(end - begin, batch_size), begin, loss, metrics, samples, ranks, shared);
+}
+
+Score evaluate(const Prepared& opened, const Loss* loss, const std::vector<Metric>& metrics,
+               const Samples& samples) {
+  const NoGrad no_grad;
+  return score_batches(opened, device::Device("cpu"), listed_lengths(opened, samples.inputs), 0,
+                       loss, metrics, samples, Ranks(), false);
+}
+
 Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size, ModelCalls calls) {
   const NoGrad no_grad;
   const EvalScope eval(model);
@@ -483,8 +503,9 @@ Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size, ModelCal
   std::vector<Tensor> outputs;
   const int64_t count = inputs.size(0);
   const BatchModel applied(model, count / batch_size, calls);
-  for (int64_t start = 0; start < count; start += batch_size) {
-    const Tensor batch = narrow(inputs, 0, start, std::min(batch_size, count - start));
+  int64_t start = 0;
+  for (const int64_t length : equal_lengths(count, batch_size)) {
+    const Tensor batch = narrow(inputs, 0, std::exchange(start, start + length), length);
     outputs.push_back(device::to(applied(device::to(batch, place)), "cpu"));
   }
   return outputs.size() == 1 ? outputs.front() : cat(outputs);

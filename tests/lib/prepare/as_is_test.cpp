@@ -387,6 +387,61 @@ TEST_SUITE("lib/prepare/as_is") {
     CHECK(has(prepared.reasons(), "a call raised"));
   }
 
+  TEST_CASE("a call that raises behind a change of an argument has changed it once") {
+    const NoGrad no_grad;
+    const Module model = model_of(R"({"type": "Graph", "inputs": ["x", "places"], "nodes": {
+        "doubled": {"op": "add_", "inputs": ["x", "x"]},
+        "chosen": {"op": "index_select", "inputs": ["doubled", 0, "places"]}}})");
+    const Prepared prepared = prepare(model);
+    const Tensor good = full({2}, 1, i64), bad = full({2}, 9, i64);
+    const auto kind_of = [&](const auto& called) -> std::string {
+      const Tensor x = ones({3});
+      std::string kind;
+      try {
+        called.template call<Tensor>(x, bad);
+      } catch (const Error& error) {
+        kind = error.kind_name();
+      }
+      CHECK(x.to_vector<float>() == std::vector<float>(3, 2));
+      return kind;
+    };
+    const std::string expected = kind_of(model);
+    CHECK_FALSE(expected.empty());
+    for (int i = 0; i < 2; ++i) {
+      CHECK(agrees(prepared, model, {ones({3}), good}));
+      CHECK(kind_of(prepared) == expected);
+    }
+    CHECK(prepared.listed_runs() == 2);
+  }
+
+  TEST_CASE("a rule whose op is missing is not used, and one whose op goes is not any more") {
+    const auto with_rule = [](const std::string& rule) {
+      PrepareOptions options;
+      options.rewrites.declared = false;
+      options.rewrites.rules.push_back(rewrites::read_rule("", rule));
+      return options;
+    };
+    const Module model =
+        model_of(R"({"type": "Graph", "nodes": {"a": {"op": "abs"}, "b": {"op": "neg"}}})");
+    const NoGrad no_grad;
+    const Tensor input = ones({1});
+    const Prepared missing =
+        prepare(model, {{input}}, with_rule("t.missing: abs(x) => no.such_op(x)"));
+    check_listed(missing, model, input);
+    CHECK(missing.lists().front().rewrites.empty());
+
+    generation::start("1");
+    const Prepared prepared =
+        prepare(model, {{input}}, with_rule("t.scaled: abs(x) => generation.scale(x)"));
+    check_listed(prepared, model, input);
+    CHECK(prepared.lists().front().calls.front().op == "generation.scale");
+    unload("generation", Unload::wait);
+    check_listed(prepared, model, input);
+    CHECK(prepared.lists().front().calls.front().op == "abs");
+    generation::start("2");  // which doubles: the rule is wrong now, and used
+    CHECK(prepared(input).item() == -2);
+  }
+
   TEST_CASE("a plugin that is reloaded or unloaded between two runs is not called any more") {
     generation::start("1");
     const Module model = model_of(R"({"type": "Graph", "nodes": {

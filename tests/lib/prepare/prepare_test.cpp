@@ -99,6 +99,25 @@ TEST_SUITE("lib/prepare/prepare") {
     }
   }
 
+  TEST_CASE("examples of another shape, rank or dtype than the call leave nothing behind") {
+    const Module model = model_of(chain("Tanh", 3));
+    const Prepared prepared =
+        prepare(model, {{randn({3, 4}).to(f64)}, {randn({2})}, {full({5}, 1, i64)}});
+    for (const Tensor& input :
+         {randn({3, 4}), randn({3, 4}).to(f64), randn({3, 4, 1}), randn({2})}) {
+      CHECK(agrees(prepared, model, {input}));
+      const NoGrad no_grad;
+      CHECK(prepared(input).dtype() == input.dtype());
+    }
+    CHECK(prepared.runs_as_is() == 0);
+    const Module layers = model_of(mlp);
+    const Prepared other = prepare(layers, {{full({2, 8}, 1, i64)}, {randn({2, 8}).to(f64)}});
+    for (const PreparedList& list : other.lists()) CHECK_FALSE(list.reason.empty());
+    CHECK(agrees(other, layers, {randn({2, 8})}));
+    CHECK(other.listed_runs() == 1);
+    CHECK(agrees(other, layers, {randn({2, 8}).to(f64)}));  // the error of the model
+  }
+
   TEST_CASE("what the model refuses is refused with its words") {
     const Module model = model_of(mlp);
     const Prepared prepared = prepare(model, {{randn({2, 7})}});

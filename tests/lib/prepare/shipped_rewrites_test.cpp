@@ -229,17 +229,21 @@ TEST_SUITE("lib/prepare/shipped_rewrites") {
     }
   }
 
-  TEST_CASE("linear of one row reads a transposed weight, for any number of outputs") {
-    for (const int64_t inputs : {2, 3, 17, 64, 200}) {
-      for (const int64_t outputs : {16, 17, 31, 48, 64, 100, 128, 300}) {
-        const Module model = model_of(
-            R"({"type": "Sequential", "layers": [{"type": "Linear", "in_features": )" +
-            std::to_string(inputs) + R"(, "out_features": )" + std::to_string(outputs) + "}]}");
-        CHECK(uses(model, {randn({1, inputs})}, "nn.linear_of_one_row", 1e-5) == 1);
-        CHECK(uses(model, {randn({1, 1, inputs})}, "nn.linear_of_one_row", 1e-5) == 1);
-        CHECK(uses(model, {randn({2, inputs})}, "nn.linear_of_one_row", 1e-5) == 0);
+  TEST_CASE("linear of one row reads packed weights, for any number of outputs") {
+    const auto used = [](int64_t inputs, int64_t outputs, const std::vector<int64_t>& shape) {
+      const Module model = model_of(
+          R"({"type": "Sequential", "layers": [{"type": "Linear", "in_features": )" +
+          std::to_string(inputs) + R"(, "out_features": )" + std::to_string(outputs) + "}]}");
+      return uses(model, {randn(shape)}, "nn.pack_linear", 1e-5) == 1;
+    };
+    for (const int64_t inputs : {8, 17, 64, 200}) {
+      for (const int64_t outputs : {8, 16, 17, 31, 48, 64, 100, 128, 300}) {
+        CHECK(used(inputs, outputs, {1, inputs}));
+        CHECK(used(inputs, outputs, {1, 1, inputs}));
       }
     }
+    CHECK_FALSE(used(600, 16, {1, 600}));
+    CHECK(used(600, 16, {2, 600}));
   }
 
   TEST_CASE("attention is one op: scaled before, after or not, with a mask or without") {

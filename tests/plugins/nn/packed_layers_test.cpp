@@ -1,5 +1,6 @@
 // Layers by packed weights against sums in f64, of random sizes; refusals; the rewrites that make them.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -66,6 +67,33 @@ TEST_SUITE("nn/packed_layers") {
                  {2, 3}, {1, 1, 1, 1, 1, 1});
   }
 
+  TEST_CASE("one row has the sums of its terms, for any number of features and terms") {
+    for (const DType dtype : {tenon::f32, tenon::f64}) {
+      for (const int64_t features :
+           {1, 2, 7, 8, 9, 16, 17, 31, 32, 33, 48, 64, 65, 96, 127, 128, 129, 160, 200, 300}) {
+        for (const int64_t depth : {1, 2, 3, 5, 8, 9, 64, 70}) {
+          CAPTURE(features);
+          CAPTURE(depth);
+          const auto seed = static_cast<uint64_t>(features * 100 + depth);
+          const bool biased = features % 3 != 0, relu = depth % 2 == 0;
+          const Tensor x = numbers({1, depth}, dtype, seed),
+                       w = numbers({features, depth}, dtype, seed + 1),
+                       b = biased ? numbers({features}, dtype, seed + 2) : Tensor();
+          check_values(linear_packed(x, w, b, relu), {1, features}, sums(x, w, b, relu),
+                       dtype == tenon::f32 ? 5e-5 : 1e-12);
+        }
+      }
+    }
+  }
+
+  TEST_CASE("operands of a packed layer may have any strides") {
+    const Tensor x = numbers({20, 5}).transpose(0, 1), w = numbers({40, 20}),
+                 b = numbers({40, 2}).select(1, 0);
+    REQUIRE(!x.is_contiguous());
+    REQUIRE(!b.is_contiguous());
+    check_values(linear_packed(x, w, b, false), {5, 40}, sums(x, w, b, false), 5e-5);
+  }
+
   TEST_CASE("packed conv1d is conv1d of the weight as it is") {
     static const tenon::Op packed("nn.functional.conv1d_packed"), plain("nn.functional.conv1d");
     Draw draw(6);
@@ -89,6 +117,50 @@ TEST_SUITE("nn/packed_layers") {
                                       relu, stride, padding),
                   expected.select(0, 0), 1e-12);
     }
+  }
+
+  TEST_CASE("taps that are zeros for every feature are left out, but for the NaN that they make") {
+    static const tenon::Op packed("nn.functional.conv1d_packed"), plain("nn.functional.conv1d"),
+        pack_taps("nn.functional.pack_taps");
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    Draw draw(8);
+    for (int round = 0; round < 150; ++round) {
+      const DType dtype = draw.chance(50) ? tenon::f32 : tenon::f64;
+      const int64_t channels = draw.between(1, 3), features = draw.between(1, 40),
+                    kernel = draw.between(1, 60), before = draw.between(0, kernel),
+                    after = draw.between(0, kernel - before), padding = draw.between(0, 2),
+                    stride = draw.between(1, 9), length = kernel + draw.between(0, 60);
+      CAPTURE(kernel);
+      CAPTURE(before);
+      CAPTURE(after);
+      const auto seed = static_cast<uint64_t>(round);
+      const Tensor x = numbers({2, channels, length}, dtype, seed),
+                   w = numbers({features, channels, kernel}, dtype, seed + 1) + 10,
+                   b = draw.chance(50) ? numbers({features}, dtype, seed + 2) : Tensor();
+      narrow(w, 2, 0, before).fill_(0);
+      narrow(w, 2, kernel - after, after).fill_(0);
+      if (draw.chance(60))
+        x.select(2, draw.between(0, length - 1)).fill_(draw.chance(50) ? infinity : std::nan(""));
+      const auto [panels, taps] = pack_taps.call<std::tuple<Tensor, Tensor>>(w);
+      const int64_t count = kernel - before - after;
+      CHECK(taps.to_vector<int64_t>() == std::vector<int64_t>{count == 0 ? 0 : before, count});
+      CHECK(panels.size(1) == count * channels);
+      const bool relu = draw.chance(30);
+      Tensor expected = plain.call<Tensor>(x, w, b, stride, padding);
+      if (relu) expected = expected.relu();
+      check_values(packed.call<Tensor>(x, panels, features, kernel, b, relu, stride, padding,
+                                       tenon::arg("taps") = taps),
+                   expected.sizes(), expected.to_vector<double>(),
+                   dtype == tenon::f32 ? 2e-4 : 1e-11);
+    }
+    CHECK(refusal_of("conv1d_packed",
+                     [&] {
+                       packed.call<Tensor>(numbers({1, 1, 9}), numbers({1, 3, 32}), int64_t{2},
+                                           int64_t{5},
+                                           tenon::arg("taps") = tenon::tensor({3, 3}, tenon::i64));
+                     }) ==
+          "'taps' are [3, 3], which is not what pack_taps returns for a kernel of 5 and panels of "
+          "3 terms");
   }
 
   TEST_CASE("packed lstm is lstm of the weights as they are") {
@@ -127,11 +199,18 @@ TEST_SUITE("nn/packed_layers") {
     const Tensor x = tenon::tensor({{nan, 1.0F}, {-1.0F, 1.0F}}, tenon::f32),
                  w = tenon::tensor({{1, 0}, {0, 1}}, tenon::f32);
     check_values(linear_packed(x, w, {}, true), {2, 2}, {nan, nan, 0, 1});
+    const Tensor spoilt = numbers({1, 40});
+    spoilt.select(1, 7).fill_(nan);
+    for (const float one : linear_packed(spoilt, numbers({150, 40}), {}, true).to_vector<float>())
+      CHECK(std::isnan(one));
     const Tensor many = numbers({301, 200}), weight = numbers({333, 200}, tenon::f32, 2);
-    const std::vector<float> expected = linear_packed(many, weight, {}, false).to_vector<float>();
+    const Tensor row = numbers({1, 33000}), wide = numbers({300, 33000}, tenon::f32, 2);
+    const std::vector<float> expected = linear_packed(many, weight, {}, false).to_vector<float>(),
+                             of_row = linear_packed(row, wide, {}, false).to_vector<float>();
     for (const int threads : {1, 2, 3, 8}) {
       tenon::set_thread_count(threads);
       CHECK(linear_packed(many, weight, {}, false).to_vector<float>() == expected);
+      CHECK(linear_packed(row, wide, {}, false).to_vector<float>() == of_row);
     }
     tenon::set_thread_count(0);
   }

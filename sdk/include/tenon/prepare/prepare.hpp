@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/json.hpp"
 #include "tenon/module.hpp"
 #include "tenon/prepare/call_list.hpp"
 #include "tenon/prepare/rewrite.hpp"
@@ -100,8 +101,9 @@ class Prepared : public Module {
   // Writes the lists that are kept, with the constants that they compute with, as a file for open_prepared.
   // Replaces the file as a whole, or leaves the old one. RuntimeError with the reason where it has none;
   // ValueError where a list calls an op that takes a path or has no result, or computes with what no file
-  // has; IOError.
-  void save(const std::string& path) const;
+  // has; IOError. `notes`, an object of texts, is kept beside the lists: state::metadata has it. Without any, a
+  // model that was opened keeps those of its file.
+  void save(const std::string& path, const Json& notes = {}) const;
   // The schema of the model's forward, of one that was opened as well.
   std::string forward_schema() const;
   // The layouts that are kept, the one that was used last first.

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "tenon/device.hpp"
+#include "tenon/prepare/prepare.hpp"
 #include "tenon/training/batch_gradients.hpp"
 #include "tenon/training/checkpoint.hpp"
 #include "tenon/training/dataset.hpp"
@@ -58,6 +59,11 @@ enum class ModelCalls { prepared, as_is };
 Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
                const Samples& samples, int64_t batch_size, const Ranks& ranks = {},
                ModelCalls calls = ModelCalls::prepared);
+
+// The score of a model that was opened (open_prepared), in the fewest batches of sizes that it has lists for.
+// ValueError where such sizes do not add up to the samples, or they have another layout; what calling it throws.
+Score evaluate(const Prepared& opened, const Loss* loss, const std::vector<Metric>& metrics,
+               const Samples& samples);
 
 // The outputs of a model for inputs, in eval mode, without recording.
 Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size,
