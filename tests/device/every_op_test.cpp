@@ -212,8 +212,8 @@ std::vector<std::vector<Tensor>> misshapen(const std::vector<Tensor>& operands) 
       else
         shape.push_back(2);
       all.push_back(operands);
-      all.back()[i] = is_floating(given.dtype()) ? regular(shape, given.dtype())
-                                                 : zeros(shape, given.dtype());
+      all.back()[i] =
+          is_floating(given.dtype()) ? regular(shape, given.dtype()) : zeros(shape, given.dtype());
     }
   }
   return all;

@@ -82,10 +82,11 @@ void define_check(Commands& commands) {
                  "Options of the gradient checks, as a sample's \"check\" has them");
   command.option("--html", options.page, "FILE",
                  "Also write the report as a page: what was checked and found, op by op");
-  command.list("--against", options.against, "PLUGIN,...",
-               "Compare its ops with those of other providers, by id or file, on the same inputs: "
-               "results and gradients, in ULP; of a plugin with a device: call their ops there, and "
-               "compare with the CPU");
+  command.list(
+      "--against", options.against, "PLUGIN,...",
+      "Compare its ops with those of other providers, by id or file, on the same inputs: "
+      "results and gradients, in ULP; of a plugin with a device: call their ops there, and "
+      "compare with the CPU");
   command.flag("--in-process", options.in_process,
                "Without a child process and limits, for debuggers");
   command.json(options.json);

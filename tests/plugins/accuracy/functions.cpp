@@ -95,6 +95,8 @@ double of_power(const Numbers& x, const Range& range) {
 double of_slope_of_power(const Numbers& x, const Range& range) {
   // Powers of numbers below 0 are not real between whole exponents, however near to one these are.
   if (x[1] < 0 && x[2] != std::trunc(x[2])) return kInfinity;
+  // Nor is a gradient looked at that takes a slope beyond the range back into it.
+  if (std::fabs(x[2] * std::pow(x[1], x[2] - 1)) > range.largest) return kInfinity;
   return of_power({x[1], x[2]}, range) * std::fmax(1, std::fabs(x[0]));
 }
 // Near the zero of the derivative by the exponent its terms count.
@@ -103,7 +105,7 @@ double of_second_slope_of_power(const Numbers& x, const Range& range) {
   const double least = of_slope_of_power(x, range);
   if (!(x[1] > 0) || !(lower > tiny(range) * 1e10) || !(lower < range.largest * 1e-10) ||
       !(lower / base * std::fmax(1, x[2] * x[2]) < range.largest * 1e-10) ||
-      !(std::fabs(x[0] * x[2]) > range.smallest))
+      !(std::fabs(x[0] * x[2]) > range.smallest) || !(std::fabs(x[0] * x[2]) < range.largest))
     return kInfinity;
   return std::fmax(least, std::fabs(x[0]) * lower);
 }
