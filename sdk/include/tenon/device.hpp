@@ -14,6 +14,7 @@
 
 #include "tenon/autograd.hpp"
 #include "tenon/device/service.h"
+#include "tenon/interrupt.hpp"
 #include "tenon/module.hpp"
 #include "tenon/op.hpp"
 #include "tenon/runtime.hpp"
@@ -175,6 +176,7 @@ inline Tensor randn(const std::vector<int64_t>& shape, DType dtype, const Device
 // elements on the device. Gradients are dropped.
 inline void move(const Module& module, const Device& device) {
   const NoGrad no_grad;
+  const Uninterrupted whole;  // some of it would be on one device, and some on another
   const auto move_one = [&](Tensor tensor) {
     if (name_of(tensor) == device.name()) return;
     const Tensor there = to(tensor.detach(), device);
