@@ -28,7 +28,7 @@ nn.functional.lstm: rows(input=3, hidden=2, cell=2)
 nn.functional.lstm_packed: rows(input=3, hidden=2, cell=2)
 nn.functional.linear_packed: leading(input=1)
 nn.functional.pack_features: loop("prepared models pack a weight once")
-nn.functional.pack_taps: refuse("the number of taps that are used differs between weights")
+nn.functional.pack_taps: refuse("the number of taps that are used differs between samples")
 nn.functional.nms, nn.functional.nms_per_class: refuse("the number of boxes that are selected differs between samples")
 nn.grad.softmax, nn.grad.log_softmax: dims(dim)
 nn.grad.embedding(grad_output, indices, rows) =

@@ -89,7 +89,7 @@ TEST_SUITE("training device") {
     const std::string text = refusal([&] { train(folder, "smi", -1, false); });
     CHECK(contains(text, "c.json:6:"));
     CHECK(contains(text, "/training/device"));
-    CHECK(contains(text, "no device is named 'smi' (did you mean 'sim'?); expected cpu"));
+    CHECK(contains(text, "no device is named 'smi'; expected cpu"));
   }
 
   TEST_CASE("a plan names the plugin of the device, and refuses one that is not there") {
@@ -106,6 +106,6 @@ TEST_SUITE("training device") {
     const std::vector<std::string> faults = outline("smi").faults;
     REQUIRE(faults.size() == 1);
     CHECK(contains(faults[0], "/training/device"));
-    CHECK(contains(faults[0], "no device is named 'smi' (did you mean 'sim'?); expected cpu"));
+    CHECK(contains(faults[0], "(did you mean 'sim'?)"));
   }
 }

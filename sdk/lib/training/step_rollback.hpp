@@ -22,6 +22,7 @@ class StepRollback {
 
   // A step begins. Copies the buffers that have changed since the last one.
   void begin() {
+    const Uninterrupted whole;
     draws_ = generator_state();
     const NoGrad no_grad;
     auto buffers = model_.named_buffers();

@@ -348,7 +348,8 @@ TEST_SUITE("lib/transforms/every_op") {
         compare(one, operands, all, 1, false, compared);
         // Elements decide about the shapes of these, and there are none.
         static const std::set<std::string> shaped_by_elements{
-            "compress", "repeat_interleave", "nn.functional.nms", "nn.functional.nms_per_class"};
+            "compress", "repeat_interleave", "nn.functional.nms", "nn.functional.nms_per_class",
+            "nn.functional.pack_taps"};
         if (shaped_by_elements.count(name) == 0) compare(one, operands, all, 0, false, compared);
         compare_nested(one, operands, nested);
         if (name.back() != '_') compare_derivatives(one, operands, counts);
@@ -399,12 +400,14 @@ TEST_SUITE("lib/transforms/every_op") {
                                             "multinomial",
                                             "nn.functional.batch_norm",
                                             "nn.functional.ctc_loss",
+                                            "nn.functional.conv1d_packed",
                                             "nn.functional.dropout",
                                             "nn.functional.embedding_bag",
                                             "nn.functional.gumbel_softmax",
                                             "nn.functional.instance_norm",
                                             "nn.functional.nms",
                                             "nn.functional.nms_per_class",
+                                            "nn.functional.pack_taps",
                                             "nonzero",
                                             "onnx.compress",
                                             "onnx.multinomial",
