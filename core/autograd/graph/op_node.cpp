@@ -250,8 +250,7 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& p
     incoming = many.data();
   }
   std::vector<TensorRef> zeros;
-  uint32_t shown =
-      0;  // flags of the gradients, and of zeros in the place of those that there are not
+  uint32_t shown = 0;  // flags of the gradients, zeros for missing ones among them
   for (size_t i = 0; i < gradients.size(); ++i) {
     incoming[i] = gradients[i];
     if (gradients[i] != nullptr) shown |= gradients[i]->view.flags;
