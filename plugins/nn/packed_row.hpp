@@ -54,7 +54,7 @@ struct PackedRow {
     template <int Panels>
     TENON_INLINE static void by_panels(const PackedRow& p, int64_t panel, int64_t end) {
       for (; panel + Panels <= end; panel += Panels) {
-        for (int64_t column = 0; column < panel_features; column += of_panel * lanes) {
+        for (int64_t column = 0; column < panel_features; column += int64_t{of_panel} * lanes) {
           if constexpr (Panels == 1)
             as_needed<of_panel>(p, panel * panel_features + column);
           else
@@ -100,7 +100,7 @@ struct PackedRow {
       for (int k = 0; k < Panels; ++k) {
 #pragma GCC unroll 8
         for (int r = 0; r < Count; ++r)
-          finish(p, feature + k * panel_features + r * lanes, sums[0][k][r]);
+          finish(p, feature + k * panel_features + int64_t{r} * lanes, sums[0][k][r]);
       }
     }
     template <int Panels, int Count>

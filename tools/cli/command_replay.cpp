@@ -58,6 +58,7 @@ std::vector<std::string> words_of(const std::string& text) {
   words.push_back(options.file);
   if (options.json) words.emplace_back("--json");
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   finish_output();
