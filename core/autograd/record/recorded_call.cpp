@@ -455,7 +455,9 @@ class RecordedCall {
     // backward needs these only to distinguish constants from intermediates among the attributes.
     if (context_->attributes.first() == nullptr) context_->non_differentiable.clear();
     // Zeros for gradients that there are not are made there.
-    context_->memory = empty_in_memory_of(results);
+    if (std::ranges::any_of(
+            results, [](const Tensor* result) { return result != nullptr && result->typed(); }))
+      context_->memory = empty_in_memory_of(results);
     node->set_function(std::move(context_));
   }
 
