@@ -28,6 +28,7 @@ struct AllGather {
       "(the "
       "gradients of the ranks are summed), or 'identity', copies of one loss.";
   static constexpr bool any_dtype = true;
+  static constexpr bool reads_elements = true;
 
   static Tensor forward(const Tensor& input, int64_t dim, std::string_view gradient,
                         const Tensor& out) {

@@ -79,6 +79,7 @@ struct AllReduce {
       "Of equal extrema the lowest rank's has the gradient; NaN wins.";
   static constexpr bool twice_differentiable = true;
   static constexpr bool any_dtype = true;
+  static constexpr bool reads_elements = true;
 
   static Tensor forward(tenon::Context& c, const Tensor& input, std::string_view reduce,
                         std::string_view gradient, const Tensor& out) {
@@ -108,6 +109,7 @@ struct AllReduceInPlace {
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 3], "requires_grad": false}, "check": {"mutation": false}}])";
   static constexpr bool any_dtype = true;
+  static constexpr bool reads_elements = true;
   static constexpr auto doc = "all_reduce in place. Without a gradient: for gradients and buffers.";
   static Tensor forward(const Tensor& input, std::string_view reduce) {
     reduce_over_ranks("all_reduce_", input, reduce);

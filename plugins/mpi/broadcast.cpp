@@ -28,6 +28,7 @@ struct Broadcast {
       "The input of the root, on each rank; the others' inputs have its shape and dtype. The "
       "gradients of the ranks are summed, for the root.";
   static constexpr bool any_dtype = true;
+  static constexpr bool reads_elements = true;
 
   static Tensor forward(const Tensor& input, int64_t root, const Tensor& out) {
     const Tensor result = result_for("broadcast", out, input.shape(), input);
@@ -50,6 +51,7 @@ struct BroadcastInPlace {
       R"([{"input": {"shape": [2, 3], "requires_grad": false}, "check": {"mutation": false}}])";
   static constexpr auto doc = "broadcast in place. Without a gradient: for parameters and buffers.";
   static constexpr bool any_dtype = true;
+  static constexpr bool reads_elements = true;
   static Tensor forward(const Tensor& input, int64_t root) {
     const Tensor dense = tenon::contiguous_as(input, input.dtype());
     broadcast("broadcast_", dense, root);

@@ -1,7 +1,9 @@
 // Reductions that run while this rank computes.
+#include <functional>
 #include <optional>
 #include <string>
 
+#include <tenon/device.hpp>
 #include <tenon/kernel/check.hpp>
 
 #include "transfer.hpp"
@@ -9,6 +11,13 @@
 namespace {
 
 using namespace mpi;
+
+// MPI reads memory of the CPU: a tensor on a device is reduced as a copy, which `wait` writes back.
+Tensor on_cpu(const Tensor& tensor) { return tenon::device::to(tensor, "cpu"); }
+std::function<void()> written_back(const Tensor& to, const Tensor& from) {
+  if (to.is_same(from)) return {};
+  return [to, from] { tenon::copy_elements(to, from); };
+}
 
 struct BeginAllReduce {
   static constexpr auto schema =
@@ -21,7 +30,8 @@ struct BeginAllReduce {
   static constexpr auto samples = R"([{"input": {"shape": [2, 3], "requires_grad": false},
                                        "check": {"deterministic": false, "mutation": false, "leaks": false}}])";
   static constexpr bool any_dtype = true;
-  static int64_t forward(const Tensor& input, std::string_view reduce) {
+  // With a context, so that a tensor on a device arrives as it is.
+  static int64_t forward(tenon::Context&, const Tensor& input, std::string_view reduce) {
     constexpr auto op = "begin_all_reduce_";
     tenon::kernel::check_dtype(op, "input", input.dtype(), reduced_dtypes);
     const Reduce how = parse_reduce(op, reduce, input.dtype());
@@ -29,10 +39,13 @@ struct BeginAllReduce {
       throw tenon::ValueError("begin_all_reduce_(): 'input' must be contiguous, got strides " +
                               tenon::kernel::shape_text(input.strides()));
     }
-    return begin([input, how](World& world) {
-      if (world.size > 1)
-        reduce_in_place(world, input, how, meet(world, Collective::all_reduce, &input, how));
-    });
+    const Tensor here = on_cpu(input);
+    return begin(
+        [here, how](World& world) {
+          if (world.size > 1)
+            reduce_in_place(world, here, how, meet(world, Collective::all_reduce, &here, how));
+        },
+        written_back(input, here));
   }
 };
 
@@ -48,7 +61,7 @@ struct BeginReduceScatter {
                                        "part": {"shape": [2, 3], "requires_grad": false},
                                        "check": {"deterministic": false, "mutation": false, "leaks": false}}])";
   static constexpr bool any_dtype = true;
-  static int64_t forward(const Tensor& input, const Tensor& part) {
+  static int64_t forward(tenon::Context&, const Tensor& input, const Tensor& part) {
     constexpr auto op = "begin_reduce_scatter";
     tenon::kernel::check_dtype(op, "input", input.dtype(), reduced_dtypes);
     tenon::kernel::check_same_dtype(op, "part", part, "input", input);
@@ -61,12 +74,15 @@ struct BeginReduceScatter {
       tenon::copy_elements(part, input);
       return begin([](World&) {});
     }
-    return begin([input, part](World& world) {
-      tenon::kernel::Shape whole = part.shape();
-      if (part.dim() > 0) whole[0] *= world.size;
-      tenon::kernel::check_shape(op, "input", input, whole);
-      sum_scatter(world, input, part, meet(world, Collective::reduce_scatter, &input, 0, 0));
-    });
+    const Tensor here = on_cpu(input), part_here = on_cpu(part);
+    return begin(
+        [here, part_here](World& world) {
+          tenon::kernel::Shape whole = part_here.shape();
+          if (part_here.dim() > 0) whole[0] *= world.size;
+          tenon::kernel::check_shape(op, "input", here, whole);
+          sum_scatter(world, here, part_here, meet(world, Collective::reduce_scatter, &here, 0, 0));
+        },
+        written_back(part, part_here));
   }
 };
 

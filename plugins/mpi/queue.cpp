@@ -22,13 +22,18 @@ namespace {
 struct Begun {
   int64_t handle;
   std::function<void(World&)> collective;
+  std::function<void()> after;
+};
+struct Ended {
+  std::exception_ptr error;
+  std::function<void()> after;
 };
 
 struct Queue {
   std::mutex mutex;  // guards all members below
   std::condition_variable changed;
   std::deque<Begun> begun;  // the first is running
-  std::map<int64_t, std::exception_ptr> ended;
+  std::map<int64_t, Ended> ended;
   int64_t handles = 0;
   std::optional<bool> overlaps;  // as set by the caller
   bool stops = false;
@@ -55,7 +60,7 @@ bool Queue::runs(int64_t handle) const {
 }
 
 void Queue::run_first(std::unique_lock<std::mutex>& hold) {
-  const Begun& first = begun.front();  // a deque keeps it in place
+  Begun& first = begun.front();  // a deque keeps it in place
   running = true;
   hold.unlock();
   std::exception_ptr error;
@@ -67,7 +72,7 @@ void Queue::run_first(std::unique_lock<std::mutex>& hold) {
   }
   hold.lock();
   running = false;
-  ended.emplace(first.handle, error);
+  ended.emplace(first.handle, Ended{error, std::move(first.after)});
   begun.pop_front();
   changed.notify_all();
 }
@@ -115,14 +120,14 @@ void set_overlap(std::optional<bool> overlap) {
   all.overlaps = overlap;
 }
 
-int64_t begin(std::function<void(World&)> collective) {
+int64_t begin(std::function<void(World&)> collective, std::function<void()> after) {
   Queue& all = queue();
   const std::lock_guard hold(all.mutex);
   if (!all.thread.joinable()) {
     if (!all.overlaps) all.overlaps = has_core_for_thread();
     if (*all.overlaps) all.thread = std::thread([&all] { all.serve(); });
   }
-  all.begun.push_back({++all.handles, std::move(collective)});
+  all.begun.push_back({++all.handles, std::move(collective), std::move(after)});
   all.changed.notify_all();
   return all.handles;
 }
@@ -136,9 +141,11 @@ void finish(int64_t handle) {
     throw tenon::IndexError("wait(): no all_reduce runs under handle " + std::to_string(handle) +
                             "; begin_all_reduce_ gives one, for one wait");
   }
-  const std::exception_ptr error = found->second;
+  const Ended ended = std::move(found->second);
   all.ended.erase(found);
-  if (error != nullptr) std::rethrow_exception(error);
+  hold.unlock();
+  if (ended.error != nullptr) std::rethrow_exception(ended.error);
+  if (ended.after) ended.after();
 }
 
 void stop_queue() {

@@ -27,8 +27,8 @@ class Turn {
 void set_overlap(std::optional<bool> overlap);
 
 // Runs a collective later, after those begun before, with the lock held. Returns the handle that
-// `finish` takes.
-int64_t begin(std::function<void(World&)> collective);
+// `finish` takes, which then calls `after`, if there is one.
+int64_t begin(std::function<void(World&)> collective, std::function<void()> after = {});
 
 // Waits until it has ended; throws what it has thrown. IndexError for a handle that is not running.
 void finish(int64_t handle);

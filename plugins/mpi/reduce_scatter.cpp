@@ -19,6 +19,7 @@ struct ReduceScatter {
       "dimension: the first for rank 0. The size of the dimension is a multiple of the ranks.";
 
   static constexpr bool any_dtype = true;
+  static constexpr bool reads_elements = true;
 
   static Tensor forward(const Tensor& input, int64_t dim, const Tensor& out) {
     const tenon::DType dtype = tenon::compute_dtype(input.dtype());

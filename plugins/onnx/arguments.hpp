@@ -16,7 +16,7 @@ bool truth_of(const tenon_value& value);
 // The arguments of one call and the memory of its lists.
 class CallArguments {
  public:
-  // `value_of(source)` is the value behind a source.
+  // `value_of(source, reads)` is the value behind a source; `reads`: its elements are read here.
   template <class ValueOf>
   CallArguments(const Step& step, ValueOf&& value_of) {
     values_.reserve(step.arguments.size());
@@ -25,10 +25,12 @@ class CallArguments {
         keywords_.push_back(tenon::detail::string_of(argument.keyword));
       if (argument.as == StepArgument::As::tensors) {
         std::vector<tenon_tensor*>& list = tensors_.emplace_back();
-        for (const Source& source : argument.sources) list.push_back(tensor_of(value_of(source)));
+        for (const Source& source : argument.sources)
+          list.push_back(tensor_of(value_of(source, false)));
         values_.push_back(list_of(list));
       } else {
-        values_.push_back(convert(argument.as, value_of(argument.sources[0])));
+        const bool reads = argument.as != StepArgument::As::value;
+        values_.push_back(convert(argument.as, value_of(argument.sources[0], reads)));
       }
     }
     positional_ = step.positional;

@@ -27,7 +27,8 @@ struct BuiltModel {
   Program program;
   std::vector<NamedTensor> parameters;
   std::vector<NamedTensor> buffers;
-  std::vector<ValueInfo> inputs;  // arguments of calls, in order
+  std::vector<NamedTensor> constants;  // read by ops as tensors
+  std::vector<ValueInfo> inputs;       // arguments of calls, in order
   std::vector<bool> input_has_default;
   std::vector<ValueInfo> outputs;
   std::vector<ChangedNode> changes;

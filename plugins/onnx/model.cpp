@@ -63,6 +63,8 @@ struct Model final : ModuleOf<Model>, onnx::Members {
       parameters_.emplace_back(module(), paths, one.name, Weight::Kind::parameter, one.tensor);
     for (const onnx::NamedTensor& one : built.buffers)
       buffers_.emplace_back(module(), paths, one.name, Weight::Kind::buffer, one.tensor);
+    for (const onnx::NamedTensor& one : built.constants)
+      constants_.emplace_back(module(), paths, one.name, Weight::Kind::constant, one.tensor);
     for (const onnx::ValueInfo& one : built.inputs)
       inputs_.push_back({std::string(one.name), one.has_shape, one.shape});
     program_ = std::make_shared<onnx::Program>(std::move(built.program));
@@ -76,6 +78,7 @@ struct Model final : ModuleOf<Model>, onnx::Members {
         program_(other.program_) {
     for (const Weight& one : other.parameters_) parameters_.emplace_back(module(), one);
     for (const Weight& one : other.buffers_) buffers_.emplace_back(module(), one);
+    for (const Weight& one : other.constants_) constants_.emplace_back(module(), one);
   }
 
   std::vector<Value> forward(const tenon_value* arguments) const {
@@ -89,6 +92,7 @@ struct Model final : ModuleOf<Model>, onnx::Members {
 
   tenon_tensor* parameter(uint32_t index) const override { return parameters_[index].handle(); }
   tenon_tensor* buffer(uint32_t index) const override { return buffers_[index].handle(); }
+  tenon_tensor* constant(uint32_t index) const override { return constants_[index].handle(); }
 
  private:
   void set_schema(const onnx::BuiltModel& built) {
@@ -136,7 +140,7 @@ struct Model final : ModuleOf<Model>, onnx::Members {
                             ", the model takes " + text(info.shape));
   }
 
-  std::deque<Weight> parameters_, buffers_;
+  std::deque<Weight> parameters_, buffers_, constants_;
   std::vector<Input> inputs_;
   std::shared_ptr<const onnx::Program> program_;
 };

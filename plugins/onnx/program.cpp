@@ -5,6 +5,7 @@
 
 #include <tenon/call.hpp>
 #include <tenon/detail/parameters.hpp>
+#include <tenon/device.hpp>
 #include <tenon/grad_mode.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/shapes_only.hpp>
@@ -33,8 +34,10 @@ bool is_small(const Value& value) {
   return !value.is_tensor() || !value.tensor().defined() || value.tensor().numel() <= most;
 }
 
+// Elements of a tensor on a device are not in memory of the CPU, and are there.
 bool has_no_data(const Tensor& tensor) {
-  return tensor.defined() && (tensor.view_record().flags & TENON_TENSOR_SHAPE_ONLY) != 0;
+  return tensor.defined() && (tensor.view_record().flags & TENON_TENSOR_SHAPE_ONLY) != 0 &&
+         tenon::device::name_of(tensor) == "cpu";
 }
 bool has_no_data(const Value& value) { return value.is_tensor() && has_no_data(value.tensor()); }
 // A tensor of the same dtype and shape that has data: one element.
@@ -81,16 +84,26 @@ class Run {
         break;
       case Source::Kind::frame:
         return frame_[source.index].get();
-      case Source::Kind::constant:
-        return program_.constants[source.index].get();
+      case Source::Kind::constant: {
+        const int64_t member = program_.members[source.index];
+        if (member < 0) return program_.constants[source.index].get();
+        value.as.tensor = members_.constant(static_cast<uint32_t>(member));
+        break;
+      }
       case Source::Kind::parameter:
+        value.as.tensor = members_.parameter(source.index);
+        break;
       case Source::Kind::buffer:
-        value.as.tensor = source.kind == Source::Kind::parameter ? members_.parameter(source.index)
-                                                                 : members_.buffer(source.index);
-        value.tag = value.as.tensor != nullptr ? TENON_VALUE_TENSOR : TENON_VALUE_NONE;
+        value.as.tensor = members_.buffer(source.index);
         break;
     }
+    value.tag = value.as.tensor != nullptr ? TENON_VALUE_TENSOR : TENON_VALUE_NONE;
     return value;
+  }
+  // A constant as the program has it: its elements are read here.
+  tenon_value value_on_cpu(const Source& source) const {
+    return source.kind == Source::Kind::constant ? program_.constants[source.index].get()
+                                                 : value_of(source);
   }
 
   std::vector<Value> run(const Body& body) {
@@ -156,7 +169,10 @@ class Run {
     }
   }
   std::vector<Value> call(const Step& step) const {
-    return CallArguments(step, [this](const Source& source) { return value_of(source); })
+    return CallArguments(step,
+                         [this](const Source& source, bool reads) {
+                           return reads ? value_on_cpu(source) : value_of(source);
+                         })
         .call(*step.op, step.results.size(), step.spread);
   }
   void give(const Step& step, std::vector<Value> results) {
@@ -211,8 +227,8 @@ class Run {
     const tenon::DisableTenonFunction no_modes;
     std::vector<Value> stand_ins;  // operands of Shape and Size
     return CallArguments(step,
-                         [&](const Source& source) {
-                           const tenon_value value = value_of(source);
+                         [&](const Source& source, bool) {
+                           const tenon_value value = value_on_cpu(source);
                            if (value.tag != TENON_VALUE_TENSOR) return value;
                            const Tensor& tensor = Tensor::borrow(value.as.tensor);
                            if (!has_no_data(tensor)) return value;
@@ -226,7 +242,7 @@ class Run {
 
   void run_branch(const Step& step) {
     require_known(is_readable(step.inputs[0]), "the condition");
-    const Body& body = *step.bodies[truth_of(value_of(step.inputs[0])) ? 0 : 1];
+    const Body& body = *step.bodies[truth_of(value_on_cpu(step.inputs[0])) ? 0 : 1];
     std::vector<Value> results = run(body);
     for (size_t i = 0; i < results.size() && shapes_only_; ++i)
       set_known(step, i, is_known(body.outputs[i]));
@@ -250,7 +266,7 @@ class Run {
     const size_t states = step.inputs.size() - 2;
     require_known(is_readable(step.inputs[0]), "the trip count");
     require_known(is_readable(step.inputs[1]), "the condition");
-    const tenon_value trips = value_of(step.inputs[0]), first = value_of(step.inputs[1]);
+    const tenon_value trips = value_on_cpu(step.inputs[0]), first = value_on_cpu(step.inputs[1]);
     const bool counted = trips.tag != TENON_VALUE_NONE;
     const int64_t most = counted ? integer_of(trips) : INT64_MAX;
     bool continues = first.tag == TENON_VALUE_NONE || truth_of(first);
@@ -300,7 +316,7 @@ class Run {
   // Whether the condition that a loop's body gives is a constant, or the one that it was given.
   bool is_always_true(const Source& condition, const Body& body) const {
     if (condition.kind == Source::Kind::frame) return condition.index == body.inputs[1];
-    return condition.kind == Source::Kind::constant && truth_of(value_of(condition));
+    return condition.kind == Source::Kind::constant && truth_of(value_on_cpu(condition));
   }
 
   // Inputs: states, then what is scanned. The body takes states and a slice of each, and gives states
@@ -404,7 +420,7 @@ std::vector<Value> run_program(const Program& program, const Members& members,
 
 std::vector<Value> run_step(const Step& step, const std::vector<Value>& constants) {
   return CallArguments(step,
-                       [&](const Source& source) {
+                       [&](const Source& source, bool) {
                          return source.kind == Source::Kind::constant
                                     ? constants[source.index].get()
                                     : tenon_value{};

@@ -57,12 +57,14 @@ struct Program {
   Body body;
   uint32_t frame_size = 0;
   std::vector<tenon::Value> constants;
+  std::vector<int64_t> members;  // by constant: the buffer that it is, too; -1: none
 };
 
 // Tensors of the module that a program reads.
 struct Members {
   virtual tenon_tensor* parameter(uint32_t index) const = 0;
   virtual tenon_tensor* buffer(uint32_t index) const = 0;
+  virtual tenon_tensor* constant(uint32_t index) const = 0;  // on the device of the module
 
  protected:
   ~Members() = default;

@@ -85,7 +85,7 @@ Weight::Weight(const Module& model, WeightPaths& paths, const std::string& name,
   if (kind == Kind::parameter)
     owner.register_parameter(last.c_str(), tensor);
   else
-    owner.register_buffer(last.c_str(), tensor);
+    owner.register_buffer(last.c_str(), tensor, kind == Kind::buffer);
   bind(model, owner);
 }
 

@@ -30,7 +30,7 @@ class WeightPaths {
 // A parameter or buffer of a model, or of a module below it: follows what the host has under its path.
 class Weight {
  public:
-  enum class Kind { parameter, buffer };
+  enum class Kind { parameter, buffer, constant };  // a constant: a buffer outside of the state
 
   // Registers the tensor.
   Weight(const tenon::Module& model, WeightPaths& paths, const std::string& name, Kind kind,

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <tenon/interrupt.hpp>
+#include <tenon/text.hpp>
 
 #include "opencl/chains.hpp"
 #include "opencl/faults.hpp"
@@ -70,11 +71,6 @@ Instance::Instance(cl_device_id device, int64_t index)
       name_("opencl:" + std::to_string(index)),
       chains_(std::make_unique<Chains>(*this)),
       faults_(std::make_unique<Faults>(*this)) {
-  cl_int status = CL_SUCCESS;
-  context_ = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &status);
-  check(status, "clCreateContext");
-  queue_ = clCreateCommandQueueWithProperties(context_, device, nullptr, &status);
-  check(status, "clCreateCommandQueueWithProperties");
   cl_ulong bytes = 0;
   cl_device_type type = 0;
   cl_uint lanes = 0;
@@ -92,6 +88,12 @@ Instance::Instance(cl_device_id device, int64_t index)
   float_lanes_ = lanes >= 16 ? 16 : lanes >= 8 ? 8 : 4;
   for (const cl_device_info info : {CL_DEVICE_NAME, CL_DEVICE_VERSION, CL_DRIVER_VERSION})
     identity_ += text_of(device, static_cast<cl_device_info>(info));
+  cl_int status = CL_SUCCESS;
+  context_ = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &status);
+  check(status, "clCreateContext");
+  queue_ = clCreateCommandQueueWithProperties(context_, device, nullptr, &status);
+  if (status != CL_SUCCESS) clReleaseContext(context_);
+  check(status, "clCreateCommandQueueWithProperties");
 }
 
 Instance::~Instance() = default;
@@ -311,19 +313,33 @@ Runtime::Runtime() {
     if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) continue;
     std::vector<cl_device_id> devices(count);
     clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr);
-    for (cl_device_id device : devices) {
-      cl_device_svm_capabilities shared = 0;
-      if (clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof shared, &shared, nullptr) ==
-              CL_SUCCESS &&
-          (shared & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) != 0)
-        instances_.emplace_back(device, static_cast<int64_t>(instances_.size()));
-      else
-        absence_ += (absence_.empty() ? "" : ", ") + text_of(device, CL_DEVICE_NAME);
-    }
+    for (cl_device_id device : devices) add(device);
   }
-  absence_ = absence_.empty() ? "no driver of OpenCL has a device; the program clinfo lists them"
-                              : "these have no shared virtual memory (OpenCL 2.0): " + absence_;
+  if (absence_.empty())
+    absence_ = "no driver of OpenCL has a device; the program clinfo lists them";
   pools_.resize(instances_.size());
+}
+
+// A device that does not begin is left out, with a warning: others may be there.
+void Runtime::add(cl_device_id device) {
+  std::string name = "a device", reason;
+  try {
+    name = text_of(device, CL_DEVICE_NAME);
+    cl_device_svm_capabilities shared = 0;
+    check(clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof shared, &shared, nullptr),
+          "clGetDeviceInfo");
+    if ((shared & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) != 0) {
+      instances_.emplace_back(device, static_cast<int64_t>(instances_.size()));
+      return;
+    }
+    reason = "it has no shared virtual memory (OpenCL 2.0)";
+  } catch (const tenon::Error& error) {
+    reason = error.what();
+    const std::string line =
+        "the device " + tenon::printable(name) + " of a driver is left out: " + reason;
+    tenon::service::threads().log(3, "opencl", line.data(), static_cast<int64_t>(line.size()));
+  }
+  absence_ += (absence_.empty() ? "" : "; ") + tenon::printable(name) + ": " + reason;
 }
 
 Runtime& runtime() {

@@ -162,6 +162,7 @@ class Runtime final : public tenon::device::Driver {
     std::map<int64_t, std::vector<void*>> blocks;
     int64_t bytes = 0;
   };
+  void add(cl_device_id device);
   void drop_pool(int64_t index) noexcept;
 
   std::deque<Instance> instances_;

@@ -74,6 +74,10 @@ class Cache {
   std::string variables() const {
     return "XDG_CACHE_HOME=" + folder_ + " POCL_CACHE_DIR=" + folder_ + "/pocl";
   }
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  void add(const std::string& name, const std::string& text) const { write(path(name), text); }
+  // For files of the folder that name drivers.
+  std::string vendors() const { return "OCL_ICD_VENDORS=" + folder_; }
   // The kept programs by their names.
   std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> all;
@@ -140,6 +144,23 @@ TEST_SUITE("device/opencl process") {
     if (is_child()) return;
     CHECK(run_case("child: without a driver the error says what to install",
                    "OCL_ICD_VENDORS=/nonexistent") == 0);
+  }
+
+  TEST_CASE("child: a driver that fails is named") {
+    if (!is_child()) return;
+    CHECK_FALSE(is_there());
+    const std::string text = error_of([] { device::to(ones({2}), "opencl"); });
+    CHECK(contains(text, "a card without power: OpenCL: clCreateContext failed with code -2"));
+  }
+
+  TEST_CASE("a driver that cannot begin is left out, and the devices of others are there") {
+    if (!is_there() || is_child()) return;
+    const Cache folder;
+    folder.add("0.icd", TENON_FAILING_DRIVER);
+    CHECK(run_case("child: a driver that fails is named", folder.vendors()) == 0);
+    for (const auto& file : fs::directory_iterator("/etc/OpenCL/vendors"))
+      fs::copy_file(file.path(), folder.path(file.path().filename()));
+    CHECK(run_case("child: two tensors are added on opencl", folder.vendors()) == 0);
   }
 
   TEST_CASE("each index that is out of range is an error that names its call, once") {

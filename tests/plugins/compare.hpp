@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <set>
 #include <string>
@@ -40,11 +41,16 @@ inline Tensor leaf(const std::vector<int64_t>& shape, uint64_t seed = 1) {
   return numbers(shape, tenon::f64, seed).requires_grad_();
 }
 
+// Whether calls run on a device (on_device.cpp): not for what a mode keeps from being measured or prepared.
+inline bool runs_on_device() { return std::getenv("TENON_TEST_DEVICE") != nullptr; }
+
+// Without the place that a device adds to an error that arrives late.
 inline std::string refusal(const std::function<void()>& call) {
   try {
     call();
   } catch (const std::exception& error) {
-    return error.what();
+    const std::string text = error.what();
+    return text.substr(0, text.find("\n  It arrived late, from "));
   }
   return "nothing was refused";
 }

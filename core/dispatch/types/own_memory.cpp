@@ -35,6 +35,11 @@ bool runs_as_it_is(const Implementation& implementation) {
   return implementation.composite || (implementation.flags & TENON_OP_FUNCTION) != 0 || view;
 }
 
+// Handlers may run a call twice, or later: not one whose elements leave the process, which runs on copies.
+bool is_for_handlers(const Implementation& implementation) {
+  return !runs_as_it_is(implementation) && (implementation.flags & TENON_OP_READS_ELEMENTS) == 0;
+}
+
 // Asks the first override or handler of each chain; `call.results` says whether all have declined.
 tenon_status ask_chains(const Plan& plan, Call& call, int32_t DispatchChain::*first) noexcept {
   for (const DispatchChain& chain : plan.chains) {
@@ -77,10 +82,7 @@ void check_memory(const Implementation& implementation, const tenon_value* argum
     for_each_tensor(arguments[i], [&](const Tensor* tensor) {
       const TensorType& owner = owner_of(*tensor);
       if (owner.is_plain() && tensor->view.rank == 0) return;
-      if (first == nullptr) {
-        first = &owner;
-        first_name = name;
-      }
+      if (first == nullptr) first = &owner, first_name = name;
       if (first == &owner) return;
       throw Error(
           TENON_ERROR_VALUE,
@@ -113,9 +115,9 @@ tenon_status run_by_types(const Plan& plan, Call& call) noexcept {
   const SwitchGuard<&ThreadState::dual_level> without_tangents(nullptr);
   const ModesOffGuard modes_off;
   tenon_status status = ask_chains(plan, call, &DispatchChain::first_override);
-  if (status == TENON_OK && declined(call.results) && !runs_as_it_is(call.implementation))
+  if (status == TENON_OK && declined(call.results) && is_for_handlers(call.implementation))
     status = ask_chains(plan, call, &DispatchChain::first_handler);
-  if (status != TENON_OK || !declined(call.results) || runs_as_it_is(call.implementation))
+  if (status != TENON_OK || !declined(call.results) || !is_for_handlers(call.implementation))
     return status;
   return guarded(call.error, [&] {
     if (plan.fallbacks.empty()) throw_unreadable(call.implementation, plan);
@@ -160,14 +162,6 @@ bool views_typed(const Implementation& implementation, const tenon_value* argume
   });
 }
 
-bool is_operand(const Implementation& implementation, const tenon_value* arguments,
-                const Tensor* tensor) {
-  bool found = false;
-  for_each_operand(implementation, arguments,
-                   [&](const Tensor* operand) { found |= operand == tensor; });
-  return found;
-}
-
 // Runs an op that reads no element; its results are in the memory of its operands.
 tenon_status run_as_it_is(const TensorType& type, Call& call) noexcept {
   const Implementation& implementation = call.implementation;
@@ -184,9 +178,10 @@ tenon_status run_as_it_is(const TensorType& type, Call& call) noexcept {
     }
     Tensor* const like = first_typed(implementation, call.arguments);
     for_each_result(implementation, call.results, [&](Tensor*& place) {
-      if (place == nullptr || place->typed() || is_operand(implementation, call.arguments, place))
-        return;
-      put(place, from_plain(type, *place, like));
+      bool is_there = place == nullptr || place->typed();
+      for_each_operand(implementation, call.arguments,
+                       [&](const Tensor* operand) { is_there |= operand == place; });
+      if (!is_there) put(place, from_plain(type, *place, like));
     });
   });
   if (status != TENON_OK) release_results(implementation, call.results);
@@ -238,9 +233,10 @@ void explain_in_own_memory(Explanation& explanation) {
   const Plan plan = make_plan(explanation.types, implementation, explanation.operands, &rejections);
   const bool overridden = std::ranges::any_of(
       plan.chains, [](const DispatchChain& chain) { return chain.first_override >= 0; });
-  if (!overridden && runs_as_it_is(implementation)) {
+  if (!overridden && !is_for_handlers(implementation)) {
     for (const TensorType* type : plan.types)
-      explanation.steps.push_back({type->name, "nothing", "", "the op itself reads no element"});
+      explanation.steps.push_back(
+          {type->name, "nothing", "", "the op reads no element, or copies"});
     return;
   }
   explanation.handling.reset();

@@ -13,6 +13,7 @@ using tenon::Tensor, tenon::Value;
 
 Source Constants::add(Value value) {
   built_.program.constants.push_back(std::move(value));
+  built_.program.members.push_back(-1);
   return {Source::Kind::constant, static_cast<uint32_t>(built_.program.constants.size() - 1)};
 }
 
@@ -66,18 +67,32 @@ std::string Constants::unique_name(std::string_view name) {
 
 Source Constants::as_member(Source source, const std::string& parameter, bool layer) {
   if (source.kind != Source::Kind::constant) return source;
-  const auto weight = weights_.find(source.index);
-  if (weight == weights_.end()) return source;
   if (const auto known = members_.find(source.index); known != members_.end()) return known->second;
   const Value& value = built_.program.constants[source.index];
+  if (!value.is_tensor()) return source;
   const Tensor tensor = value.tensor();
+  const auto weight = weights_.find(source.index);
   const int64_t least = layer && tensor.dim() > 0 ? 1 : 2;
-  if (!tenon::is_floating(tensor.dtype()) || tensor.numel() < least) return source;
+  if (weight == weights_.end() || !tenon::is_floating(tensor.dtype()) || tensor.numel() < least) {
+    follow(source.index, weight == weights_.end() ? "" : weight->second);
+    return source;
+  }
   const bool buffer = parameter.compare(0, 8, "running_") == 0;
   std::vector<NamedTensor>& list = buffer ? built_.buffers : built_.parameters;
   list.push_back({unique_name(weight->second), tensor, weight->second});
   return members_[source.index] = {buffer ? Source::Kind::buffer : Source::Kind::parameter,
                                    static_cast<uint32_t>(list.size() - 1)};
+}
+
+void Constants::follow(uint32_t constant, std::string_view name) {
+  const Tensor tensor = built_.program.constants[constant].tensor();
+  int64_t& member = built_.program.members[constant];
+  if (member >= 0 || tensor.dim() == 0) return;
+  member = static_cast<int64_t>(built_.constants.size());
+  // Parts of its name are not children.
+  std::string path(name.empty() ? "constant" : name);
+  std::replace(path.begin(), path.end(), '.', '_');
+  built_.constants.push_back({path, tensor.detach(), name});
 }
 
 }  // namespace onnx

@@ -31,9 +31,12 @@ class Constants {
   // A constant that an op reads as a tensor of numbers is a weight: a parameter, or a buffer where the op
   // keeps statistics there. Single elements are one where a layer reads them, and not as numbers of an
   // elementwise op: the bias of one output.
+  // Others with dimensions are buffers outside of the state: they follow the module to a device, and stay
+  // where they are for what reads numbers and shapes.
   Source as_member(Source source, const std::string& parameter, bool layer = false);
 
  private:
+  void follow(uint32_t constant, std::string_view name);
   Source add(const tenon::Tensor& tensor, std::string_view name);
   std::string unique_name(std::string_view name);
 

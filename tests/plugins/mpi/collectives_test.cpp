@@ -1,6 +1,8 @@
 // Collectives between ranks: mpirun starts this suite 1 to 4 times, and each rank runs every case.
+#include <functional>
 #include <limits>
 
+#include <tenon/device.hpp>
 #include <tenon/mpi_ops.hpp>
 
 #include "../compare.hpp"
@@ -172,6 +174,36 @@ TEST_SUITE("mpi") {
       tenon::distributed::broadcast_(own.t(), root);
       check_close(own, expected, 0);
     }
+  }
+
+  TEST_CASE("tensors on a device are reduced, gathered and broadcast as those of the CPU") {
+    namespace distributed = tenon::distributed;
+    const auto there = [](const Tensor& tensor) { return tenon::device::to(tensor, "sim:1"); };
+    const Tensor own = input_of(own_rank(), {12, 3});
+    const auto check = [&](const std::function<Tensor(const Tensor&)>& call) {
+      const Tensor found = call(there(own));
+      CHECK(tenon::device::name_of(found) == "sim:1");
+      check_close(tenon::device::to(found, "cpu"), call(own.clone()), 0);
+    };
+    check([](const Tensor& x) { return distributed::all_reduce(x); });
+    check([](const Tensor& x) { return distributed::all_reduce_(x, "max"); });
+    check([](const Tensor& x) { return distributed::all_gather(x, 1); });
+    check([](const Tensor& x) { return distributed::reduce_scatter(x); });
+    check([](const Tensor& x) { return distributed::broadcast(x); });
+    check([](const Tensor& x) { return distributed::broadcast_(x.t()).t(); });
+    check([](const Tensor& x) {
+      distributed::wait(distributed::begin_all_reduce_(x));
+      return x;
+    });
+    check([&](const Tensor& x) {
+      const Tensor part = tenon::narrow(x, 0, 0, 12 / rank_count()).clone();
+      distributed::wait(distributed::begin_reduce_scatter(x, part));
+      return part;
+    });
+    check([](const Tensor& x) {
+      const Tensor leaf = x.detach().requires_grad_();
+      return tenon::gradients({distributed::all_reduce(leaf, "max").sum()}, {leaf})[0];
+    });
   }
 
   TEST_CASE("unsigned integers are reduced as they are") {

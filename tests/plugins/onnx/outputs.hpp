@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -25,6 +29,42 @@ inline std::vector<Tensor> read_all(const std::string& folder, const std::string
     list.push_back(read(folder + "/" + kind + "_" + std::to_string(i) + ".npy"));
   return list;
 }
+
+// The models that tools/setup --models has installed, with inputs, and the outputs of ONNX Runtime, which
+// computes them when they are asked for first. No cases without the models.
+class RealModels {
+ public:
+  struct Case {
+    std::string name, path, folder;
+    size_t input_count = 0, outputs = 0;
+    std::vector<Tensor> inputs() const { return read_all(folder, "input", input_count); }
+    std::vector<Tensor> expected() const { return read_all(folder, "output", outputs); }
+  };
+  // Models are in the folder of the variable TENON_MODELS, or else in `models`.
+  RealModels(const std::string& models, const std::string& sources, const std::string& written) {
+    const char* const chosen = std::getenv("TENON_MODELS");
+    const std::string modules = (chosen != nullptr ? chosen : models) + "/node_modules";
+    if (!std::filesystem::exists(modules + "/onnxruntime-node")) return;
+    if (!std::filesystem::exists(written + "/cases.txt")) {
+      const std::string command =
+          "node '" + sources + "/runtime_outputs.js' '" + modules + "' '" + written + "'";
+      if (std::system(command.c_str()) != 0) throw tenon::RuntimeError(command + " failed");
+    }
+    std::ifstream file(written + "/cases.txt");
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream words(line);
+      Case one;
+      words >> one.name >> one.path >> one.input_count >> one.outputs;
+      one.folder = written + "/" + one.name;
+      one.path = modules + "/" + one.path;
+      cases_.push_back(one);
+    }
+  }
+  const std::vector<Case>& cases() const { return cases_; }
+
+ private:
+  std::vector<Case> cases_;
+};
 
 inline std::vector<Tensor> call(const Module& model, const std::vector<Tensor>& inputs,
                                 size_t count) {
