@@ -1,5 +1,6 @@
 // TENON_KEEP_FAILURES and tenon replay.
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <sstream>
 
@@ -43,6 +44,27 @@ TEST_SUITE("replay") {
     CHECK(document["op"].text() == "add");
     CHECK(document["same_error"].as_bool());
     CHECK(document["changed_plugins"].size() == 0);
+  }
+
+  TEST_CASE("a plugin whose file has changed, or is gone, is named with its hashes and versions") {
+    const Workspace folder;
+    std::filesystem::create_directory(folder.path("plugins"));
+    const std::filesystem::path plugin = folder.path("plugins/plain.so");
+    std::filesystem::copy_file(TENON_FIXTURES "/plain.so", plugin);
+    CHECK(run_program_in(folder.path(), "--plugin-path plugins call plain.add_one f64[3]",
+                         "TENON_KEEP_FAILURES=kept")
+              .code == 1);
+    const std::string replay = "--plugin-path plugins replay " + file_in(folder.path("kept"));
+    std::ofstream(plugin, std::ios::app) << "changed";  // behind all that the loader reads
+    const Outcome changed = run_program_in(folder.path(), replay, "COLUMNS=80");
+    CHECK(contains(changed.out, "  plugin plain was 1.2.0, sha256 "));
+    CHECK(contains(changed.out, ", is 1.2.0, sha256 "));
+    CHECK(contains(changed.out, "The call fails with the same error.\n"));
+    std::filesystem::remove(plugin);
+    const Outcome gone = run_program_in(folder.path(), replay, "COLUMNS=80");
+    CHECK(contains(gone.out, ", is not found\n"));
+    CHECK(contains(gone.out, "no op is named 'plain.add_one'"));
+    CHECK(gone.code == 1);
   }
 
   TEST_CASE("without the variable, and where nothing fails, nothing is kept") {

@@ -43,6 +43,19 @@ TEST_SUITE("wrappers") {
     CHECK(std::filesystem::last_write_time(header) != long_ago);
   }
 
+  TEST_CASE("a full disk leaves the old header, and is named") {
+    const Workspace folder;
+    folder.write("plain_ops.hpp", "another text");
+    const std::filesystem::path beside = folder.path("plain_ops.hpp.new");
+    std::filesystem::create_symlink("/dev/full", beside);
+    const Outcome outcome =
+        run_program_in(folder.path(), "wrappers " + plain + " -o plain_ops.hpp");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.error, "cannot write 'plain_ops.hpp': No space left on device"));
+    CHECK(folder.read("plain_ops.hpp") == "another text");
+    CHECK_FALSE(std::filesystem::is_symlink(beside));
+  }
+
   TEST_CASE("a named pipe in the place of the header is not waited for") {
     const Workspace folder;
     REQUIRE(mkfifo(folder.path("pipe").c_str(), 0600) == 0);

@@ -111,63 +111,6 @@ TEST_SUITE("listings") {
     }
   }
 
-  TEST_CASE("the output of each command fits 80 columns, but for data and documents") {
-    const Workspace folder(true);
-    const std::string types = "--plugin-path " TENON_FIXTURES "/types ";
-    // Calls of each command, in an order in which files are there; none of those that print a document.
-    const std::vector<std::pair<std::string, std::vector<std::string>>> calls = {
-        {"ambiguities", {types + "--plugin-path " TENON_FIXTURES "/ties ambiguities"}},
-        {"call", {"call add [1,2] 2 --why", "call max [3,1] dim=0 --time"}},
-        {"catalogue", {"catalogue --no-samples --output site"}},
-        {"check", {"check optim"}},
-        {"compat", {"compat optim metric"}},
-        {"completion", {}},
-        {"coverage", {types + "coverage ScalarTensor", "coverage transform:vmap"}},
-        {"docs", {}},
-        {"graph", {}},
-        {"help", {"help", "help types", "--help"}},
-        {"ignored", {"ignored"}},
-        {"lock", {"lock blobs.json -o x.lock"}},
-        {"modules", {"modules"}},
-        {"new", {"new hello", "new trained --config"}},
-        {"ops", {"ops --all"}},
-        {"overridable", {"overridable"}},
-        {"plan", {"plan blobs.json", "plan blobs.json --providers", "plan blobs.json --prepared"}},
-        {"plugins", {"plugins"}},
-        {"rewrites", {"rewrites"}},
-        {"run", {"run blobs.json --trace first.trace"}},
-        {"diff", {"run blobs.json --trace second.trace", "diff first.trace second.trace"}},
-        {"replay", {}},
-        {"bench", {"bench blobs.json --input input=4x4 --calls 3"}},
-        {"convert", {"convert blobs.safetensors blobs.npz"}},
-        {"export", {"export blobs.json blobs.onnx"}},
-        {"predict", {}},
-        {"schema", {}},
-        {"show", {"show optim", "show Linear", "show 'nn.*'", "show add", "show Batched"}},
-        {"signature", {"signature conv2d"}},
-        {"tune", {"tune blobs.json --steps 1 --rounds 1"}},
-        {"types", {types + "types"}},
-        {"version", {"version"}},
-        {"why", {"why conv2d Tensor Tensor", types + "why add ScalarTensor Tensor"}},
-        {"wrappers", {}}};
-    for (const std::string& command : lines_of_output(run_program("help --names --man").out)) {
-      CAPTURE(command);
-      CHECK(std::any_of(calls.begin(), calls.end(),
-                        [&](const auto& row) { return row.first == command; }));
-    }
-    std::vector<std::string> commands;
-    for (const auto& row : calls)
-      commands.insert(commands.end(), row.second.begin(), row.second.end());
-    for (const std::string& command : commands) {
-      CAPTURE(command);
-      const Outcome outcome = run_program_in(folder.path(), command, "COLUMNS=80");
-      CAPTURE(outcome.error);
-      CAPTURE(outcome.out);
-      CHECK_FALSE(outcome.out.empty());
-      CHECK(longest(outcome.out) <= 80);
-    }
-  }
-
   TEST_CASE(
       "providers of one op share a row where lines have a width, and have one each elsewhere") {
     const std::string found = "--plugin-path " TENON_FIXTURES "/ranked ops ranked";

@@ -3,6 +3,7 @@
 
 #include <tenon/error.hpp>
 #include <tenon/listing/listing.hpp>
+#include <tenon/runtime.hpp>
 #include <tenon/trust/sha256.hpp>
 
 namespace cli {
@@ -39,12 +40,18 @@ CatalogueFacts read_catalogue_facts(const CatalogueOptions& options) {
   for (const Json& plugin : facts.plugins) {
     const std::string id = plugin["id"].text();
     if (id.empty()) continue;
-    if (plugin["ops"].integer() > 0) usable.push_back(id);
+    if (plugin["state"].text() != "failed") usable.push_back(id);
     try {
       facts.hashes[id] = tenon::trust::sha256_file(plugin["path"].text());
     } catch (const tenon::Error&) {  // the listing says what is wrong with the file
     }
   }
+  // Children open plugins first: those that end or hold up their process are not for this one.
+  if (!options.no_samples) facts.samples = results_of_samples(usable, options.session);
+  tenon::JsonArray refused;
+  for (const auto& [id, reason] : facts.samples.refused)
+    refused.add(tenon::JsonObject().set("name", id).set("load", "never").json());
+  tenon::apply_policy(tenon::JsonObject().set("plugins", refused.json()).json());
   for (const Json& type : elements(listing::types())) {
     const std::string name = type["name"].text();
     try {
@@ -57,7 +64,6 @@ CatalogueFacts read_catalogue_facts(const CatalogueOptions& options) {
     }
   }
   facts.by_vmap = handled(listing::transform_coverage("vmap"));
-  if (!options.no_samples) facts.samples = results_of_samples(usable, options.session);
   return facts;
 }
 

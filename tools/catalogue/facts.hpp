@@ -22,12 +22,13 @@ struct CatalogueFacts {
   std::vector<std::string> type_names;                    // columns of the matrix
   std::map<std::string, std::map<std::string, Handled>> by_type;  // type, op
   std::map<std::string, Handled> by_vmap;                         // op
-  std::map<std::string, std::vector<SampleResult>> samples;       // op
+  SampleResults samples;
   std::map<std::string, std::string> hashes;  // SHA-256 of plugins' files, by id
   std::map<std::string, std::string> faults;  // types that could not be looked at, with the reason
 };
 
-// Loads the plugins of types, and of ops whose facts do not say how vmap runs them; samples run in children.
+// Loads the plugins of types, and of ops whose facts do not say how vmap runs them; samples run in children,
+// which find plugins that do not load.
 CatalogueFacts read_catalogue_facts(const CatalogueOptions& options);
 
 }  // namespace cli

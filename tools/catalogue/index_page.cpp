@@ -62,12 +62,14 @@ std::string index_page(const CatalogueFacts& facts) {
   for (const Json& type : facts.types)
     types.add({page_link("", "types", type["name"].text()), prose(summary(type["doc"].text())),
                page_link("", "plugins", type["provider"].text())});
-  for (const Json& plugin : facts.plugins)
-    plugins.add(
-        {page_link("", "plugins", plugin_name(plugin)), markup_text(plugin["version"].text()),
-         format_text(R"(<span class="{0}">{0}</span>)", markup_text(plugin["state"].text())),
-         std::to_string(plugin["ops"].integer()), std::to_string(plugin["modules"].integer()),
-         markup_text(plugin["reason"].text())});
+  for (const Json& plugin : facts.plugins) {
+    const auto [state, reason] = plugin_state(facts, plugin);
+    plugins.add({page_link("", "plugins", plugin_name(plugin)),
+                 markup_text(plugin["version"].text()),
+                 format_text(R"(<span class="{0}">{0}</span>)", markup_text(state)),
+                 std::to_string(plugin["ops"].integer()),
+                 std::to_string(plugin["modules"].integer()), markup_text(reason)});
+  }
   const auto none = [](const std::string& table, const char* what) {
     return table.empty() ? format_text("<p>No {} is installed.</p>\n", what) : table;
   };

@@ -65,8 +65,8 @@ std::string types_table(const CatalogueFacts& facts, const std::string& name) {
 }
 
 std::string samples_text(const CatalogueFacts& facts, const std::string& name) {
-  const auto found = facts.samples.find(name);
-  if (found == facts.samples.end()) return "";
+  const auto found = facts.samples.by_op.find(name);
+  if (found == facts.samples.by_op.end()) return "";
   std::string text;
   for (const SampleResult& sample : found->second) {
     text += "<section class=\"sample\">\n";

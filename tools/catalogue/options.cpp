@@ -26,6 +26,7 @@ static void visit_members(Options& options, Visitor& visit) {
     visit("prepared", options.prepared);
   } else {
     visit("plugin", options.plugin);
+    visit("first", options.first);
     visit("results", options.results);
     visit("folder", options.folder);
   }

@@ -34,6 +34,7 @@ struct ReportOptions {
 // A child, which runs the samples of one plugin's ops.
 struct SampleRunOptions {
   std::string plugin;   // id
+  int64_t first = 0;    // ops before this one have been tried
   std::string results;  // file that gets a line for each op, see sample_results.hpp
   std::string folder;   // for files of samples
   SessionOptions session;

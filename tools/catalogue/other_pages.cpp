@@ -83,6 +83,13 @@ std::string plugin_name(const Json& plugin) {
   return !id.empty() ? id : std::filesystem::path(plugin["path"].text()).filename().string();
 }
 
+PluginState plugin_state(const CatalogueFacts& facts, const Json& plugin) {
+  const PluginState listed{plugin["state"].text(), plugin["reason"].text()};
+  const auto refused = facts.samples.refused.find(plugin["id"].text());
+  if (!listed.reason.empty() || refused == facts.samples.refused.end()) return listed;
+  return {"failed", refused->second};
+}
+
 std::string plugin_page(const CatalogueFacts& facts, const Json& plugin) {
   const std::string name = plugin_name(plugin), id = plugin["id"].text();
   std::string body = heading(name, plugin["version"].text(), "");
@@ -90,16 +97,17 @@ std::string plugin_page(const CatalogueFacts& facts, const Json& plugin) {
   const auto row = [&](const char* what, const std::string& markup) {
     if (!markup.empty()) table.add({what, markup});
   };
-  row("state", format_text(R"(<span class="{0}">{0}</span>)", markup_text(plugin["state"].text())));
-  row("reason", markup_text(plugin["reason"].text()));
+  const auto [state, reason] = plugin_state(facts, plugin);
+  row("state", format_text(R"(<span class="{0}">{0}</span>)", markup_text(state)));
+  row("reason", markup_text(reason));
   row("file", code(plugin["path"].text()));
   if (const auto hash = facts.hashes.find(id); hash != facts.hashes.end())
     row("sha256", code(hash->second));
   row("compiler", markup_text(plugin["compiler"].text()));
   body += table.text(R"(class="facts")");
-  if (const auto ended = facts.samples.find(key_of_plugin(id)); ended != facts.samples.end())
-    body +=
-        format_text("<pre class=\"fault\">{}</pre>\n", markup_text(ended->second.front().fault));
+  const auto& stopped = facts.samples.stopped;
+  if (const auto found = stopped.find(id); found != stopped.end())
+    body += format_text("<pre class=\"fault\">{}</pre>\n", markup_text(found->second));
   const auto names = [&](const std::vector<Json>& items) {
     std::vector<std::string> own;
     for (const Json& item : items) {

@@ -1,9 +1,18 @@
 // Samples of ops and their results.
 #include "sample_results.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <sstream>
+#include <thread>
+#include <unistd.h>
+
+#include <sys/wait.h>
 
 #include <tenon/error.hpp>
 #include <tenon/json.hpp>
@@ -23,9 +32,11 @@ using tenon::Json;
 
 namespace {
 
-constexpr double kSeconds = 20;  // for all samples of a plugin
+constexpr unsigned kSecondsOfOp = 10;  // for the samples of one op, and for loading a plugin
+constexpr double kSeconds = 60;        // for those of a plugin
 constexpr size_t kMostSamples = 3;
-constexpr size_t kLongest = 4000;  // bytes of the text of a result
+constexpr size_t kMostTries = 1000;  // arguments that are tried behind the first that an op takes
+constexpr size_t kLongest = 4000;    // bytes of the text of a result
 
 template <class T>
 std::string shown(const T& value) {
@@ -45,17 +56,22 @@ std::vector<Sample> samples_of(const std::string& op, const std::string& text,
                                const std::vector<DeclaredType>& parameters) {
   if (!text.empty()) return parse_samples(text, parameters);
   std::string refusal;
+  size_t found = 0, tries = 0;
   const auto accepts = [&](const Sample& sample) {
+    if (found > 0 && ++tries > kMostTries) return false;
     try {
       const SampleCall call(op, sample, 0);
       call(call.tensors);
+      ++found;
       return true;
     } catch (const std::exception& error) {
       refusal = error.what();
       return false;
     }
   };
-  return generate_samples(parameters, accepts, &refusal).samples;
+  Generated generated = generate_samples(parameters, accepts, &refusal);
+  if (generated.samples.empty()) throw tenon::ValueError(generated.reason);
+  return std::move(generated.samples);
 }
 
 SampleResult run_sample(const std::string& op, Sample sample, const std::string& folder) {
@@ -96,10 +112,21 @@ std::string line_of(const std::string& op, const std::vector<SampleResult>& samp
 
 int run_samples(const SampleRunOptions& options) {
   std::ofstream out(options.results, std::ios::app);
+  std::string refusal;
+  alarm(kSecondsOfOp);  // ends this process
+  try {
+    tenon::load_plugin(options.plugin);
+  } catch (const std::exception& error) {
+    refusal = error.what();
+  }
+  out << tenon::JsonObject().set("loads", options.plugin).set("refusal", refusal).json().dump()
+      << std::endl;
+  if (!refusal.empty()) return kFault;
   const Json ops = tenon::listing::declarations(options.plugin)["ops"];
-  for (int64_t i = 0; i < ops.size(); ++i) {
+  for (int64_t i = options.first; i < ops.size(); ++i) {
     const std::string name = ops[i]["name"].text(), text = ops[i]["samples"].text();
     out << tenon::JsonObject().set("begins", name).json().dump() << std::endl;
+    alarm(kSecondsOfOp);
     std::vector<SampleResult> results;
     try {
       const std::vector<Sample> samples =
@@ -117,59 +144,141 @@ int run_samples(const SampleRunOptions& options) {
 
 // ---- the parent ----
 
-std::string key_of_plugin(const std::string& id) { return "plugin " + id; }
+namespace {
 
-std::map<std::string, std::vector<SampleResult>> results_of_samples(
-    const std::vector<std::string>& plugins, const SessionOptions& session) {
-  std::map<std::string, std::vector<SampleResult>> found;
-  const PrivateFolder folder;
-  for (size_t i = 0; i < plugins.size(); ++i) {
-    SampleRunOptions options;
-    options.plugin = plugins[i];
-    options.results = format_text("{}/{}.jsonl", folder.path(), i);
-    options.folder = format_text("{}/{}", folder.path(), i);
-    options.session = session;
-    for (auto* paths : {&options.session.plugin_paths, &options.session.trusted}) {
-      for (std::string& path : *paths) path = std::filesystem::absolute(path).string();
+using Clock = std::chrono::steady_clock;
+
+// Lines that a child has written.
+struct Lines {
+  std::map<std::string, std::vector<SampleResult>> by_op;
+  bool loaded = false;
+  std::string refusal;
+  int64_t begun = 0;        // ops
+  std::string interrupted;  // the op that ran when the child ended
+};
+
+Lines read_lines(const std::string& path) {
+  Lines lines;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    Json document;
+    try {
+      document = Json::parse(line);
+    } catch (const tenon::Error&) {
+      break;  // the child ended as it wrote this line
     }
-    std::filesystem::create_directory(options.folder);
+    if (document["loads"].defined()) {
+      lines.loaded = true;
+      lines.refusal = document["refusal"].text();
+      continue;
+    }
+    if (document["begins"].defined()) {
+      lines.interrupted = document["begins"].text();
+      ++lines.begun;
+      continue;
+    }
+    lines.interrupted.clear();
+    std::vector<SampleResult>& samples = lines.by_op[document["op"].text()];
+    for (int64_t k = 0; k < document["samples"].size(); ++k) {
+      const Json one = document["samples"][k];
+      SampleResult result{one["sample"].text(), {}, {}, one["fault"].text()};
+      for (int64_t r = 0; r < one["operands"].size(); ++r)
+        result.operands.push_back(one["operands"][r].text());
+      for (int64_t r = 0; r < one["results"].size(); ++r)
+        result.results.push_back(one["results"][r].text());
+      samples.push_back(std::move(result));
+    }
+  }
+  return lines;
+}
+
+std::string end_of(const tenon::trust::ChildProcess& child) {
+  if (!child.status()) return "it ended";
+  if (WIFSIGNALED(*child.status()) && WTERMSIG(*child.status()) == SIGALRM)
+    return format_text("stopped after {} seconds", kSecondsOfOp);
+  return tenon::trust::end_text(*child.status());
+}
+
+// Processes one after the other, each from behind the op that ended the one before.
+SampleResults results_of_plugin(SampleRunOptions options) {
+  SampleResults found;
+  const auto end = Clock::now() + std::chrono::duration<double>(kSeconds);
+  const std::string folder = options.folder;
+  for (;;) {
+    options.folder = format_text("{}/{}", folder, options.first);
+    options.results = options.folder + ".jsonl";
+    std::filesystem::create_directories(options.folder);
     tenon::trust::ChildCommand command;
     command.program = std::filesystem::read_symlink("/proc/self/exe").string();
     command.folder = options.folder;  // files without a folder in their name go with it
     command.arguments = words_of(options);
     command.arguments.insert(command.arguments.begin(), {"tenon-catalogue", "samples"});
     tenon::trust::ChildProcess child(command);
-    const bool ended = child.wait(kSeconds);
-    std::string begun = key_of_plugin(options.plugin), line;
-    std::ifstream in(options.results);
-    while (std::getline(in, line)) {
-      Json document;
-      try {
-        document = Json::parse(line);
-      } catch (const tenon::Error&) {
-        break;  // the child ended as it wrote this line
+    const double left = std::chrono::duration<double>(end - Clock::now()).count();
+    const bool ended = child.wait(std::max(left, 0.0));
+    Lines lines = read_lines(options.results);
+    found.by_op.merge(lines.by_op);
+    const std::string& op = lines.interrupted;
+    if (!ended) {
+      found.stopped[options.plugin] =
+          format_text("its samples were stopped after {} seconds, {}", kSeconds,
+                      op.empty() ? "between two ops" : "at " + op);
+      return found;
+    }
+    if (!lines.loaded)
+      found.refused[options.plugin] = "the process that loaded it ended: " + end_of(child);
+    else if (!lines.refusal.empty())
+      found.refused[options.plugin] = lines.refusal;
+    else if (op.empty() && child.status() != 0)
+      found.stopped[options.plugin] = "the process that ran its samples ended: " + end_of(child);
+    if (op.empty()) return found;
+    found.by_op[op].push_back(
+        {"", {}, {}, "the process that ran the samples ended here: " + end_of(child)});
+    options.first += lines.begun;
+  }
+}
+
+}  // namespace
+
+SampleResults results_of_samples(const std::vector<std::string>& plugins,
+                                 const SessionOptions& session) {
+  const PrivateFolder folder;
+  std::vector<SampleResults> by_plugin(plugins.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i; (i = next++) < plugins.size();) {
+      SampleRunOptions options;
+      options.plugin = plugins[i];
+      options.folder = format_text("{}/{}", folder.path(), i);
+      options.session = session;
+      // Processors are for the children; samples are small.
+      if (options.session.threads == 0) options.session.threads = 1;
+      for (auto* paths : {&options.session.plugin_paths, &options.session.trusted}) {
+        for (std::string& path : *paths) path = std::filesystem::absolute(path).string();
       }
-      if (document["begins"].defined()) {
-        begun = document["begins"].text();
-        continue;
-      }
-      begun.clear();
-      std::vector<SampleResult>& samples = found[document["op"].text()];
-      for (int64_t k = 0; k < document["samples"].size(); ++k) {
-        const Json one = document["samples"][k];
-        SampleResult result{one["sample"].text(), {}, {}, one["fault"].text()};
-        for (int64_t r = 0; r < one["operands"].size(); ++r)
-          result.operands.push_back(one["operands"][r].text());
-        for (int64_t r = 0; r < one["results"].size(); ++r)
-          result.results.push_back(one["results"][r].text());
-        samples.push_back(std::move(result));
+      by_plugin[i] = results_of_plugin(options);
+    }
+  };
+  std::vector<std::future<void>> workers;
+  const size_t count =
+      std::max<size_t>(1, std::min<size_t>(plugins.size(), std::thread::hardware_concurrency()));
+  workers.reserve(count);
+  for (size_t i = 0; i < count; ++i) workers.push_back(std::async(std::launch::async, work));
+  for (std::future<void>& worker : workers) worker.get();
+
+  SampleResults found;
+  for (SampleResults& one : by_plugin) {
+    found.refused.merge(one.refused);
+    found.stopped.merge(one.stopped);
+    for (auto& [op, samples] : one.by_op) {
+      std::vector<SampleResult>& known = found.by_op[op];
+      for (SampleResult& sample : samples) {
+        const auto same = [&](const SampleResult& other) {
+          return other.sample == sample.sample && other.fault == sample.fault;
+        };
+        if (std::none_of(known.begin(), known.end(), same)) known.push_back(std::move(sample));
       }
     }
-    if (begun.empty()) continue;
-    const std::string end = !ended ? format_text("after {} seconds it still ran", kSeconds)
-                            : child.status() ? tenon::trust::end_text(*child.status())
-                                             : "it ended";
-    found[begun].push_back({"", {}, {}, "the process that ran the samples ended here: " + end});
   }
   return found;
 }

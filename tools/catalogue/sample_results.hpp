@@ -1,4 +1,4 @@
-// Samples of ops, which their authors declare or schemas suggest, run for their results: in a child process for each plugin, since an op
+// Samples of ops, which their authors declare or schemas suggest, run for their results: in child processes for each plugin, since an op
 // may crash, hang or exit.
 #pragma once
 
@@ -18,15 +18,20 @@ struct SampleResult {
   std::string fault;                 // in place of results
 };
 
-// By op. Where a child ended, the op that ran has that as its fault; where none did, key_of_plugin() has it.
-std::map<std::string, std::vector<SampleResult>> results_of_samples(
-    const std::vector<std::string>& plugins, const SessionOptions& session);
+struct SampleResults {
+  // Each sample once, though several providers of the op declare it. An op that ends its process, or takes too long,
+  // has that as its fault, and the next process begins behind it.
+  std::map<std::string, std::vector<SampleResult>> by_op;
+  std::map<std::string, std::string> refused;  // plugins that do not load, with the reason
+  std::map<std::string, std::string>
+      stopped;  // plugins with samples that have not run, with the reason
+};
 
-// A key that is not the name of an op.
-std::string key_of_plugin(const std::string& id);
+SampleResults results_of_samples(const std::vector<std::string>& plugins,
+                                 const SessionOptions& session);
 
-// The child: a line of JSON for each op, {"op", "samples": [{"sample", "operands", "results", "fault"}]}, and
-// before each {"begins": op}.
+// The child: {"loads": plugin, "refusal": text where it does not}; then {"begins": op} and {"op", "samples": [{"sample", "operands",
+// "results", "fault"}]} for each op.
 int run_samples(const SampleRunOptions& options);
 
 }  // namespace cli

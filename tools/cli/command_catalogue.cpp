@@ -22,11 +22,13 @@ void define_catalogue(Commands& commands) {
       "  tenon catalogue\n"
       "  tenon catalogue --output site\n"
       "  tenon --plugin-path build catalogue --output /tmp/site\n"
-      "The pages need no network and no server: open index.html. Samples of ops run in a child "
-      "process for each plugin, with their results on the op's page. A folder that is a catalogue "
-      "already is replaced as a whole, any other is left alone.");
+      "The pages need no network and no server: open index.html. Samples of ops run in child "
+      "processes, with their results on the op's page; an op whose samples crash, or run for 10 "
+      "seconds, has that on its page, and a plugin that does not load is shown as failed. A folder "
+      "that is a catalogue already is replaced as a whole, any other is left alone.");
   command.option("-o,--output", options.output, "DIR", "The folder; `site` if not given");
-  command.flag("--no-samples", options.no_samples, "Run no samples: no plugin is loaded for them");
+  command.flag("--no-samples", options.no_samples,
+               "Run no samples, and leave out whether each plugin loads");
 }
 
 }  // namespace cli

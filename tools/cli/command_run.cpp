@@ -439,6 +439,7 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
   try {
     Setup setup = set_up(config, options, result);
     const PluginWatch watch(options.watch);
+    report.add_summary();
     ProfileScope profile({options.profile || report.any(), options.profile_trace, options.trace});
     profile.begin(setup.model, result.config_name(), options.config, result.seed);
     bool finished = true;

@@ -263,13 +263,17 @@ RunReport::RunReport(std::string path, const training::TrainingConfig& config, R
         program_));
 }
 
-void RunReport::begin(int64_t epochs) {
-  if (!any() || !result_.first_rank) return;
-  epochs_ = epochs;
+void RunReport::add_summary() {
+  if (!any()) return;
   try {
     summary_ = summary_json(training::summarize_model(config_, {}, false));
   } catch (const tenon::Error&) {  // a model without a summary has a report all the same
   }
+}
+
+void RunReport::begin(int64_t epochs) {
+  if (!any() || !result_.first_rank) return;
+  epochs_ = epochs;
   write();
 }
 

@@ -19,7 +19,9 @@ class RunReport {
   RunReport(std::string path, const tenon::training::TrainingConfig& config, RunResult& result);
 
   bool any() const { return !path_.empty(); }
-  // The model's summary, from shapes alone, and the first page.
+  // From shapes alone, by calls that are not of the run: before a trace or a profile begins.
+  void add_summary();
+  // Writes the first page.
   void begin(int64_t epochs);
   void batch_done() { ++steps_; }
   // A page that cannot be written now is a warning.

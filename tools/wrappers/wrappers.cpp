@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -450,8 +452,12 @@ void save(const std::string& path, const std::string& text) {
   }
   // Compilers that run meanwhile see the old header or the new one.
   const std::string next = path + ".new";
-  if (std::ofstream file(next, std::ios::binary); !(file << text).flush())
-    throw tenon::IOError("cannot write '" + next + "'");
+  if (std::ofstream file(next, std::ios::binary); !(file << text).flush()) {
+    const std::string reason = std::strerror(errno);
+    std::error_code ignored;
+    std::filesystem::remove(next, ignored);
+    throw tenon::IOError("cannot write '" + path + "': " + reason);
+  }
   std::filesystem::rename(next, path);
 }
 

@@ -1,7 +1,9 @@
 // The recorder: a mode below autograd that writes a line for each call.
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -85,13 +87,15 @@ class TraceRecorder::State {
   State(const std::string& path, const std::string& title, RecorderOptions options,
         const Json& about)
       : path_(path), options_(options), file_(path, std::ios::trunc) {
-    if (!file_) throw IOError(lib::format_text("cannot write '{}'", path));
+    if (!file_)
+      throw IOError(lib::format_text("cannot write '{}': {}", path, std::strerror(errno)));
     write(lib::format_text(
         R"({}1,"title":{},"version":"{}.{}.{}","isa":{},"threads":{},"elements":{},"about":{}}})",
         trace_beginning, json_text(title), TENON_VERSION_MAJOR, TENON_VERSION_MINOR,
         TENON_VERSION_PATCH, json_text(isa_text()), thread_count(), options.most_elements,
         about.defined() ? about.dump() : "{}"));
     file_.flush();  // the file of a run that is killed is known by this line
+    note_fault();
     detail::check(service::modes().enter, "record", &State::handle, static_cast<void*>(this),
                   static_cast<int32_t>(Level::below_autograd), &mode_);
   }
@@ -126,7 +130,7 @@ class TraceRecorder::State {
     write(lib::format_text(R"({{"end":true,"calls":{},"left_out":{},"plugins":{}}})", calls_,
                            left_out_, loaded_plugins().dump()));
     file_.close();
-    if (!file_ && fault_.empty()) fault_ = "writing failed";
+    note_fault();
     if (!fault_.empty())
       throw IOError(lib::format_text("the trace '{}' is not complete: {}", path_, fault_));
   }
@@ -159,7 +163,7 @@ class TraceRecorder::State {
   }
 
   tenon_status record(const tenon_call& call, tenon_value* results, tenon_error** error) {
-    const bool mine = running_->here();
+    const bool mine = running_->here() && !computes_shapes();
     const bool kept = mine && calls_ < options_.most_calls && fault_.empty();
     std::string line;
     if (kept) line = guarded([&] { return begin_text(call); });
@@ -172,6 +176,13 @@ class TraceRecorder::State {
     ++calls_;
     write(line + guarded([&] { return end_text(call, results, status); }));
     return status;
+  }
+
+  // Such calls are those of a profile, say, which asks for the cost of one that follows.
+  static bool computes_shapes() {
+    int64_t* const counted = service::modes().shapes_only_set(nullptr);
+    service::modes().shapes_only_set(counted);
+    return counted != nullptr;
   }
 
   // A fault ends the record, not the call.
@@ -187,11 +198,11 @@ class TraceRecorder::State {
   }
   void write(const std::string& line) noexcept {
     if (!fault_.empty()) return;
-    try {
-      file_ << line << '\n';
-    } catch (...) {
-    }
-    if (!file_) fault_ = "writing failed";
+    file_ << line << '\n';  // throws nothing: exceptions() is not set
+    note_fault();
+  }
+  void note_fault() noexcept {
+    if (!file_ && fault_.empty()) fault_ = std::strerror(errno);
   }
 
   std::string begin_text(const tenon_call& call) const {
