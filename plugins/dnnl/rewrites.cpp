@@ -59,6 +59,8 @@ TENON_REWRITES(blocks_kept, R"(
   dnnl.keep_mul: mul(dnnl.from_blocked(x, c), dnnl.from_blocked(y, c)) => dnnl.from_blocked(mul(x, y), c)
     where same_shape(x, y)
   dnnl.keep_relu: relu(dnnl.from_blocked(x, c)) => dnnl.from_blocked(relu(x), c)
+  dnnl.keep_clamp: clamp(dnnl.from_blocked(x, c), low, high) => dnnl.from_blocked(clamp(x, low, high), c)
+    where low == none or value(low) <= 0, high == none or value(high) >= 0
   dnnl.keep_relu_read: [dnnl.from_blocked(x, c), relu(dnnl.from_blocked(x, c))]
     => [dnnl.from_blocked(x, c), dnnl.from_blocked(relu(x), c)]
   dnnl.keep_hardswish: nn.functional.hardswish(dnnl.from_blocked(x, c)) => dnnl.from_blocked(nn.functional.hardswish(x), c)

@@ -183,7 +183,7 @@ void convolve_by_tiles(const Convolution& k, const Tensor& x, const Tensor& w, c
   tenon::parallel_for(0, k.batch, grain(k), [&](int64_t begin, int64_t end) {
     const Tensor memory = tenon::empty_tensor({tiles.scratch()}, result.dtype());
     T* const scratch = kernel::elements<T>(memory);
-    if (tiles.has_borders()) std::fill_n(scratch, tiles.scratch(), T{0});
+    std::fill_n(scratch, tiles.scratch(), T{0});
     for (int64_t n = begin; n < end; ++n) {
       for (int64_t g = 0; g < k.groups; ++g) {
         const int64_t feature = g * features, at = (n * k.features + feature) * k.positions();

@@ -105,11 +105,12 @@ struct LstmPacked {
       for (int64_t done = 0; done < steps; done += group) {
         const int64_t count = std::min(group, steps - done),
                       first = reverse ? steps - done - count : done;
-        product(x + first * batch * features, features, count * batch, input_panels, bias, gates)
+        product(x + first * batch * features, features, count * batch, input_panels, bias, gates,
+                false)
             .run();
         for (int64_t i = 0; i < count; ++i) {
           const int64_t t = reverse ? count - 1 - i : i;
-          product(state, n, batch, hidden_panels, nullptr, hidden_gates).run();
+          product(state, n, batch, hidden_panels, nullptr, hidden_gates, i % 2 != 0).run();
           T* const to = output + (first + t) * size;
           kernel::for_rows(batch, lstm_step_work * n, [&](int64_t begin, int64_t end) {
             kernel::run<LstmStepRows<T>>(static_cast<const T*>(gates) + (t * batch + begin) * width,
@@ -125,8 +126,8 @@ struct LstmPacked {
 
    private:
     PackedProduct<T> product(const T* rows, int64_t depth, int64_t count, const T* panels,
-                             const T* added, T* to) const {
-      return {rows, depth, count, panels, depth, 4 * n, added, false, to, 4 * n, 1};
+                             const T* added, T* to, bool backwards) const {
+      return {rows, depth, count, panels, depth, 4 * n, added, false, to, 4 * n, 1, backwards};
     }
   };
 };

@@ -34,12 +34,15 @@ struct PackedProduct {
   T* to;
   // Elements of the result to the next row, and to the next feature.
   int64_t row_step, feature_step;
+  // Panels are read from the last one to the first. Products by the same panels that are read to and fro find those read
+  // last in the cache, where all are more than it holds.
+  bool backwards = false;
 
   // Computes all rows. The threads' number changes no bit: tiles are cut by shape alone.
   void run() const {
     if (count == 0 || features == 0) return;
     if (count == 1 && feature_step == 1)
-      return PackedRow<T>{rows, panels, depth, features, bias, relu, to}.run();
+      return PackedRow<T>{rows, panels, depth, features, bias, relu, to, backwards}.run();
     const int64_t chunks = (count + chunk() - 1) / chunk(), panel_count = panels_of(features);
     // Some 50 microseconds for one thread, which looks for interrupts between pieces.
     const int64_t work = width * depth * std::min(count, chunk());
@@ -78,7 +81,8 @@ struct PackedProduct {
     TENON_INLINE static void run(const PackedProduct* product, int64_t begin, int64_t end) {
       const PackedProduct& p = *product;
       const int64_t panel_count = panels_of(p.features), size = p.chunk();
-      for (int64_t i = begin; i < end; ++i) {
+      for (int64_t next = begin; next < end; ++next) {
+        const int64_t i = p.backwards ? begin + end - 1 - next : next;
         const int64_t first = i / panel_count * size, rows = std::min(size, p.count - first);
         const int64_t blocks = (rows + most_rows - 1) / most_rows;
         const int64_t feature = i % panel_count * width;

@@ -20,6 +20,7 @@ struct PackedRow {
   const T* bias;  // one for each feature; may be null
   bool relu;
   T* to;
+  bool backwards = false;  // groups from the last one to the first
 
   // The threads' number changes no bit: a piece is a group of panels, whose sums depend on nothing else.
   void run() const {
@@ -45,9 +46,11 @@ struct PackedRow {
 
     TENON_INLINE static void run(const PackedRow* row, int64_t begin, int64_t end) {
       const int64_t count = panels_of(row->features);
-      for (int64_t group = begin; group < end; ++group)
+      for (int64_t next = begin; next < end; ++next) {
+        const int64_t group = row->backwards ? begin + end - 1 - next : next;
         by_panels<registers / of_panel>(*row, group * together,
                                         std::min(count, (group + 1) * together));
+      }
     }
 
    private:

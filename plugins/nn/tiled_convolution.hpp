@@ -1,14 +1,13 @@
-// Convolutions by tiles in registers: some features times a run of positions. Patches are read where they are in the
-// padded image, as positions of its full width, of which those beyond the result's are left out; strides other than
-// 1 read the unfolded image.
+// Convolutions by tiles in registers: some features times some positions of the result. The patches of these positions are
+// copied side by side into a panel, which stays in the cache while all features read it.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
+#include "padded_image.hpp"
 #include "register_tile.hpp"
 #include "shared_ops/convolution_tail.hpp"
-#include "unfolding.hpp"
 
 namespace nn {
 
@@ -16,95 +15,86 @@ template <class T>
 class TiledConvolution {
  public:
   static bool takes(const Convolution& k) {
-    return k.group_features() >= 8 && k.depth() >= 16 && k.positions() >= 16;
+    return k.group_features() >= 8 && k.depth() >= 16 && k.positions() >= 16 &&
+           PaddedImage::fits(k.patches);
   }
 
-  explicit TiledConvolution(const Convolution& k) : k_(k), unfolds_(unfolds(k)) {
+  explicit TiledConvolution(const Convolution& k) : k_(k), image_(k.patches) {
     const Patches& p = k.patches;
-    for (int d = 0; d < 3; ++d) padded_[d] = unfolds_ ? p.out[d] : p.padded(d);
-    count_ = unfolds_ ? p.positions() : place(p.out[0] - 1, p.out[1] - 1, p.out[2]);
-    const int64_t volume = padded_[0] * padded_[1] * padded_[2];
     for (int64_t c = 0; c < p.channels; ++c) {
       for (int64_t z = 0; z < p.kernel[0]; ++z) {
         for (int64_t y = 0; y < p.kernel[1]; ++y) {
-          for (int64_t x = 0; x < p.kernel[2]; ++x) {
-            offsets_.push_back(unfolds_ ? static_cast<int64_t>(offsets_.size()) * count_
-                                        : c * volume + place(z * p.dilation[0], y * p.dilation[1],
-                                                             x * p.dilation[2]));
-          }
+          for (int64_t x = 0; x < p.kernel[2]; ++x)
+            offsets_.push_back(
+                image_.place(c, z * p.dilation[0], y * p.dilation[1], x * p.dilation[2]));
         }
       }
     }
-    bool inside = true;
-    for (int d = 0; d < 3; ++d) inside = inside && p.padded(d) == p.in[d];
-    copies_ = unfolds_ || !inside || count_ < longest;
   }
 
-  // Elements of an image as it is read, and of what the last vectors read behind it.
-  int64_t scratch() const {
-    const Patches& p = k_.patches;
-    if (!copies_) return 0;
-    return longest +
-           (unfolds_ ? k_.depth() * count_ : p.channels * padded_[0] * padded_[1] * padded_[2]);
-  }
-  // Whether `scratch` has borders, which are zero before the first image and stay.
-  bool has_borders() const { return copies_ && !unfolds_; }
+  // Elements of an image as it is read, which are zero before the first image, and of what vectors read behind it.
+  int64_t scratch() const { return copies() ? image_.elements() + longest : 0; }
   // The group's channels of an image, as run() reads them: the image itself, or in `scratch`.
   const T* arrange(const T* image, T* scratch) const {
-    if (!copies_) return image;
-    if (unfolds_) {
-      unfold(k_.patches, image, scratch);
-      return scratch;
-    }
-    const Patches& p = k_.patches;
-    const int64_t volume = padded_[0] * padded_[1] * padded_[2];
-    for (int64_t c = 0; c < p.channels; ++c) {
-      for (int64_t z = 0; z < p.in[0]; ++z) {
-        for (int64_t y = 0; y < p.in[1]; ++y, image += p.in[2]) {
-          std::copy_n(
-              image, p.in[2],
-              scratch + c * volume + place(z + p.padding[0], y + p.padding[1], p.padding[2]));
-        }
-      }
-    }
+    if (!copies()) return image;
+    image_.fill(image, scratch);
     return scratch;
   }
-  // The group's features of one image. Tiles are cut by shape alone, so that threads change no bit. `tail` and
+  // The group's features of one image. Pieces are cut by shape alone, so that threads change no bit. `tail` and
   // `result` begin with the first feature.
   void run(const T* arranged, const T* weights, const Tail<T>& tail, T* result) const {
-    const int64_t blocks = (k_.group_features() + rows_at_once - 1) / rows_at_once;
-    const int64_t work = std::max<int64_t>(1, rows_at_once * k_.depth() * count_);
-    tenon::parallel_for(0, blocks, 1 + (int64_t{1} << 21) / work, [&](int64_t begin, int64_t end) {
-      kernel::run_by_registers<Tiles>(this, arranged, weights, &tail, result, begin, end);
-    });
+    const int64_t features = k_.group_features();
+    // Panels of that many tiles stay in the second-level cache beside the weights that read them.
+    const int64_t tile = k_.depth() * longest * static_cast<int64_t>(sizeof(T));
+    const int64_t tiles = std::max<int64_t>(1, kPanelBytes / tile);
+    const int64_t groups = (k_.positions() + tiles * longest - 1) / (tiles * longest);
+    // Few positions: a part of the features for each piece, which makes the panels again.
+    const int64_t parts =
+        groups >= kFewGroups ? 1 : std::max<int64_t>(1, features / kLeastFeatures);
+    const int64_t work =
+        std::max<int64_t>(1, k_.depth() * k_.positions() * features / (groups * parts));
+    tenon::parallel_for(
+        0, groups * parts, 1 + (int64_t{1} << 21) / work, [&](int64_t begin, int64_t end) {
+          const Tensor memory =
+              tenon::empty_tensor({(k_.depth() * tiles + 1) * longest}, tenon::dtype_of<T>());
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t part = i / groups, group = i % groups;
+            const Piece piece{features * part / parts, features * (part + 1) / parts,
+                              group * tiles * longest,
+                              std::min(k_.positions(), (group + 1) * tiles * longest)};
+            kernel::run_by_registers<Tiles>(this, arranged, weights, &tail, result,
+                                            kernel::elements<T>(memory), &piece);
+          }
+        });
   }
 
  private:
   static constexpr int64_t longest = 32;  // columns of a tile at most
-  static constexpr int64_t rows_at_once = 12;
+  static constexpr int64_t kPanelBytes = int64_t{1} << 18;
+  static constexpr int64_t kFewGroups = 4, kLeastFeatures = 128;
+  // Blocks of features for which a panel is not worth its copy.
+  static constexpr int64_t kFewBlocks = 3;
 
-  static bool unfolds(const Convolution& k) {
-    const Patches& p = k.patches;
-    double padded = 1, positions = 1;
-    for (int d = 0; d < 3; ++d) {
-      if (p.stride[d] != 1) return true;
-      padded *= static_cast<double>(p.padded(d));
-      positions *= static_cast<double>(p.out[d]);
-    }
-    return padded > 2 * positions;
-  }
-  int64_t place(int64_t z, int64_t y, int64_t x) const {
-    return (z * padded_[1] + y) * padded_[2] + x;
-  }
-
-  struct Lines {
-    const T* first;
-    const int64_t* offsets;
-    TENON_INLINE const T* at(int64_t i) const { return first + offsets[i]; }
+  // Features and positions from one to another.
+  struct Piece {
+    int64_t feature, last_feature, position, last_position;
   };
-  // Positions of a tile that are beside each other in the result.
-  struct Run {
-    int64_t in_tile, in_result, length;
+  // Positions of a tile from `first` on, of which columns [begin, end) are the piece's.
+  struct Range {
+    int64_t first, begin, end;
+  };
+
+  // A run of positions is read where it is only where all of them are one.
+  bool copies() const { return !image_.is_plain() || k_.positions() < longest; }
+
+  struct Panel {
+    const T* first;
+    int64_t line;  // elements from one term to the next
+    TENON_INLINE const T* at(int64_t i) const { return first + i * line; }
+  };
+  // A vector of the image, and the column of the panel where it begins.
+  struct Move {
+    int64_t from, to;
   };
 
   template <int Bytes>
@@ -113,97 +103,132 @@ class TiledConvolution {
     using V = typename Tile::V;
     static constexpr int64_t lanes = Tile::lanes, columns = Tile::columns;
 
-    // Blocks of rows [begin, end).
     TENON_INLINE static void run(const TiledConvolution* given, const T* arranged, const T* weights,
-                                 const Tail<T>* tail, T* result, int64_t begin, int64_t end) {
+                                 const Tail<T>* tail, T* result, T* panels, const Piece* piece) {
       const TiledConvolution& c = *given;
-      const int64_t features = c.k_.group_features();
-      for (int64_t block = begin; block < end; ++block) {
-        const int64_t until = std::min(features, (block + 1) * rows_at_once);
-        for (int64_t row = block * rows_at_once; row < until; row += Tile::most_rows) {
-          const int64_t rows = std::min<int64_t>(Tile::most_rows, until - row);
-          for (int64_t next = 0; next < c.count_; next += columns) {
-            // The last tile overlaps the one before.
-            const int64_t first = std::max<int64_t>(0, std::min(next, c.count_ - columns));
-            Run runs[columns];
-            const int64_t count = c.runs_of(first, std::min(columns, c.count_ - first), runs);
-            by_rows<Tile::most_rows>(c, arranged + first, weights, *tail, result, row, rows, runs,
-                                     count);
-          }
+      const auto depth = static_cast<int64_t>(c.offsets_.size());
+      const int64_t tiles = (piece->last_position - piece->position + columns - 1) / columns;
+      const int64_t features = piece->last_feature - piece->feature;
+      const int64_t blocks = (features + Tile::most_rows - 1) / Tile::most_rows;
+      const bool in_place = !c.copies() && blocks <= kFewBlocks;
+      for (int64_t t = 0; t < tiles && !in_place; ++t)
+        fill(c, arranged, range_of(*piece, t), panels + t * depth * columns);
+      for (int64_t b = 0; b < blocks; ++b) {
+        const int64_t row = piece->feature + features * b / blocks,
+                      rows = piece->feature + features * (b + 1) / blocks - row;
+        for (int64_t t = 0; t < tiles; ++t) {
+          const Range range = range_of(*piece, t);
+          const Panel panel = in_place ? Panel{arranged + range.first, c.k_.positions()}
+                                       : Panel{panels + t * depth * columns, columns};
+          by_rows<Tile::most_rows>(c, panel, weights, *tail, result, row, rows, range);
         }
       }
     }
 
    private:
-    template <int Rows>
-    TENON_INLINE static void by_rows(const TiledConvolution& c, const T* from, const T* weights,
-                                     const Tail<T>& tail, T* result, int64_t row, int64_t rows,
-                                     const Run* runs, int64_t count) {
-      if (rows == Rows) return tile<Rows>(c, from, weights, tail, result, row, runs, count);
-      if constexpr (Rows > 1)
-        by_rows<Rows - 1>(c, from, weights, tail, result, row, rows, runs, count);
+    // Tile `t`. The last one overlaps the one before.
+    TENON_INLINE static Range range_of(const Piece& piece, int64_t t) {
+      const int64_t next = piece.position + t * columns,
+                    first = std::max<int64_t>(0, std::min(next, piece.last_position - columns));
+      return {first, std::max<int64_t>(0, piece.position - first),
+              std::min(columns, piece.last_position - first)};
+    }
+    // The patches of these positions.
+    TENON_INLINE static void fill(const TiledConvolution& c, const T* from, Range range, T* panel) {
+      if (range.end < columns) std::fill_n(panel, c.k_.depth() * columns, T{0});
+      Move moves[columns];
+      const int64_t moved = c.moves_of(range, lanes, moves);
+      // A vector reaches into the next run's columns, which are written after it.
+      for (const int64_t offset : c.offsets_) {
+        for (int64_t m = 0; m < moved; ++m) {
+          V values;
+          kernel::detail::load_vector(values, from + offset + moves[m].from);
+          __builtin_memcpy(panel + moves[m].to, &values, sizeof(V));
+        }
+        panel += columns;
+      }
     }
     template <int Rows>
-    TENON_INLINE static void tile(const TiledConvolution& c, const T* from, const T* weights,
-                                  const Tail<T>& tail, T* result, int64_t row, const Run* runs,
-                                  int64_t count) {
+    TENON_INLINE static void by_rows(const TiledConvolution& c, const Panel& panel,
+                                     const T* weights, const Tail<T>& tail, T* result, int64_t row,
+                                     int64_t rows, Range range) {
+      if (rows == Rows) return tile<Rows>(c, panel, weights, tail, result, row, range);
+      if constexpr (Rows > 1) by_rows<Rows - 1>(c, panel, weights, tail, result, row, rows, range);
+    }
+    template <int Rows>
+    TENON_INLINE static void tile(const TiledConvolution& c, const Panel& panel, const T* weights,
+                                  const Tail<T>& tail, T* result, int64_t row, Range range) {
       const auto depth = static_cast<int64_t>(c.offsets_.size());
       const int64_t plane = c.k_.positions();
       V sums[Rows][2];
-      Tile::template sum<Rows>(Lines{from, c.offsets_.data()}, weights + row * depth, depth, depth,
-                               sums);
+      Tile::template sum<Rows>(panel, weights + row * depth, depth, depth, sums);
 #pragma GCC unroll 12
       for (int r = 0; r < Rows; ++r) {
         const T factor = tail.factor_of(row + r), term = tail.term_of(row + r);
         sums[r][0] = sums[r][0] * factor + term;
         sums[r][1] = sums[r][1] * factor + term;
       }
-      alignas(64) T values[Rows][columns];
+      const int64_t at = row * plane + range.first;
+      const T* const addend = tail.addend == nullptr ? nullptr : tail.addend + at;
+      if (range.end - range.begin == columns)
+        store_vectors<Rows>(sums, addend, tail.relu, result + at, plane);
+      else
+        store_elements<Rows>(sums, addend, tail.relu, result + at, plane, range);
+    }
+    template <int Rows>
+    TENON_INLINE static void store_vectors(V (&sums)[Rows][2], const T* addend, bool relu, T* to,
+                                           int64_t plane) {
 #pragma GCC unroll 12
-      for (int r = 0; r < Rows; ++r) __builtin_memcpy(values[r], &sums[r][0], sizeof(values[r]));
-      for (int64_t i = 0; i < count; ++i) {
-        const Run& run = runs[i];
-        for (int r = 0; r < Rows; ++r) {
-          const int64_t at = (row + r) * plane + run.in_result;
-          const T *const value = values[r] + run.in_tile, *const addend = tail.addend == nullptr
-                                                                              ? nullptr
-                                                                              : tail.addend + at;
-          store(value, addend, tail.relu, result + at, run.length);
+      for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 2
+        for (int i = 0; i < 2; ++i) {
+          const int64_t at = r * plane + i * lanes;
+          V& sum = sums[r][i];
+          if (addend != nullptr) {
+            V other;
+            kernel::detail::load_vector(other, addend + at);
+            sum += other;
+          }
+          if (relu) sum = sum < 0 ? V{} : sum;  // a NaN stays one, as in relu
+          __builtin_memcpy(to + at, &sum, sizeof(V));
         }
       }
     }
-    TENON_INLINE static void store(const T* value, const T* addend, bool relu, T* to,
-                                   int64_t length) {
-      for (int64_t x = 0; x < length; ++x) {
-        const T sum = addend == nullptr ? value[x] : value[x] + addend[x];
-        to[x] = relu ? positive_part(sum) : sum;
+    template <int Rows>
+    TENON_INLINE static void store_elements(const V (&sums)[Rows][2], const T* addend, bool relu,
+                                            T* to, int64_t plane, Range range) {
+      alignas(64) T values[Rows][columns];
+#pragma GCC unroll 12
+      for (int r = 0; r < Rows; ++r) __builtin_memcpy(values[r], &sums[r][0], sizeof(values[r]));
+      for (int64_t r = 0; r < Rows; ++r) {
+        for (int64_t x = range.begin; x < range.end; ++x) {
+          const int64_t at = r * plane + x;
+          const T sum = addend == nullptr ? values[r][x] : values[r][x] + addend[at];
+          to[at] = relu ? positive_part(sum) : sum;
+        }
       }
     }
   };
 
-  // Positions [first, first + count) of the arranged image that the result has.
-  int64_t runs_of(int64_t first, int64_t count, Run* runs) const {
+  // Vectors that have these positions, in the order of their columns.
+  int64_t moves_of(Range range, int64_t lanes, Move* moves) const {
     const Patches& p = k_.patches;
-    if (unfolds_ || (padded_[1] == p.out[1] && padded_[2] == p.out[2])) {
-      runs[0] = {0, first, count};
-      return 1;
-    }
+    const bool one_run = image_.is_plain();
     int64_t found = 0;
-    for (int64_t at = first; at < first + count;) {
-      const int64_t x = at % padded_[2], line = at / padded_[2], y = line % padded_[1],
-                    z = line / padded_[1];
-      if (x < p.out[2] && y < p.out[1]) {
-        const int64_t length = std::min(p.out[2] - x, first + count - at);
-        runs[found++] = {at - first, (z * p.out[1] + y) * p.out[2] + x, length};
-      }
-      at += padded_[2] - x;
+    for (int64_t done = 0; done < range.end;) {
+      const int64_t at = range.first + done, x = at % p.out[2], line = at / p.out[2];
+      const int64_t run = one_run ? range.end : std::min(range.end - done, p.out[2] - x);
+      const int64_t from = one_run ? at
+                                   : image_.place(0, line / p.out[1] * p.stride[0],
+                                                  line % p.out[1] * p.stride[1], x * p.stride[2]);
+      for (int64_t i = 0; i < run; i += lanes) moves[found++] = {from + i, done + i};
+      done += run;
     }
     return found;
   }
 
   const Convolution& k_;
-  bool unfolds_, copies_ = false;
-  int64_t padded_[3], count_ = 0;
+  const PaddedImage image_;
   std::vector<int64_t> offsets_;
 };
 

@@ -5,6 +5,9 @@ TENON_REWRITES(plain_operators, R"(
   onnx.plain_conv2d: onnx.conv(x, w, b, auto_pad="NOTSET", dilations=d, group=g, kernel_shape=_, pads=p, strides=s)
     => nn.functional.conv2d(x, w, b, stride=s, padding=[(p[0]), (p[1])], dilation=d, groups=g)
     where dim(x) == 4, len(d) == 2, len(s) == 2, len(p) == 4, p[0] == p[2], p[1] == p[3], p[0] >= 0, p[1] >= 0
+  onnx.plain_conv2d_inside: onnx.conv(x, w, b, auto_pad="NOTSET", dilations=d, group=g, kernel_shape=_, pads=none, strides=s)
+    => nn.functional.conv2d(x, w, b, stride=s, dilation=d, groups=g)
+    where dim(x) == 4, len(d) == 2, len(s) == 2
   onnx.plain_conv1d: onnx.conv(x, w, b, dilations=d, group=g, kernel_shape=_, pads=p, strides=s)
     => nn.functional.conv1d(x, w, b, stride=s, padding=[(p[0])], dilation=d, groups=g)
     where dim(x) == 3, len(d) == 1, len(s) == 1, len(p) == 2, p[0] == p[1], p[0] >= 0
@@ -21,6 +24,9 @@ TENON_REWRITES(plain_operators, R"(
     where dim(x) == 4, dtype(x) in [f32, f64], len(k) == 2, len(s) == 2
   onnx.plain_clip: onnx.clip(x, low, high) => clamp(x, (value(low)), (value(high)))
     where dtype(x) == f32, constant(low), constant(high), value(low) <= value(high)
+  onnx.max_of_number: onnx.max([x, c]) => clamp(x, (value(c)))
+    where constant(c), numel(c) == 1, dim(c) <= dim(x), dtype(x) in [f32, f64], dtype(c) == dtype(x), value(c) == value(c),
+      value(c) != 0
   onnx.plain_global_average: onnx.global_pool(x, kind="average", p=_) => mean(x, [2, 3], true) where dim(x) == 4
   onnx.plain_global_average_line: onnx.global_pool(x, kind="average", p=_) => mean(x, [2], true) where dim(x) == 3
 )")
@@ -54,6 +60,8 @@ TENON_REWRITES(activations, R"(
 TENON_REWRITE_SAMPLES(of_operators, R"(
   onnx.plain_conv2d: [{"x": {"shape": [1, 2, 5, 5]}, "w": {"shape": [3, 2, 3, 3]}, "b": {"shape": [3]},
     "d": [1, 1], "g": 1, "p": [1, 1, 1, 1], "s": [1, 1]}]
+  onnx.plain_conv2d_inside: [{"x": {"shape": [1, 2, 5, 5]}, "w": {"shape": [3, 2, 3, 1]}, "b": {"shape": [3]},
+    "d": [1, 1], "g": 1, "s": [1, 1]}]
   onnx.plain_conv1d: [{"x": {"shape": [1, 2, 5]}, "w": {"shape": [3, 2, 3]}, "b": {"shape": [3]},
     "d": [1], "g": 1, "p": [1, 1], "s": [1]}]
   onnx.plain_max_pool2d: [{"x": {"shape": [1, 2, 5, 4]}, "k": [3, 2], "p": [1, 0, 1, 0], "s": [2, 1]}]
@@ -61,6 +69,7 @@ TENON_REWRITE_SAMPLES(of_operators, R"(
   onnx.plain_max_pool2d_inside: [{"x": {"shape": [1, 2, 5, 4]}, "k": [2, 2], "s": [2, 2]}]
   onnx.split_projections: [{"x": {"shape": [4, 3, 5], "dtype": "f32"}, "w": {"shape": [12, 5], "dtype": "f32"},
     "b": {"shape": [12], "dtype": "f32"}, "s": [4, 4, 4], "a": -1, "p": [4, 6, 2], "q": [4, 6, 2], "r": [4, 6, 2]}]
+  onnx.max_of_number: [{"x": {"shape": [2, 3, 2], "dtype": "f32"}, "c": {"shape": [1, 1], "values": [[-0.25]], "dtype": "f32"}}]
   onnx.plain_clip: [{"x": {"shape": [2, 3], "dtype": "f32"},
     "low": {"shape": [], "values": [-0.25], "dtype": "f32"}, "high": {"shape": [], "values": [0.5], "dtype": "f32"}}]
   onnx.hardswish: [{"x": {"shape": [2, 3], "dtype": "f32", "low": -4, "high": 4}, "s": 0.16666666666666666, "t": 0.5}]

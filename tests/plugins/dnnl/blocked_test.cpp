@@ -283,4 +283,25 @@ TEST_SUITE("dnnl/blocked") {
     };
     CHECK(std::none_of(list.calls.begin(), list.calls.end(), joined));
   }
+
+  TEST_CASE("elements are cut in blocks where that leaves zeros as they are") {
+    const tenon::NoGrad no_grad;
+    const Tensor x = tenon::randn({1, 3, 24, 24});
+    for (const std::string low : {"-0.25", "0.25"}) {
+      tenon::Module model = tenon::create_module(tenon::Json::parse(R"({"type": "Graph", "nodes": {
+        "a": {"module": {"type": "Conv2d", "in_channels": 3, "out_channels": 24, "kernel_size": 3}},
+        "t": {"op": "tanh"}, "k": {"op": "clamp", "min": )" + low + R"(},
+        "b": {"module": {"type": "Conv2d", "in_channels": 24, "out_channels": 24, "kernel_size": 3}}}})"));
+      model.eval();
+      const tenon::Prepared prepared = tenon::prepare(model);
+      const Tensor expected = model(x), found = prepared(x);
+      const double scale = expected.abs().amax().item<double>();
+      CHECK((found - expected).abs().amax().item<double>() <= 1e-5 * scale);
+      int64_t conversions = 0;
+      const tenon::PreparedList list = prepared.lists().front();
+      for (const tenon::PreparedCall& call : list.calls)
+        conversions += call.op == "dnnl.from_blocked" || call.op == "dnnl.to_blocked" ? 1 : 0;
+      CHECK(conversions == (low == "-0.25" ? 1 : 3));
+    }
+  }
 }

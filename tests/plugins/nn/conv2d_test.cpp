@@ -104,6 +104,22 @@ TEST_SUITE("nn") {
     CHECK(seen[0] == seen[2]);
   }
 
+  TEST_CASE("an image that is computed in pieces has the same bits for any number of threads") {
+    const Tensor x = numbers({1, 8, 33, 35}, tenon::f64),
+                 w = numbers({260, 8, 3, 3}, tenon::f64, 2), b = numbers({260}, tenon::f64, 3);
+    const int32_t before = tenon::thread_count();
+    std::vector<std::vector<double>> seen;
+    for (const int32_t threads : {1, 2, 3}) {
+      tenon::set_thread_count(threads);
+      const Tensor y = functional::conv2d(x, w, b, {2, 1}, {1, 1});
+      if (seen.empty()) check_close(y, naive(x, w, b, {2, 1}, {1, 1}, {1, 1}, 1), 1e-12);
+      seen.push_back(y.to_vector<double>());
+    }
+    tenon::set_thread_count(before);
+    CHECK(seen[0] == seen[1]);
+    CHECK(seen[0] == seen[2]);
+  }
+
   TEST_CASE("conv2d of no images is empty") {
     CHECK(functional::conv2d(tenon::zeros({0, 2, 4, 4}), tenon::zeros({3, 2, 2, 2})).sizes() ==
           std::vector<int64_t>{0, 3, 3, 3});

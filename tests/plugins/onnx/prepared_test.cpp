@@ -223,3 +223,42 @@ TEST_CASE("a pool of maxima of a file is the op that rules of other plugins know
     CHECK((list.calls.front().op == "nn.functional.max_pool2d") == one.plain);
   }
 }
+
+TEST_CASE(
+    "a convolution without pads, and the larger one of an element and a number, are ops that rules "
+    "know") {
+  const Folder folder;
+  const tenon::NoGrad no_grad;
+  using Sizes = std::vector<int64_t>;
+  struct Case {
+    float least;
+    Sizes bound_shape;
+    bool clamps;
+  };
+  for (const Case& one : {Case{-0.25F, {1, 1, 1, 1}, true}, Case{-0.25F, {}, true},
+                          Case{0, {1}, false}, Case{-0.25F, {1, 1, 1, 1, 1}, false}}) {
+    const Module loaded =
+        load(folder, model(Graph{{node("Conv", {"x", "w"}, {"c"},
+                                       {integers_attribute("strides", {1, 1}),
+                                        integers_attribute("dilations", {1, 1})}),
+                                  node("Max", {"c", "least"}, {"y"})},
+                                 {"x"},
+                                 {"y"},
+                                 {tensor("w", {2, 1, 3, 1}, {1, -1, 0.5F, 2, 0, -0.5F}),
+                                  tensor("least", one.bound_shape, {one.least})}}));
+    const Prepared prepared = tenon::prepare(loaded);
+    const Tensor x = tenon::randn({2, 1, 6, 5});
+    const std::vector<float> expected = loaded.call<Tensor>(x).to_vector<float>(),
+                             found = prepared.call<Tensor>(x).to_vector<float>();
+    REQUIRE(found.size() == expected.size());
+    for (size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found[i] - expected[i]) < 1e-5F);
+    const tenon::PreparedList list = prepared.lists().front();
+    CHECK(list.reason == "");
+    const auto calls = [&](const std::string& op) {
+      return std::any_of(list.calls.begin(), list.calls.end(),
+                         [&](const auto& call) { return call.op == op; });
+    };
+    CHECK_FALSE(calls("onnx.conv"));
+    CHECK(calls("onnx.max") != one.clamps);
+  }
+}
