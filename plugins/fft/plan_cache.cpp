@@ -1,8 +1,8 @@
-// FFTW's plans. Planning and destroying plans is not safe in several threads at once, so one lock
-// guards both; executing them is.
+// FFTW's plans. Planning and destroying plans is not safe in several threads at once; executing them is.
 #include "plan_cache.hpp"
 
 #include <algorithm>
+#include <dlfcn.h>
 #include <list>
 #include <map>
 #include <memory>
@@ -19,21 +19,30 @@ namespace {
 // FFTW describes a dimension alike in both precisions.
 static_assert(sizeof(fftw_iodim64) == sizeof(fftwf_iodim64));
 
-std::mutex& planner() {
-  static std::mutex mutex;
-  return mutex;
+// The planner is one for the process, which generations of this plugin and other libraries share: the lock
+// is FFTW's own. It stays mapped, since FFTW keeps its address.
+void lock_planner() {
+  static const bool once = [] {
+    for (void (*const lock)() : {fftw_make_planner_thread_safe, fftwf_make_planner_thread_safe}) {
+      Dl_info library;
+      if (::dladdr(reinterpret_cast<void*>(lock), &library) == 0 ||
+          ::dlopen(library.dli_fname, RTLD_NOW | RTLD_NODELETE) == nullptr)
+        throw tenon::RuntimeError("FFTW's lock for several threads cannot be kept in memory");
+      lock();
+    }
+    return true;
+  }();
+  static_cast<void>(once);
 }
 
 // Recently used plans first.
 class Cache {
  public:
-  // Once no call is under way.
+  // Plans alone: fftw_cleanup would take those of a next generation as well.
   void clear() {
     const std::lock_guard lock(mutex_);
     plans_.clear();
     order_.clear();
-    fftw_cleanup();
-    fftwf_cleanup();
   }
   std::shared_ptr<const Plan> find(const Problem& problem) {
     {
@@ -132,14 +141,13 @@ Plan::Plan(const Problem& problem) : kind_(problem.kind), single_(problem.single
   if (!problem.aligned) flags |= FFTW_UNALIGNED;
   void* const in = kSomewhere;
   void* const out = problem.in_place ? kSomewhere : kSomewhere + 64;
-  const std::lock_guard lock(planner());
+  lock_planner();
   plan_ =
       problem.single ? make_single(problem, in, out, flags) : make_double(problem, in, out, flags);
   if (plan_ == nullptr)
     throw tenon::RuntimeError("FFTW has no plan for a transform of this shape and layout");
 }
 Plan::~Plan() {
-  const std::lock_guard lock(planner());
   if (single_)
     fftwf_destroy_plan(static_cast<fftwf_plan>(plan_));
   else

@@ -40,7 +40,7 @@ class Plan {
 // The plan of the problem, from the cache or made now. Plans are estimated (FFTW_ESTIMATE): nothing is
 // measured, so that equal calls give equal bits. RuntimeError when FFTW has none. Any thread.
 std::shared_ptr<const Plan> find_plan(const Problem& problem);
-// Frees what FFTW and the cache keep, before the plugin is unmapped. No call is under way.
+// Frees the plans of the cache, before the plugin is unmapped. No call is under way.
 void forget_plans();
 
 // Whether memory is aligned as FFTW's vector loads need it.

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <tenon/gradcheck.hpp>
+#include <tenon/runtime.hpp>
 
 #include "../compare.hpp"
 
@@ -284,6 +285,42 @@ TEST_SUITE("plugins/fft") {
         }
       });
     }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(wrong == 0);
+  }
+
+  // The shutdown of the old generation comes after the new one has made plans.
+  TEST_CASE("plans of a reloaded plugin outlive the generation before") {
+    const auto transform_all = [] {
+      for (int64_t n = 5; n < 120; n += 3) call("fft.fft", numbers({n}, c64));
+    };
+    for (int round = 0; round < 10; ++round) {
+      transform_all();
+      Tensor held =
+          call("fft.fft", numbers({64}, c64).requires_grad_());  // its node is of the old one
+      tenon::reload("fft");
+      transform_all();
+      held = {};
+      transform_all();
+    }
+    const Tensor z = numbers({40});
+    check_close(call("fft.ifft", call("fft.fft", z)), z, 1e-9);
+  }
+
+  TEST_CASE("threads transform while the plugin is reloaded") {
+    std::atomic<bool> stops{false};
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t) {
+      threads.emplace_back([&, t] {
+        for (int64_t i = 0; !stops; ++i) {
+          const Tensor z = numbers({2 + (i * 7 + t) % 90}, c128, static_cast<uint64_t>(i));
+          if (!allclose(call("fft.ifft", call("fft.fft", z)), z)) ++wrong;
+        }
+      });
+    }
+    for (int round = 0; round < 10; ++round) tenon::reload("fft");
+    stops = true;
     for (std::thread& thread : threads) thread.join();
     CHECK(wrong == 0);
   }
