@@ -21,8 +21,9 @@ std::string end_of(const std::string& command) {
 
 TEST_SUITE("device/exit") {
   TEST_CASE("a process ends with its own code while kernels are queued, however it ends") {
-    for (const char* name : {"local", "global", "recorded", "of_another_thread", "exit_in_thread",
-                             "static_objects", "plans_of_a_library", "used_by_destructors"}) {
+    for (const char* name :
+         {"local", "global", "recorded", "of_another_thread", "exit_in_thread", "static_objects",
+          "plans_of_a_library", "results_that_were_not_computed", "used_by_destructors"}) {
       CAPTURE(std::string(name));
       for (int round = 0; round < 4; ++round)
         REQUIRE(end_of(std::string(TENON_DEVICE_EXITS " ") + name) == "exit code 7");

@@ -75,6 +75,23 @@ int plans_of_a_library() {
     kept = Op("fft.fft").call<Tensor>(device::to(ones({8 + i}), "sim:0"));
   return 7;
 }
+// A result whose calls had not run, and one that is computed from it, are refused.
+int results_that_were_not_computed() {
+  static const struct User {
+    static bool is_refused(const std::function<Tensor()>& result) {
+      try {
+        return result().to_vector<float>().empty();
+      } catch (const RuntimeError& error) {
+        return std::string(error.what()).find("was not run") != std::string::npos;
+      }
+    }
+    ~User() {
+      if (!is_refused([] { return kept; }) || !is_refused([] { return kept * 1; })) std::_Exit(1);
+    }
+  } user;
+  kept = queued();
+  return 7;
+}
 int used_by_destructors() {
   static const struct User {
     ~User() {
@@ -97,6 +114,7 @@ int main(int count, char** arguments) {
       {"exit_in_thread", exit_in_thread},
       {"static_objects", static_objects},
       {"plans_of_a_library", plans_of_a_library},
+      {"results_that_were_not_computed", results_that_were_not_computed},
       {"used_by_destructors", used_by_destructors}};
   const auto program = programs.find(count == 2 ? arguments[1] : "");
   return program == programs.end() ? 2 : program->second();

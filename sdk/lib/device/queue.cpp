@@ -61,9 +61,12 @@ class RunningQueues {
     const std::lock_guard<std::mutex> lock(mutex_);
     ends_.emplace(queue, std::move(end));
   }
+  // Waits where another thread ends this queue.
   void remove(const void* queue) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     ends_.erase(queue);
+    const auto itself = std::this_thread::get_id();
+    ended_.wait(lock, [&] { return ending_ != queue || ending_thread_ == itself; });
   }
 
  private:
@@ -78,16 +81,24 @@ class RunningQueues {
   };
   void end() {
     if (in_child_process()) return;  // the threads are not there
-    std::map<const void*, std::function<void()>> ends;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      ends.swap(ends_);  // a job that runs to its end may begin another queue
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!ends_.empty()) {  // a job that runs to its end may begin another queue
+      const auto next = ends_.extract(ends_.begin());
+      ending_ = next.key();
+      ending_thread_ = std::this_thread::get_id();
+      lock.unlock();
+      next.mapped()();
+      lock.lock();
+      ending_ = nullptr;
+      ended_.notify_all();
     }
-    for (const auto& [queue, end_queue] : ends) end_queue();
   }
 
   std::mutex mutex_;
+  std::condition_variable ended_;
   std::map<const void*, std::function<void()>> ends_;
+  const void* ending_ = nullptr;  // the queue that ends now
+  std::thread::id ending_thread_;
 };
 
 }  // namespace
@@ -99,11 +110,11 @@ class Queue::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    if (!thread_.joinable()) return;
     RunningQueues::of_plugin().remove(this);
     end();
   }
-  // Waits for the job under way, and drops the others. Jobs that are pushed later run at once.
+  // Waits for the job under way, and drops the others: what they should have written has a failure that
+  // says so. Jobs that are pushed later run at once.
   void end() {
     std::deque<Job> dropped;
     {
@@ -114,11 +125,17 @@ class Queue::State {
     begun_.notify_all();
     if (own_queue == this)  // a job exits
       thread_.detach();
-    else
+    else if (thread_.joinable())
       thread_.join();
+    for (const Job& job : dropped) {
+      const auto failure = std::make_shared<const Failure>(
+          job.call, device_, RuntimeError("the process or the plugin ends, and it was not run"));
+      for (const MemoryReference& memory : job.writes) memory->set_failure(failure);
+    }
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       done_ = pushed_;
+      ended_all_ = true;
     }
     ended_.notify_all();
   }
@@ -129,13 +146,14 @@ class Queue::State {
     std::unique_lock<std::mutex> lock(mutex_);
     wait_until(lock, [&] { return pushed_ - done_ < kMostJobs; });
     if (stopping_) {
+      if (own_queue != this) wait_until(lock, [&] { return ended_all_; });
       lock.unlock();
       return run(job);
     }
     if (!thread_.joinable()) {
       const SignalsBlocked blocked;
-      running.add(this, [this] { end(); });
       thread_ = std::thread([this] { run_jobs(); });
+      running.add(this, [this] { end(); });
     }
     jobs_.push_back(std::move(job));
     ++pushed_;
@@ -226,7 +244,7 @@ class Queue::State {
   std::deque<Job> jobs_;
   std::deque<std::shared_ptr<const Failure>> failures_;  // since the last synchronize
   uint64_t pushed_ = 0, done_ = 0;
-  bool stopping_ = false;
+  bool stopping_ = false, ended_all_ = false;
   std::thread thread_;
 };
 
