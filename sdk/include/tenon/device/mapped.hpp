@@ -116,28 +116,29 @@ class Mapped {
 // Facts that decide how an op is queued.
 struct OpFacts {
   bool draws = false;  // its samples are not deterministic: it draws random numbers, in the call
+  bool elementwise = false;   // its derivative says so
   std::vector<bool> mutates;  // by parameter
 };
 inline OpFacts read_op_facts(const Op& op) {
-  // Ops whose samples say so, of all plugins.
-  static const auto& drawing = *[] {  // never destroyed: calls may be made until the process ends
-    auto* const names = new std::set<std::string>;
+  // Of the ops of all plugins; never destroyed: calls may be made until the process ends.
+  static const auto& declared = *[] {
+    auto* const known = new std::map<std::string, OpFacts>;
     const Json plugins = document(Document::facts);
     for (int64_t p = 0; p < plugins.size(); ++p) {
       const Json ops = plugins[p]["facts"]["ops"];
       for (int64_t i = 0; i < ops.size(); ++i) {
+        OpFacts& facts = (*known)[ops[i]["name"].text()];
+        facts.elementwise |= ops[i]["jvp"].text("") == "pointwise";
         if (!ops[i]["samples"].defined()) continue;
         const Json samples = Json::parse(ops[i]["samples"].text());
-        for (int64_t k = 0; k < samples.size(); ++k) {
-          const Json same = samples[k]["check"]["deterministic"];
-          if (same.defined() && !same.as_bool()) names->insert(ops[i]["name"].text());
-        }
+        for (int64_t k = 0; k < samples.size(); ++k)
+          facts.draws |= !samples[k]["check"]["deterministic"].as_bool(true);
       }
     }
-    return names;
+    return known;
   }();
-  OpFacts facts;
-  facts.draws = drawing.count(op.name()) > 0;
+  const auto found = declared.find(op.name());
+  OpFacts facts = found == declared.end() ? OpFacts() : found->second;
   const Json parameters = parse_schema(op.schema())["parameters"];
   for (int64_t i = 0; i < parameters.size(); ++i) {
     const Json mutates = parameters[i]["mutates"];
@@ -244,6 +245,7 @@ class LaterCall {
     check_process(D::name);
     const OpFacts& facts = facts_of(call.op());
     if (facts.draws) return false;
+    elementwise_ = facts.elementwise;
     arguments_.resize(static_cast<size_t>(call.size()));
     for (int64_t i = 0; i < call.size(); ++i) {
       const auto place = static_cast<size_t>(i);
@@ -353,13 +355,9 @@ class LaterCall {
                                   [&](const Tensor& one) { return one.is_same(made); });
       return made;
     });
-    // Shapes alone of an op that only writes are those of what it writes: its refusals are shown by a run.
-    if (!new_tensors) {
-      Results written = Results::of_count(result_count_);
-      if (!succeeds(service::ops().call, op_, values.data(), static_cast<int64_t>(values.size()),
-                    written.slots()))
-        return false;
-    }
+    // Shapes alone of an op that only writes are those of what it writes. Where nothing has compared them, it
+    // runs at once: its refusals are raised in the call.
+    if (!new_tensors && !elementwise_) return false;
     if (!call_.prepare(op_, values)) return false;
     int place = 0;
     bool fits = true;
@@ -547,6 +545,7 @@ class LaterCall {
 
   const tenon_op* op_ = nullptr;
   HeldCall call_;
+  bool elementwise_ = false;
   int64_t result_count_ = 0;
   int64_t index_ = -1;
   std::vector<Operand> operands_;
