@@ -1,5 +1,7 @@
 // The inverse hyperbolic functions. f32 is computed in f64, so that it is off by less than one unit
 // in the last place.
+#include <limits>
+
 #include <tenon/plugin.hpp>
 #include <tenon/kernel/complex.hpp>
 #include <tenon/ops.hpp>
@@ -56,7 +58,10 @@ struct AcoshBackward {
         c, "gradient"_arg = [&] { return acosh_backward(g, x); },
         "input"_arg =
             [&] {
-              const Tensor once = acosh_backward(g * c["gradient"_arg], x) * -x;
+              // 0 at infinity, where any factor will do.
+              constexpr double infinity = std::numeric_limits<double>::infinity();
+              const Tensor finite = masked_fill(x, eq(x, infinity), 1);
+              const Tensor once = acosh_backward(g * c["gradient"_arg], x) * -finite;
               return acosh_backward(acosh_backward(once, x), x);
             });
   }

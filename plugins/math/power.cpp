@@ -243,8 +243,11 @@ struct HypotBackward {
   static constexpr auto saves = "gradient for input, gradient for other, input, other";
   static std::array<Tensor, 3> backward(ContextOf<HypotBackward>& c, const Tensor& g) {
     const Tensor &x = c["input"_arg], &y = c["other"_arg];
-    const Tensor distance = hypot(x, y), length = masked_fill(distance, eq(distance, 0), infinity);
-    const auto across = [&] { return hypot_backward(g * c["gradient"_arg] / length, y, x); };
+    const auto across = [&] {
+      const Tensor distance = hypot(x, y);
+      const Tensor length = masked_fill(distance, eq(distance, 0), infinity);
+      return hypot_backward(g * c["gradient"_arg] / length, y, x);
+    };
     return needed_gradients(
         c, "gradient"_arg = [&] { return hypot_backward(g, x, y); },
         "input"_arg = [&] { return hypot_backward(across(), y, x); },

@@ -8,7 +8,8 @@
 
 namespace tenon_opencl {
 
-// Keeps handlers of signals, their stack and the environment for a scope.
+// For a scope, keeps handlers of signals and their stack, and HWLOC_PLUGINS_PATH out of the environment where it
+// was not there.
 class ProcessKept {
  public:
   ProcessKept() {

@@ -443,12 +443,12 @@ void Runtime::map(int64_t index, void* data, int64_t bytes) {
     const auto found = maps_.find(data);
     if (found != maps_.end()) {
       ++found->second;
-      return;
+    } else {
+      check(clEnqueueSVMMap(at(index).queue(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, data,
+                            static_cast<size_t>(bytes), 0, nullptr, nullptr),
+            "clEnqueueSVMMap");
+      maps_[data] = 1;
     }
-    check(clEnqueueSVMMap(at(index).queue(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, data,
-                          static_cast<size_t>(bytes), 0, nullptr, nullptr),
-          "clEnqueueSVMMap");
-    maps_[data] = 1;
   }
   try {
     at(index).faults().check();

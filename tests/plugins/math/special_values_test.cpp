@@ -52,7 +52,10 @@ const Unary unary[] = {
      [](Long x) { return logistic(x).second; }},
     {"asinh", [](Long x) { return 1 / std::hypot(x, 1.0L); }, nullptr},
     {"acosh", [](Long x) { return x < 1 ? nan_number : 1 / std::sqrt((x - 1) * (x + 1)); },
-     nullptr},
+     [](Long x) {
+       const Long square = (x - 1) * (x + 1);
+       return x < 1 ? nan_number : std::isinf(x) ? 0 : -x / (square * std::sqrt(square));
+     }},
     {"atanh", [](Long x) { return std::fabs(x) > 1 ? nan_number : 1 / ((1 - x) * (1 + x)); },
      nullptr},
     {"erf", [](Long x) { return 2 / std::sqrt(pi) * std::exp(-x * x); }, nullptr},

@@ -45,7 +45,11 @@ struct ServiceOf {
 
   static int64_t TENON_CALL count() {
     static_cast<void>(in_child_process());  // from now on a fork is noticed
-    return D::driver().count();
+    int64_t count = 0;                      // of a driver that cannot begin
+    tenon_error* error = nullptr;
+    if (run_slot(&error, [&] { count = D::driver().count(); }) != TENON_OK)
+      tenon::service::values().error_release(error);
+    return count;
   }
   static tenon_status TENON_CALL upload(tenon_tensor* plain, int64_t index, tenon_tensor** result,
                                         tenon_error** error) {
