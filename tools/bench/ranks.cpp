@@ -146,7 +146,9 @@ void time_steps(bool prints, const training::Ranks& ranks, const Link& link) {
 int main() {
   try {
     tenon::set_thread_count(1);
-    const training::Ranks ranks(tenon::Json::parse(R"({"engine": "mpi"})"));
+    const training::Ranks ranks(tenon::Json::parse(
+        R"({"engine": "mpi", "bucket_bytes": 4194304, "timeout": 600, "check": "first", "deterministic": false,
+            "shard_optimizer": false})"));
     if (ranks.alone()) {
       std::fprintf(stderr, "tenon_bench_ranks: one rank only; start it with mpirun -n 2\n");
       return 2;
