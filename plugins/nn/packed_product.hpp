@@ -48,20 +48,52 @@ struct PackedProduct {
     const int64_t work = width * depth * std::min(count, chunk());
     const int64_t grain = 1 + (int64_t{1} << 22) / std::max<int64_t>(1, work);
     tenon::parallel_for(0, chunks * panel_count, grain, [&](int64_t begin, int64_t end) {
-      kernel::run_by_registers<Tiles>(this, begin, end);
+      if (rows_share_sets())
+        run_copies(begin, end);
+      else
+        kernel::run_by_registers<Tiles>(this, begin, end);
     });
   }
 
  private:
+  // Rows at such a distance are in the same sets of the first-level cache, which have room for fewer than a tile reads.
+  bool rows_share_sets() const {
+    constexpr auto apart = static_cast<int64_t>(4096 / sizeof(T));
+    return row_stride >= depth && row_stride % apart == 0 && count >= 8;
+  }
+  // Pairs of a chunk of rows and a panel, as Tiles::run takes them, by copies of the rows that are further apart.
+  void run_copies(int64_t begin, int64_t end) const {
+    const int64_t stride = depth + static_cast<int64_t>(64 / sizeof(T)),
+                  panel_count = panels_of(features);
+    const Tensor memory =
+        tenon::empty_tensor({std::min(count, chunk()) * stride}, tenon::dtype_of<T>());
+    T* const copies = kernel::elements<T>(memory);
+    for (int64_t next = begin; next < end;) {
+      const int64_t number = next / panel_count, before = number * panel_count,
+                    first = number * chunk();
+      PackedProduct part = *this;
+      part.rows = copies;
+      part.row_stride = stride;
+      part.count = std::min(chunk(), count - first);
+      part.to = to + first * row_step;
+      for (int64_t row = 0; row < part.count; ++row)
+        std::copy_n(rows + (first + row) * row_stride, depth, copies + row * stride);
+      const int64_t until = std::min(end, before + panel_count);
+      kernel::run_by_registers<Tiles>(static_cast<const PackedProduct*>(&part), next - before,
+                                      until - before);
+      next = until;
+    }
+  }
+
   // Rows that stay in the second-level cache while all panels pass.
   int64_t chunk() const {
     constexpr int64_t elements = int64_t{1} << 17, least = 48, tile = 12;
     return std::max(least, elements / std::max<int64_t>(1, depth) / tile * tile);
   }
 
-  // Parts of the sums, so that a panel's part and the rows' parts stay in the first-level cache.
+  // Parts of the sums, so that a panel's part and the rows' parts stay in the second-level cache.
   int64_t depth_cuts() const {
-    constexpr int64_t most = 320;
+    constexpr int64_t most = 1024;
     return feature_step == 1 ? std::max<int64_t>(1, (depth + most - 1) / most) : 1;
   }
 

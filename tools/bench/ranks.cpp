@@ -146,10 +146,9 @@ void time_steps(bool prints, const training::Ranks& ranks, const Link& link) {
 int main() {
   try {
     tenon::set_thread_count(1);
-    // With the values that read_config fills in.
     const training::Ranks ranks(tenon::Json::parse(
-        R"({"engine": "mpi", "check": "first", "bucket_bytes": 4194304, "timeout": 600,
-            "deterministic": false, "shard_optimizer": false})"));
+        R"({"engine": "mpi", "bucket_bytes": 4194304, "timeout": 600, "check": "first", "deterministic": false,
+            "shard_optimizer": false})"));
     if (ranks.alone()) {
       std::fprintf(stderr, "tenon_bench_ranks: one rank only; start it with mpirun -n 2\n");
       return 2;

@@ -48,7 +48,7 @@ TEST_SUITE("nn/packed_layers") {
     for (int round = 0; round < 120; ++round) {
       const DType dtype = draw.chance(60) ? tenon::f32 : tenon::f64;
       const int64_t rows = draw.between(1, draw.chance(10) ? 400 : 30),
-                    depth = draw.between(1, draw.chance(20) ? 800 : 70),
+                    depth = draw.between(1, draw.chance(20) ? 2500 : 70),
                     features = draw.between(1, 100);
       const auto seed = static_cast<uint64_t>(round);
       const Tensor x = numbers({rows, depth}, dtype, seed),
@@ -84,6 +84,24 @@ TEST_SUITE("nn/packed_layers") {
         }
       }
     }
+  }
+
+  TEST_CASE(
+      "rows whose distance is a multiple of a page have the sums of their terms, and threads "
+      "change no bit") {
+    for (const DType dtype : {tenon::f32, tenon::f64}) {
+      for (const int64_t rows : {7, 8, 140, 300}) {
+        CAPTURE(rows);
+        const Tensor x = numbers({rows, 1024}, dtype), w = numbers({70, 1024}, dtype, 2),
+                     b = numbers({70}, dtype, 3);
+        tenon::set_thread_count(1);
+        const Tensor found = linear_packed(x, w, b, true);
+        check_values(found, {rows, 70}, sums(x, w, b, true), dtype == tenon::f32 ? 1e-4 : 1e-12);
+        tenon::set_thread_count(3);
+        CHECK(linear_packed(x, w, b, true).to_vector<double>() == found.to_vector<double>());
+      }
+    }
+    tenon::set_thread_count(0);
   }
 
   TEST_CASE("operands of a packed layer may have any strides") {

@@ -120,7 +120,7 @@ struct OpFacts {
   std::vector<bool> mutates;  // by parameter
 };
 inline OpFacts read_op_facts(const Op& op) {
-  // Of the ops of all plugins; never destroyed: calls may be made until the process ends.
+  // Facts of all plugins; never destroyed: calls may be made until the process ends.
   static const auto& declared = *[] {
     auto* const known = new std::map<std::string, OpFacts>;
     const Json plugins = document(Document::facts);
