@@ -62,11 +62,11 @@ TEST_SUITE("plan") {
     folder.write("c.json", config);
     CHECK(contains(run_program_in(folder.path(), "plan c.json --memory").out,
                    "\n  devices    sim:1: 524 bytes of model, 1,024 bytes of backward\n"
-                   "             cpu: 2,160 bytes of samples\n"));
+                   "             cpu: 1,800 bytes of samples\n"));
     const tenon::Json devices =
         run_program_in(folder.path(), "plan c.json --json").json()["devices"];
     CHECK(devices[0]["device"].text() == "sim:1");
-    CHECK(devices[1]["bytes"].integer() == 2160);
+    CHECK(devices[1]["bytes"].integer() == 1800);
   }
 
   TEST_CASE("a last batch that the model refuses is predicted, and drop_last takes it out") {
