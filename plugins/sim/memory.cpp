@@ -62,8 +62,10 @@ void Memory::set_lost(int64_t index, bool lost) {
   if ((losses % 2 == 1) != lost) ++losses;
 }
 
-void Memory::check_found(int64_t index) {
-  if (at(index).losses % 2 == 1) throw tenon::RuntimeError("device " + name_of(index) + " is lost");
+int64_t Memory::check_found(int64_t index) {
+  const int64_t losses = at(index).losses;
+  if (losses % 2 == 1) throw tenon::RuntimeError("device " + name_of(index) + " is lost");
+  return losses;
 }
 
 // One kernel of eight waits.
@@ -98,7 +100,7 @@ bool Memory::fits(int64_t index, int64_t bytes) {
 }
 
 void* Memory::allocate(int64_t index, int64_t bytes) {
-  check_found(index);
+  const int64_t losses = check_found(index);
   if (allocation_count_++ == failing_)
     throw tenon::MemoryError(name_of(index) + " fails this allocation of " + std::to_string(bytes) +
                              " bytes, as a test has asked");
@@ -116,7 +118,7 @@ void* Memory::allocate(int64_t index, int64_t bytes) {
   if (data == MAP_FAILED)
     throw tenon::MemoryError(name_of(index) + ": cannot map " + std::to_string(bytes) +
                              " bytes: " + std::strerror(errno));
-  allocations_[static_cast<char*>(data)] = {bytes, 0, at(index).losses};
+  allocations_[static_cast<char*>(data)] = {bytes, 0, losses};
   used += bytes;
   return data;
 }
@@ -129,10 +131,10 @@ void Memory::free(int64_t index, void* data, int64_t bytes) noexcept {
 }
 
 void Memory::map(int64_t index, void* data, int64_t) {
-  check_found(index);
+  const int64_t losses = check_found(index);
   const std::lock_guard lock(mutex_);
   const auto found = allocation_at(data);
-  if (found->second.losses != at(index).losses)
+  if (found->second.losses != losses)
     throw tenon::RuntimeError("the elements are lost: device " + name_of(index) +
                               " was lost after they were made");
   if (found->second.maps++ > 0) return;

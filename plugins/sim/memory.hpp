@@ -66,7 +66,8 @@ class Memory final : public tenon::device::Driver {
   };
   Instance& at(int64_t index) { return instances_[static_cast<size_t>(index)]; }
   void before_kernel(int64_t index, const tenon::device::CallRecord& call);
-  void check_found(int64_t index);
+  // How often it was lost and found so far; RuntimeError while it is lost.
+  int64_t check_found(int64_t index);
   bool fits(int64_t index, int64_t bytes);
   // The allocation that has the address.
   std::map<char*, Allocation>::iterator allocation_at(const void* address);

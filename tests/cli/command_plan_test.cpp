@@ -54,6 +54,21 @@ TEST_SUITE("plan") {
     CHECK(run_program_in(folder.path(), "plan c.json --memory --no-shapes").code == 2);
   }
 
+  TEST_CASE("a plan for a device prints the bytes on it and on the CPU") {
+    const Workspace folder(true);
+    std::string config = folder.read("blobs.json");
+    const std::string key = "\"training\": {";
+    config.replace(config.find(key), key.size(), key + "\"device\": \"sim:1\", ");
+    folder.write("c.json", config);
+    CHECK(contains(run_program_in(folder.path(), "plan c.json --memory").out,
+                   "\n  devices    sim:1: 524 bytes of model, 1,024 bytes of backward\n"
+                   "             cpu: 1,800 bytes of samples\n"));
+    const tenon::Json devices =
+        run_program_in(folder.path(), "plan c.json --json").json()["devices"];
+    CHECK(devices[0]["device"].text() == "sim:1");
+    CHECK(devices[1]["bytes"].integer() == 1800);
+  }
+
   TEST_CASE("a last batch that the model refuses is predicted, and drop_last takes it out") {
     const Workspace folder(true);
     // 72 samples are for training.

@@ -10,6 +10,7 @@
 #include <tenon/gradcheck.hpp>
 #include <tenon/listing/why.hpp>
 #include <tenon/tenon.hpp>
+#include <tenon/transforms/vmap.hpp>
 
 #include "plugins/sim/control.h"
 
@@ -262,6 +263,21 @@ TEST_SUITE("device/device") {
     device::move(linear, device::Device("cpu"));
     CHECK(weight.to_vector<float>() == before);
     CHECK(linear(ones({4, 2})).to_vector<float>() == y.to_vector<float>());
+  }
+
+  TEST_CASE("under vmap a tensor is where its batch is, and is moved before") {
+    const Tensor x = tensor({{1., 2.}, {3., 4.}});
+    const auto twice = [](const Tensor& row) {
+      CHECK(device::name_of(row) == "sim:1");
+      return device::to(row, "sim:1") * 2;
+    };
+    CHECK(transforms::vmap(twice)(device::to(x, "sim:1")).to_vector<float>() ==
+          std::vector<float>{2, 4, 6, 8});
+    CHECK_THROWS_AS(transforms::vmap([](const Tensor& row) { return device::to(row, "sim:1"); })(x),
+                    TypeError);
+    CHECK_THROWS_AS(transforms::vmap([](const Tensor& row) { return device::to(row, "cpu"); })(
+                        device::to(x, "sim:1")),
+                    TypeError);
   }
 
   TEST_CASE("memory of a device is given back with the last tensor on it") {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include <tenon/config/config.hpp>
@@ -191,6 +193,23 @@ std::vector<std::string> Plan::checked_by_run() const {
     if (config.document[key].defined() && !checked) members.emplace_back(format_text("/{}", key));
   }
   return members;
+}
+
+std::vector<Plan::DeviceBytes> Plan::bytes_by_device() const {
+  std::vector<DeviceBytes> list;
+  const std::string device =
+      config.training && !config.training->device.empty() ? config.training->device : "cpu";
+  if (!summary.layers.empty()) list.push_back({device, "model", summary.bytes});
+  if (memory) list.push_back({device, "backward", memory->peak_bytes});
+  if (outline.data.samples <= 0) return list;
+  const auto elements = [](const std::vector<int64_t>& shape) {
+    return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  };
+  const int64_t target = outline.data.whole_targets ? 8 : 4;
+  list.push_back({"cpu", "samples",
+                  outline.data.samples * (elements(outline.data.shape) * 4 +
+                                          elements(outline.data.targets) * target)});
+  return list;
 }
 
 Plan make_plan(const PlanOptions& options) { return Planner(options).take(); }

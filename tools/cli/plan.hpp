@@ -42,6 +42,13 @@ struct Plan {
 
   // Sections that a run needs and the config lacks, "\"data\", no \"model\""; empty: nothing.
   std::string missing() const { return tenon::training::missing_keys(config, true); }
+  // Bytes by device, those that are known: of the model, and kept for backward, where the training is, and
+  // of the samples, which stay on the CPU.
+  struct DeviceBytes {
+    std::string device, what;
+    int64_t bytes;
+  };
+  std::vector<DeviceBytes> bytes_by_device() const;
   // Members whose values plugin code checks, too: that takes a run.
   std::vector<std::string> checked_by_run() const;
 };

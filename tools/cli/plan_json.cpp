@@ -136,6 +136,14 @@ Json plan_json(const Plan& plan) {
                              .set("kept_bytes", plan.memory->kept_bytes)
                              .set("recomputed", text_array(plan.memory->recomputed))
                              .json());
+  tenon::JsonArray devices;
+  for (const Plan::DeviceBytes& one : plan.bytes_by_device())
+    devices.add(tenon::JsonObject()
+                    .set("device", one.device)
+                    .set("what", one.what)
+                    .set("bytes", one.bytes)
+                    .json());
+  object.set("devices", devices.json());
   if (plan.prepared) object.set("prepared", prepared_json(*plan.prepared));
   if (plan.config.data.section.defined()) {
     training::PartCounts counts{plan.outline.data.samples, 0, 0};

@@ -125,11 +125,27 @@ void add_preferences(const Plan& plan, Table& table) {
     table.add({i == 0 ? "types" : "", types.key(i) + arguments_text(types[i], "")});
 }
 
+// A row for each device, where the training is on another one than the CPU.
+void add_devices(const Plan& plan, Table& table) {
+  if (!plan.config.training || plan.config.training->device.empty()) return;
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const Plan::DeviceBytes& one : plan.bytes_by_device()) {
+    const std::string text = format_text("{} bytes of {}", grouped(one.bytes), one.what);
+    if (rows.empty() || rows.back().first != one.device)
+      rows.emplace_back(one.device, text);
+    else
+      rows.back().second += ", " + text;
+  }
+  for (const auto& [device, text] : rows)
+    table.add({device == rows.front().first ? "devices" : "", format_text("{}: {}", device, text)});
+}
+
 Table settings_table(const Plan& plan) {
   Table table = Table::of_facts();
   if (plan.config.data.section.defined()) add_data(plan, table);
   add_training(plan, table);
   add_preferences(plan, table);
+  add_devices(plan, table);
   table.add({"seed", std::to_string(plan.config.seed)});
   if (plan.config.threads > 0) table.add({"threads", std::to_string(plan.config.threads)});
   const Json output = plan.config.output.section;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -110,19 +111,30 @@ class Device {
   int64_t index_ = 0;
 };
 
-// "cpu", or "sim:0".
+// "cpu", or "sim:0"; of a tensor that is made of others, as Batched is, where the first of them is.
 inline std::string name_of(const Tensor& tensor) {
   if (!tensor.defined())
     tenon::detail::throw_message(TENON_ERROR_VALUE, {"an undefined tensor is on no device"});
   const tenon_tensor_view& view = tensor.view_record();
-  if ((view.flags & TENON_TENSOR_TYPED) == 0 || !has_own_memory(view.type)) return "cpu";
+  if ((view.flags & TENON_TENSOR_TYPED) == 0) return "cpu";
+  tenon_type_parts parts{sizeof parts, 0, nullptr, nullptr, 0};
+  tenon::detail::check(tenon::service::types().parts, view.type, &parts);
+  if (parts.component_count > 0) {
+    const char* const name = parts.components[0];
+    tenon_tensor* part = nullptr;
+    tenon::detail::check(tenon::service::types().component, tensor.handle(), name,
+                         static_cast<int64_t>(std::strlen(name)), &part);
+    if (part != nullptr) return name_of(Tensor::borrow(part));
+  }
+  if ((parts.flags & TENON_PARTS_OWN_MEMORY) == 0) return "cpu";
   const std::string kind = type_name(tensor);
   const tenon::Service<tenon_device_service> service(("device." + kind).c_str(),
                                                      TENON_DEVICE_SERVICE_VERSION);
   return kind + ":" + std::to_string(service->index(tensor.handle()));
 }
 
-// The tensor on a device, differentiable: itself where it is there already, else a copy.
+// The tensor on a device, differentiable: itself where it is there already, else a copy. TypeError for
+// one without a conversion to Tensor: the arguments of a vmap are moved before it.
 inline Tensor to(const Tensor& tensor, const Device& device) {
   if (name_of(tensor) == device.name()) return tensor;
   const Tensor plain = ensure_tensor(tensor);
