@@ -1,6 +1,8 @@
 // Whole training steps (forward, loss, backward, SGD step, gradients dropped) and inference.
 #include <vector>
 
+#include <tenon/profile/profile.hpp>
+
 #include "bench.hpp"
 
 namespace {
@@ -105,5 +107,40 @@ void infer(State& state) {
   for (auto _ : state) keep(model(inputs));
 }
 BENCHMARK(infer)->Arg(1)->Arg(64)->UseRealTime();
+
+// Steps of one sample under a profiler, which attributes the calls of backward to modules, next to the same steps and 100 ns for
+// each call of theirs.
+Tensor small_step(const Module& model, const Tensor& inputs) {
+  Tensor loss = model(inputs).sum();
+  loss.backward();
+  return loss;
+}
+void train_profiled(State& state) {
+  const Module model = make_mlp();
+  const Tensor inputs = numbers({1, 64});
+  tenon::profile::Profiler profiler;
+  profiler.watch(model);
+  for (auto _ : state) keep(small_step(model, inputs));
+}
+BENCHMARK(train_profiled)->UseRealTime();
+void limit_train_and_100_ns(State& state) {
+  const Module model = make_mlp();
+  const Tensor inputs = numbers({1, 64});
+  keep(small_step(model, inputs));  // gradients are there from now on, and are added to
+  int64_t calls = 0;
+  {
+    tenon::profile::Profiler profiler;
+    profiler.watch(model);
+    keep(small_step(model, inputs));
+    for (const tenon::profile::CallRow& row : profiler.stop().calls) calls += row.calls;
+  }
+  state.counters["calls"] = static_cast<double>(calls);
+  for (auto _ : state) {
+    const bench::Stopwatch watch;
+    keep(small_step(model, inputs));
+    state.SetIterationTime(watch.seconds() + 100e-9 * static_cast<double>(calls));
+  }
+}
+BENCHMARK(limit_train_and_100_ns)->UseManualTime();
 
 }  // namespace

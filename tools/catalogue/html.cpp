@@ -1,6 +1,8 @@
 // Documents, links and tables.
 #include "html.hpp"
 
+#include <algorithm>
+
 #include "format.hpp"
 #include "text.hpp"
 
@@ -22,7 +24,13 @@ std::string page_file(std::string_view kind, std::string_view name) {
 }
 
 std::string page_link(std::string_view root, std::string_view kind, std::string_view name) {
-  return format_text(R"(<a href="{}{}">{}</a>)", root, page_file(kind, name), markup_text(name));
+  std::string text;
+  for (size_t at = 0; at < name.size();) {
+    const size_t end = std::min(name.find_first_of("._", at), name.size() - 1) + 1;
+    text += (at == 0 ? "" : "<wbr>") + markup_text(name.substr(at, end - at));
+    at = end;
+  }
+  return format_text(R"(<a href="{}{}">{}</a>)", root, page_file(kind, name), text);
 }
 
 std::string page(const std::string& title, std::string_view root, const std::string& body) {
@@ -65,6 +73,7 @@ void HtmlTable::add(const std::vector<std::string>& cells) {
   rows_ += "<tr>";
   for (const std::string& cell : cells) rows_ += format_text("<td>{}</td>", cell);
   rows_ += "</tr>\n";
+  ++count_;
 }
 
 std::string HtmlTable::text(std::string_view attributes) const {
@@ -75,6 +84,13 @@ std::string HtmlTable::text(std::string_view attributes) const {
       "<div "
       "class=\"grid\"><table{}{}>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
       attributes.empty() ? "" : " ", attributes, head, rows_);
+}
+
+std::string HtmlTable::section(std::string_view title, bool open,
+                               std::string_view attributes) const {
+  if (count_ == 0) return "";
+  return format_text("<details{}><summary>{} <small>{}</small></summary>\n{}</details>\n",
+                     open ? " open" : "", markup_text(title), count_, text(attributes));
 }
 
 std::string parameter_table(const Json& parameters) {

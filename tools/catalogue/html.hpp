@@ -14,7 +14,7 @@ extern const std::string_view kStyleSheet, kSearchScript;
 
 // "ops/relu.html": characters that a file or an address would not take are written as -2f-.
 std::string page_file(std::string_view kind, std::string_view name);
-// A link from a page in a folder of a kind, or with `root` empty from one beside index.html.
+// A link, whose text may be broken behind a point or an underscore, from a page in a folder of a kind, or with `root` empty from one beside index.html.
 std::string page_link(std::string_view root, std::string_view kind, std::string_view name);
 
 // A whole document. `root`: "../" in a folder of a kind, else "". `body` is markup, `title` is not.
@@ -31,8 +31,11 @@ class HtmlTable {
   void add(const std::vector<std::string>& cells);
   // With `attributes` of the table; empty without rows.
   std::string text(std::string_view attributes = "") const;
+  // With a title and the number of rows, which a reader opens unless it is open.
+  std::string section(std::string_view title, bool open, std::string_view attributes = "") const;
 
  private:
+  int64_t count_ = 0;
   std::vector<std::string> head_;
   std::string rows_;
 };

@@ -12,6 +12,9 @@ using tenon::Json;
 
 namespace {
 
+// Longer lists are closed at first, so that the page is an overview.
+constexpr size_t kShort = 25;
+
 // The first sentence of a document.
 std::string summary(const std::string& doc) {
   const size_t end = doc.find(". ");
@@ -23,7 +26,7 @@ std::string gradient_mark(const Json& op) {
   return kind == "none" ? "" : kind == "composite" ? "by ops" : "rule";
 }
 
-// Ops by namespace, internal ones in a section that is closed.
+// Ops by namespace, internal ones behind them.
 std::string op_tables(const CatalogueFacts& facts) {
   std::map<std::string, HtmlTable> spaces;
   HtmlTable internal({"op", "", "plugin"});
@@ -38,16 +41,11 @@ std::string op_tables(const CatalogueFacts& facts) {
     spaces.try_emplace(op["namespace"].text(), HtmlTable({"op", "", "gradient", "plugin"}))
         .first->second.add({link, text, gradient_mark(op), plugin});
   }
+  const bool open = facts.ops.size() <= kShort;
   std::string body;
-  for (const auto& [space, table] : spaces) {
-    body += format_text("<details{}><summary>{}</summary>\n{}</details>\n",
-                        spaces.size() < 3 || space.empty() ? " open" : "",
-                        space.empty() ? "without a namespace" : markup_text(space),
-                        table.text(R"(class="list")"));
-  }
-  if (const std::string rest = internal.text(); !rest.empty())
-    body += format_text("<details><summary>for other ops</summary>\n{}</details>\n", rest);
-  return body;
+  for (const auto& [space, table] : spaces)
+    body += table.section(space.empty() ? "without a namespace" : space, open, R"(class="list")");
+  return body + internal.section("for other ops", open);
 }
 
 }  // namespace
@@ -81,7 +79,9 @@ std::string index_page(const CatalogueFacts& facts) {
       counted(static_cast<int64_t>(facts.plugins.size()), "plugin"),
       markup_text(tenon::listing::runtime()["version"].text()));
   body += "<h2 id=\"ops\">Ops</h2>\n" + none(op_tables(facts), "op");
-  body += "<h2 id=\"modules\">Modules</h2>\n" + none(modules.text(R"(class="list")"), "module");
+  body +=
+      "<h2 id=\"modules\">Modules</h2>\n" +
+      none(modules.section("by name", facts.modules.size() <= kShort, R"(class="list")"), "module");
   body += "<h2 id=\"types\">Types</h2>\n" + none(types.text(R"(class="list")"), "type");
   body += "<h2 id=\"plugins\">Plugins</h2>\n" + none(plugins.text(), "plugin");
   return page("Tenon catalogue", "", body);

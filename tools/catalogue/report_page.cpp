@@ -39,6 +39,12 @@ constexpr const char* kStyle = R"(
 .worst li { width: 8.5rem; font-size: .85rem; overflow-wrap: anywhere; }
 .worst img { width: 8rem; height: 8rem; image-rendering: pixelated; object-fit: contain; background: #000; border-radius: .3rem; display: block; }
 .hash { font-size: .8em; color: var(--quiet); overflow-wrap: anywhere; }
+@media (max-width: 30rem) {
+  .numbers, .worst { display: grid; grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); }
+  .numbers li { min-width: 0; }
+  .confusion td, .confusion th { padding: .1rem .2rem; min-width: 1.6rem; font-size: .8rem; }
+  .curve { max-width: none; width: 34rem; }
+}
 @media print { .grid { overflow: visible; } }
 )";
 
@@ -196,7 +202,7 @@ std::string curves_of(const Json& document) {
     epochs.push_back(epoch);
   }
   return format_text(
-      R"(<img class="curve" alt="learning curves" src="data:image/svg+xml;base64,{}">)"
+      R"(<div class="grid"><img class="curve" alt="learning curves" src="data:image/svg+xml;base64,{}"></div>)"
       "\n",
       base64(learning_curve("loss and metrics over the epochs", epochs)));
 }

@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "format.hpp"
+#include "guides.hpp"
 #include "help.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -203,6 +204,7 @@ int print_help_of(const HelpOptions& options) {
   if (options.topic.empty()) {
     page_output();
     print(format_text("{}\n{}", first_steps(), topics_text()));
+    if (const std::string guides = guides_line(); !guides.empty()) print_fitted("\n" + guides);
     return kFine;
   }
   if (topic != nullptr) {

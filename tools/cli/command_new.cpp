@@ -8,6 +8,7 @@
 
 #include "commands.hpp"
 #include "format.hpp"
+#include "guides.hpp"
 #include "new_config.hpp"
 #include "new_files.hpp"
 #include "templates.hpp"
@@ -124,6 +125,9 @@ int create_project(const NewOptions& options) {
   print("  cmake --build build\n  ctest --test-dir build\n");
   print_fitted(format_text("  tenon check build/{}.so\n", options.name));
   print_fitted(format_text("  tenon --plugin-path build show {}\n", options.name));
+  print_fitted(format_text("  tenon --plugin-path build call {}.squash [1,2]:f32\n", options.name));
+  print("  tenon --plugin-path build catalogue\n");
+  if (const std::string guides = guides_line(); !guides.empty()) print_fitted("\n" + guides);
   return kFine;
 }
 
