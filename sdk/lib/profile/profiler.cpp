@@ -1,4 +1,5 @@
 // The profiler: a mode below autograd with a table of calls for each thread.
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -249,26 +250,6 @@ struct ClaimedNodes {
   std::atomic<bool> watched{true};  // the profiler is not stopped
 };
 
-// A node's part of it, owned by a hook of the node.
-class Claim {
- public:
-  Claim(std::shared_ptr<ClaimedNodes> all, const tenon_node* node)
-      : all_(std::move(all)), node_(node) {}
-  Claim(Claim&& other) noexcept
-      : all_(std::move(other.all_)), node_(std::exchange(other.node_, nullptr)) {}
-  Claim& operator=(Claim&&) = delete;
-  ~Claim() {
-    if (node_ == nullptr) return;
-    const std::lock_guard lock(all_->mutex);
-    all_->nodes.erase(node_);
-  }
-  bool watched() const { return all_->watched.load(std::memory_order_relaxed); }
-
- private:
-  std::shared_ptr<ClaimedNodes> all_;
-  const tenon_node* node_;
-};
-
 struct ThreadLog {
   uint32_t recorder = kNoModule;  // module that has recorded the node that backward runs
   int32_t thread = 0;
@@ -466,28 +447,62 @@ class Profiler::State {
   // a graph.
   void claim(uint32_t module, const HookValues& inputs, const HookValues& results) {
     if (!GradMode::enabled()) return;
-    std::unordered_set<const tenon_node*> seen;
-    each_node(inputs, [&](const Node& node) { seen.insert(node.handle()); });
-    std::vector<Node> waiting;
+    std::vector<Node> given, waiting;
+    each_node(inputs, [&](const Node& node) { given.push_back(node); });
     each_node(results, [&](const Node& node) { waiting.push_back(node); });
     while (!waiting.empty()) {
       const Node node = std::move(waiting.back());
       waiting.pop_back();
-      if (!seen.insert(node.handle()).second || node.op().empty()) continue;
+      tenon_node_info info{};
+      info.size = sizeof info;
+      service::graph().node_read(node.handle(), &info);
+      if (info.op == nullptr || is_among(given, node)) continue;
       {
         const std::lock_guard lock(claimed_->mutex);
-        if (!claimed_->nodes.insert(node.handle()).second) continue;
+        if (!claimed_->nodes.insert(node.handle()).second) continue;  // or seen before
       }
-      node.register_pre_hook([this, module, claim = Claim(claimed_, node.handle())](
-                                 const std::vector<Tensor>&) { record(claim, module); });
-      node.register_hook([this, claim = Claim(claimed_, nullptr)](const std::vector<Tensor>&,
-                                                                  const std::vector<Tensor>&) {
-        record(claim, kNoModule);
-      });
-      for (const Node::Edge& edge : node.next_edges()) {
-        if (edge.node.defined()) waiting.push_back(edge.node);
+      auto* const claim = new Claim{claimed_, this, node.handle(), module};
+      add_hook(node, TENON_HOOK_NODE_BEFORE, &attribute<true>, claim);
+      add_hook(node, TENON_HOOK_NODE_AFTER, &attribute<false>, claim);
+      for (uint32_t i = 0; i < info.edges; ++i) {
+        Node next = Node::take(service::graph().node_edge(node.handle(), i, nullptr));
+        if (next.defined()) waiting.push_back(std::move(next));
       }
     }
+  }
+  // A node's part of it, shared by its two hooks: functions of the boundary, since those of Node get lists of gradients.
+  struct Claim {
+    const std::shared_ptr<ClaimedNodes> all;
+    State* const profiler;
+    const tenon_node* const node;
+    const uint32_t module;
+    std::atomic<int> hooks{2};
+    ~Claim() {
+      const std::lock_guard lock(all->mutex);
+      all->nodes.erase(node);
+    }
+  };
+  template <bool before>
+  static tenon_status TENON_CALL attribute(void* state, tenon_tensor* const*, int64_t,
+                                           tenon_tensor* const*, int64_t, tenon_tensor**,
+                                           tenon_error**) {
+    const auto& claim = *static_cast<const Claim*>(state);
+    if (!claim.all->watched.load(std::memory_order_relaxed)) return TENON_OK;
+    if (ThreadLog* const log = claim.profiler->own_log())
+      log->recorder = before ? claim.module : kNoModule;
+    return TENON_OK;
+  }
+  static void TENON_CALL drop_claim(void* state) {
+    auto* const claim = static_cast<Claim*>(state);
+    if (claim->hooks.fetch_sub(1) == 1) delete claim;
+  }
+  static void add_hook(const Node& node, int32_t kind, tenon_hook_function function, Claim* claim) {
+    detail::check(service::graph().node_add_hook, node.handle(), kind, function,
+                  static_cast<void*>(claim), &drop_claim, static_cast<tenon_hook**>(nullptr));
+  }
+  static bool is_among(const std::vector<Node>& nodes, const Node& node) {
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](const Node& one) { return one.handle() == node.handle(); });
   }
   template <class Visit>
   static void each_node(const HookValues& values, Visit&& visit) {
@@ -496,10 +511,6 @@ class Profiler::State {
         if (const Node node = Tensor::borrow(tensor).grad_fn(); node.defined()) visit(node);
       });
     }
-  }
-  void record(const Claim& claim, uint32_t module) {
-    if (!claim.watched()) return;
-    if (ThreadLog* const log = own_log()) log->recorder = module;
   }
   void remove_hooks() {
     for (const Hook& hook : hooks_) hook.remove();
