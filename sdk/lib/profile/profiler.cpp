@@ -16,6 +16,7 @@
 #include <tenon/runtime.hpp>
 
 #include "lib/base/format.hpp"
+#include "lib/base/optimizer_form.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -125,10 +126,14 @@ std::string operands_text(const tenon_call& call) {
   return count > most ? lib::format_text("{} and {} more", text, count - most) : text;
 }
 
-bool changes_operands(const tenon_op* op) {
+Json parameters_of(const tenon_op* op) {
   Value schema;
   detail::check(service::ops().schema, op, schema.slot());
-  const Json parameters = parse_schema(schema.text())["parameters"];
+  return parse_schema(schema.text())["parameters"];
+}
+
+bool changes_operands(const tenon_op* op) {
+  const Json parameters = parameters_of(op);
   for (int64_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i]["name"].text() != "out" && parameters[i]["mutates"].as_bool(false))
       return true;
@@ -136,11 +141,10 @@ bool changes_operands(const tenon_op* op) {
   return false;
 }
 
-// Whether it has the schema by which a config's optimizer is found.
 bool is_optimizer(const tenon_op* op) {
-  Value schema;
-  detail::check(service::ops().schema, op, schema.slot());
-  return schema.text().find("(Tensor(a!) parameter, Tensor gradient") != std::string::npos;
+  const Json parameters = parameters_of(op);
+  return lib::is_optimizer(parameters, lib::OptimizerForm::one) ||
+         lib::is_optimizer(parameters, lib::OptimizerForm::lists);
 }
 
 // Releases what a call gave.
@@ -269,12 +273,19 @@ class Claim {
   const tenon_node* node_;
 };
 
+// A node that a backward of this thread runs, and the module that has recorded it. A rule may run another backward.
+struct RunningNode {
+  const tenon_node* node;
+  int64_t backward;
+  uint32_t module;
+};
+
 struct ThreadLog {
-  uint32_t recorder = kNoModule;  // module that has recorded the node that backward runs
   int32_t thread = 0;
   RowTable table;
   std::vector<Row> rows;
   std::vector<RunningModule> running;
+  std::vector<RunningNode> nodes;  // rules within rules
   std::vector<ModuleTimes> modules;
   std::vector<CallEvent> events;  // in ticks
 };
@@ -383,14 +394,20 @@ class Profiler::State {
   }
 
   // Threads of a loop count for the module in which it was begun.
-  uint32_t module_of(const ThreadLog& log, bool backward) const {
+  uint32_t module_of(ThreadLog& log, int64_t backward) const {
+    if (backward == 0) log.nodes.clear();  // a backward that has failed leaves its own
     if (!log.running.empty()) return log.running.back().module;
-    return backward ? log.recorder : current_.load(std::memory_order_relaxed);
+    if (backward == 0) return current_.load(std::memory_order_relaxed);
+    for (size_t i = log.nodes.size(); i-- > 0;) {
+      if (log.nodes[i].backward == backward) return log.nodes[i].module;
+    }
+    return log.nodes.empty() ? kNoModule : log.nodes.back().module;
   }
 
   int64_t row_of(ThreadLog& log, const tenon_call& call) noexcept {
-    const bool backward = service::graph().backward_id() != 0;
-    const uint32_t module = module_of(log, backward);
+    const int64_t id = service::graph().backward_id();
+    const bool backward = id != 0;
+    const uint32_t module = module_of(log, id);
     Key key;
     key.add(reinterpret_cast<uintptr_t>(call.op));
     key.add(uint64_t{module} | uint64_t{backward} << 32 | service::calls().ops_generation() << 33);
@@ -461,9 +478,9 @@ class Profiler::State {
     if (options_.events)
       keep_event(*log, {true, log->thread, module, ended.begin - clock_.start(), time});
   }
-  // Nodes that the forward of a module has recorded: from those of its results back to those of its arguments,
-  // and of modules that it called, which have claimed theirs. The engine's own, such as accumulators, outlive
-  // a graph.
+  // Nodes that the forward of a module has recorded: from those of its results back to those of its arguments.
+  // Modules that it called have claimed theirs, and have its own behind them. The engine's own, such as
+  // accumulators, outlive a graph.
   void claim(uint32_t module, const HookValues& inputs, const HookValues& results) {
     if (!GradMode::enabled()) return;
     std::unordered_set<const tenon_node*> seen;
@@ -474,19 +491,30 @@ class Profiler::State {
       const Node node = std::move(waiting.back());
       waiting.pop_back();
       if (!seen.insert(node.handle()).second || node.op().empty()) continue;
+      for (const Node::Edge& edge : node.next_edges()) {
+        if (edge.node.defined()) waiting.push_back(edge.node);
+      }
       {
         const std::lock_guard lock(claimed_->mutex);
         if (!claimed_->nodes.insert(node.handle()).second) continue;
       }
-      node.register_pre_hook([this, module, claim = Claim(claimed_, node.handle())](
-                                 const std::vector<Tensor>&) { record(claim, module); });
-      node.register_hook([this, claim = Claim(claimed_, nullptr)](const std::vector<Tensor>&,
-                                                                  const std::vector<Tensor>&) {
-        record(claim, kNoModule);
+      node.register_pre_hook([this, module, at = node.handle(),
+                              claim = Claim(claimed_, node.handle())](const std::vector<Tensor>&) {
+        if (ThreadLog* const log = claim.watched() ? own_log() : nullptr)
+          log->nodes.push_back({at, service::graph().backward_id(), module});
       });
-      for (const Node::Edge& edge : node.next_edges()) {
-        if (edge.node.defined()) waiting.push_back(edge.node);
-      }
+      node.register_hook([this, at = node.handle(), claim = Claim(claimed_, nullptr)](
+                             const std::vector<Tensor>&, const std::vector<Tensor>&) {
+        if (ThreadLog* const log = claim.watched() ? own_log() : nullptr) end_node(*log, at);
+      });
+    }
+  }
+  // Nodes of a backward within it that has failed have not ended.
+  static void end_node(ThreadLog& log, const tenon_node* node) {
+    const int64_t backward = service::graph().backward_id();
+    for (size_t i = log.nodes.size(); i-- > 0;) {
+      if (log.nodes[i].node == node && log.nodes[i].backward == backward)
+        return log.nodes.resize(i);
     }
   }
   template <class Visit>
@@ -496,10 +524,6 @@ class Profiler::State {
         if (const Node node = Tensor::borrow(tensor).grad_fn(); node.defined()) visit(node);
       });
     }
-  }
-  void record(const Claim& claim, uint32_t module) {
-    if (!claim.watched()) return;
-    if (ThreadLog* const log = own_log()) log->recorder = module;
   }
   void remove_hooks() {
     for (const Hook& hook : hooks_) hook.remove();
