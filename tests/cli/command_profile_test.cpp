@@ -17,7 +17,7 @@ TEST_SUITE("profile") {
     CHECK((folder.read("blobs.safetensors") == weights));
     for (const char* text :
          {"\nprofile of ", "\nOP", "\nPLUGIN ", "\nMODULE ", "\nnn.functional.linear\n",
-          "\n0 (Linear) ", "\n(backward) ", "MUL-ADDS", "\nLIMIT: part of "})
+          "\n0 (Linear) ", "\n(backward) ", "\n(optimizer) ", "MUL-ADDS", "\nLIMIT: part of "})
       CHECK_MESSAGE(contains(outcome.out, text), text);
     std::istringstream lines(outcome.out);
     for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 80, line);

@@ -53,17 +53,21 @@ struct ResumableRun {
   double seconds = 0;
 };
 
+// blobs.json with this device in its training.
+void write_with_device(const Workspace& folder, const char* file, const std::string& device) {
+  std::string config = folder.read("blobs.json");
+  config.insert(config.find("\"epochs\""), "\"device\": \"" + device + "\", ");
+  folder.write(file, config);
+}
+
 }  // namespace
 
 TEST_SUITE("run") {
   TEST_CASE("a device that is not there is refused at its place, with those that are") {
     const Workspace folder(true);
-    std::string config = folder.read("blobs.json");
     for (const char* name : {"cuda:0", "", "sim:x"}) {
       CAPTURE(name);
-      std::string other = config;
-      other.insert(other.find("\"epochs\""), "\"device\": \"" + std::string(name) + "\", ");
-      folder.write("other.json", other);
+      write_with_device(folder, "other.json", name);
       const Outcome outcome = run_program_in(folder.path(), "run other.json -q");
       CHECK(outcome.code == 1);
       CHECK(contains(outcome.error, "/training/device"));
@@ -80,9 +84,70 @@ TEST_SUITE("run") {
       return outcome.json()["train_loss"].number();
     };
     CHECK(loss(" --device sim:1") == doctest::Approx(loss("")).epsilon(1e-5));
-    const Outcome outcome = run_program_in(folder.path(), "run blobs.json -q --device nowhere:0");
-    CHECK(outcome.code == 1);
-    CHECK(contains(outcome.error, "no device is named 'nowhere:0'"));
+  }
+
+  TEST_CASE("errors of --device name the option, and no place of a config that it replaces") {
+    const Workspace folder(true);
+    write_with_device(folder, "there.json", "nowhere:3");
+    CHECK(run_program_in(folder.path(), "run blobs.json -q").code == 0);
+    for (const char* arguments :
+         {"run blobs.json -q", "run there.json -q", "run there.json --evaluate blobs.safetensors",
+          "predict blobs.json blobs.csv -o p.csv"}) {
+      CAPTURE(arguments);
+      const Outcome unknown =
+          run_program_in(folder.path(), std::string(arguments) + " --device nowhere:0");
+      CHECK(unknown.code == 1);
+      CHECK(contains(unknown.error, "ValueError: --device: no device is named 'nowhere:0'"));
+      const Outcome missing =
+          run_program_in(folder.path(), std::string(arguments) + " --device sim:9");
+      CHECK(contains(missing.error, "IndexError: --device: there is no device sim:9; 'sim' has 2"));
+    }
+  }
+
+  TEST_CASE("an evaluation runs on the config's device, or on that of --device in its place") {
+    const Workspace folder(true);
+    CHECK(run_program_in(folder.path(), "run blobs.json -q").code == 0);
+    const auto evaluate = [&](const std::string& config, const std::string& options) {
+      return run_program_in(folder.path(),
+                            "run " + config + " --evaluate blobs.safetensors " + options,
+                            "TENON_TRACE=text");
+    };
+    const auto on_device = [](const Outcome& outcome) {
+      CHECK(outcome.code == 0);
+      return contains(outcome.error, "handler of sim (plugin sim)");
+    };
+    write_with_device(folder, "sim.json", "sim:1");
+    CHECK_FALSE(on_device(evaluate("blobs.json", "")));
+    CHECK(on_device(evaluate("blobs.json", "--device sim:1")));
+    CHECK(on_device(evaluate("sim.json", "")));
+    CHECK_FALSE(on_device(evaluate("sim.json", "--device cpu")));
+    write_with_device(folder, "nine.json", "sim:9");
+    const Outcome missing = evaluate("nine.json", "");
+    CHECK(missing.code == 1);
+    CHECK(contains(missing.error, "/training/device: there is no device sim:9; 'sim' has 2"));
+  }
+
+  TEST_CASE("norms and reports of an evaluation on a device are those of the CPU") {
+    const Workspace folder(true);
+    CHECK(run_program_in(folder.path(), "run blobs.json -q").code == 0);
+    const auto evaluated = [&](const std::string& options) {
+      const Outcome outcome = run_program_in(
+          folder.path(), "run blobs.json --json --evaluate blobs.safetensors " + options);
+      REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
+      return outcome.json();
+    };
+    const tenon::Json cpu = evaluated("--per-sample-norms");
+    for (const char* options :
+         {"--device sim:1 --per-sample-norms", "--device sim:1 --per-sample-norms --report r.html",
+          "--device sim:1 --per-sample-norms --report r.html --as-is --profile"}) {
+      CAPTURE(options);
+      const tenon::Json sim = evaluated(options);
+      for (const char* key : {"largest", "median", "least"})
+        CHECK(sim["per_sample_norms"][key].number() ==
+              doctest::Approx(cpu["per_sample_norms"][key].number()).epsilon(1e-4));
+      CHECK(sim["accuracy"].number() == cpu["accuracy"].number());
+    }
+    CHECK(contains(folder.read("r.html"), "confusion"));
   }
 
   TEST_CASE("a run trains, prints its result, and writes weights and curve") {

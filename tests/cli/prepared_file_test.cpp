@@ -118,6 +118,33 @@ TEST_SUITE("prepared files") {
     }
   }
 
+  TEST_CASE("a prepared model is refused on other devices than the CPU, by option and by config") {
+    const Blobs blobs;
+    blobs.prepare("--input input=18x4");
+    const auto refusal = [](const Outcome& outcome) {
+      CHECK(outcome.code == 2);
+      CHECK(outcome.out == "");
+      return outcome.error;
+    };
+    CHECK(contains(refusal(blobs.evaluate("--device sim:1")),
+                   "--device is sim:1, and --evaluate 'blobs.tenon' is the file of a prepared "
+                   "model, which runs on the CPU: evaluate the weights there, or leave --device "
+                   "out"));
+    for (const char* command : {"run blobs.tenon", "predict blobs.tenon"})
+      CHECK(contains(refusal(blobs.run(std::string(command) + " --device sim:1")),
+                     "--device is sim:1, and 'blobs.tenon' is the file of a prepared model, which "
+                     "runs on the CPU: call the model that it was made of there, or leave --device "
+                     "out"));
+    CHECK(blobs.evaluate("--device cpu").code == 0);
+    std::string config = blobs.read("blobs.json");
+    config.insert(config.find("\"epochs\""), "\"device\": \"sim:1\", ");
+    blobs.write("blobs.json", config);
+    const std::string text = refusal(blobs.evaluate());
+    CHECK(contains(text, "/training/device is sim:1, and --evaluate 'blobs.tenon' is"));
+    CHECK(contains(text, "or add --device cpu"));
+    CHECK(blobs.evaluate("--device cpu").code == 0);
+  }
+
   TEST_CASE("a layout that the model refuses ends the preparation, and no file is written") {
     const Blobs blobs;
     const Outcome outcome =

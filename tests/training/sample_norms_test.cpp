@@ -1,6 +1,8 @@
 // Norms of the gradients of single samples, beside a loop over them.
 #include <cmath>
 
+#include <tenon/device.hpp>
+
 #include "support.hpp"
 
 namespace {
@@ -52,6 +54,21 @@ TEST_SUITE("sample norms") {
     CHECK(norms.largest == norms.most.front().norm);
     CHECK(norms.median == norms.most[150].norm);
     CHECK(norms.least == norms.most.back().norm);
+  }
+
+  TEST_CASE(
+      "norms of a model on a device are those of the CPU, and its samples stay where they are") {
+    const tenon::Module model = model_of(kLayers);
+    const training::Samples samples = samples_of(20);
+    const training::SampleNorms cpu = training::sample_norms(model, cross_entropy(), samples, 20);
+    tenon::device::move(model, tenon::device::Device("sim:1"));
+    const training::SampleNorms sim = training::sample_norms(model, cross_entropy(), samples, 20);
+    REQUIRE(sim.most.size() == 20);
+    for (size_t i = 0; i < 20; ++i) {
+      CHECK(sim.most[i].sample == cpu.most[i].sample);
+      CHECK(sim.most[i].norm == doctest::Approx(cpu.most[i].norm).epsilon(1e-4));
+    }
+    CHECK(tenon::device::name_of(samples.inputs) == "cpu");
   }
 
   TEST_CASE("frozen parameters do not count, and none at all is refused") {

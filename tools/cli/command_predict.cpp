@@ -9,6 +9,7 @@
 #include <tenon/training/training.hpp>
 
 #include "commands.hpp"
+#include "device_option.hpp"
 #include "format.hpp"
 #include "given_inputs.hpp"
 #include "lock_file.hpp"
@@ -164,7 +165,7 @@ int predict_outputs(const PredictOptions& options) {
       training::weights_note(weights).value_or(training::WeightsNote());
   tenon::Module model = tenon::state::create_module(config.model);
   training::load_weights(model, weights);
-  tenon::device::move(model, tenon::device::Device(options.device));
+  tenon::device::move(model, device_option(options.device));
   const Tensor inputs = training::load_inputs(config.data, options.data.front(), note.fitted);
   ProfileScope profile({options.profile, options.profile_trace, options.trace});
   profile.begin(model, options.config, options.config, 0);

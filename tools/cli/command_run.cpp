@@ -14,6 +14,7 @@
 #include <tenon/training/training.hpp>
 
 #include "commands.hpp"
+#include "device_option.hpp"
 #include "format.hpp"
 #include "given_inputs.hpp"
 #include "interrupt_scope.hpp"
@@ -110,6 +111,7 @@ class Stopwatch {
 struct Setup {
   training::Dataset dataset;
   tenon::Module model;
+  tenon::device::Device device;  // place of an evaluation
   std::optional<tenon::Prepared> opened =
       {};  // evaluated in place of the model, whose weights it has
 };
@@ -140,10 +142,28 @@ RunResult start_result(const TrainingConfig& config, const RunOptions& options) 
   return result;
 }
 
+// The device that the option names, or the config. A prepared model is refused on others than the CPU.
+tenon::device::Device device_of(const TrainingConfig& config, const RunOptions& options) {
+  const bool given = !options.device.empty();
+  const Json node = given || !config.training ? Json() : config.training->device_node;
+  const std::string name = config.training ? config.training->device : "cpu";
+  const tenon::device::Device device =
+      given ? device_option(options.device)
+            : training::at_place(node, [&] { return tenon::device::Device(name); });
+  if (is_prepared_file(options.evaluate))
+    require_cpu(device, given ? "--device" : node.place(),
+                format_text("--evaluate '{}'", options.evaluate),
+                given ? "evaluate the weights there, or leave --device out"
+                      : "evaluate the weights there, or add --device cpu");
+  return device;
+}
+
 Setup set_up(const TrainingConfig& config, const RunOptions& options, RunResult& result) {
   if (options.frozen) freeze(config.document, lock_file_of(options.config));
   tenon::config::apply(config.document);
+  if (!options.device.empty()) device_option(options.device);  // the config has no place for it
   training::require_sound(config);
+  const tenon::device::Device device = device_of(config, options);
   if (const std::string fault = training::plot_fault(result.plot);
       !result.plot.empty() && !fault.empty())
     throw tenon::IOError(fault);
@@ -157,7 +177,8 @@ Setup set_up(const TrainingConfig& config, const RunOptions& options, RunResult&
     note = training::weights_note(options.evaluate).value_or(training::WeightsNote());
   Setup setup{
       training::load_dataset(config.data, config.split, note.fitted),
-      training::at_place(config.model, [&] { return tenon::state::create_module(config.model); })};
+      training::at_place(config.model, [&] { return tenon::state::create_module(config.model); }),
+      device};
   for (const tenon::Tensor& parameter : setup.model.parameters())
     result.parameters += parameter.numel();
   result.train_count = setup.dataset.train.count();
@@ -414,7 +435,10 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
     throw UsageError("--watch runs plugins that change, --frozen those that do not: choose one");
   TrainingConfig config(training::read_config(options.config));
   require_keys(config, options.config, trains);
-  if (!options.device.empty() && config.training) config.training->device = options.device;
+  if (!options.device.empty() && config.training) {
+    config.training->device = options.device;
+    config.training->device_node = Json();
+  }
   RunResult result = start_result(config, options);
   const std::string logged = options.log.empty() ? config.output.log : options.log;
   check_output(config, options.log, {});
@@ -448,8 +472,7 @@ int run_config(const RunOptions& options, const SessionOptions& session) {
     } else {
       log.add(format_text("evaluate {}, seed {}", options.config, result.seed));
       report.begin(0);
-      if (!options.device.empty())
-        tenon::device::move(setup.model, tenon::device::Device(options.device));
+      tenon::device::move(setup.model, setup.device);
       score_model(config, options, setup, result);
     }
     if (result.first_rank) result.profile = profile.end(fault);

@@ -14,6 +14,7 @@
 #include <tenon/state/numpy_file.hpp>
 #include <tenon/training/config.hpp>
 
+#include "device_option.hpp"
 #include "exit_code.hpp"
 #include "format.hpp"
 #include "given_inputs.hpp"
@@ -120,12 +121,11 @@ ModelCallResult call_model_file(const ModelCallOptions& options) {
         format_text("'{}' is the file of a prepared model, whose calls cannot be observed: "
                     "observe the model that it was made of",
                     options.path));
-  const tenon::device::Device device(options.device.empty() ? "cpu" : options.device);
-  if (is_prepared && !device.is_cpu())
-    throw UsageError(
-        format_text("'{}' is the file of a prepared model, which runs on the CPU: call the model "
-                    "that it was made of on {}",
-                    options.path, options.device));
+  const tenon::device::Device device =
+      device_option(options.device.empty() ? "cpu" : options.device);
+  if (is_prepared)
+    require_cpu(device, "--device", format_text("'{}'", options.path),
+                "call the model that it was made of there, or leave --device out");
   if (is_prepared) {
     prepared = open_prepared_file(options.path);
   } else {

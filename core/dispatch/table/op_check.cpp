@@ -1,7 +1,7 @@
 // The contradictions that an op's descriptor can hold.
-#include <cstddef>
+#include "core/dispatch/table/op_check.hpp"
 
-#include "core/dispatch/table/op.hpp"
+#include <cstddef>
 
 namespace tenon::core {
 
@@ -12,13 +12,22 @@ constexpr size_t kOldestLoops = offsetof(tenon_elementwise, complex_loops) + siz
 
 }  // namespace
 
+std::optional<DescriptorFault> check_kinds(const tenon_op_descriptor& op) {
+  const std::string unknown = unknown_flags(op.flags, kOpFlags);
+  if (!unknown.empty()) return DescriptorFault{"sets " + unknown, kUnknownFlagsRemedy};
+  if (op.differentiable <= TENON_DIFFERENTIABLE_COMPOSITE && op.jvp_kind <= TENON_JVP_MULTILINEAR &&
+      (op.elementwise == nullptr || op.elementwise->promotion <= TENON_PROMOTE_MAGNITUDE))
+    return std::nullopt;
+  return DescriptorFault{"has a kind of gradient, jvp or promotion that this Tenon does not know",
+                         kUnknownFlagsRemedy};
+}
+
 std::optional<DescriptorFault> check_op(const tenon_op_descriptor& op) {
+  if (std::optional<DescriptorFault> unknown = check_kinds(op)) return unknown;
   const tenon_elementwise* const loops = op.elementwise;
   const bool formula = op.differentiable == TENON_DIFFERENTIABLE_FORMULA;
   const bool has_backward = op.backward != nullptr || op.vjp != nullptr;
   const bool rule = op.jvp_kind == TENON_JVP_RULE;
-  const std::string unknown = unknown_flags(op.flags, kOpFlags);
-  if (!unknown.empty()) return DescriptorFault{"sets " + unknown, kUnknownFlagsRemedy};
   const bool may_decline = (op.flags & TENON_OP_MAY_DECLINE) != 0;
   const struct {
     bool found;
@@ -28,10 +37,6 @@ std::optional<DescriptorFault> check_op(const tenon_op_descriptor& op) {
        "set exactly one of them"},
       {op.run != nullptr && loops != nullptr, "has both run and elementwise",
        "set exactly one of them"},
-      {op.differentiable > TENON_DIFFERENTIABLE_COMPOSITE || op.jvp_kind > TENON_JVP_MULTILINEAR ||
-           (loops != nullptr && loops->promotion > TENON_PROMOTE_MAGNITUDE),
-       "has a kind of gradient, jvp or promotion that this Tenon does not know",
-       kUnknownFlagsRemedy},
       {loops != nullptr && (loops->size < kOldestLoops || loops->loops == nullptr),
        "has an elementwise kernel without loops or with a wrong size",
        "set `size` to sizeof(tenon_elementwise), and `loops`"},

@@ -16,7 +16,7 @@
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/table/op.hpp"
+#include "core/dispatch/table/op_check.hpp"
 #include "core/nn/module_type.hpp"
 #include "tenon/abi/host.h"
 
@@ -313,7 +313,7 @@ void TableCheck::check_items(const tenon_plugin& plugin) const {
       [](const tenon_override_descriptor& given) {
         const tenon_op_descriptor* const rules = copy_growable(given).rules;
         auto fault = flag_fault(given.flags, kNoFlags);
-        return fault || rules == nullptr ? fault : flag_fault(rules->flags, kOpFlags);
+        return fault || rules == nullptr ? fault : check_kinds(copy_growable(*rules));
       });
   check_list(kService, items(plugin.services, plugin.service_count), shown_as("service"),
              [](const tenon_service_descriptor& service) -> std::optional<DescriptorFault> {

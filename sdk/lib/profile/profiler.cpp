@@ -17,6 +17,7 @@
 #include <tenon/runtime.hpp>
 
 #include "lib/base/format.hpp"
+#include "lib/base/optimizer_form.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -126,10 +127,14 @@ std::string operands_text(const tenon_call& call) {
   return count > most ? lib::format_text("{} and {} more", text, count - most) : text;
 }
 
-bool changes_operands(const tenon_op* op) {
+Json parameters_of(const tenon_op* op) {
   Value schema;
   detail::check(service::ops().schema, op, schema.slot());
-  const Json parameters = parse_schema(schema.text())["parameters"];
+  return parse_schema(schema.text())["parameters"];
+}
+
+bool changes_operands(const tenon_op* op) {
+  const Json parameters = parameters_of(op);
   for (int64_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i]["name"].text() != "out" && parameters[i]["mutates"].as_bool(false))
       return true;
@@ -137,11 +142,10 @@ bool changes_operands(const tenon_op* op) {
   return false;
 }
 
-// Whether it has the schema by which a config's optimizer is found.
 bool is_optimizer(const tenon_op* op) {
-  Value schema;
-  detail::check(service::ops().schema, op, schema.slot());
-  return schema.text().find("(Tensor(a!) parameter, Tensor gradient") != std::string::npos;
+  const Json parameters = parameters_of(op);
+  return lib::is_optimizer(parameters, lib::OptimizerForm::one) ||
+         lib::is_optimizer(parameters, lib::OptimizerForm::lists);
 }
 
 // Releases what a call gave.
@@ -250,12 +254,19 @@ struct ClaimedNodes {
   std::atomic<bool> watched{true};  // the profiler is not stopped
 };
 
+// A node that a backward of this thread runs, and the module that has recorded it. A rule may run another backward.
+struct RunningNode {
+  const tenon_node* node;
+  int64_t backward;
+  uint32_t module;
+};
+
 struct ThreadLog {
-  uint32_t recorder = kNoModule;  // module that has recorded the node that backward runs
   int32_t thread = 0;
   RowTable table;
   std::vector<Row> rows;
   std::vector<RunningModule> running;
+  std::vector<RunningNode> nodes;  // rules within rules
   std::vector<ModuleTimes> modules;
   std::vector<CallEvent> events;  // in ticks
 };
@@ -364,14 +375,20 @@ class Profiler::State {
   }
 
   // Threads of a loop count for the module in which it was begun.
-  uint32_t module_of(const ThreadLog& log, bool backward) const {
+  uint32_t module_of(ThreadLog& log, int64_t backward) const {
+    if (backward == 0) log.nodes.clear();  // a backward that has failed leaves its own
     if (!log.running.empty()) return log.running.back().module;
-    return backward ? log.recorder : current_.load(std::memory_order_relaxed);
+    if (backward == 0) return current_.load(std::memory_order_relaxed);
+    for (size_t i = log.nodes.size(); i-- > 0;) {
+      if (log.nodes[i].backward == backward) return log.nodes[i].module;
+    }
+    return log.nodes.empty() ? kNoModule : log.nodes.back().module;
   }
 
   int64_t row_of(ThreadLog& log, const tenon_call& call) noexcept {
-    const bool backward = service::graph().backward_id() != 0;
-    const uint32_t module = module_of(log, backward);
+    const int64_t id = service::graph().backward_id();
+    const bool backward = id != 0;
+    const uint32_t module = module_of(log, id);
     Key key;
     key.add(reinterpret_cast<uintptr_t>(call.op));
     key.add(uint64_t{module} | uint64_t{backward} << 32 | service::calls().ops_generation() << 33);
@@ -442,13 +459,14 @@ class Profiler::State {
     if (options_.events)
       keep_event(*log, {true, log->thread, module, ended.begin - clock_.start(), time});
   }
-  // Nodes that the forward of a module has recorded: from those of its results back to those of its arguments,
-  // and of modules that it called, which have claimed theirs. The engine's own, such as accumulators, outlive
-  // a graph.
+  // Nodes that the forward of a module has recorded: from those of its results back to those of its arguments.
+  // Modules that it called have claimed theirs, and have its own behind them. The engine's own, such as
+  // accumulators, outlive a graph.
   void claim(uint32_t module, const HookValues& inputs, const HookValues& results) {
     if (!GradMode::enabled()) return;
-    std::vector<Node> given, waiting;
-    each_node(inputs, [&](const Node& node) { given.push_back(node); });
+    std::unordered_set<const tenon_node*> seen;
+    each_node(inputs, [&](const Node& node) { seen.insert(node.handle()); });
+    std::vector<Node> waiting;
     each_node(results, [&](const Node& node) { waiting.push_back(node); });
     while (!waiting.empty()) {
       const Node node = std::move(waiting.back());
@@ -456,18 +474,18 @@ class Profiler::State {
       tenon_node_info info{};
       info.size = sizeof info;
       service::graph().node_read(node.handle(), &info);
-      if (info.op == nullptr || is_among(given, node)) continue;
-      {
-        const std::lock_guard lock(claimed_->mutex);
-        if (!claimed_->nodes.insert(node.handle()).second) continue;  // or seen before
-      }
-      auto* const claim = new Claim{claimed_, this, node.handle(), module};
-      add_hook(node, TENON_HOOK_NODE_BEFORE, &attribute<true>, claim);
-      add_hook(node, TENON_HOOK_NODE_AFTER, &attribute<false>, claim);
+      if (info.op == nullptr || !seen.insert(node.handle()).second) continue;
       for (uint32_t i = 0; i < info.edges; ++i) {
         Node next = Node::take(service::graph().node_edge(node.handle(), i, nullptr));
         if (next.defined()) waiting.push_back(std::move(next));
       }
+      {
+        const std::lock_guard lock(claimed_->mutex);
+        if (!claimed_->nodes.insert(node.handle()).second) continue;
+      }
+      auto* const claim = new Claim{claimed_, this, node.handle(), module};
+      add_hook(node, TENON_HOOK_NODE_BEFORE, &attribute<true>, claim);
+      add_hook(node, TENON_HOOK_NODE_AFTER, &attribute<false>, claim);
     }
   }
   // A node's part of it, shared by its two hooks: functions of the boundary, since those of Node get lists of gradients.
@@ -485,12 +503,25 @@ class Profiler::State {
   template <bool before>
   static tenon_status TENON_CALL attribute(void* state, tenon_tensor* const*, int64_t,
                                            tenon_tensor* const*, int64_t, tenon_tensor**,
-                                           tenon_error**) {
+                                           tenon_error** error) {
     const auto& claim = *static_cast<const Claim*>(state);
     if (!claim.all->watched.load(std::memory_order_relaxed)) return TENON_OK;
-    if (ThreadLog* const log = claim.profiler->own_log())
-      log->recorder = before ? claim.module : kNoModule;
-    return TENON_OK;
+    return detail::guarded(error, [&] {
+      ThreadLog* const log = claim.profiler->own_log();
+      if (log == nullptr) return;
+      if (before)
+        log->nodes.push_back({claim.node, service::graph().backward_id(), claim.module});
+      else
+        end_node(*log, claim.node);
+    });
+  }
+  // Nodes of a backward within it that has failed have not ended.
+  static void end_node(ThreadLog& log, const tenon_node* node) {
+    const int64_t backward = service::graph().backward_id();
+    for (size_t i = log.nodes.size(); i-- > 0;) {
+      if (log.nodes[i].node == node && log.nodes[i].backward == backward)
+        return log.nodes.resize(i);
+    }
   }
   static void TENON_CALL drop_claim(void* state) {
     auto* const claim = static_cast<Claim*>(state);
@@ -499,10 +530,6 @@ class Profiler::State {
   static void add_hook(const Node& node, int32_t kind, tenon_hook_function function, Claim* claim) {
     detail::check(service::graph().node_add_hook, node.handle(), kind, function,
                   static_cast<void*>(claim), &drop_claim, static_cast<tenon_hook**>(nullptr));
-  }
-  static bool is_among(const std::vector<Node>& nodes, const Node& node) {
-    return std::any_of(nodes.begin(), nodes.end(),
-                       [&](const Node& one) { return one.handle() == node.handle(); });
   }
   template <class Visit>
   static void each_node(const HookValues& values, Visit&& visit) {

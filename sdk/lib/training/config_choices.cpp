@@ -11,6 +11,7 @@
 #include <tenon/training/optimizer.hpp>
 
 #include "config_sections.hpp"
+#include "lib/base/optimizer_form.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -97,7 +98,7 @@ const Offer kOffers[] = {
     {"metric", metric_role, scores},
     {"optimizer", optimizer_role,
      [](const FoundOp& op) {
-       return op.has("learning_rate") && optimizer_schema(op).faults.empty();
+       return lib::is_optimizer(op.listing["parameters"], lib::OptimizerForm::one);
      }},
     {"schedule", schedule_role,
      [](const FoundOp& op) { return begins_with(op, "step") && op.parameters[0].base == "int"; }},

@@ -182,7 +182,7 @@ inline constexpr std::string_view kSections = R"({
         "batch_size": {"type": "integer", "minimum": 1, "default": 64,
                        "description": "samples in one step"},
         "device": {"type": "string",
-                   "description": "where the model is trained: a device of a plugin, 'opencl:0'; 'cpu' when left out"},
+                   "description": "where the model is trained and evaluated: a device of a plugin, 'opencl:0'; 'cpu' when left out"},
         "drop_last": {"type": "boolean",
                       "description": "whether an epoch leaves out its last batch where that has fewer samples than the others; false when left out"},
         "sampler": {"$ref": "#/definitions/sampler",

@@ -10,6 +10,7 @@
 #include <tenon/training/shard.hpp>
 
 #include "lib/base/format.hpp"
+#include "lib/base/optimizer_form.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -61,29 +62,18 @@ std::optional<FoundOp> list_form_of(const FoundOp& op) {
 
 OptimizerSchema optimizer_schema(const FoundOp& op) {
   OptimizerSchema schema;
-  const auto fault = [&](const std::string& what) {
+  for (const std::string& what :
+       lib::optimizer_faults(op.listing["parameters"], lib::OptimizerForm::one)) {
     schema.faults.push_back(lib::format_text(
         "{} is not an optimizer: {}; expected (Tensor(a!) parameter, Tensor gradient, Tensor(b!) "
         "state, ..., *, keywords)",
         op.name, what));
-  };
-  size_t positional = 0;
-  for (const DeclaredType& parameter : op.parameters) {
-    if (parameter.keyword_only) break;
-    const bool tensor = parameter.base == "Tensor" && !parameter.list;
-    const size_t at = positional++;
-    if (!tensor) {
-      fault(lib::format_text("'{} {}' is not a Tensor; settings come after '*'", parameter.text,
-                             parameter.name));
-    } else if (at == 1 ? parameter.mutates : !parameter.mutates) {
-      fault(lib::format_text("'{} {}' is {}changed in place", parameter.text, parameter.name,
-                             at == 1 ? "" : "not "));
-    } else if (at >= 2) {
-      schema.states.push_back({parameter.name, parameter.optional,
-                               parameter.optional ? keyword_of(op, parameter.name) : ""});
-    }
   }
-  if (positional < 2) fault(lib::format_text("it has {} Tensors before '*'", positional));
+  for (size_t at = 2; at < op.parameters.size() && !op.parameters[at].keyword_only; ++at) {
+    const DeclaredType& state = op.parameters[at];
+    schema.states.push_back(
+        {state.name, state.optional, state.optional ? keyword_of(op, state.name) : ""});
+  }
   return schema;
 }
 

@@ -13,6 +13,7 @@
 #include <tenon/transforms/vmap.hpp>
 
 #include "lib/base/format.hpp"
+#include "samples_on.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -110,7 +111,8 @@ void require_independent_samples(const Module& model, const Samples& samples) {
   const NoGrad no_grad;
   const transforms::recompute::KeptBuffers kept(model);
   const Draws draws = generator_state();
-  const Tensor some = narrow(samples.inputs, 0, 0, count);
+  const Tensor some =
+      device::to(narrow(samples.inputs, 0, 0, count), device::Device(device::name_of(model)));
   // The first sample among others, and among copies of it.
   std::vector<int64_t> size = some.sizes();
   const Tensor copies = narrow(some, 0, 0, 1).expand(size).clone();
@@ -132,10 +134,11 @@ void require_independent_samples(const Module& model, const Samples& samples) {
   }
 }
 
-SampleNorms sample_norms(const Module& model, const Loss& loss, const Samples& samples,
+SampleNorms sample_norms(const Module& model, const Loss& loss, const Samples& given,
                          int64_t listed) {
-  if (samples.count() == 0) throw ValueError("norms of gradients: there are 0 samples; give some");
-  require_independent_samples(model, samples);
+  if (given.count() == 0) throw ValueError("norms of gradients: there are 0 samples; give some");
+  require_independent_samples(model, given);
+  const Samples samples = samples_on(device::Device(device::name_of(model)), given);
   const Parameters parameters = trainable(model);
   const auto loss_of = [&](const Parameters& own, const Tensor& input, const Tensor& label) {
     return loss(transforms::functional_call<Tensor>(model, own, unsqueeze(input, 0)),

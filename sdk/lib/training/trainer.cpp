@@ -19,6 +19,7 @@
 #include "batch_lengths.hpp"
 #include "lib/base/format.hpp"
 #include "nan_watch.hpp"
+#include "samples_on.hpp"
 #include "step_rollback.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -52,13 +53,6 @@ const LoopConfig& loop_of(const TrainingConfig& config) {
   if (config.training) return *config.training;
   throw ConfigError(
       lib::format_text("{}: no \"training\" says how long to train", config.document.place()));
-}
-
-Samples samples_on(const device::Device& device, Samples samples) {
-  if (device.is_cpu()) return samples;
-  samples.inputs = device::to(samples.inputs, device);
-  if (samples.labels.defined()) samples.labels = device::to(samples.labels, device);
-  return samples;
 }
 
 // A model in eval mode, for a scope.

@@ -306,6 +306,24 @@ TEST_SUITE("plugin/item_check") {
     }
   }
 
+  TEST_CASE("rules of an override of such a kind are refused like an op, whatever their size") {
+    for (uint32_t tenon_op_descriptor::*kind :
+         {&tenon_op_descriptor::differentiable, &tenon_op_descriptor::jvp_kind}) {
+      Made made;
+      tenon_op_descriptor rules = made.op_list[0];
+      rules.size = offsetof(tenon_op_descriptor, vjp);
+      made.override_list[0].rules = &rules;
+      CHECK_NOTHROW(made.check());
+      rules.*kind = 4 + TENON_JVP_MULTILINEAR;
+      const PluginFailure failure = failure_of([&] { made.check(); });
+      CHECK(failure.stage == PluginStage::Register);
+      CHECK(failure.problem ==
+            "override add[A, B] has a kind of gradient, jvp or promotion that this Tenon does not "
+            "know");
+      CHECK(failure.remedy == "update Tenon, or build the plugin with the SDK of this one");
+    }
+  }
+
   TEST_CASE("an item that differs is listed with both forms") {
     struct Row {
       std::function<void(Made&)> change;

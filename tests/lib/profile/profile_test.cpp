@@ -189,6 +189,51 @@ TEST_SUITE("lib/profile/profile") {
     CHECK(of_modules + counted["(backward)"] == backward);
   }
 
+  TEST_CASE("ops of a module between modules that it calls count for it in backward, too") {
+    const Module model = create_module(Json::parse(R"({"type": "Graph", "nodes": {
+      "first": {"module": {"type": "Linear", "in_features": 3, "out_features": 4}},
+      "middle": {"op": "exp"},
+      "last": {"module": {"type": "Linear", "in_features": 4, "out_features": 2}}}})"));
+    Profiler profiler;
+    profiler.watch(model);
+    sum(model(ones({5, 3}))).backward();
+    const std::vector<profile::Entry> entries = by_module(profiler.stop());
+    CHECK(entry_of(entries, "(Graph), backward").calls == 1);
+    CHECK(entry_of(entries, "first (Linear), backward").calls >= 1);
+    CHECK(entry_of(entries, "last (Linear), backward").calls >= 1);
+  }
+
+  TEST_CASE("behind a backward that runs within a node, or fails there, the node has its module") {
+    const Module model = network();
+    for (const bool fails : {false, true}) {
+      CAPTURE(fails);
+      Profiler profiler;
+      profiler.watch(model);
+      const Tensor outer = model(ones({5, 3})), inner = model(ones({5, 3}));
+      const Tensor total = sum(inner);
+      if (fails)
+        inner.grad_fn().register_pre_hook(
+            [](const std::vector<Tensor>&) { throw ValueError("not today"); });
+      const Node relu = outer.grad_fn().next_edges()[0].node;
+      relu.register_pre_hook([&](const std::vector<Tensor>&) {
+        try {
+          total.backward();
+        } catch (const ValueError&) {
+        }
+      });
+      sum(outer).backward();
+      const Profile profile = profiler.stop();
+      int64_t calls = 0;
+      for (const profile::CallRow& row : profile.calls) {
+        if (row.op != "relu_backward") continue;
+        REQUIRE(row.module >= 0);
+        CHECK(profile.modules[static_cast<size_t>(row.module)].type == "ReLU");
+        calls += row.calls;
+      }
+      CHECK(calls == (fails ? 1 : 2));
+    }
+  }
+
   TEST_CASE(
       "a backward behind the profile, and one within a second profile, are not counted in the "
       "first") {
@@ -212,6 +257,21 @@ TEST_SUITE("lib/profile/profile") {
     const Tensor parameter = ones({3});
     Op("optim.sgd_step_")(parameter, ones({3}), none, arg("learning_rate") = 0.5);
     const Profile profile = profiler.stop();
+    CHECK(entry_of(by_module(profile), "(optimizer)").calls == 1);
+  }
+
+  TEST_CASE("calls of an op for lists of parameters are the optimizer's, those of copy_ are not") {
+    const Tensor p = ones({3}), g = ones({3});
+    Profiler profiler;
+    Op("optim.sgd_steps_")
+        .call<void>(std::vector<Tensor>{p, p.clone()}, std::vector<Tensor>{g, g}, none,
+                    arg("learning_rate") = 0.5);
+    copy_(p, g);
+    const Profile profile = profiler.stop();
+    for (const profile::CallRow& row : profile.calls) {
+      CAPTURE(row.op);
+      CHECK(row.optimizer == (row.op == "optim.sgd_steps_"));
+    }
     CHECK(entry_of(by_module(profile), "(optimizer)").calls == 1);
   }
 
