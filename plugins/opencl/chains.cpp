@@ -128,12 +128,14 @@ struct Chains::Plan {
     source += ") {\n  EACH_VECTOR(\n";
     for (size_t i = 0; i < reads.size(); ++i) {
       const std::string place = std::to_string(i);
-      source += "    const VT e" + place + " = fetch(r" + place + " + i, 1, count);\n";
+      source.append("    const VT e").append(place).append(" = fetch(r").append(place);
+      source += " + i, 1, count);\n";
     }
     source += body;
     for (const size_t i : writes) {
       const std::string place = std::to_string(i);
-      source += "    put(w" + place + " + i, 1, count, v" + place + ");\n";
+      source.append("    put(w").append(place).append(" + i, 1, count, v").append(place);
+      source += ");\n";
     }
     return source + "  )\n}\n";
   }

@@ -203,7 +203,7 @@ SampleLosses losses_of(const Scored& scored, const Tensor& outputs, const Tensor
     if (error.kind() == TENON_ERROR_INTERRUPTED) throw;
     losses.of.clear();
   }
-  for (int64_t row = static_cast<int64_t>(losses.of.size()); row < scored.count; ++row)
+  for (auto row = static_cast<int64_t>(losses.of.size()); row < scored.count; ++row)
     losses.of.push_back(scored.loss(row));
   return losses;
 }

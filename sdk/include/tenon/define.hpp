@@ -45,8 +45,8 @@
 //   may_copy         a `Tensor(a)` result is a copy where no view is possible
 //   data_dependent_shape   the shape of a result depends on elements, as that of nonzero
 //   any_dtype        forward and the rules take f16 and bf16 as they are; else they get f32
-//   reads_elements   true, of a Function: forward reads elements by pointers, not by ops alone, so that
-//                    it gets tensors on devices as copies
+//   reads_elements   true: forward reads elements by pointers, not by ops alone, so that it gets tensors
+//                    on devices as copies, which are written back
 #pragma once
 
 #include "tenon/detail/calling_style.hpp"

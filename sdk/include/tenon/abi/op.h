@@ -79,8 +79,8 @@ enum {
   TENON_OP_DATA_DEPENDENT_SHAPE = 1 << 12,
   /* `declines` is set: the op ranks above the same op of plugins that take every call */
   TENON_OP_MAY_DECLINE = 1 << 13,
-  /* for Functions: `run` reads elements itself, not by ops alone, so that operands in separate
-   * memory (TENON_TYPE_OWN_MEMORY) arrive as plain copies; without it they arrive as they are */
+  /* `run` reads elements itself: operands in separate memory (TENON_TYPE_OWN_MEMORY) arrive as
+   * plain copies, which are written back; without it Functions get them as they are */
   TENON_OP_READS_ELEMENTS = 1 << 14
 };
 
