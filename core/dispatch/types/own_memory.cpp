@@ -82,7 +82,10 @@ void check_memory(const Implementation& implementation, const tenon_value* argum
     for_each_tensor(arguments[i], [&](const Tensor* tensor) {
       const TensorType& owner = owner_of(*tensor);
       if (owner.is_plain() && tensor->view.rank == 0) return;
-      if (first == nullptr) first = &owner, first_name = name;
+      if (first == nullptr) {
+        first = &owner;
+        first_name = name;
+      }
       if (first == &owner) return;
       throw Error(
           TENON_ERROR_VALUE,

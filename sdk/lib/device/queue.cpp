@@ -152,8 +152,9 @@ class Queue::State {
     }
     if (!thread_.joinable()) {
       const SignalsBlocked blocked;
-      thread_ = std::thread([this] { run_jobs(); });
+      // First: where the process ends meanwhile, it ends the thread.
       running.add(this, [this] { end(); });
+      thread_ = std::thread([this] { run_jobs(); });
     }
     jobs_.push_back(std::move(job));
     ++pushed_;

@@ -43,9 +43,10 @@ template <class D>
 struct ServiceOf {
   static constexpr const char* doc = "Instances of the device, and the way to them.";
 
+  // 0 where the driver cannot begin.
   static int64_t TENON_CALL count() {
     static_cast<void>(in_child_process());  // from now on a fork is noticed
-    int64_t count = 0;                      // of a driver that cannot begin
+    int64_t count = 0;
     tenon_error* error = nullptr;
     if (run_slot(&error, [&] { count = D::driver().count(); }) != TENON_OK)
       tenon::service::values().error_release(error);
