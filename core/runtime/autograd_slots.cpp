@@ -210,6 +210,12 @@ constexpr tenon_graph_service graph_slots{
       return runs && thread_state.run->reaches(*node) ? 1 : 0;
     },
     .tracking_set = [](int32_t enabled) -> int32_t { return track_live(enabled != 0) ? 1 : 0; },
+    .running_sequence = [](int32_t level) -> uint64_t {
+      EngineRun* run = thread_state.run;
+      for (; run != nullptr && level > 0; --level) run = run->outer();
+      const Node* node = run == nullptr ? nullptr : run->running();
+      return node == nullptr ? 0 : node->sequence();
+    },
 };
 
 }  // namespace

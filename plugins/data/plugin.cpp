@@ -1,4 +1,4 @@
 // The data plugin: tensors from files and back.
 #include <tenon/plugin.hpp>
 
-TENON_PLUGIN(data, "0.1.0")
+TENON_PLUGIN(data, "1.0.0")

@@ -48,4 +48,4 @@ tenon_status init(const tenon_json* given, tenon_error** error) {
 
 }  // namespace
 
-TENON_PLUGIN(dnnl, "0.1.0", init)
+TENON_PLUGIN(dnnl, "1.0.0", init)

@@ -2,4 +2,4 @@
 #include <tenon/plugin.hpp>
 #include <tenon/kernel/close_functions.hpp>
 
-TENON_PLUGIN(math, "0.1.0")
+TENON_PLUGIN(math, "1.0.0")

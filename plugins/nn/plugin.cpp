@@ -2,4 +2,4 @@
 #include <tenon/plugin.hpp>
 #include <tenon/kernel/close_functions.hpp>
 
-TENON_PLUGIN(nn, "0.1.0")
+TENON_PLUGIN(nn, "1.0.0")

@@ -80,4 +80,4 @@ TENON_SERVICE(Devices)
 TENON_SERVICE(Control)
 TENON_OP(ToOpencl)
 
-TENON_PLUGIN(opencl, "0.2.0")
+TENON_PLUGIN(opencl, "1.0.0")

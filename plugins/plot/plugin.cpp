@@ -1,3 +1,3 @@
 // The plot plugin: images of curves.
 #include <tenon/plugin.hpp>
-TENON_PLUGIN(plot, "0.1.0")
+TENON_PLUGIN(plot, "1.0.0")

@@ -87,4 +87,4 @@ TENON_SERVICE(Control)
 TENON_OP(ToSim)
 TENON_OVERRIDE(CopyToSim)
 
-TENON_PLUGIN(sim, "0.1.0", initialize)
+TENON_PLUGIN(sim, "1.0.0", initialize)

@@ -24,4 +24,4 @@ using tenon::transforms::Batched;
 TENON_TYPE(Batched)
 TENON_SERVICE(Transforms)
 
-TENON_PLUGIN(transforms, "0.1.0")
+TENON_PLUGIN(transforms, "1.0.0")

@@ -62,10 +62,10 @@ TEST_SUITE("why") {
           "  types      Tensor\n"
           "  modes      none\n"
           "  asked      none: all operands are plain\n"
-          "  runs       kernel, plugin math 0.1.0\n"
+          "  runs       kernel, plugin math 1.0.0\n"
           "  kernel     computes in f64, gives f64, on cpu, baseline loops\n"
           "  gradient   records AddBackward0, where an operand requires grad\n");
-    CHECK(contains(why("mul Tensor Scalar").out, "runs       kernel, plugin math 0.1.0\n"));
+    CHECK(contains(why("mul Tensor Scalar").out, "runs       kernel, plugin math 1.0.0\n"));
   }
 
   TEST_CASE("F-300 operands by name, in lists and in out; what is left out is assumed") {

@@ -352,7 +352,8 @@ SLOT(graph, hook_release, 13);
 SLOT(graph, backward_id, 14);
 SLOT(graph, backward_reaches, 15);
 SLOT(graph, tracking_set, 16);
-SLOTS(graph, 17);
+SLOT(graph, running_sequence, 17);
+SLOTS(graph, 18);
 
 SLOT(types, find, 0);
 SLOT(types, find_layout, 1);

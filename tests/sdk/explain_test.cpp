@@ -74,7 +74,7 @@ TEST_SUITE("sdk/explain") {
           "  types      Tensor\n"
           "  modes      none\n"
           "  asked      none: all operands are plain\n"
-          "  runs       kernel, plugin math 0.1.0\n"
+          "  runs       kernel, plugin math 1.0.0\n"
           "  kernel     computes in f64, gives f64, on cpu, " +
               isa +
               " loops\n"

@@ -115,8 +115,8 @@ std::string origin_text(const Node& node) { return text_of(*origin_of(node)); }
 void remember_origin(Node& node) {
   auto origin = std::make_shared<CallOrigin>(node);
   origin->count = backtrace(origin->frames, CallOrigin::kFrames);
-  if (thread_state.run != nullptr && thread_state.run->watched() != nullptr)
-    origin->parent = origin_of(*thread_state.run->watched());
+  if (thread_state.run != nullptr && thread_state.run->running() != nullptr)
+    origin->parent = origin_of(*thread_state.run->running());
   node.extra().origin = std::move(origin);
 }
 

@@ -143,7 +143,8 @@ class Run final : public EngineRun {
     if (id_ == 0) id_ = run_counter.fetch_add(1, std::memory_order_relaxed);
     return id_;
   }
-  const Node* watched() override { return watched_; }
+  const Node* running() override { return running_; }
+  EngineRun* outer() override { return scope_.previous().run; }
   bool reaches(const Node& node) override {
     const Visit* visit = graph_.map.find(&node, graph_.visits);
     return visit != nullptr && visit->needed;
@@ -268,19 +269,19 @@ class Run final : public EngineRun {
         graph_.visits[index].needed && (any || node.runs_without_gradients()) && leads_on(index);
     produced_.clear();
     if (run) {
+      running_ = &node;
       if (extra != nullptr) [[unlikely]]
         run_hooks_before(*extra, node, gradients);
       const BackwardCall call{options_.create_graph, options_.retain_graph, options_.traced,
                               gradients.data(), graph_.all_needed ? nullptr : this};
       if (thread_state.anomaly != 0) [[unlikely]] {
-        watched_ = &node;
         apply_watched(node, gradients, produced_, call, thread_state.anomaly > 1);
-        watched_ = nullptr;
       } else {
         node.apply(gradients, produced_, call);
       }
       if (extra != nullptr) [[unlikely]]
         run_hooks_after(*extra, node, produced_, gradients);
+      running_ = nullptr;
     }
     for (Tensor*& gradient : gradients) {
       if (gradient != nullptr) std::exchange(gradient, nullptr)->release();
@@ -368,7 +369,7 @@ class Run final : public EngineRun {
   std::unordered_map<const void*, std::vector<TensorRef>> kept_;
   uint32_t first_leaf_ = 0;
   int64_t id_ = 0;
-  const Node* watched_ = nullptr;
+  const Node* running_ = nullptr;
 };
 
 void add_roots(Run& run, std::span<Tensor* const> roots, std::span<Tensor* const> seeds) {

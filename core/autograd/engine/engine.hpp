@@ -45,8 +45,10 @@ class EngineRun {
   virtual void keep(const void* key, std::vector<TensorRef> tensors) = 0;
   // None when nothing was kept by the key, or it was taken already.
   virtual std::optional<std::vector<TensorRef>> take(const void* key) = 0;
-  // The node that anomaly mode watches at the moment, if any.
-  virtual const Node* watched() = 0;
+  // The node whose rule or hooks run at the moment, if any.
+  virtual const Node* running() = 0;
+  // The run that was under way on this thread when this one began, if any.
+  virtual EngineRun* outer() = 0;
 
  protected:
   ~EngineRun() = default;

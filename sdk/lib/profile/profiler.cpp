@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
-#include <unordered_set>
 #include <utility>
 
 #include <tenon/autograd.hpp>
@@ -247,18 +247,30 @@ struct ModuleTimes {
   int64_t calls = 0, ticks = 0, own_ticks = 0;
 };
 
-// The nodes that are attributed to a module, as long as their graphs live.
-struct ClaimedNodes {
-  std::mutex mutex;
-  std::unordered_set<const tenon_node*> nodes;
-  std::atomic<bool> watched{true};  // the profiler is not stopped
-};
+// From nodes, by their sequence, to the modules whose forward has recorded them: of the newest. Any thread.
+class RecordedNodes {
+ public:
+  // False when the node has its module already, or the module has no number here.
+  bool add(uint64_t sequence, uint32_t module) {
+    std::atomic<uint64_t>& word = words_[sequence % kNodes];
+    if (module >> kModuleBits != 0 || holds(word, sequence)) return false;
+    word.store(sequence << kModuleBits | module, std::memory_order_relaxed);
+    return true;
+  }
+  // kNoModule: none has recorded it.
+  uint32_t module_of(uint64_t sequence) const {
+    const uint64_t word = words_[sequence % kNodes].load(std::memory_order_relaxed);
+    return holds(word, sequence) ? static_cast<uint32_t>(word % (1u << kModuleBits)) : kNoModule;
+  }
 
-// A node that a backward of this thread runs, and the module that has recorded it. A rule may run another backward.
-struct RunningNode {
-  const tenon_node* node;
-  int64_t backward;
-  uint32_t module;
+ private:
+  static constexpr int kModuleBits = 20;
+  static constexpr size_t kNodes = 1 << 18;
+  // Sequences begin with 1, so that 0 is the word of no node.
+  static bool holds(uint64_t word, uint64_t sequence) {
+    return word >> kModuleBits == sequence << kModuleBits >> kModuleBits;
+  }
+  std::vector<std::atomic<uint64_t>> words_ = std::vector<std::atomic<uint64_t>>(kNodes);
 };
 
 struct ThreadLog {
@@ -266,7 +278,6 @@ struct ThreadLog {
   RowTable table;
   std::vector<Row> rows;
   std::vector<RunningModule> running;
-  std::vector<RunningNode> nodes;  // rules within rules
   std::vector<ModuleTimes> modules;
   std::vector<CallEvent> events;  // in ticks
 };
@@ -291,7 +302,6 @@ class Profiler::State {
   }
   ~State() {
     remove_hooks();
-    claimed_->watched = false;
     if (mode_ != nullptr) service::modes().leave(mode_, nullptr);
   }
   State(const State&) = delete;
@@ -318,7 +328,6 @@ class Profiler::State {
     const int64_t end = clock_.now();
     const double rate = clock_.rate();
     remove_hooks();
-    claimed_->watched = false;
     detail::check(service::modes().leave, std::exchange(mode_, nullptr));
     const std::lock_guard lock(mutex_);
     profile.modules = modules_;
@@ -375,20 +384,20 @@ class Profiler::State {
   }
 
   // Threads of a loop count for the module in which it was begun.
-  uint32_t module_of(ThreadLog& log, int64_t backward) const {
-    if (backward == 0) log.nodes.clear();  // a backward that has failed leaves its own
+  uint32_t module_of(const ThreadLog& log, bool backward) const {
     if (!log.running.empty()) return log.running.back().module;
-    if (backward == 0) return current_.load(std::memory_order_relaxed);
-    for (size_t i = log.nodes.size(); i-- > 0;) {
-      if (log.nodes[i].backward == backward) return log.nodes[i].module;
+    if (!backward) return current_.load(std::memory_order_relaxed);
+    // A rule may run another backward.
+    for (int32_t level = 0;; ++level) {
+      const uint64_t node = service::graph().running_sequence(level);
+      if (node == 0) return kNoModule;
+      if (const uint32_t module = recorded_.module_of(node); module != kNoModule) return module;
     }
-    return log.nodes.empty() ? kNoModule : log.nodes.back().module;
   }
 
   int64_t row_of(ThreadLog& log, const tenon_call& call) noexcept {
-    const int64_t id = service::graph().backward_id();
-    const bool backward = id != 0;
-    const uint32_t module = module_of(log, id);
+    const bool backward = service::graph().backward_id() != 0;
+    const uint32_t module = module_of(log, backward);
     Key key;
     key.add(reinterpret_cast<uintptr_t>(call.op));
     key.add(uint64_t{module} | uint64_t{backward} << 32 | service::calls().ops_generation() << 33);
@@ -464,78 +473,35 @@ class Profiler::State {
   // accumulators, outlive a graph.
   void claim(uint32_t module, const HookValues& inputs, const HookValues& results) {
     if (!GradMode::enabled()) return;
-    std::unordered_set<const tenon_node*> seen;
-    each_node(inputs, [&](const Node& node) { seen.insert(node.handle()); });
+    std::vector<uint64_t> before;
+    each_node(inputs, [&](const Node& node) { before.push_back(read(node).sequence); });
     std::vector<Node> waiting;
-    each_node(results, [&](const Node& node) { waiting.push_back(node); });
+    each_node(results, [&](Node node) { waiting.push_back(std::move(node)); });
     while (!waiting.empty()) {
       const Node node = std::move(waiting.back());
       waiting.pop_back();
-      tenon_node_info info{};
-      info.size = sizeof info;
-      service::graph().node_read(node.handle(), &info);
-      if (info.op == nullptr || !seen.insert(node.handle()).second) continue;
+      const tenon_node_info info = read(node);
+      if (info.op == nullptr ||
+          std::find(before.begin(), before.end(), info.sequence) != before.end() ||
+          !recorded_.add(info.sequence, module))
+        continue;
       for (uint32_t i = 0; i < info.edges; ++i) {
         Node next = Node::take(service::graph().node_edge(node.handle(), i, nullptr));
         if (next.defined()) waiting.push_back(std::move(next));
       }
-      {
-        const std::lock_guard lock(claimed_->mutex);
-        if (!claimed_->nodes.insert(node.handle()).second) continue;
-      }
-      auto* const claim = new Claim{claimed_, this, node.handle(), module};
-      add_hook(node, TENON_HOOK_NODE_BEFORE, &attribute<true>, claim);
-      add_hook(node, TENON_HOOK_NODE_AFTER, &attribute<false>, claim);
     }
   }
-  // A node's part of it, shared by its two hooks: functions of the boundary, since those of Node get lists of gradients.
-  struct Claim {
-    const std::shared_ptr<ClaimedNodes> all;
-    State* const profiler;
-    const tenon_node* const node;
-    const uint32_t module;
-    std::atomic<int> hooks{2};
-    ~Claim() {
-      const std::lock_guard lock(all->mutex);
-      all->nodes.erase(node);
-    }
-  };
-  template <bool before>
-  static tenon_status TENON_CALL attribute(void* state, tenon_tensor* const*, int64_t,
-                                           tenon_tensor* const*, int64_t, tenon_tensor**,
-                                           tenon_error** error) {
-    const auto& claim = *static_cast<const Claim*>(state);
-    if (!claim.all->watched.load(std::memory_order_relaxed)) return TENON_OK;
-    return detail::guarded(error, [&] {
-      ThreadLog* const log = claim.profiler->own_log();
-      if (log == nullptr) return;
-      if (before)
-        log->nodes.push_back({claim.node, service::graph().backward_id(), claim.module});
-      else
-        end_node(*log, claim.node);
-    });
-  }
-  // Nodes of a backward within it that has failed have not ended.
-  static void end_node(ThreadLog& log, const tenon_node* node) {
-    const int64_t backward = service::graph().backward_id();
-    for (size_t i = log.nodes.size(); i-- > 0;) {
-      if (log.nodes[i].node == node && log.nodes[i].backward == backward)
-        return log.nodes.resize(i);
-    }
-  }
-  static void TENON_CALL drop_claim(void* state) {
-    auto* const claim = static_cast<Claim*>(state);
-    if (claim->hooks.fetch_sub(1) == 1) delete claim;
-  }
-  static void add_hook(const Node& node, int32_t kind, tenon_hook_function function, Claim* claim) {
-    detail::check(service::graph().node_add_hook, node.handle(), kind, function,
-                  static_cast<void*>(claim), &drop_claim, static_cast<tenon_hook**>(nullptr));
+  static tenon_node_info read(const Node& node) {
+    tenon_node_info info{};
+    info.size = sizeof info;
+    service::graph().node_read(node.handle(), &info);
+    return info;
   }
   template <class Visit>
   static void each_node(const HookValues& values, Visit&& visit) {
     for (int64_t i = 0; i < values.size(); ++i) {
       each_tensor(&values[i].value(), 1, [&](tenon_tensor* tensor) {
-        if (const Node node = Tensor::borrow(tensor).grad_fn(); node.defined()) visit(node);
+        if (Node node = Tensor::borrow(tensor).grad_fn(); node.defined()) visit(std::move(node));
       });
     }
   }
@@ -582,7 +548,7 @@ class Profiler::State {
   const kernel::TickClock clock_;
   tenon_mode* mode_ = nullptr;
   std::vector<Hook> hooks_;
-  const std::shared_ptr<ClaimedNodes> claimed_ = std::make_shared<ClaimedNodes>();
+  RecordedNodes recorded_;
   std::vector<ModuleRow> modules_;
   std::atomic<uint32_t> current_{kNoModule};
   std::atomic<int64_t> kept_{0}, dropped_{0};

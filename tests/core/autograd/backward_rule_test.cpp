@@ -59,7 +59,8 @@ struct Reaching final : EngineRun {
   bool reaches(const Node& node) override { return &node == target_; }
   void keep(const void*, std::vector<TensorRef>) override {}
   std::optional<std::vector<TensorRef>> take(const void*) override { return std::nullopt; }
-  const Node* watched() override { return nullptr; }
+  const Node* running() override { return nullptr; }
+  EngineRun* outer() override { return nullptr; }
 
  private:
   const Node* target_;

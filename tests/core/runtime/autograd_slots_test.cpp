@@ -1,6 +1,7 @@
 // Gradients, hooks and graphs as plugins reach them.
 #include <cstring>
 
+#include "core/autograd/engine/engine.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "tests/core/autograd/support.hpp"
 #include "tests/core/runtime/slot_support.hpp"
@@ -40,6 +41,12 @@ Asked gradient(const TensorRef& root, const TensorRef& input, int32_t allow_unus
   });
   asked.gradient = TensorRef::take(results[0]);
   return asked;
+}
+
+void backward(const TensorRef& root) {
+  Tensor* const roots[] = {root.get()};
+  Tensor* const seeds[] = {nullptr};
+  run_backward(roots, seeds, nullptr, {});
 }
 
 int destroyed = 0;
@@ -165,6 +172,49 @@ TEST_SUITE("runtime/autograd_slots") {
     CHECK(slots().autograd.strict_gradients_set(1) == 0);
     CHECK(slots().autograd.strict_gradients_set(0) == 1);
     CHECK(slots().graph.backward_id() == 0);
+    CHECK(slots().graph.running_sequence(0) == 0);
+  }
+
+  TEST_CASE("a rule reads which node runs, and which runs around the backward that it has begun") {
+    provide_core_ops();
+    struct Seen {
+      uint64_t node, around, beyond;
+    };
+    std::vector<Seen> seen;
+    const auto look = [&] {
+      const auto& running = slots().graph.running_sequence;
+      seen.push_back({running(0), running(1), running(2)});
+    };
+    const auto sequence_of = [](const TensorRef& tensor) {
+      return static_cast<const Node*>(tensor->node)->sequence();
+    };
+    const auto watched = [&](const TensorRef& input, auto rule) {
+      TensorRef result = scaled(*input, 2);
+      compute(*result, {input.get()}, [rule](std::span<Tensor* const> gradients) {
+        rule();
+        return Answer{scaled(*gradients[0], 2)};
+      });
+      return result;
+    };
+    const TensorRef inner = watched(leaf({1}), look);
+    const TensorRef outer = watched(watched(leaf({1}), look), [&] {
+      look();
+      backward(inner);
+      look();
+    });
+    const uint64_t first = sequence_of(outer), within = sequence_of(inner);
+    backward(outer);
+    REQUIRE(seen.size() == 4);
+    for (const size_t i : {0, 2}) {
+      CHECK(seen[i].node == first);
+      CHECK(seen[i].around == 0);
+    }
+    CHECK(seen[1].node == within);
+    CHECK(seen[1].around == first);
+    CHECK(seen[1].beyond == 0);
+    CHECK(seen[3].node != 0);
+    CHECK(seen[3].node < first);
+    CHECK(slots().graph.running_sequence(0) == 0);
   }
 
   TEST_CASE("a dual gives what it was made of, a plain tensor is its own primal") {

@@ -3,8 +3,8 @@
 #define TENON_ABI_VERSION_H
 
 /* The product's version. */
-#define TENON_VERSION_MAJOR 0
-#define TENON_VERSION_MINOR 1
+#define TENON_VERSION_MAJOR 1
+#define TENON_VERSION_MINOR 0
 #define TENON_VERSION_PATCH 0
 
 /* A host and a plugin with different majors refuse each other. The minor grows when a service of

@@ -97,7 +97,7 @@ class Profiler {
   Profiler& operator=(const Profiler&) = delete;
 
   // Calls of ops are attributed to the innermost of the model's modules whose forward runs, those of the
-  // engine to the one whose forward has recorded the node. Nodes of the graph get hooks for that.
+  // engine to the one whose forward has recorded the node, of the newest 262,144 nodes.
   void watch(const Module& model);
   // Ends the profile; a second time it has no calls.
   Profile stop();
