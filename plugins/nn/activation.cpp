@@ -387,12 +387,12 @@ struct MishGrad {
     Tensor grad_output, input;
     if (c.needs_input_grad("grad_output"_arg)) grad_output = tenon::nn::grad::mish(v, x);
     if (c.needs_input_grad("input"_arg)) {
-      // q s (2 + x (1 - s - 2 s t)), where s is the sigmoid, t = tanh(softplus(x)) and q = 1 - t^2 without
-      // the difference. A line only where softplus is the function to the last digit.
-      const Tensor near = bounded(x), soft = functional::softplus(near, 1.0, 80.0);
-      const Tensor slope = (soft * 2).sigmoid() * (soft * -2).sigmoid() * 4, s = near.sigmoid();
-      const Tensor factor = near * ((-near).sigmoid() - s * soft.tanh() * 2) + 2;
-      input = v * c["grad_output"_arg] * (slope * s * factor);
+      // q s (2 + x (r - 2 s t)), where s is the sigmoid of x, r that of -x, t = tanh(softplus(x)) = s (1 + r) / (1 + r^2)
+      // and q = 1 - t^2 = (2 r / (1 + r^2))^2: neither has a difference, and r is exact in its tail.
+      const Tensor near = bounded(x), s = near.sigmoid(), r = (-near).sigmoid();
+      const Tensor sum = r * r + 1, root = r / sum * 2;
+      const Tensor factor = near * (r - s * s * (r + 1) / sum * 2) + 2;
+      input = v * c["grad_output"_arg] * (root * root * s * factor);
     }
     return {std::move(grad_output), std::move(input)};
   }
