@@ -71,6 +71,23 @@ class Recent {
       entry = next;
     }
   }
+  // Drops the entries for which `fits(value)` among the oldest: those used longest ago, as far as
+  // `is_old(value)`. Returns the units of the oldest that are left.
+  template <class IsOld, class Fits>
+  int64_t erase_oldest_if(const IsOld& is_old, const Fits& fits) {
+    int64_t left = 0;
+    for (auto next = order_.end(); next != order_.begin();) {
+      const auto entry = std::prev(next);
+      if (!is_old(entry->value)) break;
+      if (fits(entry->value)) {
+        erase(Numbers(entry->key));
+      } else {
+        left += entry->units;
+        next = entry;
+      }
+    }
+    return left;
+  }
   int64_t units() const { return units_; }
 
  private:
