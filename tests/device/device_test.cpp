@@ -10,6 +10,7 @@
 #include <tenon/gradcheck.hpp>
 #include <tenon/listing/why.hpp>
 #include <tenon/tenon.hpp>
+#include <tenon/transforms/grad.hpp>
 #include <tenon/transforms/vmap.hpp>
 
 #include "plugins/sim/control.h"
@@ -265,19 +266,54 @@ TEST_SUITE("device/device") {
     CHECK(linear(ones({4, 2})).to_vector<float>() == y.to_vector<float>());
   }
 
-  TEST_CASE("under vmap a tensor is where its batch is, and is moved before") {
+  TEST_CASE("under vmap a tensor is where its batch is, and all samples are moved at once") {
     const Tensor x = tensor({{1., 2.}, {3., 4.}});
     const auto twice = [](const Tensor& row) {
       CHECK(device::name_of(row) == "sim:1");
       return device::to(row, "sim:1") * 2;
     };
-    CHECK(transforms::vmap(twice)(device::to(x, "sim:1")).to_vector<float>() ==
-          std::vector<float>{2, 4, 6, 8});
-    CHECK_THROWS_AS(transforms::vmap([](const Tensor& row) { return device::to(row, "sim:1"); })(x),
-                    TypeError);
-    CHECK_THROWS_AS(transforms::vmap([](const Tensor& row) { return device::to(row, "cpu"); })(
-                        device::to(x, "sim:1")),
-                    TypeError);
+    CHECK(vmap(twice)(device::to(x, "sim:1")).to_vector<float>() == std::vector<float>{2, 4, 6, 8});
+    const int64_t before = control().allocations();
+    const Tensor moved = vmap([](const Tensor& row) { return device::to(row, "sim:1"); })(x);
+    CHECK(control().allocations() <= before + 2);  // an example of the type, and the batch
+    CHECK(device::name_of(moved) == "sim:1");
+    CHECK(moved.to_vector<float>() == std::vector<float>{1, 2, 3, 4});
+    const Tensor back = vmap([](const Tensor& row) { return device::to(row, "cpu"); }, 1, 1)(moved);
+    CHECK(device::name_of(back) == "cpu");
+    CHECK(back.to_vector<float>() == std::vector<float>{1, 2, 3, 4});
+  }
+
+  TEST_CASE("gradients pass a move within vmap, and so do moves within gradients and other vmaps") {
+    const auto there = [](const Tensor& row) {
+      return device::to(sum(sin(device::to(row, "sim:1"))), "cpu");
+    };
+    const auto here = [](const Tensor& row) { return sum(sin(row)); };
+    const auto leaf = [&] {
+      Tensor x = tensor({{1., 2.}, {3., 4.}});
+      x.requires_grad_();
+      return x;
+    };
+    const Tensor x = leaf(), y = leaf();
+    sum(vmap(there)(x) * tensor({1., 2.})).backward();
+    sum(vmap(here)(y) * tensor({1., 2.})).backward();
+    CHECK(device::name_of(x.grad()) == "cpu");
+    CHECK(x.grad().to_vector<float>() == y.grad().to_vector<float>());
+    CHECK(vmap(transforms::grad(there))(x.detach()).to_vector<float>() ==
+          vmap(transforms::grad(here))(y.detach()).to_vector<float>());
+    CHECK(vmap(transforms::grad(transforms::grad(
+              [&](const Tensor& one) { return there(one * one); })))(tensor({1., 2.}))
+              .to_vector<float>() == vmap(transforms::grad(transforms::grad([&](const Tensor& one) {
+                                       return here(one * one);
+                                     })))(tensor({1., 2.}))
+                                         .to_vector<float>());
+    CHECK(vmap(vmap([](const Tensor& one) { return device::to(one, "sim:0") * 3; }))(x.detach())
+              .text() == "tensor([[ 3.,  6.],\n        [ 9., 12.]], device='sim:0')");
+    const DualLevel level;
+    const Tensor tangent =
+        unpack_dual(vmap(there)(make_dual(x.detach(), tensor({{1., 0.}, {0., 1.}})))).tangent;
+    CHECK(tangent.to_vector<float>() ==
+          unpack_dual(vmap(here)(make_dual(y.detach(), tensor({{1., 0.}, {0., 1.}}))))
+              .tangent.to_vector<float>());
   }
 
   TEST_CASE("memory of a device is given back with the last tensor on it") {

@@ -1,7 +1,5 @@
 // Every shipped op with samples on a device: how many are queued there, and operands that do not fit. Their
 // results, gradients and tangents are compared by `tenon check DEVICE --against PLUGINS` (CMakeLists.txt).
-#include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -10,48 +8,17 @@
 #include <tenon/device.hpp>
 #include <tenon/tenon.hpp>
 
-#include "plugins/opencl/control.h"
+#include "counted_ops.hpp"
 #include "plugins/sim/control.h"
-#include "tests/support/sample_calls.hpp"
 
-using namespace sample_calls;
+using namespace counted_ops;
 
 namespace {
-
-const std::set<std::string> plugins{"math", "blas", "nn", "fft", "optim"};
 
 std::vector<std::string> problems;
 void report(const Case& one, const std::string& what) {
   const std::string line = one.op + ": " + what;
   if (problems.empty() || problems.back() != line) problems.push_back(line);
-}
-
-std::vector<Tensor> copies(const std::vector<Tensor>& operands, const std::string& where) {
-  const device::Device place(where);
-  std::vector<Tensor> list;
-  for (const Tensor& operand : operands)
-    list.push_back(place.is_cpu() ? operand.clone() : device::to(operand, place));
-  return list;
-}
-
-// How many ops run kernels of the device, whose number so far `kernels` returns.
-size_t count_ops(const std::string& where, const std::function<int64_t()>& kernels) {
-  std::set<std::string> ops;
-  for_each_op(plugins, 2, [&](const std::string& op, const std::vector<Case>& cases) {
-    for (const Case& one : cases) {
-      const int64_t before = kernels();
-      try {
-        const std::vector<Tensor> operands = copies(operands_of(one), where);
-        called(one, operands);
-        device::synchronize(device::Device(where));
-      } catch (const std::exception&) {
-        continue;  // `check` has what a device refuses
-      }
-      if (kernels() > before) ops.insert(op);
-    }
-  });
-  MESSAGE(ops.size(), " ops on ", where);
-  return ops.size();
 }
 
 // Matrices that have an inverse, where it has two dimensions.
@@ -127,13 +94,4 @@ TEST_SUITE("device/every_op") {
     MESSAGE(refused, " refusals");
     CHECK(refused > 300);
   }
-
-#ifdef TENON_TEST_OPENCL
-  TEST_CASE("more than a hundred ops have kernels of opencl") {
-    const Service<tenon_device_service> service("device.opencl", TENON_DEVICE_SERVICE_VERSION);
-    if (service->count() == 0) return;
-    const Service<opencl_control_service> control("opencl.control", OPENCL_CONTROL_VERSION);
-    CHECK(count_ops("opencl:0", [&] { return control->kernels(0); }) > 100);
-  }
-#endif
 }

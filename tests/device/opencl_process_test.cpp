@@ -1,6 +1,5 @@
-// The plugin opencl in its process: kept kernels, drivers that are not there, errors that arrive late, Ctrl-C.
+// The plugin opencl in its process: kept kernels, drivers that fail, errors that arrive late, Ctrl-C.
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -11,13 +10,13 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <sys/wait.h>
 
 #include <tenon/device.hpp>
 #include <tenon/interrupt.hpp>
 #include <tenon/tenon.hpp>
 
-#include "plugins/opencl/control.h"
+#include "child_cases.hpp"
+#include "tests/support/opencl_device.hpp"
 
 using namespace tenon;
 
@@ -26,39 +25,10 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-bool is_there() {
-  const Service<tenon_device_service> service("device.opencl", TENON_DEVICE_SERVICE_VERSION);
-  return service->count() > 0;
-}
 Tensor there(const Tensor& tensor) { return device::to(tensor, "opencl:0"); }
 Tensor indices(std::vector<int64_t> places) {
   return there(from_range(places.begin(), places.end()));
 }
-
-template <class Body>
-std::string error_of(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-// The exit status of this program as a child that runs one case, with these variables before it.
-int run_case(const std::string& name, const std::string& variables) {
-  const std::string command =
-      variables + " TENON_TEST_CHILD=1 /proc/self/exe -tc=\"" + name + "\" > /dev/null 2>&1";
-  const std::string program = fs::read_symlink("/proc/self/exe");
-  std::string text = command;
-  text.replace(text.find("/proc/self/exe"), 14, "'" + program + "'");
-  const int status = std::system(text.c_str());
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-bool is_child() { return std::getenv("TENON_TEST_CHILD") != nullptr; }
 
 // Folders for the files of both Tenon and the driver, gone at the end.
 class Cache {
@@ -105,7 +75,7 @@ TEST_SUITE("device/opencl process") {
   }
 
   TEST_CASE("a kept kernel that is cut off or changed is compiled and kept again") {
-    if (!is_there() || is_child()) return;
+    if (is_child() || !needs_opencl()) return;
     const Cache cache;
     const std::string name = "child: two tensors are added on opencl";
     REQUIRE(run_case(name, cache.variables()) == 0);
@@ -130,31 +100,15 @@ TEST_SUITE("device/opencl process") {
     }
   }
 
-  TEST_CASE("child: without a driver the error says what to install") {
-    if (!is_child()) return;
-    CHECK_FALSE(is_there());
-    for (const auto& text : {error_of([] { device::to(ones({2}), "opencl"); }),
-                             error_of([] { Op("opencl.to").call<Tensor>(ones({2})); })}) {
-      CHECK(contains(text, "there is no device opencl:0; no driver of OpenCL is installed"));
-      CHECK(contains(text, "pocl-opencl-icd"));
-    }
-  }
-
-  TEST_CASE("a process without a driver says so and works on the CPU") {
-    if (is_child()) return;
-    CHECK(run_case("child: without a driver the error says what to install",
-                   "OCL_ICD_VENDORS=/nonexistent") == 0);
-  }
-
   TEST_CASE("child: a driver that fails is named") {
     if (!is_child()) return;
-    CHECK_FALSE(is_there());
+    CHECK_FALSE(is_opencl_there());
     const std::string text = error_of([] { device::to(ones({2}), "opencl"); });
     CHECK(contains(text, "a card without power: OpenCL: clCreateContext failed with code -2"));
   }
 
   TEST_CASE("a driver that cannot begin is left out, and the devices of others are there") {
-    if (!is_there() || is_child()) return;
+    if (is_child() || !needs_opencl()) return;
     const Cache folder;
     folder.add("0.icd", TENON_FAILING_DRIVER);
     CHECK(run_case("child: a driver that fails is named", folder.vendors()) == 0);
@@ -164,7 +118,7 @@ TEST_SUITE("device/opencl process") {
   }
 
   TEST_CASE("each index that is out of range is an error that names its call, once") {
-    if (!is_there() || is_child()) return;
+    if (is_child() || !needs_opencl()) return;
     const Tensor table = there(ones({5, 3})), x = there(ones({4}));
     const Tensor a = nn::functional::embedding(indices({1, 7}), table);
     const Tensor b = index_select(x, 0, indices({0, 1, 2}));
@@ -179,7 +133,7 @@ TEST_SUITE("device/opencl process") {
   }
 
   TEST_CASE("errors of several threads each name the call that they come from") {
-    if (!is_there() || is_child()) return;
+    if (is_child() || !needs_opencl()) return;
     std::mutex mutex;
     std::map<std::string, int> found;
     const auto note = [&](const std::string& text) {
@@ -208,7 +162,7 @@ TEST_SUITE("device/opencl process") {
   }
 
   TEST_CASE("more calls with indices than are watched at a time are all looked at") {
-    if (!is_there() || is_child()) return;
+    if (is_child() || !needs_opencl()) return;
     const Tensor x = there(ones({4})), fine = indices({0}), outside = indices({6});
     std::vector<Tensor> kept;
     for (int i = 0; i < 700; ++i) kept.push_back(index_select(x, 0, i % 350 == 7 ? outside : fine));
@@ -218,7 +172,7 @@ TEST_SUITE("device/opencl process") {
   }
 
   TEST_CASE("Ctrl-C ends a wait for many kernels, which run on") {
-    if (!is_there() || is_child()) return;
+    if (is_child() || !needs_opencl()) return;
     const Tensor a = there(ones({512, 512}) / 512);
     const device::Device device("opencl:0");
     mm(a, a);

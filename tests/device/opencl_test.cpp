@@ -12,15 +12,11 @@
 #include <tenon/tenon.hpp>
 #include <tenon/trace.hpp>
 
+#include "tests/support/opencl_device.hpp"
+
 using namespace tenon;
 
 namespace {
-
-// Whether a driver has a device.
-bool is_there() {
-  const Service<tenon_device_service> service("device.opencl", TENON_DEVICE_SERVICE_VERSION);
-  return service->count() > 0;
-}
 
 std::mt19937_64 engine(3);
 Tensor random(std::vector<int64_t> shape, double low, double high) {
@@ -79,7 +75,7 @@ const std::vector<float> special{0.0f, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 1
 
 TEST_SUITE("device/opencl") {
   TEST_CASE("functions of one operand are those of the CPU, for every size and special value") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     for (const char* name :
          {"neg",   "abs",  "sqrt",  "rsqrt", "reciprocal", "square",  "exp",   "exp2",
           "expm1", "log",  "log2",  "log10", "log1p",      "sin",     "cos",   "tan",
@@ -94,7 +90,7 @@ TEST_SUITE("device/opencl") {
   }
 
   TEST_CASE("a special number in one lane of a vector leaves the other lanes as they are") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     const std::vector<double> rest{0.3, 1.1,  0.2, 0.5, 17,  900, 0.11, 1e5,
                                    0.7, 0.02, 3,   8.5, 250, 0.9, 1.7,  42};
     const auto with = [&](size_t lane, float number, DType type) {
@@ -126,7 +122,7 @@ TEST_SUITE("device/opencl") {
   }
 
   TEST_CASE("functions of two operands are those of the CPU, rows and numbers repeat") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     for (const char* name : {"add", "sub", "mul", "div", "maximum", "minimum"}) {
       const Op op(name);
       const Function function = [&](const std::vector<Tensor>& x) {
@@ -149,7 +145,7 @@ TEST_SUITE("device/opencl") {
   }
 
   TEST_CASE("changes in place are seen by views") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     const Tensor x = device::to(ones({4, 3}), "opencl");
     const Tensor row = x[2];
     row.add_(device::to(ones({3}), "opencl"));
@@ -161,7 +157,7 @@ TEST_SUITE("device/opencl") {
   }
 
   TEST_CASE("changes in place by an operand that overlaps are those of the CPU") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     const auto changed = [](const char* device) {
       const Tensor x = device::to(arange(16, none, 1, f32), device);
       x.mul_(x[3]);
@@ -174,7 +170,7 @@ TEST_SUITE("device/opencl") {
   }
 
   TEST_CASE("sums with infinities, and log-softmax of large numbers, are those of the CPU") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     for (const auto& numbers :
          {std::vector<float>{INFINITY, 1, 2}, {3e38f, 3e38f, 1}, {NAN, INFINITY}})
       compare("sum", {from_range(numbers.begin(), numbers.end())}, 0,
@@ -185,7 +181,7 @@ TEST_SUITE("device/opencl") {
   }
 
   TEST_CASE("products are those of the CPU for any size and for transposed operands") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     for (const auto& [m, k, n] :
          {std::tuple(1, 1, 1), {16, 16, 16}, {17, 5, 33}, {3, 100, 2}, {40, 33, 1}}) {
       const Function plain = [](const std::vector<Tensor>& x) { return mm(x[0], x[1]); };
@@ -201,7 +197,7 @@ TEST_SUITE("device/opencl") {
   }
 
   TEST_CASE("sums, means and softmax are those of the CPU") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     const Tensor x = random({6, 5, 70}, 0, 1);
     const std::vector<std::vector<int64_t>> dims{{0},    {2},    {1},  {1, 2},
                                                  {0, 1}, {0, 2}, {-1}, {0, 1, 2}};
@@ -217,7 +213,7 @@ TEST_SUITE("device/opencl") {
   }
 
   TEST_CASE("functions of strided operands, and of f64, are those of the CPU") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     for (const char* name : {"exp", "sin", "tanh", "sigmoid", "relu", "neg", "square"}) {
       const Op op(name);
       for (const DType type : {f32, f64}) {
@@ -243,7 +239,7 @@ TEST_SUITE("device/opencl") {
 
   TEST_CASE(
       "comparisons, choices and conversions are those of the CPU, special values among them") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     const Tensor x = from_range(special.begin(), special.end());
     for (const float a : special) {
       const Tensor y = full({10}, a);
@@ -274,7 +270,7 @@ TEST_SUITE("device/opencl") {
   }
 
   TEST_CASE("calls that follow each other are one pass, whose results are those of each call") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     const int64_t count = int64_t{1} << 20;
     const Tensor start = random({count}, -1, 1), other = random({count}, -1, 1);
     const auto computed = [&](const Tensor& x, const Tensor& y) {
@@ -305,7 +301,7 @@ TEST_SUITE("device/opencl") {
 
   TEST_CASE(
       "sizes that no group divides, empty ones and single elements pass through every layer") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     for (const auto& [n, c, h, w] :
          {std::tuple(1, 1, 1, 1), {2, 3, 5, 7}, {3, 4, 9, 8}, {1, 6, 13, 11}}) {
       const Tensor image = random({n, c, h, w}, -1, 1);
@@ -380,7 +376,7 @@ TEST_SUITE("device/opencl") {
   }
 
   TEST_CASE("indices, their gradients and losses of classes are those of the CPU") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     const std::vector<int64_t> places{4, 0, 0, 2, 4, 1};
     const auto both = [&](const std::function<Tensor(const char*, const Tensor&)>& run) {
       const auto at = [&](const char* device) {
@@ -418,7 +414,7 @@ TEST_SUITE("device/opencl") {
   }
 
   TEST_CASE("an index that is out of range is an error of the call that reads, once") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     const std::vector<int64_t> places{1, 7};
     const Tensor index = device::to(from_range(places.begin(), places.end()), "opencl"),
                  table = device::to(ones({5, 3}), "opencl");
@@ -435,7 +431,7 @@ TEST_SUITE("device/opencl") {
   }
 
   TEST_CASE("gradients on the device are those of the CPU") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     const Tensor inputs = random({9, 5}, -1, 1), weights = random({4, 5}, -1, 1),
                  bias = random({4}, -1, 1);
     const auto gradient = [&](const char* device, int which) {
@@ -451,7 +447,7 @@ TEST_SUITE("device/opencl") {
   }
 
   TEST_CASE("numbers beyond the ends of an integer, and NaN, are converted as the CPU does") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     const std::vector<double> numbers{NAN,
                                       INFINITY,
                                       -INFINITY,
@@ -490,7 +486,7 @@ TEST_SUITE("device/opencl") {
   }
 
   TEST_CASE("means are divided by divisors of 64 bits") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     const Tensor image = random({1, 2, 6, 6}, 1, 2) * 1e9;
     for (const int64_t divisor : {int64_t{1} << 32, (int64_t{1} << 32) + 4, int64_t{-3}}) {
       compare("avg_pool2d", {image}, 4, [&](const std::vector<Tensor>& t) {
@@ -507,7 +503,7 @@ TEST_SUITE("device/opencl") {
   }
 
   TEST_CASE("convolutions with a group for each channel, and their gradients, are the CPU's") {
-    if (!is_there()) return;
+    if (!needs_opencl()) return;
     for (const auto& [c, times, h, w, step] :
          {std::tuple(3, 1, 9, 40, 1), {3, 2, 20, 33, 2}, {5, 1, 7, 16, 3}, {2, 3, 12, 70, 1}}) {
       const Tensor image = random({2, c, h, w}, -1, 1), bias = random({c * times}, -1, 1),

@@ -1,8 +1,10 @@
 // The main function of every doctest suite.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#define DOCTEST_CONFIG_IMPLEMENT
 #include <cstdlib>
 
 #include <doctest/doctest.h>
+
+#include "tests/support/skipped.hpp"
 
 namespace {
 
@@ -11,3 +13,8 @@ namespace {
 const int without_quarantine = setenv("TENON_QUARANTINE", "0", 1);
 
 }  // namespace
+
+int main(int count, char** arguments) {
+  const int result = doctest::Context(count, arguments).run();
+  return result == 0 && skipped::cases > 0 ? skipped::kExitCode : result;
+}

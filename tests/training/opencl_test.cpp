@@ -9,6 +9,7 @@
 
 #include "plugins/opencl/control.h"
 #include "support.hpp"
+#include "tests/support/opencl_device.hpp"
 
 namespace {
 
@@ -49,8 +50,7 @@ Losses train(const std::string& device, const std::string& shape, const std::str
 
 void check_alike(const std::string& shape, const std::string& layers,
                  const std::string& optimizer) {
-  const tenon::Service<tenon_device_service> devices("device.opencl", TENON_DEVICE_SERVICE_VERSION);
-  if (devices->count() == 0) return;
+  if (!needs_opencl()) return;
   const tenon::Service<opencl_control_service> control("opencl.control", OPENCL_CONTROL_VERSION);
   const Losses expected = train("cpu", shape, layers, optimizer);
   const int64_t mapped = control->mapped_calls(), kernels = control->kernels(0);

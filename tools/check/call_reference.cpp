@@ -1,4 +1,4 @@
-// The numbers that a call should give, from the same call in f64.
+// The numbers that a call should give, from the same call in f64, and how far they move with its inputs.
 #include "call_reference.hpp"
 
 #include <algorithm>
@@ -8,11 +8,7 @@ namespace cli {
 
 using tenon::Tensor;
 
-namespace {
-
-constexpr double kStep = 0x1p-20;
-// So many that no number of a few hundred thousand is missed by all.
-constexpr uint64_t kDirections = 6;
+static constexpr double kStep = 0x1p-20;
 
 std::vector<Tensor> in_double(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> list;
@@ -26,6 +22,7 @@ std::vector<Tensor> in_double(const std::vector<Tensor>& tensors) {
   return list;
 }
 std::vector<Tensor> moved_by(const std::vector<Tensor>& tensors, uint64_t direction) {
+  if (direction == 0) return tensors;
   std::vector<Tensor> list;
   for (size_t t = 0; t < tensors.size(); ++t) {
     if (!tensors[t].defined() || !tenon::is_differentiable(tensors[t].dtype()) ||
@@ -43,7 +40,7 @@ std::vector<Tensor> moved_by(const std::vector<Tensor>& tensors, uint64_t direct
   }
   return list;
 }
-bool take(const std::vector<Tensor>& tensors, std::vector<ReferenceNumbers>& list) {
+bool note_numbers(const std::vector<Tensor>& tensors, std::vector<ReferenceNumbers>& list) {
   if (tensors.size() != list.size()) return false;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i].defined()) continue;
@@ -52,7 +49,7 @@ bool take(const std::vector<Tensor>& tensors, std::vector<ReferenceNumbers>& lis
   }
   return true;
 }
-void spread(const std::vector<Tensor>& tensors, std::vector<ReferenceNumbers>& list) {
+void note_spread(const std::vector<Tensor>& tensors, std::vector<ReferenceNumbers>& list) {
   if (tensors.size() != list.size()) return;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i].defined()) continue;
@@ -65,20 +62,18 @@ void spread(const std::vector<Tensor>& tensors, std::vector<ReferenceNumbers>& l
   }
 }
 
-}  // namespace
-
 CallReference::CallReference(ProviderCall& call, size_t results, size_t gradients)
     : results_(results), gradients_(gradients) {
   std::vector<Tensor> inputs = in_double(call.inputs());
   std::vector<Tensor> seeds = in_double(call.seeds());
   const CallOutcome exact = call.run(inputs, &seeds);
-  if (!take(exact.results, results_) || !take(exact.gradients, gradients_)) return;
+  if (!note_numbers(exact.results, results_) || !note_numbers(exact.gradients, gradients_)) return;
   for (uint64_t direction = 1; direction <= kDirections; ++direction) {
     const std::vector<Tensor> moved = moved_by(inputs, direction),
                               moved_seeds = moved_by(seeds, direction + kDirections);
     const CallOutcome other = call.run(moved, &moved_seeds);
-    spread(other.results, results_);
-    spread(other.gradients, gradients_);
+    note_spread(other.results, results_);
+    note_spread(other.gradients, gradients_);
   }
 }
 

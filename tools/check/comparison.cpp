@@ -58,17 +58,6 @@ int64_t class_of(int64_t distance) {
   return distance == 0 ? 0 : distance > most ? kBeyond : most;
 }
 
-double unit_of(tenon::DType dtype) {
-  return dtype == tenon::f64   ? 0x1p-53
-         : dtype == tenon::f32 ? 0x1p-24
-         : dtype == tenon::f16 ? 0x1p-11
-                               : 0x1p-8;
-}
-double smallest_of(tenon::DType dtype) {
-  return dtype == tenon::f64   ? std::numeric_limits<double>::min()
-         : dtype == tenon::f16 ? 0x1p-14
-                               : std::numeric_limits<float>::min();
-}
 double largest_of(tenon::DType dtype) {
   return dtype == tenon::f64   ? std::numeric_limits<double>::max()
          : dtype == tenon::f16 ? 65504
@@ -98,6 +87,18 @@ Json number_json(double number) {
 }
 
 }  // namespace
+
+double unit_of(tenon::DType dtype) {
+  return dtype == tenon::f64   ? 0x1p-53
+         : dtype == tenon::f32 ? 0x1p-24
+         : dtype == tenon::f16 ? 0x1p-11
+                               : 0x1p-8;
+}
+double smallest_of(tenon::DType dtype) {
+  return dtype == tenon::f64   ? std::numeric_limits<double>::min()
+         : dtype == tenon::f16 ? 0x1p-14
+                               : std::numeric_limits<float>::min();
+}
 
 double Bound::of(double reference, double spread) const {
   constexpr double factor = 8;

@@ -26,6 +26,8 @@ struct Bound {
   double unit = 0;
   double of(double reference, double spread) const;
 };
+double unit_of(tenon::DType dtype);      // half the distance of 1 to the next number
+double smallest_of(tenon::DType dtype);  // the smallest number with all digits
 
 class Comparison {
  public:

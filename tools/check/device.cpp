@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <tenon/device.hpp>
 #include <tenon/gradcheck_numbers.hpp>
@@ -13,6 +14,8 @@
 #include <tenon/text.hpp>
 #include <tenon/trace.hpp>
 
+#include "call_reference.hpp"
+#include "comparison.hpp"
 #include "format.hpp"
 #include "op_check.hpp"
 #include "text.hpp"
@@ -59,33 +62,50 @@ namespace {
 
 constexpr size_t kMostSamplesOnDevice = 6;
 
-// The bound of a difference, relative to the largest element or 1.
-double bound_of(tenon::DType dtype) {
-  const tenon::DType real = tenon::is_complex(dtype) ? tenon::real_dtype(dtype) : dtype;
-  return real == tenon::f64   ? 1e-9
-         : real == tenon::f32 ? 5e-5
-         : real == tenon::f16 ? 0x1p-8
-                              : 0x1p-5;
-}
+// Kernels of a device order sums otherwise, and have functions of their own (OpenCL allows pow 16 ULP): the bound
+// is that of sums of so many terms, where they are not longer.
+constexpr double kLeastTerms = 16;
 
-// "has 3 at element 1, on the CPU 4": beyond the bound; empty: within it.
-std::string device_difference(const Tensor& found, const Tensor& expected) {
+// "has 3 at element 1, on the CPU 4": farther than the bound both from what the CPU gives and from the number in f64;
+// empty: within it. `reference` returns the result in f64, and is called where bits differ.
+template <class Reference>
+std::string device_difference(const Tensor& found, const Tensor& expected, double terms,
+                              const Reference& reference) {
   if (found.defined() != expected.defined())
     return found.defined() ? "is undefined on the CPU" : "is undefined";
   if (!found.defined()) return "";
   if (found.dtype() != expected.dtype() || found.sizes() != expected.sizes())
     return format_text("is {}, on the CPU {}", shape_dtype_text(found), shape_dtype_text(expected));
   const std::vector<double> a = numbers_of(found), b = numbers_of(expected);
+  const auto same = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
+  if (std::equal(a.begin(), a.end(), b.begin(), same)) return "";
   const bool whole = !tenon::is_differentiable(expected.dtype());
-  double largest = 1;
+  const ReferenceNumbers numbers = whole ? ReferenceNumbers() : reference();
+  const bool known = numbers.numbers.size() == b.size();
+  // Without a reference the largest number stands for the sums that each is made of.
+  double largest = 0;
   for (const double number : b)
     if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
-  const double bound = whole ? 0 : bound_of(expected.dtype()) * largest;
+  const tenon::DType real = whole ? expected.dtype() : tenon::real_dtype(expected.dtype());
+  const Bound bound{std::max(terms, kLeastTerms), unit_of(real)};
+  const size_t parts = tenon::is_complex(expected.dtype()) ? 2 : 1;
+  // The size of an element, and how far it moves: of both parts of a complex one.
+  const auto size_at = [&](const std::vector<double>& list, size_t i) {
+    return parts == 2 ? std::hypot(list[i / 2 * 2], list[i / 2 * 2 + 1]) : std::abs(list[i]);
+  };
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
-    if (std::isfinite(a[i]) && std::isfinite(b[i]) && std::abs(a[i] - b[i]) <= bound) continue;
-    return format_text("has {} at element {}, on the CPU {}; the bound is {}", short_number(a[i]),
-                       i, short_number(b[i]), short_number(bound));
+    if (same(a[i], b[i])) continue;
+    double room = 0;
+    if (!whole && std::isfinite(a[i]) && std::isfinite(b[i])) {
+      room =
+          bound.of(size_at(b, i), known ? size_at(numbers.spread, i) : largest) + smallest_of(real);
+      if (std::abs(a[i] - b[i]) <= room) continue;
+      if (known && std::abs(a[i] - numbers.numbers[i]) <= room) continue;
+    }
+    return format_text("has {} at element {}, on the CPU {}{}; the bound is {}", short_number(a[i]),
+                       i / parts, short_number(b[i]),
+                       known ? format_text(", in f64 {}", short_number(numbers.numbers[i])) : "",
+                       short_number(room));
   }
   return "";
 }
@@ -139,13 +159,22 @@ class DeviceCheck {
     Tensors list;
     for (size_t t = 0; t < inputs_.size(); ++t) {
       Tensor one = copied(inputs_[t]);
-      if (there && one.defined()) one = tenon::device::to(one, device_);
-      if (leaves && call_->places[t].requires_grad && one.defined() &&
-          tenon::is_differentiable(one.dtype()))
+      if (!one.defined()) {
+        list.push_back(one);
+        continue;
+      }
+      one = moved(one, t, there);
+      if (leaves && call_->places[t].requires_grad && tenon::is_differentiable(one.dtype()))
         one.requires_grad_();
       list.push_back(one);
     }
     return list;
+  }
+  // An input or a seed, `number` of its call, as this run has it: moved by its direction, on the device.
+  Tensor moved(const Tensor& tensor, uint64_t number, bool there) const {
+    const Tensor one =
+        direction_ == 0 ? tensor : moved_by({tensor}, direction_ + kDirections * number)[0];
+    return there ? tenon::device::to(one, device_) : one;
   }
   // Results, then operands as the call has left them.
   Tensors results(bool there) const {
@@ -168,7 +197,7 @@ class DeviceCheck {
       roots.push_back(made[r]);
       const Tensor like = tenon::empty_tensor(made[r].shape(), made[r].dtype());
       const Tensor seed = tenon::detail::arbitrary_like(like, r + 1);
-      options.seeds.push_back(there ? tenon::device::to(seed, device_) : seed);
+      options.seeds.push_back(moved(seed, given.size() + r, there));
     }
     if (roots.empty() || leaves.empty()) return {};
     return tenon::gradients(roots, leaves, options);
@@ -179,7 +208,8 @@ class DeviceCheck {
     for (size_t t = 0; t < given.size(); ++t) {
       Tensor& one = given[t];
       if (!one.defined() || !call_->places[t].requires_grad) continue;
-      if (tenon::is_differentiable(one.dtype())) one = tenon::make_dual(one, one.clone());
+      if (tenon::is_differentiable(one.dtype()))
+        one = tenon::make_dual(one, moved(one.clone(), given.size() + t, false));
     }
     for (const Tensor& made : tensors_of((*call_)(given))) {
       if (made.defined() && tenon::is_differentiable(made.dtype()))
@@ -213,11 +243,41 @@ class DeviceCheck {
     if (found.size() != expected.size())
       find("device-differs", format_text("there are {}, on the CPU {}", found.size(),
                                          counted(static_cast<int64_t>(expected.size()), what)));
+    std::vector<ReferenceNumbers> references;
+    double numbers = 0;
+    for (const Tensor& input : inputs_)
+      numbers += input.defined() ? static_cast<double>(input.numel()) : 0;
     for (size_t i = 0; i < std::min(found.size(), expected.size()); ++i) {
-      const std::string difference = device_difference(found[i], expected[i]);
+      const double size =
+          found[i].defined() ? std::max<double>(1, static_cast<double>(found[i].numel())) : 1;
+      const std::string difference = device_difference(found[i], expected[i], numbers / size, [&] {
+        if (references.empty()) references = references_of(body, expected.size());
+        return references[i];
+      });
       if (!difference.empty()) find("device-differs", format_text("{} {} {}", what, i, difference));
     }
     return true;
+  }
+  // Results in f64, of inputs as they are and moved a little. Empty ones where the op refuses those.
+  template <class Body>
+  std::vector<ReferenceNumbers> references_of(const Body& body, size_t count) {
+    std::vector<ReferenceNumbers> list(count);
+    const Tensors given = std::exchange(inputs_, in_double(inputs_));
+    for (uint64_t direction = 0; direction <= kDirections; ++direction) {
+      direction_ = direction;
+      try {
+        const Tensors made = body(false);
+        if (direction > 0)
+          note_spread(made, list);
+        else if (!note_numbers(made, list))
+          break;
+      } catch (const tenon::Error&) {
+        if (direction == 0) break;
+      }
+    }
+    direction_ = 0;
+    inputs_ = given;
+    return list;
   }
   // The tensor in memory of the CPU.
   void fetch(const char* what, Tensor& tensor) {
@@ -248,6 +308,7 @@ class DeviceCheck {
   const Sample* sample_ = nullptr;
   const SampleCall* call_ = nullptr;
   Tensors inputs_;
+  uint64_t direction_ = 0;                  // of the run, by which inputs are moved
   std::map<int64_t, std::string> asked_;    // op of the override asked last, by depth
   std::map<std::string, int64_t> answers_;  // of kernels of the device, by op
   std::string refused_;

@@ -20,6 +20,7 @@
 #include "tenon/op.hpp"
 #include "tenon/runtime.hpp"
 #include "tenon/service.hpp"
+#include "tenon/transforms/batched.hpp"
 #include "tenon/typed_tensor.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -133,10 +134,27 @@ inline std::string name_of(const Tensor& tensor) {
   return kind + ":" + std::to_string(service->index(tensor.handle()));
 }
 
-// The tensor on a device, differentiable: itself where it is there already, else a copy. TypeError for
-// one without a conversion to Tensor: the arguments of a vmap are moved before it.
+namespace detail {
+
+// The batch of a tensor of a vmap; null of another one, and of one with a history that its batch has not, as a leaf
+// within the vmap. Valid as long as the tensor.
+inline const transforms::Batched* batch_of(const Tensor& tensor) {
+  const tenon_tensor_view& view = tensor.view_record();
+  if ((view.flags & TENON_TENSOR_TYPED) == 0 || type_name(tensor) != "Batched") return nullptr;
+  const transforms::Batched* const batched = try_as<transforms::Batched>(tensor);
+  constexpr uint32_t history = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
+  const uint32_t without = history & ~batched->value.view_record().flags;
+  return (view.flags & without) == 0 ? batched : nullptr;
+}
+
+}  // namespace detail
+
+// The tensor on a device, differentiable: itself where it is there already, else a copy. Within a vmap all samples
+// move at once. TypeError for another tensor without a conversion to Tensor.
 inline Tensor to(const Tensor& tensor, const Device& device) {
   if (name_of(tensor) == device.name()) return tensor;
+  if (const transforms::Batched* const batched = detail::batch_of(tensor))
+    return make<transforms::Batched>(to(batched->value, device), batched->level);
   const Tensor plain = ensure_tensor(tensor);
   if (device.is_cpu()) return plain;
   tenon_tensor *like = nullptr, *result = nullptr;
