@@ -11,7 +11,7 @@ inline bool is_opencl_there() {
   return service->count() > 0;
 }
 
-// The same; the case counts as skipped where it is false.
+// Whether a driver has a device; without one the case counts as skipped.
 inline bool needs_opencl() {
   const bool there = is_opencl_there();
   if (!there) skipped::note("no driver of OpenCL has a device (apt install pocl-opencl-icd)");

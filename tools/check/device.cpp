@@ -62,7 +62,7 @@ namespace {
 
 constexpr size_t kMostSamplesOnDevice = 6;
 
-// Kernels of a device order sums otherwise, and have functions of their own (OpenCL allows pow 16 ULP): the bound
+// Kernels of a device order sums otherwise, and compute functions otherwise (OpenCL allows pow 16 ULP): the bound
 // is that of sums of so many terms, where they are not longer.
 constexpr double kLeastTerms = 16;
 
@@ -308,7 +308,7 @@ class DeviceCheck {
   const Sample* sample_ = nullptr;
   const SampleCall* call_ = nullptr;
   Tensors inputs_;
-  uint64_t direction_ = 0;                  // of the run, by which inputs are moved
+  uint64_t direction_ = 0;                  // number of the run, by which inputs are moved
   std::map<int64_t, std::string> asked_;    // op of the override asked last, by depth
   std::map<std::string, int64_t> answers_;  // of kernels of the device, by op
   std::string refused_;
