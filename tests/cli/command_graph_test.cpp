@@ -97,7 +97,8 @@ TEST_SUITE("graph") {
     const Workspace folder(true);
     CHECK(run_program_in(folder.path(), "graph blobs.json --expand '*' -o g.svg").code == 0);
     const std::string svg = folder.read("g.svg");
-    for (const char* part : {"<svg ", "relu", "weight f32[16, 4]", "f32[16, 3]", "</svg>"})
+    for (const char* part : {"<svg ", "relu", "weight f32[16, 4]", "f32[16, 3]",
+                             "@media (prefers-color-scheme: dark)", "</svg>"})
       CHECK_MESSAGE(contains(svg, part), part);
   }
 

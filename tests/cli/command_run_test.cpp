@@ -76,6 +76,20 @@ TEST_SUITE("run") {
     }
   }
 
+  TEST_CASE("a device whose plugin does not load is named with the plugin's error") {
+    const Workspace folder(true);
+    std::string config = folder.read("blobs.json");
+    const std::string plugins = "\"plugins\": [";
+    config.insert(config.find(plugins) + plugins.size(),
+                  R"({"name": "sim", "options": {"instances": "two"}}, )");
+    folder.write("two.json", config);
+    const Outcome outcome = run_program_in(folder.path(), "run two.json -q --device sim:0");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.error, "cannot load plugin 'sim' at stage init: its init failed"));
+    CHECK(contains(outcome.error, R"(/instances: expected an integer, found "two")"));
+    CHECK_FALSE(contains(outcome.error, "no device is named"));
+  }
+
   TEST_CASE("--device trains on a device, with the numbers of the CPU") {
     const Workspace folder(true);
     const auto loss = [&](const std::string& device) {

@@ -47,7 +47,7 @@ CatalogueFacts read_catalogue_facts(const CatalogueOptions& options) {
     }
   }
   // Children open plugins first: those that end or hold up their process are not for this one.
-  if (!options.no_samples) facts.samples = results_of_samples(usable, options.session);
+  facts.samples = results_of_samples(usable, options.session, options.no_samples);
   tenon::JsonArray refused;
   for (const auto& [id, reason] : facts.samples.refused)
     refused.add(tenon::JsonObject().set("name", id).set("load", "never").json());

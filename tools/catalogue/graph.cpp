@@ -67,7 +67,7 @@ std::string svg_of(const std::string& text, const std::string& dot) {
     throw tenon::RuntimeError(
         format_text("'{}' has not drawn the graph: {}", dot,
                     process.output().empty() ? "it printed nothing" : process.output()));
-  return svg;
+  return drawing::adapting_svg(svg);
 }
 
 struct Called {

@@ -29,6 +29,7 @@ static void visit_members(Options& options, Visitor& visit) {
     visit("first", options.first);
     visit("results", options.results);
     visit("folder", options.folder);
+    visit("only-load", options.only_load);
   }
 }
 

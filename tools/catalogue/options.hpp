@@ -31,13 +31,14 @@ struct ReportOptions {
   std::string output;    // the page
 };
 
-// A child, which runs the samples of one plugin's ops.
+// A child, which loads one plugin, and runs the samples of its ops.
 struct SampleRunOptions {
   std::string plugin;   // id
   int64_t first = 0;    // ops before this one have been tried
   std::string results;  // file that gets a line for each op, see sample_results.hpp
   std::string folder;   // for files of samples
   SessionOptions session;
+  bool only_load = false;  // without samples
 };
 
 std::vector<std::string> words_of(const CatalogueOptions& options);

@@ -224,7 +224,7 @@ std::string confusion_of(const Json& samples) {
       text += count == 0
                   ? std::string("<td></td>")
                   : format_text("<td style=\"background: rgba({}, {:.2f})\">{}</td>",
-                                r == c ? "33, 115, 58" : "179, 38, 30", 0.12 + 0.6 * share, count);
+                                r == c ? "33, 115, 58" : "179, 38, 30", 0.12 + 0.5 * share, count);
     }
     text += "</tr>\n";
   }

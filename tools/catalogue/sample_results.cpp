@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <optional>
 #include <sstream>
 #include <thread>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #include <tenon/trust/child_process.hpp>
 
 #include "check/sample.hpp"
+#include "check/sandbox.hpp"
 #include "exit_code.hpp"
 #include "format.hpp"
 #include "private_folder.hpp"
@@ -111,7 +113,13 @@ std::string line_of(const std::string& op, const std::vector<SampleResult>& samp
 }  // namespace
 
 int run_samples(const SampleRunOptions& options) {
+  enter_sandbox(kSampleStatus);
   std::ofstream out(options.results, std::ios::app);
+  const pid_t self = getpid();
+  const auto say = [&](const std::string& line) {
+    if (getpid() != self) _exit(kFault);  // a copy, by a fork of the plugin that returns twice
+    out << line << std::endl;
+  };
   std::string refusal;
   alarm(kSecondsOfOp);  // ends this process
   try {
@@ -119,13 +127,13 @@ int run_samples(const SampleRunOptions& options) {
   } catch (const std::exception& error) {
     refusal = error.what();
   }
-  out << tenon::JsonObject().set("loads", options.plugin).set("refusal", refusal).json().dump()
-      << std::endl;
+  say(tenon::JsonObject().set("loads", options.plugin).set("refusal", refusal).json().dump());
   if (!refusal.empty()) return kFault;
+  if (options.only_load) return kFine;
   const Json ops = tenon::listing::declarations(options.plugin)["ops"];
   for (int64_t i = options.first; i < ops.size(); ++i) {
     const std::string name = ops[i]["name"].text(), text = ops[i]["samples"].text();
-    out << tenon::JsonObject().set("begins", name).json().dump() << std::endl;
+    say(tenon::JsonObject().set("begins", name).json().dump());
     alarm(kSecondsOfOp);
     std::vector<SampleResult> results;
     try {
@@ -137,7 +145,7 @@ int run_samples(const SampleRunOptions& options) {
     } catch (const std::exception& error) {
       results.push_back({text, {}, {}, error.what()});
     }
-    out << line_of(name, results) << std::endl;
+    say(line_of(name, results));
   }
   return kFine;
 }
@@ -192,11 +200,18 @@ Lines read_lines(const std::string& path) {
   return lines;
 }
 
-std::string end_of(const tenon::trust::ChildProcess& child) {
-  if (!child.status()) return "it ended";
-  if (WIFSIGNALED(*child.status()) && WTERMSIG(*child.status()) == SIGALRM)
+// Status of the process in the sandbox that has ended; nothing where that was killed as a whole.
+std::optional<int> status_of(const tenon::trust::Descriptor& reading) {
+  int status = 0;
+  if (read(reading.number(), &status, sizeof status) != sizeof status) return {};
+  return status;
+}
+
+std::string end_text(std::optional<int> status) {
+  if (!status) return "it was killed";
+  if (WIFSIGNALED(*status) && WTERMSIG(*status) == SIGALRM)
     return format_text("stopped after {} seconds", kSecondsOfOp);
-  return tenon::trust::end_text(*child.status());
+  return tenon::trust::end_text(*status);
 }
 
 // Processes one after the other, each from behind the op that ended the one before.
@@ -213,7 +228,10 @@ SampleResults results_of_plugin(SampleRunOptions options) {
     command.folder = options.folder;  // files without a folder in their name go with it
     command.arguments = words_of(options);
     command.arguments.insert(command.arguments.begin(), {"tenon-catalogue", "samples"});
+    tenon::trust::Pipe status;
+    command.descriptors = {{kSampleStatus, status.writing.number()}};
     tenon::trust::ChildProcess child(command);
+    status.writing.close();
     const double left = std::chrono::duration<double>(end - Clock::now()).count();
     const bool ended = child.wait(std::max(left, 0.0));
     Lines lines = read_lines(options.results);
@@ -225,15 +243,17 @@ SampleResults results_of_plugin(SampleRunOptions options) {
                       op.empty() ? "between two ops" : "at " + op);
       return found;
     }
+    const std::optional<int> end_status = status_of(status.reading);
     if (!lines.loaded)
-      found.refused[options.plugin] = "the process that loaded it ended: " + end_of(child);
+      found.refused[options.plugin] = "the process that loaded it ended: " + end_text(end_status);
     else if (!lines.refusal.empty())
       found.refused[options.plugin] = lines.refusal;
-    else if (op.empty() && child.status() != 0)
-      found.stopped[options.plugin] = "the process that ran its samples ended: " + end_of(child);
+    else if (op.empty() && end_status != 0)
+      found.stopped[options.plugin] =
+          "the process that ran its samples ended: " + end_text(end_status);
     if (op.empty()) return found;
     found.by_op[op].push_back(
-        {"", {}, {}, "the process that ran the samples ended here: " + end_of(child)});
+        {"", {}, {}, "the process that ran the samples ended here: " + end_text(end_status)});
     options.first += lines.begun;
   }
 }
@@ -241,7 +261,7 @@ SampleResults results_of_plugin(SampleRunOptions options) {
 }  // namespace
 
 SampleResults results_of_samples(const std::vector<std::string>& plugins,
-                                 const SessionOptions& session) {
+                                 const SessionOptions& session, bool only_load) {
   const PrivateFolder folder;
   std::vector<SampleResults> by_plugin(plugins.size());
   std::atomic<size_t> next = 0;
@@ -251,6 +271,7 @@ SampleResults results_of_samples(const std::vector<std::string>& plugins,
       options.plugin = plugins[i];
       options.folder = format_text("{}/{}", folder.path(), i);
       options.session = session;
+      options.only_load = only_load;
       // Processors are for the children; samples are small.
       if (options.session.threads == 0) options.session.threads = 1;
       for (auto* paths : {&options.session.plugin_paths, &options.session.trusted}) {

@@ -10,6 +10,8 @@
 
 namespace cli {
 
+inline constexpr int kSampleStatus = 3;  // a descriptor of the child
+
 struct SampleResult {
   std::string sample;  // JSON
   std::vector<std::string>
@@ -27,10 +29,11 @@ struct SampleResults {
       stopped;  // plugins with samples that have not run, with the reason
 };
 
+// With `only_load` children load the plugins and run no sample.
 SampleResults results_of_samples(const std::vector<std::string>& plugins,
-                                 const SessionOptions& session);
+                                 const SessionOptions& session, bool only_load);
 
-// The child: {"loads": plugin, "refusal": text where it does not}; then {"begins": op} and {"op", "samples": [{"sample", "operands",
+// The child, in a sandbox (check/sandbox.hpp), whose status it writes to kSampleStatus: {"loads": plugin, "refusal": text where it does not}; then {"begins": op} and {"op", "samples": [{"sample", "operands",
 // "results", "fault"}]} for each op.
 int run_samples(const SampleRunOptions& options);
 

@@ -48,19 +48,58 @@ bool separate_processes() {
   return true;
 }
 
-// Waits for `child`, and for whatever it leaves to this process, then ends as `report` says.
-[[noreturn]] void watch(pid_t child, int report) {
-  for (;;) {
-    int status = 0;
-    const pid_t ended = waitpid(-1, &status, 0);
-    if (ended < 0 && errno == EINTR) continue;
-    if (ended >= 0 && ended != child) continue;
-    if (report >= 0) {
-      const ssize_t written = write(report, &status, sizeof status);
-      static_cast<void>(written);
-    }
-    _exit(0);
+// Waits for `child`, then ends.
+[[noreturn]] void watch(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  _exit(0);
+}
+
+// Whether one of the children ended, with its status in `status`: `child`. Does not wait.
+bool has_ended(pid_t child, int& status) {
+  for (;;) {
+    int how = 0;
+    const pid_t ended = waitpid(-1, &how, WNOHANG);
+    if (ended <= 0) return false;
+    if (ended != child) continue;
+    status = how;
+    return true;
+  }
+}
+
+// Ends all children, and theirs, which become children of this process as their parents end.
+void end_descendants() {
+  constexpr int most_ms = 5000;
+  const std::string list = format_text("/proc/self/task/{}/children", getpid());
+  for (int look = 0; look < most_ms; ++look) {
+    std::ifstream file(list);
+    for (pid_t child = 0; file >> child;) kill(child, SIGKILL);
+    for (pid_t ended = 1; ended > 0;) {
+      ended = waitpid(-1, nullptr, WNOHANG);
+      if (ended < 0 && errno == ECHILD) return;
+    }
+    usleep(1000);
+  }
+}
+
+// Waits for `child`, or for the end of its parent, writes the status of the child to `report`, and ends with
+// all that the child left, for which this process is the parent.
+[[noreturn]] void watch_all(pid_t child, int report, bool separate, const sigset_t& signals) {
+  signal(SIGPIPE, SIG_IGN);  // the reader of the status may be gone
+  int status = 0;
+  bool ended = false;
+  while (!ended) {
+    const int received = sigwaitinfo(&signals, nullptr);
+    ended = has_ended(child, status);
+    if (received == SIGTERM) break;
+  }
+  if (ended) {
+    const ssize_t written = write(report, &status, sizeof status);
+    static_cast<void>(written);
+  }
+  if (!separate) end_descendants();  // else the system does, as this is the init of the namespace
+  _exit(0);
 }
 
 int parent_of(int process) {
@@ -151,16 +190,28 @@ void protect_watchers(bool separate) {
 
 bool enter_sandbox(int report) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGCHLD, SIG_DFL);  // ignored, it would make the system wait for children
   const bool separate = separate_processes();
-  // With a namespace the first child is its init, which cannot be signalled from inside.
-  const int levels = separate ? 2 : 1;
-  for (int level = 0; level < levels; ++level) {
+  const auto fork_once = [] {
     const pid_t child = fork();
     if (child < 0) _exit(1);
-    const bool last = level + 1 == levels;
-    if (child > 0) watch(child, last ? report : -1);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return child;
+  };
+  if (const pid_t child = fork_once(); child > 0) watch(child);
+  // In a namespace this process is its init, which cannot be signalled from inside.
+  sigset_t signals, before;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGCHLD);
+  sigaddset(&signals, SIGTERM);
+  sigprocmask(SIG_BLOCK, &signals, &before);
+  if (!separate) {
+    setsid();  // it outlives the group of its parent, to end the processes that are left
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   }
+  prctl(PR_SET_PDEATHSIG, separate ? SIGKILL : SIGTERM);
+  if (const pid_t child = fork_once(); child > 0) watch_all(child, report, separate, signals);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
   close(report);
   setsid();
   protect_watchers(separate);

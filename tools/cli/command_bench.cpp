@@ -231,7 +231,7 @@ void define_bench(Commands& commands) {
       bench_model, "bench",
       "Measure how long calls of a model take, prepared for inference or as it is",
       "  tenon bench detector.onnx --input x=1x3x320x320\n"
-      "  tenon bench digits.json --input input=64x64 --as-is\n"
+      "  tenon bench digits.json --input input=64x1x8x8 --as-is\n"
       "  tenon bench detector.onnx --input x=1x3x320x320 --streams 2\n"
       "Inputs that are not given have random elements of [0, 1), integers 0. The first call makes "
       "the "

@@ -357,7 +357,7 @@ void define_convert(Commands& commands) {
       "  tenon convert model.safetensors model.npz --dtype float16\n"
       "  tenon convert model.gguf model.safetensors --prefix blk.0.\n"
       "  tenon convert detector.onnx detector.tenon --input x=1x3x320x320\n"
-      "  tenon convert digits.json digits.tenon --input input=256x64 --input input=1x64\n"
+      "  tenon convert digits.json d.tenon --input input=64x1x8x8 --input input=1x1x8x8\n"
       "The endings choose the formats: safetensors (and the index of one in parts), npz, files of "
       "torch.save and GGUF are read, safetensors and npz are written, and what plugins add. "
       "Nothing "

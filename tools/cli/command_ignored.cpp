@@ -10,7 +10,7 @@ void define_ignored(Commands& commands) {
   define_listing(commands, {"ignored",
                             "List the ops that cannot be overridden, each with its reason",
                             "  tenon ignored\n"
-                            "  tenon ignored optim",
+                            "  tenon ignored data",
                             tenon::listing::ignored,
                             {"op",
                              {{"OP", member("name")},

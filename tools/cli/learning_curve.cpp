@@ -192,14 +192,18 @@ std::string learning_curve(const std::string& title, const std::vector<Epoch>& e
       width, height, width, height, xml_text(title));
   svg +=
       "<style>\n"
-      "text { font: 13px system-ui, sans-serif; fill: #57606a; }\n"
+      "svg { color-scheme: light dark; }\n"
+      // Outlined in the colour of the ground, so that they are read on a page of the other scheme, too.
+      "text { font: 13px system-ui, sans-serif; fill: #57606a; paint-order: stroke; stroke: white; "
+      "stroke-width: 3px; stroke-linejoin: round; }\n"
       ".title { font-size: 16px; font-weight: 600; fill: #24292f; }\n"
       ".end { text-anchor: end; } .middle { text-anchor: middle; }\n"
       ".grid { stroke: #8c959f; stroke-opacity: 0.25; } .axis { stroke: #8c959f; }\n"
       ".curve { fill: none; stroke-width: 2.5; stroke-linejoin: round; stroke-linecap: round; }\n"
       ".train { stroke: #2f81f7; } .test { stroke: #e8710a; }\n"
       ".dot.train { fill: #2f81f7; } .dot.test { fill: #e8710a; }\n"
-      "@media (prefers-color-scheme: dark) { text { fill: #9198a1; } .title { fill: #e6edf3; } }\n"
+      "@media (prefers-color-scheme: dark) { text { fill: #9198a1; stroke: #14171b; } "
+      ".title { fill: #e6edf3; } }\n"
       "</style>\n";
   svg += label("title", kLeft, 28, title);
   for (const Panel& panel : panels) {

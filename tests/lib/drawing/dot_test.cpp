@@ -1,8 +1,12 @@
 // Graphs as text for Graphviz, read back by a reader of its labels, and by `dot` where it is installed.
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -125,6 +129,22 @@ std::string program_in_path(const std::string& name) {
   return {};
 }
 
+// The relative luminance of "#rrggbb", as WCAG 2 defines it.
+double luminance(const std::string& colour) {
+  if (colour == "white") return 1;
+  const double weights[] = {0.2126, 0.7152, 0.0722};
+  double sum = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    const double part = std::stoi(colour.substr(1 + 2 * i, 2), nullptr, 16) / 255.0;
+    sum += weights[i] * (part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4));
+  }
+  return sum;
+}
+double contrast(const std::string& one, const std::string& other) {
+  const double a = luminance(one), b = luminance(other);
+  return (std::max(a, b) + 0.05) / (std::min(a, b) + 0.05);
+}
+
 }  // namespace
 
 TEST_SUITE("lib/drawing/dot") {
@@ -193,6 +213,48 @@ TEST_SUITE("lib/drawing/dot") {
     CHECK(fill("n2") != fill("n1"));
     CHECK(fill("p0") == fill("n1"));
     CHECK(fill("p1") == fill("n0"));
+  }
+
+  TEST_CASE(
+      "an image follows the reader's colour scheme, with texts of a contrast of 4.5 in both") {
+    CHECK(drawing::adapting_svg("no image") == "no image");
+    const std::string image = drawing::adapting_svg("<?xml?>\n<svg width=\"1pt\">\n<g/>\n</svg>\n");
+    CHECK(image.rfind("<?xml?>\n<svg width=\"1pt\">\n<style>\n", 0) == 0);
+    const size_t dark_from = image.find("@media (prefers-color-scheme: dark)");
+    REQUIRE(dark_from != std::string::npos);
+    std::map<std::string, std::string> dark;
+    const std::regex rule(R"re(\[fill="(#......|white)"\] \{ fill: (#......); \})re");
+    for (std::sregex_iterator
+             it(image.begin() + static_cast<std::ptrdiff_t>(dark_from), image.end(), rule),
+         end;
+         it != end; ++it)
+      dark.emplace((*it)[1], (*it)[2]);
+    // Each colour of a text for Graphviz has one in its place.
+    Graph graph;
+    for (int n = 0; n < 12; ++n)
+      graph.nodes.push_back(
+          {GraphNode::Kind::op, "op", {"line"}, n == 0 ? "" : "p" + std::to_string(n), -1});
+    graph.nodes.push_back({GraphNode::Kind::input, "x", {}, "", -1});
+    const std::string text = drawing::dot_text(graph);
+    const auto colours = [&](const char* pattern) {
+      std::set<std::string> found;
+      const std::regex colour(pattern);
+      for (std::sregex_iterator it(text.begin(), text.end(), colour), end; it != end; ++it)
+        found.insert((*it)[1]);
+      return found;
+    };
+    const std::set<std::string> fills = colours("fillcolor=\"?(#......|white)");
+    const std::set<std::string> inks = colours("(?:fontcolor|font [^>]* color)=\"(#......)");
+    CHECK(fills.size() == 12);
+    CHECK(inks.size() == 2);
+    for (const std::string& fill : fills) {
+      for (const std::string& ink : inks) {
+        CAPTURE(fill);
+        CAPTURE(ink);
+        CHECK(contrast(fill, ink) >= 4.5);
+        CHECK(contrast(dark.at(fill), dark.at(ink)) >= 4.5);
+      }
+    }
   }
 
   TEST_CASE("a module without nodes is not drawn, one with a nested node is") {

@@ -60,6 +60,9 @@ Graph collapsed(const Graph& graph, const std::vector<std::string>& expanded);
 // The graph in the language of Graphviz: modules are clusters, the colour of a node is that of its plugin,
 // which a legend names. The same graph has the same text.
 std::string dot_text(const Graph& graph);
+// The image that Graphviz made of such a text, as SVG, without a background and with colours that follow the
+// reader's scheme: light, or dark. What is not an SVG image stays as it is.
+std::string adapting_svg(const std::string& svg);
 
 }  // namespace drawing
 
