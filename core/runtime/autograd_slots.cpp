@@ -211,10 +211,11 @@ constexpr tenon_graph_service graph_slots{
     },
     .tracking_set = [](int32_t enabled) -> int32_t { return track_live(enabled != 0) ? 1 : 0; },
     .running_sequence = [](int32_t level) -> uint64_t {
-      EngineRun* run = thread_state.run;
-      for (; run != nullptr && level > 0; --level) run = run->outer();
-      const Node* node = run == nullptr ? nullptr : run->running();
-      return node == nullptr ? 0 : node->sequence();
+      for (EngineRun* run = thread_state.run; run != nullptr; run = run->outer()) {
+        const Node* node = run->running();
+        if (node != nullptr && level-- <= 0) return node->sequence();
+      }
+      return 0;
     },
 };
 

@@ -71,7 +71,7 @@ class Recent {
       entry = next;
     }
   }
-  // Drops the entries for which `fits(value)` among the oldest: those used longest ago, as far as
+  // Drops the entries for which `fits(key, value)` among the oldest: those used longest ago, as far as
   // `is_old(value)`. Returns the units of the oldest that are left.
   template <class IsOld, class Fits>
   int64_t erase_oldest_if(const IsOld& is_old, const Fits& fits) {
@@ -79,7 +79,7 @@ class Recent {
     for (auto next = order_.end(); next != order_.begin();) {
       const auto entry = std::prev(next);
       if (!is_old(entry->value)) break;
-      if (fits(entry->value)) {
+      if (fits(entry->key, entry->value)) {
         erase(Numbers(entry->key));
       } else {
         left += entry->units;

@@ -388,7 +388,7 @@ struct MishGrad {
     if (c.needs_input_grad("grad_output"_arg)) grad_output = tenon::nn::grad::mish(v, x);
     if (c.needs_input_grad("input"_arg)) {
       // q s (2 + x (r - 2 s t)), where s is the sigmoid of x, r that of -x, t = tanh(softplus(x)) = s (1 + r) / (1 + r^2)
-      // and q = 1 - t^2 = (2 r / (1 + r^2))^2: neither has a difference, and r is exact in its tail.
+      // and q = 1 - t^2 = (2 r / (1 + r^2))^2: neither has a difference, and r keeps its digits in the tail.
       const Tensor near = bounded(x), s = near.sigmoid(), r = (-near).sigmoid();
       const Tensor sum = r * r + 1, root = r / sum * 2;
       const Tensor factor = near * (r - s * s * (r + 1) / sum * 2) + 2;

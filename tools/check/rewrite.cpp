@@ -90,8 +90,8 @@ void RewriteCheck::compare_case(const std::string& kind, const RewriteLists& lis
   }
   const bool infinite = has_infinite(given);
   for (size_t r = 0; r < before.tensors.size(); ++r) {
-    const std::string what =
-        rewrite_difference(before.tensors[r], after.tensors[r], rule.bound, infinite);
+    const std::string what = rewrite_difference(before.tensors[r], after.tensors[r],
+                                                rule.bound * given.times_bound, infinite);
     if (what.empty()) continue;
     find(kind,
          format_text("{}: {}{}{}", where,

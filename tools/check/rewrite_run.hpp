@@ -20,6 +20,7 @@ struct RewriteCase {
   std::vector<std::vector<tenon::Tensor>> tensors;  // by slot, made by fill() or another way
   std::set<size_t> constants;                       // slots whose tensors the model keeps
   std::string with;  // how the tensors differ from those of the values: "x with other strides"
+  double times_bound = 1;  // so many times the rule's bound both sides may differ
 
   double elements() const;  // elements of all tensors
   void fill(uint64_t seed);

@@ -178,6 +178,7 @@ struct Numbers {
   const char* name;
   std::vector<double> list;
   bool bounded;  // tried where a bound is relative to the largest element, too
+  double times_bound = 1;
 };
 
 std::vector<Numbers> special_numbers() {
@@ -188,7 +189,8 @@ std::vector<Numbers> special_numbers() {
           {"zeros of both signs", {0.0, -0.0, 1, -1, -0.0}, true},
           {"zeros", {0.0}, true},
           {"negative zeros", {-0.0}, true},
-          {"large numbers", {3e4, -1e4, 2.5e4, 7, -5e3}, true},
+          // The last bits of large sums decide which value a sigmoid takes behind them.
+          {"large numbers", {3e4, -1e4, 2.5e4, 7, -5e3}, true, 10},
           {"small numbers", {3e-4, -1e-4, 2.5e-4, 1e-3, -5e-4}, true},
           {"negative numbers", {-0.5, -3, -1.25, -7}, true},
           {"halves and whole numbers", {0.5, 1.5, 2.5, -0.5, -1.5, -2, 3}, true},
@@ -219,6 +221,7 @@ void add_numbers(const RewriteCheck& check, const RewriteCase& given, const Numb
     const bool all = only == given.tensors.size();
     for (size_t turn = 0; turn < std::min<size_t>(3, numbers.list.size()); ++turn) {
       RewriteCase other = given;
+      other.times_bound = numbers.times_bound;
       bool changed = false;
       for (size_t s = 0; s < other.tensors.size(); ++s) {
         if (!all && s != only) continue;

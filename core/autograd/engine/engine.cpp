@@ -191,6 +191,7 @@ class Run final : public EngineRun {
         accumulate(leaf);
       }
     } catch (...) {
+      running_ = nullptr;
       for (auto undo = retained_.rbegin(); undo != retained_.rend(); ++undo) {
         const std::lock_guard lock(undo->box->mutex);
         undo->box->grad = std::move(undo->before);

@@ -250,26 +250,25 @@ struct ModuleTimes {
 // From nodes, by their sequence, to the modules whose forward has recorded them: of the newest. Any thread.
 class RecordedNodes {
  public:
-  // False when the node has its module already, or the module has no number here.
-  bool add(uint64_t sequence, uint32_t module) {
+  // Keeps the module of a node that has none, and of the newest that share a place.
+  void add(uint64_t sequence, uint32_t module) {
     std::atomic<uint64_t>& word = words_[sequence % kNodes];
-    if (module >> kModuleBits != 0 || holds(word, sequence)) return false;
-    word.store(sequence << kModuleBits | module, std::memory_order_relaxed);
-    return true;
+    const uint64_t known = word.load(std::memory_order_relaxed);
+    if (module >> kModuleBits == 0 && known >> kModuleBits < key(sequence))
+      word.store(key(sequence) << kModuleBits | module, std::memory_order_relaxed);
   }
   // kNoModule: none has recorded it.
   uint32_t module_of(uint64_t sequence) const {
     const uint64_t word = words_[sequence % kNodes].load(std::memory_order_relaxed);
-    return holds(word, sequence) ? static_cast<uint32_t>(word % (1u << kModuleBits)) : kNoModule;
+    const bool is_this = word >> kModuleBits == key(sequence);
+    return is_this ? static_cast<uint32_t>(word % (1u << kModuleBits)) : kNoModule;
   }
 
  private:
   static constexpr int kModuleBits = 20;
   static constexpr size_t kNodes = 1 << 18;
   // Sequences begin with 1, so that 0 is the word of no node.
-  static bool holds(uint64_t word, uint64_t sequence) {
-    return word >> kModuleBits == sequence << kModuleBits >> kModuleBits;
-  }
+  static uint64_t key(uint64_t sequence) { return sequence << kModuleBits >> kModuleBits; }
   std::vector<std::atomic<uint64_t>> words_ = std::vector<std::atomic<uint64_t>>(kNodes);
 };
 
@@ -473,18 +472,17 @@ class Profiler::State {
   // accumulators, outlive a graph.
   void claim(uint32_t module, const HookValues& inputs, const HookValues& results) {
     if (!GradMode::enabled()) return;
-    std::vector<uint64_t> before;
-    each_node(inputs, [&](const Node& node) { before.push_back(read(node).sequence); });
+    RowTable seen;  // by sequence
+    each_node(inputs, [&](const Node& node) { seen.add(read(node).sequence, 0); });
     std::vector<Node> waiting;
     each_node(results, [&](Node node) { waiting.push_back(std::move(node)); });
     while (!waiting.empty()) {
       const Node node = std::move(waiting.back());
       waiting.pop_back();
       const tenon_node_info info = read(node);
-      if (info.op == nullptr ||
-          std::find(before.begin(), before.end(), info.sequence) != before.end() ||
-          !recorded_.add(info.sequence, module))
-        continue;
+      if (info.op == nullptr || seen.find(info.sequence) >= 0) continue;
+      seen.add(info.sequence, 0);
+      recorded_.add(info.sequence, module);
       for (uint32_t i = 0; i < info.edges; ++i) {
         Node next = Node::take(service::graph().node_edge(node.handle(), i, nullptr));
         if (next.defined()) waiting.push_back(std::move(next));

@@ -214,6 +214,7 @@ TEST_SUITE("runtime/autograd_slots") {
     CHECK(seen[1].beyond == 0);
     CHECK(seen[3].node != 0);
     CHECK(seen[3].node < first);
+    CHECK(seen[3].around == 0);
     CHECK(slots().graph.running_sequence(0) == 0);
   }
 

@@ -75,9 +75,9 @@ typedef struct tenon_graph_service {
   /* Counts nodes by provider from now on, for TENON_DOCUMENT_LIVE. A setting of the process. Any
    * thread. */
   int32_t(TENON_CALL* tracking_set)(int32_t enabled);
-  /* The node whose rule or node hooks run on this thread, by its `sequence` (tenon_node_info); 0
-   * when none does, as while gradients are added up. `level` 0: of the innermost backward, 1: of
-   * the one whose rule has begun that, and so on. Calling thread only. */
+  /* The node, not a leaf's, whose rule or hooks run on this thread, by its `sequence`
+   * (tenon_node_info). `level` 0: the innermost, 1: the one whose rule has begun that backward, and
+   * so on; 0 when there is none. A backward that adds up has none. Calling thread only. */
   uint64_t(TENON_CALL* running_sequence)(int32_t level);
 } tenon_graph_service;
 
