@@ -239,8 +239,9 @@ SampleResults results_of_plugin(SampleRunOptions options) {
     const std::string& op = lines.interrupted;
     if (!ended) {
       found.stopped[options.plugin] =
-          format_text("its samples were stopped after {} seconds, {}", kSeconds,
-                      op.empty() ? "between two ops" : "at " + op);
+          options.only_load ? format_text("its process was stopped after {} seconds", kSeconds)
+                            : format_text("its samples were stopped after {} seconds, {}", kSeconds,
+                                          op.empty() ? "between two ops" : "at " + op);
       return found;
     }
     const std::optional<int> end_status = status_of(status.reading);
@@ -250,7 +251,9 @@ SampleResults results_of_plugin(SampleRunOptions options) {
       found.refused[options.plugin] = lines.refusal;
     else if (op.empty() && end_status != 0)
       found.stopped[options.plugin] =
-          "the process that ran its samples ended: " + end_text(end_status);
+          (options.only_load ? "it loaded, but its process then ended: "
+                             : "the process that ran its samples ended: ") +
+          end_text(end_status);
     if (op.empty()) return found;
     found.by_op[op].push_back(
         {"", {}, {}, "the process that ran the samples ended here: " + end_text(end_status)});

@@ -7,10 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <sched.h>
 #include <string>
+#include <system_error>
 #include <unistd.h>
 #include <vector>
 
@@ -56,7 +59,7 @@ bool separate_processes() {
   _exit(0);
 }
 
-// Whether one of the children ended, with its status in `status`: `child`. Does not wait.
+// Reaps children that ended; returns whether `child` was one, with its status. Does not wait.
 bool has_ended(pid_t child, int& status) {
   for (;;) {
     int how = 0;
@@ -68,13 +71,40 @@ bool has_ended(pid_t child, int& status) {
   }
 }
 
+int parent_of(int process) {
+  std::ifstream file(format_text("/proc/{}/stat", process));
+  std::string text;
+  std::getline(file, text);
+  const size_t name_end = text.rfind(')');  // a name may have spaces and parentheses
+  int parent = 0;
+  if (name_end == std::string::npos ||
+      std::sscanf(text.c_str() + name_end + 1, " %*c %d", &parent) != 1)
+    return 0;
+  return parent;
+}
+
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  const pid_t self = getpid();
+  if (std::ifstream file(format_text("/proc/self/task/{}/children", self)); file) {
+    for (pid_t child = 0; file >> child;) found.push_back(child);
+    return found;
+  }
+  // Some systems have no such list.
+  std::error_code error;
+  std::filesystem::directory_iterator entry("/proc", error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const pid_t process = std::atoi(entry->path().filename().c_str());  // 0 for other names
+    if (process > 0 && parent_of(process) == self) found.push_back(process);
+  }
+  return found;
+}
+
 // Ends all children, and theirs, which become children of this process as their parents end.
 void end_descendants() {
   constexpr int most_ms = 5000;
-  const std::string list = format_text("/proc/self/task/{}/children", getpid());
   for (int look = 0; look < most_ms; ++look) {
-    std::ifstream file(list);
-    for (pid_t child = 0; file >> child;) kill(child, SIGKILL);
+    for (const pid_t child : children()) kill(child, SIGKILL);
     for (pid_t ended = 1; ended > 0;) {
       ended = waitpid(-1, nullptr, WNOHANG);
       if (ended < 0 && errno == ECHILD) return;
@@ -100,18 +130,6 @@ void end_descendants() {
   }
   if (!separate) end_descendants();  // else the system does, as this is the init of the namespace
   _exit(0);
-}
-
-int parent_of(int process) {
-  std::ifstream file(format_text("/proc/{}/stat", process));
-  std::string text;
-  std::getline(file, text);
-  const size_t name_end = text.rfind(')');  // a name may have spaces and parentheses
-  int parent = 0;
-  if (name_end == std::string::npos ||
-      std::sscanf(text.c_str() + name_end + 1, " %*c %d", &parent) != 1)
-    return 0;
-  return parent;
 }
 
 // Processes that the caller must not signal, as arguments of kill: its ancestors, their groups, all
@@ -197,7 +215,12 @@ bool enter_sandbox(int report) {
     if (child < 0) _exit(1);
     return child;
   };
+  // Its writing end is open as long as the caller runs: in a namespace no process knows its parent
+  // outside.
+  int caller[2];
+  if (pipe2(caller, O_CLOEXEC | O_NONBLOCK) != 0) _exit(1);
   if (const pid_t child = fork_once(); child > 0) watch(child);
+  close(caller[1]);
   // In a namespace this process is its init, which cannot be signalled from inside.
   sigset_t signals, before;
   sigemptyset(&signals);
@@ -209,8 +232,13 @@ bool enter_sandbox(int report) {
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   }
   prctl(PR_SET_PDEATHSIG, separate ? SIGKILL : SIGTERM);
+  char none;
+  if (read(caller[0], &none, 1) == 0) _exit(1);  // the caller ended before that
+  close(caller[0]);
+  const pid_t watcher = getpid();
   if (const pid_t child = fork_once(); child > 0) watch_all(child, report, separate, signals);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != watcher) _exit(1);  // it ended before that
   sigprocmask(SIG_SETMASK, &before, nullptr);
   close(report);
   setsid();

@@ -28,7 +28,7 @@ void define_catalogue(Commands& commands) {
       "that is a catalogue already is replaced as a whole, any other is left alone.");
   command.option("-o,--output", options.output, "DIR", "The folder; `site` if not given");
   command.flag("--no-samples", options.no_samples,
-               "Run no samples, and leave out whether each plugin loads");
+               "Run no samples; whether each plugin loads is still tried");
 }
 
 }  // namespace cli

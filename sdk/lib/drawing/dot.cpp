@@ -162,6 +162,9 @@ class Writer {
     for (const auto& [provider, fill] : fills_)
       text_ += format_text("    p{} [label=<{}>, fillcolor=\"{}\"];\n", number++,
                            label_text(provider), fill);
+    // Edges that are not drawn keep the order: from left to right.
+    for (size_t i = 1; i < number; ++i)
+      text_ += format_text("    {{ rank=same; p{} -> p{} [style=invis]; }}\n", i - 1, i);
     text_ += "  }\n";
   }
 

@@ -11,7 +11,22 @@
 #include "../compare.hpp"
 #include "../random_inputs.hpp"
 
+// Sanitizers keep what was freed.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define DNNL_TESTS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define DNNL_TESTS_SANITIZED 1
+#endif
+#endif
+
 namespace dnnl_tests {
+
+#if defined(DNNL_TESTS_SANITIZED)
+inline constexpr bool kCanMeasureMemory = false;
+#else
+inline constexpr bool kCanMeasureMemory = true;
+#endif
 
 using tenon::Tensor;
 using Tensors = std::vector<Tensor>;
