@@ -43,6 +43,8 @@ struct Round : Rounding {
   static constexpr auto schema = "round(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The nearest whole number; of two, the even one. The gradient is 0.";
   static constexpr auto accuracy = "exact";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}}, {"input": {"values": [0.5, 2.5, -1.5, 3.5, 1.25], "requires_grad": false}}])";
   static constexpr auto element = [](auto x) {
     if constexpr (std::is_integral_v<decltype(x)>)
       return x;

@@ -316,6 +316,26 @@ TEST_SUITE("device/device") {
               .tangent.to_vector<float>());
   }
 
+  TEST_CASE("a leaf made within vmap is not moved, nor a tensor made dual there") {
+    const auto refuse = [](const Tensor& one) {
+      CHECK_THROWS_AS(device::to(one, "sim:1"), TypeError);
+    };
+    const Tensor x = tensor({{1., 2.}, {3., 4.}});
+    vmap([&](const Tensor& row) {
+      Tensor leaf = row.detach();
+      leaf.requires_grad_();
+      refuse(leaf);
+      return row;
+    })(x);
+    // The batch has a tangent of the outer level, and none of the inner one.
+    const DualLevel outer;
+    vmap([&](const Tensor& row) {
+      const DualLevel inner;
+      refuse(make_dual(row, row));
+      return device::to(device::to(row, "sim:1"), "cpu");
+    })(make_dual(x, ones({2, 2})));
+  }
+
   TEST_CASE("memory of a device is given back with the last tensor on it") {
     const int64_t before = used_bytes("sim:1");
     {

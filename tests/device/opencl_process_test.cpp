@@ -107,6 +107,19 @@ TEST_SUITE("device/opencl process") {
     CHECK(contains(text, "a card without power: OpenCL: clCreateContext failed with code -2"));
   }
 
+  TEST_CASE("child: a case needs opencl") {
+    if (is_child()) needs_opencl();
+  }
+
+  TEST_CASE("a case that needs opencl fails where a driver does, and is skipped without one") {
+    if (is_child()) return;
+    const Cache folder;
+    folder.add("0.icd", TENON_FAILING_DRIVER);
+    CHECK(run_case("child: a case needs opencl", folder.vendors()) == 1);
+    CHECK(run_case("child: a case needs opencl", "OCL_ICD_VENDORS=/nonexistent") ==
+          skipped::kExitCode);
+  }
+
   TEST_CASE("a driver that cannot begin is left out, and the devices of others are there") {
     if (is_child() || !needs_opencl()) return;
     const Cache folder;

@@ -16,6 +16,8 @@
 #include <tenon/prepare/prepare.hpp>
 #include <tenon/tenon.hpp>
 
+#include "tests/support/skipped.hpp"
+
 namespace {
 
 using tenon::Module, tenon::Op, tenon::Prepared, tenon::Tensor, tenon::Value;
@@ -201,7 +203,7 @@ bool same_bits(const std::vector<Value>& a, const std::vector<Value>& b) {
 TEST_CASE("the node tests of the package onnx are computed, or listed as not supported") {
   const std::string folder = case_folder();
   if (folder.empty()) {
-    MESSAGE("skipped: the package python3-onnx is not installed");
+    skipped::note("the package python3-onnx is not installed");
     return;
   }
   const auto unsupported = read_unsupported();
@@ -235,7 +237,7 @@ TEST_CASE("the node tests of the package onnx are computed, or listed as not sup
 TEST_CASE("the node tests are computed alike when they are prepared") {
   const std::string folder = case_folder();
   if (folder.empty()) {
-    MESSAGE("skipped: the package python3-onnx is not installed");
+    skipped::note("the package python3-onnx is not installed");
     return;
   }
   const tenon::NoGrad no_grad;

@@ -27,7 +27,7 @@ TEST_CASE("real models give on a device of OpenCL what they give on the CPU") {
   if (!needs_opencl()) return;
   const device::Device place("opencl:0");
   const outputs::RealModels models(TENON_ONNX_MODELS, TENON_ONNX_SOURCES, TENON_ONNX_OUTPUTS);
-  if (models.cases().empty()) MESSAGE("skipped: tools/setup --models has not installed the models");
+  if (models.cases().empty()) skipped::note("tools/setup --models has not installed the models");
   const tenon::NoGrad no_grad;
   for (const outputs::RealModels::Case& one : models.cases()) {
     CAPTURE(one.name);

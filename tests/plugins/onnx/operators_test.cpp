@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "outputs.hpp"
+#include "tests/support/skipped.hpp"
 
 namespace {
 
@@ -51,7 +52,7 @@ std::vector<std::string> cases_of(const std::string& script, const std::string& 
   const std::string sources = TENON_ONNX_SOURCES;
   std::vector<std::string> lines;
   if (!std::filesystem::exists(modules + "/onnxruntime-node")) {
-    MESSAGE("skipped: tools/setup --models has not installed ONNX Runtime");
+    skipped::note("tools/setup --models has not installed ONNX Runtime");
     return lines;
   }
   if (!is_current(folder + "/operators.txt", sources + "/" + script)) {
@@ -59,7 +60,7 @@ std::vector<std::string> cases_of(const std::string& script, const std::string& 
     const std::string command =
         "/usr/bin/python3 '" + sources + "/" + script + "' '" + folder + "' >/dev/null 2>&1";
     if (std::system(command.c_str()) != 0) {
-      MESSAGE("skipped: the package python3-onnx is not installed");
+      skipped::note("the package python3-onnx is not installed");
       return lines;
     }
   }

@@ -4,12 +4,13 @@
 #include <tenon/grad_mode.hpp>
 
 #include "outputs.hpp"
+#include "tests/support/skipped.hpp"
 
 using outputs::Module, outputs::Tensor;
 
 TEST_CASE("real models give the outputs of ONNX Runtime") {
   const outputs::RealModels models(TENON_ONNX_MODELS, TENON_ONNX_SOURCES, TENON_ONNX_OUTPUTS);
-  if (models.cases().empty()) MESSAGE("skipped: tools/setup --models has not installed the models");
+  if (models.cases().empty()) skipped::note("tools/setup --models has not installed the models");
   const tenon::NoGrad no_grad;
   for (const outputs::RealModels::Case& one : models.cases()) {
     CAPTURE(one.name);
