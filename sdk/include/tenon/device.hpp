@@ -137,15 +137,14 @@ inline std::string name_of(const Tensor& tensor) {
 namespace detail {
 
 // The batch of a tensor of a vmap; null of another one, and of one with a history that its batch has not, as a leaf
-// or a dual tensor that was made within the vmap. Valid as long as the tensor.
+// or a dual tensor made within the vmap: a batch has tangents in its value alone. Valid as long as the tensor.
 inline const transforms::Batched* batch_of(const Tensor& tensor) {
   const tenon_tensor_view& view = tensor.view_record();
   if ((view.flags & TENON_TENSOR_TYPED) == 0 || type_name(tensor) != "Batched") return nullptr;
   const transforms::Batched* const batched = try_as<transforms::Batched>(tensor);
-  // Tangents of a batch are its value's alone, at all levels: one that the tensor has was given within the vmap.
-  if ((view.flags & TENON_TENSOR_HAS_TANGENT) != 0) return nullptr;
-  const uint32_t beyond = view.flags & ~batched->value.view_record().flags;
-  return (beyond & TENON_TENSOR_REQUIRES_GRAD) == 0 ? batched : nullptr;
+  const uint32_t held = batched->value.view_record().flags & TENON_TENSOR_REQUIRES_GRAD;
+  constexpr uint32_t history = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
+  return (view.flags & history & ~held) == 0 ? batched : nullptr;
 }
 
 }  // namespace detail
