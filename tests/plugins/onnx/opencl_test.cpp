@@ -22,7 +22,8 @@ std::vector<Tensor> on(const device::Device& place, std::vector<Tensor> tensors)
 
 }  // namespace
 
-// Within 1e-5 of the largest number; where sums of a model cancel, within what ONNX Runtime differs, twice.
+// Within 1e-5 of the largest number; where sums of a model cancel, within what ONNX Runtime differs, four times: 2.4 has
+// been seen by AVX2.
 TEST_CASE("real models give on a device of OpenCL what they give on the CPU") {
   if (!needs_opencl()) return;
   const device::Device place("opencl:0");
@@ -41,7 +42,7 @@ TEST_CASE("real models give on a device of OpenCL what they give on the CPU") {
         CHECK(device::name_of(found[i]) == place.name());
         const double other = outputs::difference(one.expected()[i], expected[i]);
         CHECK(outputs::difference(device::to(found[i], "cpu"), expected[i]) <
-              std::max(1e-5, 2 * other));
+              std::max(1e-5, 4 * other));
       }
     } catch (const tenon::Error& error) {
       FAIL_CHECK(error.what());
