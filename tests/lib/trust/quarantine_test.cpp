@@ -152,7 +152,8 @@ QuarantineRecord example(const std::string& hash, const std::string& ended) {
   record.plugin = "crashes";
   record.path = "/p/crashes.so";
   record.sha256 = hash;
-  record.host = "0.1.0";
+  record.host = std::to_string(TENON_VERSION_MAJOR) + "." + std::to_string(TENON_VERSION_MINOR) +
+                "." + std::to_string(TENON_VERSION_PATCH);
   record.size = 7;
   record.phase = "init";
   record.ended = ended;
