@@ -121,11 +121,16 @@ void run_hook(const Hook& hook, const HookedModule& of, Values inputs, Values ou
   }
 }
 
-// Visits the hooks for all modules, then the module's own. Each list is read when its turn comes.
+// Lists of the hooks for all modules and of the module alone, null where none was ever there.
+std::array<const ModuleHooks*, 2> hook_lists(const tenon_module& module) {
+  const bool of_all = any_hook_of_all.load(std::memory_order_acquire);
+  return {of_all ? &ModuleHooks::of_all() : nullptr, module.hooks.get()};
+}
+
+// Visits the hooks in their order. Each list is read when its turn comes.
 template <class Visit>
 void for_each_hook(const tenon_module& module, int32_t kind, Visit&& visit) {
-  for (const ModuleHooks* of : {&std::as_const(ModuleHooks::of_all()),
-                                static_cast<const ModuleHooks*>(module.hooks.get())}) {
+  for (const ModuleHooks* of : hook_lists(module)) {
     if (of == nullptr) continue;
     of->for_each(kind, [&](const Hook& hook, size_t) { visit(hook); });
   }
@@ -278,21 +283,24 @@ class HookedCall {
     find_backward_hooks();
     run_pre_hooks();
     if (backward_) hook_arguments();
-    forward(arguments_);
+    forward(arguments());
     run_forward_hooks();
     if (backward_) hook_results();
   }
 
   void find_backward_hooks() {
+    constexpr uint32_t kinds = 1u << TENON_HOOK_BACKWARD_PRE | 1u << TENON_HOOK_BACKWARD;
+    if (!has_hooks(of_.module, kinds)) return;
     auto found = std::make_shared<BackwardHooks>();
     found->before = hooks_of(of_.module, TENON_HOOK_BACKWARD_PRE);
     found->after = hooks_of(of_.module, TENON_HOOK_BACKWARD);
-    if (found->before.empty() && found->after.empty()) return;
     found->module = ModuleRef(&of_.module);
     found->inputs.count = arguments_.size();
     found->outputs.count = results_.size();
     backward_ = std::move(found);
   }
+
+  Values arguments() const { return {arguments_.data(), arguments_.size()}; }
 
   // Takes the value. The argument that it replaces stays until the end of the call.
   void replace_argument(size_t i, tenon_value value) {
@@ -303,7 +311,7 @@ class HookedCall {
   void run_pre_hooks() {
     for_each_hook(of_.module, TENON_HOOK_FORWARD_PRE, [&](const Hook& hook) {
       NewValues replacements(arguments_.size());
-      run_hook(hook, of_, arguments_, {}, replacements);
+      run_hook(hook, of_, arguments(), {}, replacements);
       for (size_t i = 0; i < arguments_.size(); ++i) {
         if (!replacements.given(i)) continue;
         owned_.reserve(owned_.size() + 1);
@@ -315,7 +323,7 @@ class HookedCall {
   void hook_arguments() {
     owned_.reserve(owned_.size() + arguments_.size());
     hook_tensors(
-        arguments_, backward_->inputs.hooked,
+        arguments(), backward_->inputs.hooked,
         [shared = backward_](Gradients& gradients) { shared->at_arguments(gradients); },
         [&](size_t i, tenon_value value) { replace_argument(i, value); });
   }
@@ -334,7 +342,7 @@ class HookedCall {
     for_each_hook(of_.module, TENON_HOOK_FORWARD, [&](const Hook& hook) {
       if (always_called(hook)) called_.push_back(hook.id);
       NewValues replacements(results_.size());
-      run_hook(hook, of_, arguments_, results_, replacements);
+      run_hook(hook, of_, arguments(), results_, replacements);
       for (size_t i = 0; i < results_.size(); ++i) {
         if (replacements.given(i)) put_value(results_[i], replacements.take(i));
       }
@@ -349,7 +357,7 @@ class HookedCall {
           return;
         try {
           NewValues unused(results_.size());
-          run_hook(hook, of_, arguments_, results_, unused);
+          run_hook(hook, of_, arguments(), results_, unused);
         } catch (const Error& error) {
           log(LogLevel::warning, "",
               format_text("a forward hook with always_call failed after another error of the "
@@ -362,11 +370,11 @@ class HookedCall {
   }
 
   const HookedModule of_;
-  std::vector<tenon_value> arguments_;
+  boost::container::small_vector<tenon_value, 4> arguments_;
   std::vector<tenon_value> owned_;  // arguments that replaced others
   const std::span<tenon_value> results_;
-  std::shared_ptr<BackwardHooks> backward_;  // null: there are none
-  std::vector<int64_t> called_;              // hooks that are always called
+  std::shared_ptr<BackwardHooks> backward_;            // null: there are none
+  boost::container::small_vector<int64_t, 4> called_;  // hooks that are always called
 };
 
 }  // namespace
@@ -380,10 +388,12 @@ void call_with_hooks(tenon_module& module, std::span<const tenon_string> names,
 
 bool has_hooks(const tenon_module& module, uint32_t kinds) {
   if (!may_have_hooks(module.hooks)) return false;
-  for (int32_t kind = kFirstKind; known_kind(kind); ++kind) {
-    if ((kinds >> kind & 1u) != 0 && !hooks_of(module, kind).empty()) return true;
-  }
-  return false;
+  return std::ranges::any_of(hook_lists(module), [kinds](const ModuleHooks* of) {
+    const auto hooks = of == nullptr ? nullptr : of->read();
+    return hooks != nullptr && std::ranges::any_of(*hooks, [kinds](const Hook& hook) {
+             return (kinds >> hook.kind & 1u) != 0;
+           });
+  });
 }
 
 void run_state_hooks(tenon_module& module, int32_t kind, std::span<tenon_value> values) {

@@ -19,6 +19,8 @@ struct tenon_json;
 
 namespace tenon::core {
 
+inline constinit std::atomic<uint32_t> module_counter{0};
+
 // Owned copies of attribute values.
 class OwnedValues {
  public:
@@ -74,6 +76,8 @@ struct tenon_module {
   explicit tenon_module(const tenon::core::ModuleType& module_type) : type(&module_type) {}
 
   const tenon::core::ModuleType* type;
+  // Nodes that its forward records keep it.
+  const uint32_t number = 1 + tenon::core::module_counter.fetch_add(1, std::memory_order_relaxed);
   const tenon::core::CodeLease code{type->code, tenon::core::Holder::Module};
   std::atomic<int32_t> references{1};
   tenon::core::OwnedValues attributes;

@@ -1,4 +1,6 @@
 // Binding and running a module's forward.
+#include <boost/container/small_vector.hpp>
+
 #include "core/autograd/engine/grow_stack.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
@@ -6,6 +8,7 @@
 #include "core/dispatch/binding/arguments.hpp"
 #include "core/dispatch/binding/value.hpp"
 #include "core/dispatch/call/result_check.hpp"
+#include "core/dispatch/call/thread_state.hpp"
 #include "core/dispatch/table/op.hpp"
 #include "core/dispatch/types/modes.hpp"
 #include "core/nn/hooks.hpp"
@@ -87,16 +90,16 @@ void compute(tenon_module& module, const Schema& schema, const tenon_value* argu
 // checked.
 [[gnu::cold]] void compute_with_hooks(tenon_module& module, const Schema& schema,
                                       const tenon_value* arguments, tenon_value* results) {
-  std::vector<tenon_string> names;
+  boost::container::small_vector<tenon_string, 4> names;
   for (const Parameter& parameter : schema.parameters)
     names.push_back({parameter.name.data(), static_cast<int64_t>(parameter.name.size())});
   const auto forward = [&](std::span<const tenon_value> left) {
     BoundArguments bound;
-    bind_arguments(schema, {{}, std::span(names).first(left.size()), left}, bound);
+    bind_arguments(schema, {{}, std::span(names.data(), left.size()), left}, bound);
     compute(module, schema, bound.values, results);
   };
-  call_with_hooks(module, names, {arguments, names.size()}, {results, schema.returns.size()},
-                  forward);
+  call_with_hooks(module, {names.data(), names.size()}, {arguments, names.size()},
+                  {results, schema.returns.size()}, forward);
   check_results(module, schema, results);
 }
 
@@ -104,6 +107,7 @@ void run_forward(tenon_module& module, const Schema& schema, const tenon_value* 
                  tenon_value* results) {
   std::fill_n(results, kMaxResults, tenon_value{});
   stop_if_interrupted();
+  const SwitchGuard<&ThreadState::module> running(module.number);
   const auto forward = [&] {
     if (may_have_hooks(module.hooks)) [[unlikely]]
       compute_with_hooks(module, schema, arguments, results);

@@ -68,6 +68,7 @@ void node_read(tenon_node* handle, tenon_node_info* info) {
   full.released = node.released() ? 1 : 0;
   full.stashed_tensors = report.stashed_tensors;
   full.attribute_bytes = report.attribute_bytes;
+  full.module = node.module;
   fill_growable(full, *info);
 }
 
@@ -210,13 +211,7 @@ constexpr tenon_graph_service graph_slots{
       return runs && thread_state.run->reaches(*node) ? 1 : 0;
     },
     .tracking_set = [](int32_t enabled) -> int32_t { return track_live(enabled != 0) ? 1 : 0; },
-    .running_sequence = [](int32_t level) -> uint64_t {
-      for (EngineRun* run = thread_state.run; run != nullptr; run = run->outer()) {
-        const Node* node = run->running();
-        if (node != nullptr && level-- <= 0) return node->sequence();
-      }
-      return 0;
-    },
+    .running_module = []() -> uint64_t { return thread_state.module; },
 };
 
 }  // namespace

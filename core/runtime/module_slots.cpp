@@ -178,6 +178,9 @@ constinit const tenon_modules_service modules_service{
     .has_hooks = [](const tenon_module* module, uint32_t kinds) -> int32_t {
       return module != nullptr && has_hooks(*module, kinds) ? 1 : 0;
     },
+    .number = [](const tenon_module* module) -> uint64_t {
+      return module == nullptr ? 0 : module->number;
+    },
 };
 
 }  // namespace tenon::core

@@ -17,6 +17,7 @@ namespace tenon::core {
 // The graph node of a tensor, as far as tensors need it; autograd derives from it.
 struct GraphNode {
   std::atomic<int32_t> references{1};
+  uint32_t module = 0;  // number of the module whose forward recorded it; 0: none
   void (*destroy)(GraphNode*) noexcept = nullptr;
 
   void retain() noexcept { count_up(references); }

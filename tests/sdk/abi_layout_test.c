@@ -147,7 +147,7 @@ AT(tenon_module_hook_call, outputs, 32);
 AT(tenon_module_hook_call, output_count, 40);
 AT(tenon_module_hook_call, input_names, 48);
 
-SIZE(tenon_node_info, 72);
+SIZE(tenon_node_info, 80);
 AT(tenon_node_info, size, 0);
 AT(tenon_node_info, edges, 4);
 AT(tenon_node_info, outputs, 8);
@@ -160,6 +160,7 @@ AT(tenon_node_info, provider, 48);
 AT(tenon_node_info, released, 56);
 AT(tenon_node_info, stashed_tensors, 60);
 AT(tenon_node_info, attribute_bytes, 64);
+AT(tenon_node_info, module, 72);
 
 SIZE(tenon_plugin, 168);
 AT(tenon_plugin, services, 136);
@@ -352,7 +353,7 @@ SLOT(graph, hook_release, 13);
 SLOT(graph, backward_id, 14);
 SLOT(graph, backward_reaches, 15);
 SLOT(graph, tracking_set, 16);
-SLOT(graph, running_sequence, 17);
+SLOT(graph, running_module, 17);
 SLOTS(graph, 18);
 
 SLOT(types, find, 0);
@@ -417,7 +418,8 @@ SLOT(modules, state, 23);
 SLOT(modules, run_hooks, 24);
 SLOT(modules, add_hook, 25);
 SLOT(modules, has_hooks, 26);
-SLOTS(modules, 27);
+SLOT(modules, number, 27);
+SLOTS(modules, 28);
 
 SLOT(threads, parallel_for, 0);
 SLOT(threads, count, 1);

@@ -144,7 +144,6 @@ class Run final : public EngineRun {
     return id_;
   }
   const Node* running() override { return running_; }
-  EngineRun* outer() override { return scope_.previous().run; }
   bool reaches(const Node& node) override {
     const Visit* visit = graph_.map.find(&node, graph_.visits);
     return visit != nullptr && visit->needed;
@@ -243,6 +242,7 @@ class Run final : public EngineRun {
   // its results.
   [[gnu::always_inline]] void step(uint32_t index) {
     Node& node = *graph_.visits[index].node;
+    if (node.module != 0) thread_state.module = node.module;
     const std::span<Tensor*> gradients(graph_.gradients.data() + graph_.visits[index].gradients,
                                        node.outputs().size());
     bool any = false;
@@ -284,6 +284,7 @@ class Run final : public EngineRun {
         run_hooks_after(*extra, node, produced_, gradients);
       running_ = nullptr;
     }
+    thread_state.module = scope_.previous().module;
     for (Tensor*& gradient : gradients) {
       if (gradient != nullptr) std::exchange(gradient, nullptr)->release();
     }

@@ -47,8 +47,6 @@ class EngineRun {
   virtual std::optional<std::vector<TensorRef>> take(const void* key) = 0;
   // The node whose rule or hooks run at the moment, if any.
   virtual const Node* running() = 0;
-  // The run that was under way on this thread when this one began, if any.
-  virtual EngineRun* outer() = 0;
 
  protected:
   ~EngineRun() = default;

@@ -9,6 +9,7 @@
 
 #include "core/autograd/graph/node.hpp"
 #include "core/base/allocator.hpp"
+#include "core/dispatch/call/thread_state.hpp"
 #include "core/tensor/dtype.hpp"
 
 namespace tenon::core {
@@ -61,6 +62,7 @@ class NodeBlock {
 
 inline Node::Node(const NodeBlock& block)
     : Node(next_sequence(), static_cast<uint32_t>(block.bytes_)) {
+  module = thread_state.module;
   edges_ = block.array<Edge>(block.edges_at_);
   edge_count_ = static_cast<uint16_t>(block.edge_count_);
   for (size_t i = 0; i < block.edge_count_; ++i) new (edges_ + i) Edge;

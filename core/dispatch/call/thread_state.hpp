@@ -45,12 +45,13 @@ struct ThreadState {
   const CallFrame* frame = nullptr;  // the handlers and overrides that are running, innermost first
   SavedScope* saved_scope = nullptr;  // innermost scope of saved-tensor hooks
   uint32_t call_flags = 0;            // kThreadFlags: what every call begins with
-  int64_t* multiply_adds = nullptr;   // counted while ops compute shapes alone: their number so far
-  ModeEntry* mode = nullptr;          // the innermost one above autograd
-  ModeEntry* mode_below = nullptr;    // and below
-  TraceEntry* trace = nullptr;        // who listens, the last first
-  uint32_t trace_depth = 0;           // depth of the events inside of each other
-  uint32_t fresh_stacks = 0;          // on which a nested backward has continued
+  uint32_t module = 0;  // number of the one whose forward runs, or has recorded the running node
+  int64_t* multiply_adds = nullptr;  // counted while ops compute shapes alone: their number so far
+  ModeEntry* mode = nullptr;         // the innermost one above autograd
+  ModeEntry* mode_below = nullptr;   // and below
+  TraceEntry* trace = nullptr;       // who listens, the last first
+  uint32_t trace_depth = 0;          // depth of the events inside of each other
+  uint32_t fresh_stacks = 0;         // on which a nested backward has continued
   // Within an op that is made of ops, or a rule, whose operands are in separate memory: plain
   // operands beside such ones, which it has made itself, are moved there.
   bool joins_memory = false;

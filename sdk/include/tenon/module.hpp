@@ -55,6 +55,8 @@ class Module : public Hookable<Module> {
   tenon_module* handle() const { return handle_; }                           // borrowed
   tenon_module* give() noexcept { return std::exchange(handle_, nullptr); }  // to the caller
   bool is_same(const Module& other) const { return handle_ == other.handle_; }  // one module
+  // A number of this instance in the process, which nodes keep (Node::module); 0 for an undefined one.
+  uint64_t number() const { return service::modules().number(handle_); }
 
   // Full name: "nn.Linear".
   std::string type() const { return service::modules().type(required()); }

@@ -5,11 +5,10 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
-#include <tenon/autograd.hpp>
 #include <tenon/call.hpp>
-#include <tenon/graph.hpp>
 #include <tenon/kernel/ticks.hpp>
 #include <tenon/mode.hpp>
 #include <tenon/module_hooks.hpp>
@@ -247,31 +246,6 @@ struct ModuleTimes {
   int64_t calls = 0, ticks = 0, own_ticks = 0;
 };
 
-// From nodes, by their sequence, to the modules whose forward has recorded them: of the newest. Any thread.
-class RecordedNodes {
- public:
-  // Keeps the module of a node that has none, and of the newest that share a place.
-  void add(uint64_t sequence, uint32_t module) {
-    std::atomic<uint64_t>& word = words_[sequence % kNodes];
-    const uint64_t known = word.load(std::memory_order_relaxed);
-    if (module >> kModuleBits == 0 && known >> kModuleBits < key(sequence))
-      word.store(key(sequence) << kModuleBits | module, std::memory_order_relaxed);
-  }
-  // kNoModule: none has recorded it.
-  uint32_t module_of(uint64_t sequence) const {
-    const uint64_t word = words_[sequence % kNodes].load(std::memory_order_relaxed);
-    const bool is_this = word >> kModuleBits == key(sequence);
-    return is_this ? static_cast<uint32_t>(word % (1u << kModuleBits)) : kNoModule;
-  }
-
- private:
-  static constexpr int kModuleBits = 20;
-  static constexpr size_t kNodes = 1 << 18;
-  // Sequences begin with 1, so that 0 is the word of no node.
-  static uint64_t key(uint64_t sequence) { return sequence << kModuleBits >> kModuleBits; }
-  std::vector<std::atomic<uint64_t>> words_ = std::vector<std::atomic<uint64_t>>(kNodes);
-};
-
 struct ThreadLog {
   int32_t thread = 0;
   RowTable table;
@@ -279,6 +253,10 @@ struct ThreadLog {
   std::vector<RunningModule> running;
   std::vector<ModuleTimes> modules;
   std::vector<CallEvent> events;  // in ticks
+  uint64_t number = 0;            // of the watched module that was asked for last
+  uint32_t module = kNoModule;
+  // By the number of a module that is not watched, the watched one that has called it.
+  std::unordered_map<uint64_t, uint32_t> callers;
 };
 
 // The log of this thread in the profiler with that number, which no other profiler has had.
@@ -292,17 +270,15 @@ std::atomic<uint64_t> profilers{0};
 
 }  // namespace
 
-class Profiler::State {
+// Hooks own it together with the profiler: clones of a module keep theirs.
+class Profiler::State : public std::enable_shared_from_this<State> {
  public:
   explicit State(ProfilerOptions options) : options_(options), number_(++profilers) {
     own_log();
     detail::check(service::modes().enter, "profile", &State::handle, static_cast<void*>(this),
                   static_cast<int32_t>(Level::below_autograd), &mode_);
   }
-  ~State() {
-    remove_hooks();
-    if (mode_ != nullptr) service::modes().leave(mode_, nullptr);
-  }
+  ~State() { abandon(); }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
@@ -310,15 +286,20 @@ class Profiler::State {
     for (const auto& [name, module] : model.named_modules()) {
       const auto at = static_cast<uint32_t>(modules_.size());
       modules_.push_back({name, module.type()});
+      watched_.emplace(module.number(), at);
+      const std::shared_ptr<State> self = shared_from_this();
       hooks_.push_back(module.register_forward_pre_hook(
-          [this, at](const Module&, HookValues&) { enter(at); }, {true, false}));
+          [self, at](const Module&, HookValues&) { self->enter(at); }, {true, false}));
       hooks_.push_back(module.register_forward_hook(
-          [this, at](const Module&, const HookValues& inputs, HookValues& results) {
-            leave(at);
-            claim(at, inputs, results);
-          },
+          [self, at](const Module&, const HookValues&, HookValues&) { self->leave(at); },
           {false, true}));
     }
+  }
+
+  // Ends without a profile.
+  void abandon() noexcept {
+    remove_hooks();
+    if (mode_ != nullptr) service::modes().leave(std::exchange(mode_, nullptr), nullptr);
   }
 
   Profile stop() {
@@ -382,21 +363,30 @@ class Profiler::State {
     }
   }
 
-  // Threads of a loop count for the module in which it was begun.
-  uint32_t module_of(const ThreadLog& log, bool backward) const {
-    if (!log.running.empty()) return log.running.back().module;
-    if (!backward) return current_.load(std::memory_order_relaxed);
-    // A rule may run another backward.
-    for (int32_t level = 0;; ++level) {
-      const uint64_t node = service::graph().running_sequence(level);
-      if (node == 0) return kNoModule;
-      if (const uint32_t module = recorded_.module_of(node); module != kNoModule) return module;
+  // The watched module whose forward runs, or has recorded the node that runs.
+  uint32_t module_of(ThreadLog& log) const noexcept {
+    const uint64_t number = service::graph().running_module();
+    if (number == log.number) return log.module;
+    const auto watched = watched_.find(number);
+    if (watched == watched_.end()) return caller_of(log, number);
+    log.number = number;
+    return log.module = watched->second;
+  }
+  [[gnu::noinline]] static uint32_t caller_of(ThreadLog& log, uint64_t number) noexcept {
+    if (log.running.empty()) {
+      const auto caller = log.callers.find(number);
+      return caller == log.callers.end() ? kNoModule : caller->second;
     }
+    try {
+      log.callers[number] = log.running.back().module;
+    } catch (...) {  // its backward counts for none
+    }
+    return log.running.back().module;
   }
 
   int64_t row_of(ThreadLog& log, const tenon_call& call) noexcept {
     const bool backward = service::graph().backward_id() != 0;
-    const uint32_t module = module_of(log, backward);
+    const uint32_t module = module_of(log);
     Key key;
     key.add(reinterpret_cast<uintptr_t>(call.op));
     key.add(uint64_t{module} | uint64_t{backward} << 32 | service::calls().ops_generation() << 33);
@@ -444,10 +434,9 @@ class Profiler::State {
   // ---- modules ----
 
   void enter(uint32_t module) {
-    ThreadLog* const log = own_log();
-    if (log == nullptr) return;
-    log->running.push_back({module, clock_.now(), 0});
-    if (log->thread == 0) current_.store(module, std::memory_order_relaxed);
+    if (ThreadLog* const log = ended_.load(std::memory_order_relaxed) ? nullptr : own_log();
+        log != nullptr)
+      log->running.push_back({module, clock_.now(), 0});
   }
   void leave(uint32_t module) {
     ThreadLog* const log = own_log();
@@ -461,49 +450,11 @@ class Profiler::State {
     ++times.calls;
     times.ticks += time;
     times.own_ticks += time - ended.below;
-    if (log->thread == 0)
-      current_.store(log->running.empty() ? kNoModule : log->running.back().module,
-                     std::memory_order_relaxed);
     if (options_.events)
       keep_event(*log, {true, log->thread, module, ended.begin - clock_.start(), time});
   }
-  // Nodes that the forward of a module has recorded: from those of its results back to those of its arguments.
-  // Modules that it called have claimed theirs, and have its own behind them. The engine's own, such as
-  // accumulators, outlive a graph.
-  void claim(uint32_t module, const HookValues& inputs, const HookValues& results) {
-    if (!GradMode::enabled()) return;
-    RowTable seen;  // by sequence
-    each_node(inputs, [&](const Node& node) { seen.add(read(node).sequence, 0); });
-    std::vector<Node> waiting;
-    each_node(results, [&](Node node) { waiting.push_back(std::move(node)); });
-    while (!waiting.empty()) {
-      const Node node = std::move(waiting.back());
-      waiting.pop_back();
-      const tenon_node_info info = read(node);
-      if (info.op == nullptr || seen.find(info.sequence) >= 0) continue;
-      seen.add(info.sequence, 0);
-      recorded_.add(info.sequence, module);
-      for (uint32_t i = 0; i < info.edges; ++i) {
-        Node next = Node::take(service::graph().node_edge(node.handle(), i, nullptr));
-        if (next.defined()) waiting.push_back(std::move(next));
-      }
-    }
-  }
-  static tenon_node_info read(const Node& node) {
-    tenon_node_info info{};
-    info.size = sizeof info;
-    service::graph().node_read(node.handle(), &info);
-    return info;
-  }
-  template <class Visit>
-  static void each_node(const HookValues& values, Visit&& visit) {
-    for (int64_t i = 0; i < values.size(); ++i) {
-      each_tensor(&values[i].value(), 1, [&](tenon_tensor* tensor) {
-        if (Node node = Tensor::borrow(tensor).grad_fn(); node.defined()) visit(std::move(node));
-      });
-    }
-  }
-  void remove_hooks() {
+  void remove_hooks() noexcept {
+    ended_.store(true, std::memory_order_relaxed);
     for (const Hook& hook : hooks_) hook.remove();
     hooks_.clear();
   }
@@ -546,17 +497,17 @@ class Profiler::State {
   const kernel::TickClock clock_;
   tenon_mode* mode_ = nullptr;
   std::vector<Hook> hooks_;
-  RecordedNodes recorded_;
   std::vector<ModuleRow> modules_;
-  std::atomic<uint32_t> current_{kNoModule};
+  std::unordered_map<uint64_t, uint32_t> watched_;  // by number
+  std::atomic<bool> ended_{false};
   std::atomic<int64_t> kept_{0}, dropped_{0};
   std::mutex mutex_;  // guards the logs
   std::map<std::thread::id, ThreadLog*> by_thread_;
   std::vector<std::unique_ptr<ThreadLog>> logs_;
 };
 
-Profiler::Profiler(ProfilerOptions options) : state_(std::make_unique<State>(options)) {}
-Profiler::~Profiler() = default;
+Profiler::Profiler(ProfilerOptions options) : state_(std::make_shared<State>(options)) {}
+Profiler::~Profiler() { state_->abandon(); }
 void Profiler::watch(const Module& model) { state_->watch(model); }
 Profile Profiler::stop() { return state_->stop(); }
 

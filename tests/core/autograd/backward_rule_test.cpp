@@ -60,7 +60,6 @@ struct Reaching final : EngineRun {
   void keep(const void*, std::vector<TensorRef>) override {}
   std::optional<std::vector<TensorRef>> take(const void*) override { return std::nullopt; }
   const Node* running() override { return nullptr; }
-  EngineRun* outer() override { return nullptr; }
 
  private:
   const Node* target_;

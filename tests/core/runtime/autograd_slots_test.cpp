@@ -1,5 +1,9 @@
 // Gradients, hooks and graphs as plugins reach them.
+#include <array>
+#include <atomic>
 #include <cstring>
+#include <functional>
+#include <random>
 
 #include "core/autograd/engine/engine.hpp"
 #include "core/dispatch/call/thread_state.hpp"
@@ -47,6 +51,37 @@ void backward(const TensorRef& root) {
   Tensor* const roots[] = {root.get()};
   Tensor* const seeds[] = {nullptr};
   run_backward(roots, seeds, nullptr, {});
+}
+
+// Records as the forward of the module with that number does.
+using InModule = SwitchGuard<&ThreadState::module>;
+
+// The module of the node that made a tensor.
+uint64_t module_of(const TensorRef& tensor) {
+  tenon_node* const node = slots().graph.tensor_node(tensor.get());
+  tenon_node_info info{};
+  info.size = sizeof info;
+  slots().graph.node_read(node, &info);
+  slots().graph.node_release(node);
+  return info.module;
+}
+// Runs `look` as a hook of the node that made the tensor, or of the tensor.
+void hook(const TensorRef& tensor, int32_t kind, const std::function<void()>& look) {
+  const auto run = [](void* state, tenon_tensor* const*, int64_t, tenon_tensor* const*, int64_t,
+                      tenon_tensor**, tenon_error** error) -> tenon_status {
+    return guarded(error, *static_cast<std::function<void()>*>(state));
+  };
+  const auto destroy = [](void* state) { delete static_cast<std::function<void()>*>(state); };
+  auto* const state = new std::function<void()>(look);
+  if (kind == TENON_HOOK_TENSOR) {
+    REQUIRE(slots().graph.tensor_add_hook(tensor.get(), kind, run, state, destroy, nullptr,
+                                          nullptr) == TENON_OK);
+    return;
+  }
+  tenon_node* const node = slots().graph.tensor_node(tensor.get());
+  REQUIRE(slots().graph.node_add_hook(node, kind, run, state, destroy, nullptr, nullptr) ==
+          TENON_OK);
+  slots().graph.node_release(node);
 }
 
 int destroyed = 0;
@@ -172,23 +207,15 @@ TEST_SUITE("runtime/autograd_slots") {
     CHECK(slots().autograd.strict_gradients_set(1) == 0);
     CHECK(slots().autograd.strict_gradients_set(0) == 1);
     CHECK(slots().graph.backward_id() == 0);
-    CHECK(slots().graph.running_sequence(0) == 0);
+    CHECK(slots().graph.running_module() == 0);
   }
 
-  TEST_CASE("a rule reads which node runs, and which runs around the backward that it has begun") {
+  TEST_CASE("a node that no module has recorded runs for the one around its backward") {
     provide_core_ops();
-    struct Seen {
-      uint64_t node, around, beyond;
-    };
-    std::vector<Seen> seen;
-    const auto look = [&] {
-      const auto& running = slots().graph.running_sequence;
-      seen.push_back({running(0), running(1), running(2)});
-    };
-    const auto sequence_of = [](const TensorRef& tensor) {
-      return static_cast<const Node*>(tensor->node)->sequence();
-    };
-    const auto watched = [&](const TensorRef& input, auto rule) {
+    std::vector<uint64_t> seen;
+    const auto look = [&] { seen.push_back(slots().graph.running_module()); };
+    const auto watched = [&](const TensorRef& input, uint32_t module, auto rule) {
+      const InModule recorded(module);
       TensorRef result = scaled(*input, 2);
       compute(*result, {input.get()}, [rule](std::span<Tensor* const> gradients) {
         rule();
@@ -196,26 +223,71 @@ TEST_SUITE("runtime/autograd_slots") {
       });
       return result;
     };
-    const TensorRef inner = watched(leaf({1}), look);
-    const TensorRef outer = watched(watched(leaf({1}), look), [&] {
+    const TensorRef inner = watched(watched(leaf({1}), 0, look), 9, look);
+    const TensorRef outer = watched(watched(leaf({1}), 0, look), 7, [&] {
       look();
       backward(inner);
       look();
     });
-    const uint64_t first = sequence_of(outer), within = sequence_of(inner);
+    const InModule around(3);
     backward(outer);
-    REQUIRE(seen.size() == 4);
-    for (const size_t i : {0, 2}) {
-      CHECK(seen[i].node == first);
-      CHECK(seen[i].around == 0);
+    CHECK(seen == std::vector<uint64_t>{7, 9, 7, 7, 3});
+    CHECK(slots().graph.running_module() == 3);
+  }
+
+  TEST_CASE("random graphs: hooks and rules of a node run, and record, for its module") {
+    provide_core_ops();
+    std::mt19937 random(11);
+    for (int program = 0; program < 60; ++program) {
+      const InModule around(static_cast<uint32_t>(random() % 3));
+      const uint32_t outside = thread_state.module;
+      std::vector<TensorRef> values{leaf({1})};
+      std::vector<std::array<uint64_t, 2>> pairs;  // expected, seen
+      const size_t fails = random() % 30;
+      for (size_t i = 0; i < 12; ++i) {
+        const auto module = static_cast<uint32_t>(random() % 4);
+        const uint64_t expected = module != 0 ? module : outside;
+        const InModule recorded(module);
+        const TensorRef input = values[random() % values.size()];
+        TensorRef result = scaled(*input, 1);
+        const auto look = [&, expected] {
+          pairs.push_back({expected, slots().graph.running_module()});
+        };
+        compute(*result, {input.get()}, [&, i, expected, look](std::span<Tensor* const> gradients) {
+          look();
+          pairs.push_back({expected, module_of(doubled(leaf({1})))});
+          if (i == fails) throw Error(TENON_ERROR_VALUE, "not today");
+          return Answer{scaled(*gradients[0], 1)};
+        });
+        CHECK(module_of(result) == module);
+        for (const int32_t kind :
+             {TENON_HOOK_NODE_BEFORE, TENON_HOOK_NODE_AFTER, TENON_HOOK_TENSOR}) {
+          hook(result, kind, [=] {
+            look();
+            if (i + 12 == fails) throw Error(TENON_ERROR_VALUE, "not today");
+          });
+        }
+        values.push_back(std::move(result));
+      }
+      try {
+        backward(values.back());
+      } catch (const Error&) {
+      }
+      CHECK(!pairs.empty());
+      for (const auto& [expected, seen] : pairs) CHECK(seen == expected);
+      CHECK(slots().graph.running_module() == outside);
     }
-    CHECK(seen[1].node == within);
-    CHECK(seen[1].around == first);
-    CHECK(seen[1].beyond == 0);
-    CHECK(seen[3].node != 0);
-    CHECK(seen[3].node < first);
-    CHECK(seen[3].around == 0);
-    CHECK(slots().graph.running_sequence(0) == 0);
+  }
+
+  TEST_CASE("threads of a loop run for the module that began it") {
+    const InModule around(4);
+    std::atomic<int> others{0};
+    const auto body = [](void* state, int64_t, int64_t, tenon_error**) -> tenon_status {
+      if (slots().graph.running_module() != 4) ++*static_cast<std::atomic<int>*>(state);
+      return TENON_OK;
+    };
+    CHECK(slots().threads.parallel_for(0, 64, 1, body, &others, nullptr) == TENON_OK);
+    CHECK(others == 0);
   }
 
   TEST_CASE("a dual gives what it was made of, a plain tensor is its own primal") {

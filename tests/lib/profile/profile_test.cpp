@@ -234,6 +234,100 @@ TEST_SUITE("lib/profile/profile") {
     }
   }
 
+  TEST_CASE("two profilers: each names the modules that it watches, in forward and in backward") {
+    const Module model = network(), rest = network();
+    Profiler first;
+    first.watch(model);
+    Profiler second;
+    second.watch(model);
+    second.watch(rest);
+    sum(model(ones({5, 3}))).backward();
+    sum(rest(ones({5, 3}))).backward();
+    const auto modules_of = [](const Profile& profile, const char* op) {
+      std::vector<int64_t> modules;
+      for (const profile::CallRow& row : profile.calls) {
+        if (row.op == op) modules.push_back(row.module);
+      }
+      return modules;
+    };
+    const Profile both = second.stop(), one = first.stop();
+    for (const char* op : {"relu", "relu_backward"}) {
+      CAPTURE(op);
+      CHECK(modules_of(one, op) == std::vector<int64_t>{2, -1});
+      CHECK(modules_of(both, op) == std::vector<int64_t>{2, 7});
+    }
+    CHECK(modules_of(both, "sum") == std::vector<int64_t>{-1});
+  }
+
+  TEST_CASE("what the gradients of a module record counts for it when it is differentiated") {
+    const Module model = create_module(Json::parse(R"({"type": "Graph", "nodes": {
+      "squash": {"module": {"type": "Sigmoid"}}, "last": {"op": "exp"}}})"));
+    const Tensor x = ones({3}).requires_grad_();
+    Profiler profiler;
+    profiler.watch(model);
+    GradientOptions recorded;
+    recorded.create_graph = true;
+    const Tensor slope = gradients({sum(model(x))}, {x}, recorded)[0];
+    sum(slope).backward();
+    const Profile profile = profiler.stop();
+    int64_t calls = 0;
+    for (const profile::CallRow& row : profile.calls) {
+      if (row.op != "tanh") continue;  // only the second derivative calls it
+      CHECK(row.backward);
+      REQUIRE(row.module >= 0);
+      CHECK(profile.modules[static_cast<size_t>(row.module)].name == "squash");
+      calls += row.calls;
+    }
+    CHECK(calls == 1);
+  }
+
+  TEST_CASE("a module that the model calls and does not contain counts for the one that calls it") {
+    const Module model = network(), other = network();
+    const Hook hook = model.named_modules()[1].second.register_forward_pre_hook(
+        [&](const Module&, HookValues& inputs) {
+          inputs.set(0, cat({other(inputs.tensor(0)), ones({5, 1})}, 1));
+        });
+    Profiler profiler;
+    profiler.watch(model);
+    sum(model(ones({5, 3}))).backward();
+    const Profile profile = profiler.stop();
+    std::map<int64_t, int64_t> forward, backward;
+    for (const profile::CallRow& row : profile.calls) {
+      if (row.op == "relu") forward[row.module] += row.calls;
+      if (row.op == "relu_backward") backward[row.module] += row.calls;
+    }
+    const std::map<int64_t, int64_t> expected{{1, 1}, {2, 1}};
+    CHECK(forward == expected);
+    CHECK(backward == expected);
+  }
+
+  TEST_CASE("a clone of a watched module outlives the profiler") {
+    const Module model = network();
+    Module clone;
+    {
+      Profiler profiler;
+      profiler.watch(model);
+      clone = model.clone();
+      clone(ones({5, 3}));
+      for (const profile::CallRow& row : profiler.stop().calls)
+        CHECK_MESSAGE((row.module >= 0 || row.op == "ones"), row.op);
+    }
+    CHECK(clone(ones({5, 3})).sizes()[1] == 2);
+  }
+
+  TEST_CASE("a profiler that is stopped, or destroyed, within a module ends there") {
+    for (const bool stops : {false, true}) {
+      CAPTURE(stops);
+      const Module model = network();
+      auto profiler = std::make_unique<Profiler>();
+      profiler->watch(model);
+      const Hook hook = model.named_modules()[2].second.register_forward_pre_hook(
+          [&](const Module&, HookValues&) { stops ? void(profiler->stop()) : profiler.reset(); });
+      sum(model(ones({5, 3}))).backward();
+      CHECK(service::calls().watched() == 0);
+    }
+  }
+
   TEST_CASE(
       "a backward behind the profile, and one within a second profile, are not counted in the "
       "first") {
@@ -313,13 +407,30 @@ TEST_SUITE("lib/profile/profile") {
     CHECK(model(x).to_vector<double>() == expected);
   }
 
-  TEST_CASE("calls of a parallel loop's threads are counted, for the module that began it") {
+  TEST_CASE("calls of a parallel loop's threads count for the module that began it") {
     const Tensor a = ones({4});
+    const Module model = network();
+    const auto loop = [&] {
+      parallel_for(0, 64, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) exp(a);
+      });
+    };
+    const Hook hook = model.named_modules()[2].second.register_forward_pre_hook(
+        [&](const Module&, HookValues&) { loop(); });
     Profiler profiler;
-    parallel_for(0, 64, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) add(a, a);
-    });
-    CHECK(entry_of(by_op(profiler.stop()), "add").calls == 64);
+    profiler.watch(model);
+    loop();
+    const Tensor result = model(ones({5, 3}));
+    result.grad_fn().next_edges()[0].node.register_hook(
+        [&](const std::vector<Tensor>&, const std::vector<Tensor>&) { loop(); });
+    sum(result).backward();
+    std::map<std::pair<int64_t, bool>, int64_t> calls;
+    for (const profile::CallRow& row : profiler.stop().calls) {
+      if (row.op == "exp") calls[{row.module, row.backward}] += row.calls;
+    }
+    const std::map<std::pair<int64_t, bool>, int64_t> expected{
+        {{-1, false}, 64}, {{2, false}, 64}, {{2, true}, 64}};
+    CHECK(calls == expected);
   }
 
   TEST_CASE("nothing sees calls after stop, or after the profiler is gone") {

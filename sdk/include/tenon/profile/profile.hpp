@@ -34,7 +34,7 @@ struct CallRow {
   std::string provider;  // plugin that the op chose for such operands; empty: not known
   std::string operands;  // "f32[64, 10], f32[10]"
   // Index of Profile::modules: of the innermost whose forward runs, or in backward of the one whose forward
-  // has recorded the node; -1: outside of those that are watched.
+  // has recorded the node, or that of which a backward has recorded it; -1: outside of those that are watched.
   int64_t module = -1;
   bool backward = false;       // called by the engine
   bool optimizer = false;      // outside of modules, by the schema of optimizers
@@ -97,14 +97,15 @@ class Profiler {
   Profiler& operator=(const Profiler&) = delete;
 
   // Calls of ops are attributed to the innermost of the model's modules whose forward runs, those of the
-  // engine to the one whose forward has recorded the node, of the newest 262,144 nodes.
+  // engine to the one whose forward has recorded the node. Modules that the model calls and does not
+  // contain count for the one that calls them.
   void watch(const Module& model);
   // Ends the profile; a second time it has no calls.
   Profile stop();
 
  private:
   class State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 // Sum of some rows: those of one op and plugin, of one plugin, of one module or of one phase.

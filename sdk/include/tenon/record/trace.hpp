@@ -47,7 +47,8 @@ class TraceRecorder {
   TraceRecorder(const TraceRecorder&) = delete;
   TraceRecorder& operator=(const TraceRecorder&) = delete;
 
-  // Calls are attributed to the innermost of the model's modules whose forward runs.
+  // Calls are attributed to the innermost of the model's modules whose forward runs, in backward to the one
+  // whose forward has recorded the node.
   void watch(const Module& model);
   // Ends the file. IOError where a line could not be written: the calls themselves did not see it.
   void stop();

@@ -75,10 +75,10 @@ typedef struct tenon_graph_service {
   /* Counts nodes by provider from now on, for TENON_DOCUMENT_LIVE. A setting of the process. Any
    * thread. */
   int32_t(TENON_CALL* tracking_set)(int32_t enabled);
-  /* The node, not a leaf's, whose rule or hooks run on this thread, by its `sequence`
-   * (tenon_node_info). `level` 0: the innermost, 1: the one whose rule has begun that backward, and
-   * so on; 0 when there is none. A backward that adds up has none. Calling thread only. */
-  uint64_t(TENON_CALL* running_sequence)(int32_t level);
+  /* The innermost module whose forward runs on this thread, or around the loop that this thread is part
+   * of, by its number (modules.number); 0: none. While a backward runs a node that a module's forward
+   * has recorded, that module. Calling thread only. */
+  uint64_t(TENON_CALL* running_module)(void);
 } tenon_graph_service;
 
 #endif
