@@ -294,6 +294,7 @@ class HookedCall {
     auto found = std::make_shared<BackwardHooks>();
     found->before = hooks_of(of_.module, TENON_HOOK_BACKWARD_PRE);
     found->after = hooks_of(of_.module, TENON_HOOK_BACKWARD);
+    if (found->before.empty() && found->after.empty()) return;  // removed meanwhile
     found->module = ModuleRef(&of_.module);
     found->inputs.count = arguments_.size();
     found->outputs.count = results_.size();
