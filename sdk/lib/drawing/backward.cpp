@@ -4,6 +4,7 @@
 
 #include <tenon/autograd.hpp>
 #include <tenon/graph.hpp>
+#include <tenon/mode.hpp>
 #include <tenon/ops.hpp>
 
 #include "lib/base/format.hpp"
@@ -15,17 +16,42 @@ namespace drawing {
 
 namespace {
 
+// The module in whose forward each node was recorded.
+class NodeModules : public Mode {
+ public:
+  explicit NodeModules(const ModuleTracker& modules) : Mode("graph"), modules_(modules) {}
+
+  Results tenon_function(const Call& call) override {
+    Results results = call.call_parent();
+    for (int64_t i = 0; i < results.size(); ++i) {
+      const tenon_value& value = results.slots()[i];
+      if (value.tag != TENON_VALUE_TENSOR || value.as.tensor == nullptr) continue;
+      const Node node = Tensor::borrow(value.as.tensor).grad_fn();
+      if (node) by_sequence_.emplace(node.sequence(), modules_.current());
+    }
+    return results;
+  }
+  // Module of a node; within a composite call that of the next node that is known, which is the call's.
+  int64_t of(const Node& node) const {
+    const auto found = by_sequence_.lower_bound(node.sequence());
+    return found == by_sequence_.end() ? -1 : found->second;
+  }
+
+ private:
+  const ModuleTracker& modules_;
+  std::map<uint64_t, int64_t> by_sequence_;
+};
+
 // A walk from the roots, each node once.
 class Walk {
  public:
-  Walk(Graph& graph, const NumberedModules& modules) : graph_(graph), modules_(modules) {}
+  Walk(Graph& graph, const NodeModules& modules) : graph_(graph), modules_(modules) {}
 
   int64_t number_of(const Node& node) {
     const auto [entry, fresh] = numbers_.emplace(node.handle(), nodes_.size());
     if (fresh) {
       nodes_.push_back(node);
-      GraphNode drawn{
-          GraphNode::Kind::op, node.name(), {}, node.provider(), modules_.at(node.module())};
+      GraphNode drawn{GraphNode::Kind::op, node.name(), {}, node.provider(), modules_.of(node)};
       if (!node.op().empty()) drawn.lines.push_back(node.op());
       first_node_ = first_node_ < 0 ? static_cast<int64_t>(graph_.nodes.size()) : first_node_;
       graph_.nodes.push_back(std::move(drawn));
@@ -62,7 +88,7 @@ class Walk {
 
  private:
   Graph& graph_;
-  const NumberedModules& modules_;
+  const NodeModules& modules_;
   std::unordered_map<tenon_node*, size_t> numbers_;
   std::vector<Node> nodes_;
   std::vector<Link> links_;
@@ -107,8 +133,13 @@ Graph backward_graph(const Module& model, const std::vector<Tensor>& inputs) {
   graph.title = lib::format_text("backward of {}", model.type());
   const GradMode grad_mode(true);
   const SavedGradients saved(model.parameters());
-  const NumberedModules modules(model, graph);
-  const std::vector<Tensor> outputs = call_model(model, inputs);
+  std::vector<Tensor> outputs;
+  const ModuleTracker tracker(model, graph);
+  NodeModules modules(tracker);
+  {
+    const ModeScope scope(modules, Level::recorder);
+    outputs = call_model(model, inputs);
+  }
   Walk walk(graph, modules);
   std::vector<Tensor> roots;
   std::vector<int64_t> root_nodes;

@@ -24,7 +24,7 @@ std::string tensor_text(const Tensor& tensor) {
   return text + "]";
 }
 
-NumberedModules::NumberedModules(const Module& model, Graph& graph) {
+ModuleTracker::ModuleTracker(const Module& model, Graph& graph) {
   std::unordered_map<std::string, int64_t> known;
   for (const auto& [name, module] : model.named_modules()) {
     int64_t at = -1;
@@ -35,8 +35,15 @@ NumberedModules::NumberedModules(const Module& model, Graph& graph) {
       graph.modules.push_back({name, module.type(), parent == known.end() ? -1 : parent->second});
       known.emplace(name, at);
     }
-    places_.emplace(module.number(), at);
+    hooks_.push_back(module.register_forward_pre_hook(
+        [this, at](const Module&, HookValues&) { running_.push_back(at); }, {true, false}));
+    hooks_.push_back(module.register_forward_hook(
+        [this](const Module&, const HookValues&, HookValues&) { running_.pop_back(); },
+        {false, true}));
   }
+}
+ModuleTracker::~ModuleTracker() {
+  for (const Hook& hook : hooks_) hook.remove();
 }
 
 std::vector<Tensor> call_model(const Module& model, const std::vector<Tensor>& inputs) {
@@ -86,7 +93,7 @@ namespace {
 // Tensors and the nodes that made them. Those that it knows are kept, so that no other gets the handle.
 class Recorder : public Mode {
  public:
-  Recorder(const Module& model, Graph& graph, const NumberedModules& modules)
+  Recorder(const Module& model, Graph& graph, const ModuleTracker& modules)
       : Mode("graph"), graph_(graph), modules_(modules) {
     for (const auto& [tensor_name, tensor] : model.named_parameters())
       members_.emplace(tensor.handle(), tensor_name);
@@ -154,7 +161,7 @@ class Recorder : public Mode {
   }
 
   Graph& graph_;
-  const NumberedModules& modules_;
+  const ModuleTracker& modules_;
   std::unordered_map<const tenon_tensor*, int64_t> makers_;
   std::unordered_map<const tenon_tensor*, std::string> members_;
   std::vector<Tensor> kept_;
@@ -187,7 +194,7 @@ Graph forward_graph(const Module& model, const std::vector<Tensor>& inputs) {
   graph.title = model.type();
   const ShapesOnly shapes;
   const NoGrad no_grad;
-  const NumberedModules modules(model, graph);
+  const ModuleTracker modules(model, graph);
   Recorder recorder(model, graph, modules);
   const std::vector<std::string> names = input_names(model, inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) recorder.add_input(names[i], inputs[i]);

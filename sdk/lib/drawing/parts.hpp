@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tenon/drawing/drawing.hpp>
-#include <tenon/module.hpp>
+#include <tenon/module_hooks.hpp>
 
 TENON_NAMESPACE_BEGIN
 
@@ -16,20 +16,19 @@ namespace drawing {
 // "f32[64, 10]"
 std::string tensor_text(const Tensor& tensor);
 
-// Modules of a model by their numbers.
-class NumberedModules {
+// Modules of a model, and the one whose forward runs.
+class ModuleTracker {
  public:
-  NumberedModules(const Module& model, Graph& graph);
+  ModuleTracker(const Module& model, Graph& graph);
+  ~ModuleTracker();
+  ModuleTracker(const ModuleTracker&) = delete;
+  ModuleTracker& operator=(const ModuleTracker&) = delete;
   // Index of Graph::modules; -1: the model, or none.
-  int64_t at(uint64_t number) const {
-    const auto found = places_.find(number);
-    return found == places_.end() ? -1 : found->second;
-  }
-  // Index of the one whose forward runs.
-  int64_t current() const { return at(service::graph().running_module()); }
+  int64_t current() const { return running_.empty() ? -1 : running_.back(); }
 
  private:
-  std::unordered_map<uint64_t, int64_t> places_;
+  std::vector<Hook> hooks_;
+  std::vector<int64_t> running_;
 };
 
 // Calls the model with tensors by position; its results, tensors alone.

@@ -14,7 +14,7 @@
 #include <tenon/abi/version.h>
 #include <tenon/grad_mode.hpp>
 #include <tenon/mode.hpp>
-#include <tenon/module.hpp>
+#include <tenon/module_hooks.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/record/trace.hpp>
 #include <tenon/runtime.hpp>
@@ -74,6 +74,15 @@ std::string summary_text(const Summary& summary) {
 }  // namespace
 
 class TraceRecorder::State {
+  // Modules whose forward runs on the thread of the recorder, the innermost last. Hooks share it: another
+  // thread may still be in one as it is removed, and only looks at `thread`.
+  struct Running {
+    const std::thread::id thread = std::this_thread::get_id();
+    std::vector<std::string> modules;
+
+    bool here() const { return std::this_thread::get_id() == thread; }
+  };
+
  public:
   State(const std::string& path, const std::string& title, RecorderOptions options,
         const Json& about)
@@ -91,6 +100,7 @@ class TraceRecorder::State {
                   static_cast<int32_t>(Level::below_autograd), &mode_);
   }
   ~State() {
+    remove_hooks();
     if (mode_ != nullptr) service::modes().leave(mode_, nullptr);
   }
   State(const State&) = delete;
@@ -100,12 +110,22 @@ class TraceRecorder::State {
     for (const auto& [name, module] : model.named_modules()) {
       const std::string label = name.empty() ? lib::format_text("({})", module.type())
                                              : lib::format_text("{} ({})", name, module.type());
-      labels_.emplace(module.number(), label);
+      hooks_.push_back(module.register_forward_pre_hook(
+          [running = running_, label](const Module&, HookValues&) {
+            if (running->here()) running->modules.push_back(label);
+          },
+          {true, false}));
+      hooks_.push_back(module.register_forward_hook(
+          [running = running_](const Module&, const HookValues&, HookValues&) {
+            if (running->here() && !running->modules.empty()) running->modules.pop_back();
+          },
+          {false, true}));
     }
   }
 
   void stop() {
     if (mode_ == nullptr) return;
+    remove_hooks();
     detail::check(service::modes().leave, std::exchange(mode_, nullptr));
     write(lib::format_text(R"({{"end":true,"calls":{},"left_out":{},"plugins":{}}})", calls_,
                            left_out_, loaded_plugins().dump()));
@@ -143,7 +163,7 @@ class TraceRecorder::State {
   }
 
   tenon_status record(const tenon_call& call, tenon_value* results, tenon_error** error) {
-    const bool mine = std::this_thread::get_id() == thread_ && !computes_shapes();
+    const bool mine = running_->here() && !computes_shapes();
     const bool kept = mine && calls_ < options_.most_calls && fault_.empty();
     std::string line;
     if (kept) line = guarded([&] { return begin_text(call); });
@@ -193,11 +213,10 @@ class TraceRecorder::State {
                                      hash_text(checksum(Tensor::borrow(tensor))));
       });
     }
-    const auto module = labels_.find(service::graph().running_module());
     return lib::format_text(
         R"({{"op":{},"provider":{},"module":{},"backward":{},"arguments":{},"operands":[{}],)",
         json_text(service::ops().name(call.op)), json_text(chosen_provider(call)),
-        json_text(module == labels_.end() ? "" : module->second),
+        json_text(running_->modules.empty() ? "" : running_->modules.back()),
         service::graph().backward_id() != 0 ? "true" : "false", json_text(arguments_text(call)),
         operands);
   }
@@ -245,13 +264,18 @@ class TraceRecorder::State {
     return found != facts_.end() ? found->second : facts_.emplace(op, facts_of(op)).first->second;
   }
 
+  void remove_hooks() {
+    for (const Hook& hook : hooks_) hook.remove();
+    hooks_.clear();
+  }
+
   const std::string path_;
   const RecorderOptions options_;
   std::ofstream file_;
   std::string fault_;
   tenon_mode* mode_ = nullptr;
-  const std::thread::id thread_ = std::this_thread::get_id();
-  std::unordered_map<uint64_t, std::string> labels_;  // labels by numbers of watched modules
+  std::vector<Hook> hooks_;
+  const std::shared_ptr<Running> running_ = std::make_shared<Running>();
   std::unordered_map<const tenon_op*, OpFacts> facts_;
   uint64_t generation_ = 0;
   int64_t calls_ = 0, left_out_ = 0;

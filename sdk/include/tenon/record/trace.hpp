@@ -47,8 +47,7 @@ class TraceRecorder {
   TraceRecorder(const TraceRecorder&) = delete;
   TraceRecorder& operator=(const TraceRecorder&) = delete;
 
-  // Calls are attributed to the innermost of the model's modules whose forward runs, in backward to the one
-  // whose forward has recorded the node.
+  // Calls are attributed to the innermost of the model's modules whose forward runs.
   void watch(const Module& model);
   // Ends the file. IOError where a line could not be written: the calls themselves did not see it.
   void stop();
