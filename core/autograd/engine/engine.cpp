@@ -242,7 +242,7 @@ class Run final : public EngineRun {
   // its results.
   [[gnu::always_inline]] void step(uint32_t index) {
     Node& node = *graph_.visits[index].node;
-    if (node.module != 0) thread_state.module = node.module;
+    if (node.module != 0) thread_state.module = node.module;  // leaves have none
     const std::span<Tensor*> gradients(graph_.gradients.data() + graph_.visits[index].gradients,
                                        node.outputs().size());
     bool any = false;

@@ -46,7 +46,7 @@ class Node {
   int64_t saved_bytes() const { return info().saved_bytes; }      // of their elements
   bool released() const { return info().released != 0; }          // a backward has freed it
   bool has_stash() const { return info().attribute_bytes != 0; }  // see Context::stash
-  // Module::number of the innermost module whose forward recorded it; 0: none.
+  // Module::number of the innermost whose forward, or backward, recorded it; 0: none.
   uint64_t module() const { return info().module; }
 
   // The destination of the gradient of each input; `node` is undefined where it goes nowhere.

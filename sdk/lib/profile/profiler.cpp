@@ -270,7 +270,7 @@ std::atomic<uint64_t> profilers{0};
 
 }  // namespace
 
-// Hooks own it together with the profiler: clones of a module keep theirs.
+// Hooks look whether it is still there: clones of a module keep theirs.
 class Profiler::State : public std::enable_shared_from_this<State> {
  public:
   explicit State(ProfilerOptions options) : options_(options), number_(++profilers) {
@@ -287,11 +287,16 @@ class Profiler::State : public std::enable_shared_from_this<State> {
       const auto at = static_cast<uint32_t>(modules_.size());
       modules_.push_back({name, module.type()});
       watched_.emplace(module.number(), at);
-      const std::shared_ptr<State> self = shared_from_this();
+      const std::weak_ptr<State> self = weak_from_this();
       hooks_.push_back(module.register_forward_pre_hook(
-          [self, at](const Module&, HookValues&) { self->enter(at); }, {true, false}));
+          [self, at](const Module&, HookValues&) {
+            if (const auto state = unless_ended(self)) state->enter(at);
+          },
+          {true, false}));
       hooks_.push_back(module.register_forward_hook(
-          [self, at](const Module&, const HookValues&, HookValues&) { self->leave(at); },
+          [self, at](const Module&, const HookValues&, HookValues&) {
+            if (const auto state = unless_ended(self)) state->leave(at);
+          },
           {false, true}));
     }
   }
@@ -364,21 +369,21 @@ class Profiler::State : public std::enable_shared_from_this<State> {
   }
 
   // The watched module whose forward runs, or has recorded the node that runs.
-  uint32_t module_of(ThreadLog& log) const noexcept {
+  uint32_t module_of(ThreadLog& log, bool backward) const noexcept {
     const uint64_t number = service::graph().running_module();
     if (number == log.number) return log.module;
     const auto watched = watched_.find(number);
-    if (watched == watched_.end()) return caller_of(log, number);
+    if (watched == watched_.end()) return caller_of(log, number, backward);
     log.number = number;
     return log.module = watched->second;
   }
-  [[gnu::noinline]] static uint32_t caller_of(ThreadLog& log, uint64_t number) noexcept {
-    if (log.running.empty()) {
-      const auto caller = log.callers.find(number);
-      return caller == log.callers.end() ? kNoModule : caller->second;
-    }
+  [[gnu::noinline]] static uint32_t caller_of(ThreadLog& log, uint64_t number,
+                                              bool backward) noexcept {
+    const auto caller = log.callers.find(number);
+    if (caller != log.callers.end() && (backward || log.running.empty())) return caller->second;
+    if (log.running.empty()) return kNoModule;
     try {
-      log.callers[number] = log.running.back().module;
+      if (!backward) log.callers[number] = log.running.back().module;
     } catch (...) {  // its backward counts for none
     }
     return log.running.back().module;
@@ -386,7 +391,7 @@ class Profiler::State : public std::enable_shared_from_this<State> {
 
   int64_t row_of(ThreadLog& log, const tenon_call& call) noexcept {
     const bool backward = service::graph().backward_id() != 0;
-    const uint32_t module = module_of(log);
+    const uint32_t module = module_of(log, backward);
     Key key;
     key.add(reinterpret_cast<uintptr_t>(call.op));
     key.add(uint64_t{module} | uint64_t{backward} << 32 | service::calls().ops_generation() << 33);
@@ -433,9 +438,13 @@ class Profiler::State : public std::enable_shared_from_this<State> {
 
   // ---- modules ----
 
+  static std::shared_ptr<State> unless_ended(const std::weak_ptr<State>& self) {
+    std::shared_ptr<State> state = self.lock();
+    if (state != nullptr && state->ended_.load(std::memory_order_relaxed)) state.reset();
+    return state;
+  }
   void enter(uint32_t module) {
-    if (ThreadLog* const log = ended_.load(std::memory_order_relaxed) ? nullptr : own_log();
-        log != nullptr)
+    if (ThreadLog* const log = own_log(); log != nullptr)
       log->running.push_back({module, clock_.now(), 0});
   }
   void leave(uint32_t module) {

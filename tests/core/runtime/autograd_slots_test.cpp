@@ -1,9 +1,13 @@
 // Gradients, hooks and graphs as plugins reach them.
 #include <array>
-#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <random>
+#include <thread>
 
 #include "core/autograd/engine/engine.hpp"
 #include "core/dispatch/call/thread_state.hpp"
@@ -280,14 +284,29 @@ TEST_SUITE("runtime/autograd_slots") {
   }
 
   TEST_CASE("threads of a loop run for the module that began it") {
-    const InModule around(4);
-    std::atomic<int> others{0};
+    struct Seen {
+      std::mutex mutex;
+      std::condition_variable arrived;
+      std::map<std::thread::id, uint64_t> modules;
+    } seen;
+    // Each piece waits for a second thread, so that there is one.
     const auto body = [](void* state, int64_t, int64_t, tenon_error**) -> tenon_status {
-      if (slots().graph.running_module() != 4) ++*static_cast<std::atomic<int>*>(state);
+      auto& [mutex, arrived, modules] = *static_cast<Seen*>(state);
+      std::unique_lock lock(mutex);
+      modules.emplace(std::this_thread::get_id(), slots().graph.running_module());
+      arrived.notify_all();
+      arrived.wait_for(lock, std::chrono::seconds(20), [&] { return modules.size() > 1; });
       return TENON_OK;
     };
-    CHECK(slots().threads.parallel_for(0, 64, 1, body, &others, nullptr) == TENON_OK);
-    CHECK(others == 0);
+    const int32_t threads = slots().threads.count();
+    slots().threads.count_set(2);
+    {
+      const InModule around(4);
+      CHECK(slots().threads.parallel_for(0, 64, 1, body, &seen, nullptr) == TENON_OK);
+    }
+    slots().threads.count_set(threads);
+    CHECK(seen.modules.size() == 2);
+    for (const auto& [thread, module] : seen.modules) CHECK(module == 4);
   }
 
   TEST_CASE("a dual gives what it was made of, a plain tensor is its own primal") {

@@ -101,6 +101,22 @@ TEST_SUITE("lib/drawing/graphs") {
     CHECK(graph.edges[1].label == "f32[5, 4]");
   }
 
+  TEST_CASE("calls that a model would join are drawn apart, each in its module") {
+    const Module model = create_module(Json::parse(R"({"type": "Sequential", "layers": [
+      {"type": "Conv2d", "in_channels": 1, "out_channels": 4, "kernel_size": 3},
+      {"type": "BatchNorm2d", "num_features": 4}, {"type": "ReLU"}]})"));
+    model.eval();
+    const NoGrad no_grad;
+    const Graph graph = drawing::forward_graph(model, {ones({1, 1, 8, 8})});
+    std::vector<std::string> modules;
+    for (const GraphNode& node : graph.nodes) {
+      if (node.module >= 0) modules.push_back(graph.modules[static_cast<size_t>(node.module)].type);
+    }
+    CHECK(modules.front() == "Conv2d");
+    CHECK(modules.back() == "ReLU");
+    CHECK(std::count(modules.begin(), modules.end(), "BatchNorm2d") >= 1);
+  }
+
   TEST_CASE("a tensor that two ops use has two edges") {
     const Module model = create_module(Json::parse(R"({"type": "Graph", "inputs": ["x"], "nodes": {
       "a": {"op": "relu", "inputs": ["x"]}, "b": {"op": "add", "inputs": ["a", "x"]}},

@@ -313,6 +313,9 @@ TEST_SUITE("lib/profile/profile") {
         CHECK_MESSAGE((row.module >= 0 || row.op == "ones"), row.op);
     }
     CHECK(clone(ones({5, 3})).sizes()[1] == 2);
+    Profiler other;
+    clone(ones({5, 3}));
+    for (const profile::CallRow& row : other.stop().calls) CHECK(row.module == -1);
   }
 
   TEST_CASE("a profiler that is stopped, or destroyed, within a module ends there") {

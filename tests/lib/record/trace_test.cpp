@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 #include <random>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -281,6 +282,28 @@ TEST_SUITE("lib/record/trace") {
     CHECK(backward);
     REQUIRE(trace.calls.back().op == "add");
     CHECK(trace.calls.back().results.size() == 1);
+  }
+
+  TEST_CASE("calls that a model would join are recorded apart, each in its module") {
+    const Traces traces;
+    const Module model = create_module(Json::parse(R"({"type": "Sequential", "layers": [
+      {"type": "Conv2d", "in_channels": 1, "out_channels": 4, "kernel_size": 3},
+      {"type": "BatchNorm2d", "num_features": 4}, {"type": "ReLU"}]})"));
+    model.eval();
+    TraceRecorder recorder(traces.path("a"), "run");
+    recorder.watch(model);
+    {
+      const NoGrad no_grad;
+      model(ones({1, 1, 8, 8}));
+    }
+    recorder.stop();
+    std::set<std::string> modules;
+    for (const record::TracedCall& call : record::read_trace(traces.path("a")).calls)
+      modules.insert(call.module);
+    for (const char* module : {"0 (Conv2d)", "1 (BatchNorm2d)", "2 (ReLU)"}) {
+      CAPTURE(module);
+      CHECK(modules.count(module) == 1);
+    }
   }
 
   TEST_CASE("every dtype has a summary") {

@@ -51,7 +51,7 @@ typedef struct tenon_node_info {
   int32_t released;         /* 1 once what it saved has been freed */
   uint32_t stashed_tensors; /* tensors among the attributes that it keeps */
   int64_t attribute_bytes;  /* attributes in bytes: memory of the plugin, and tensors */
-  uint64_t module;          /* number of the module whose forward recorded it; 0: none */
+  uint64_t module;          /* number of the module that recorded it; 0: none */
 } tenon_node_info;
 
 #endif

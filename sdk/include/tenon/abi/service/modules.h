@@ -140,8 +140,8 @@ typedef struct tenon_modules_service {
   /* 1 where the module has hooks of one of the kinds, its own or those of all modules; 0 for null.
    * `kinds`: a bit 1 << kind for each. Any thread. */
   int32_t(TENON_CALL* has_hooks)(const tenon_module* module, uint32_t kinds);
-  /* A number of the instance, by which nodes know the module that recorded them; not 0, and in the order
-   * of creation until 4,294,967,295 modules were made. 0 for null. Any thread. */
+  /* A number of the instance, by which nodes know the module that recorded them: from 1 in the order of
+   * creation; behind 4,294,967,295 modules 0 once, then they repeat. 0 for null. Any thread. */
   uint64_t(TENON_CALL* number)(const tenon_module* module);
 } tenon_modules_service;
 
