@@ -383,7 +383,6 @@ class HookedCall {
 void call_with_hooks(tenon_module& module, std::span<const tenon_string> names,
                      std::span<const tenon_value> arguments, std::span<tenon_value> results,
                      const std::function<void(std::span<const tenon_value>)>& forward) {
-  const ModuleRef kept(&module);  // a hook may drop the caller's last reference
   HookedCall(module, names, arguments, results).run(forward);
 }
 

@@ -13,6 +13,7 @@
 #include "core/dispatch/types/modes.hpp"
 #include "core/nn/hooks.hpp"
 #include "core/nn/module.hpp"
+#include "core/nn/module_watch.hpp"
 
 namespace tenon::core {
 
@@ -90,6 +91,7 @@ void compute(tenon_module& module, const Schema& schema, const tenon_value* argu
 // checked.
 [[gnu::cold]] void compute_with_hooks(tenon_module& module, const Schema& schema,
                                       const tenon_value* arguments, tenon_value* results) {
+  const ModuleRef kept(&module);  // a hook may drop the caller's last reference
   boost::container::small_vector<tenon_string, 4> names;
   for (const Parameter& parameter : schema.parameters)
     names.push_back({parameter.name.data(), static_cast<int64_t>(parameter.name.size())});
@@ -108,11 +110,18 @@ void run_forward(tenon_module& module, const Schema& schema, const tenon_value* 
   std::fill_n(results, kMaxResults, tenon_value{});
   stop_if_interrupted();
   const SwitchGuard<&ThreadState::module> running(module.number);
-  const auto forward = [&] {
+  const auto unwatched = [&] {
     if (may_have_hooks(module.hooks)) [[unlikely]]
       compute_with_hooks(module, schema, arguments, results);
     else
       compute(module, schema, arguments, results);
+  };
+  const auto forward = [&] {
+    if (thread_state.own.watch == nullptr) [[likely]]
+      return unwatched();
+    const ModuleRef kept(&module);  // a watch may drop the caller's last reference
+    run_watched(current_watch(), module, {arguments, schema.parameters.size()},
+                {results, schema.returns.size()}, unwatched);
   };
   // Modules call those inside of them, to any depth.
   with_stack(forward);

@@ -4,6 +4,7 @@
 #include "core/dispatch/types/modes.hpp"
 #include "core/dispatch/types/type_table.hpp"
 #include "core/nn/module.hpp"
+#include "core/nn/module_watch.hpp"
 #include "core/runtime/slots.hpp"
 
 namespace tenon::core {
@@ -58,6 +59,15 @@ constinit const tenon_modes_service modes_service{
       require_not_null(trace, "the trace");
       leave_trace(reinterpret_cast<TraceEntry*>(trace));
     }),
+    .watch_enter = slot([](tenon_module_watch_function function, void* self) {
+      require_not_null(reinterpret_cast<const void*>(function), "what watches modules");
+      return reinterpret_cast<tenon_watch*>(enter_watch(function, self));
+    }),
+    .watch_leave = slot([](tenon_watch* watch) {
+      require_not_null(watch, "the watch");
+      leave_watch(reinterpret_cast<ModuleWatch*>(watch));
+    }),
+    .watches = [] { return count_watches(); },
 };
 
 }  // namespace tenon::core

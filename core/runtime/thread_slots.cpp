@@ -25,11 +25,15 @@ constinit const tenon_threads_service threads_service{
           // A scope's trace is of one thread.
           std::optional<SerialLoops> alone;
           if (thread_state.trace != nullptr) alone.emplace();
-          // Chunks see the caller's modes, wherever they run.
+          // Chunks see the caller's modes and watches, wherever they run.
           const ThreadState caller = thread_state;
+          const ThreadState* const here = &thread_state;
+          ModuleWatch* const watch = thread_state.own.watch;
           parallel_for(begin, end, grain, [&](int64_t from, int64_t to) {
             if (alone) return run(from, to);
             const ThreadStateGuard guard(caller);
+            std::optional<LentWatches> watches;
+            if (&thread_state != here) watches.emplace(watch);
             run(from, to);
           });
         }),

@@ -147,6 +147,13 @@ AT(tenon_module_hook_call, outputs, 32);
 AT(tenon_module_hook_call, output_count, 40);
 AT(tenon_module_hook_call, input_names, 48);
 
+SIZE(tenon_module_event, 32);
+AT(tenon_module_event, size, 0);
+AT(tenon_module_event, kind, 4);
+AT(tenon_module_event, module, 8);
+AT(tenon_module_event, values, 16);
+AT(tenon_module_event, value_count, 24);
+
 SIZE(tenon_node_info, 80);
 AT(tenon_node_info, size, 0);
 AT(tenon_node_info, edges, 4);
@@ -389,7 +396,10 @@ SLOT(modes, disabled, 5);
 SLOT(modes, shapes_only_set, 6);
 SLOT(modes, trace_enter, 7);
 SLOT(modes, trace_leave, 8);
-SLOTS(modes, 9);
+SLOT(modes, watch_enter, 9);
+SLOT(modes, watch_leave, 10);
+SLOT(modes, watches, 11);
+SLOTS(modes, 12);
 
 SLOT(modules, create, 0);
 SLOT(modules, create_json, 1);

@@ -25,6 +25,7 @@ struct Continuation {
   void (*body)(void*);
   void* state;
   ThreadState thread;
+  ModuleWatch* watch;
   bool whole;  // runs_to_end
   std::exception_ptr failure;
 };
@@ -32,12 +33,14 @@ struct Continuation {
 void* go_on(void* argument) {
   auto& continuation = *static_cast<Continuation*>(argument);
   set_thread_state(continuation.thread);
+  thread_state.own.watch = continuation.watch;
   runs_to_end = continuation.whole;
   try {
     continuation.body(continuation.state);
   } catch (...) {
     continuation.failure = std::current_exception();
   }
+  continuation.watch = std::exchange(thread_state.own.watch, nullptr);
   return nullptr;
 }
 
@@ -46,7 +49,8 @@ void* go_on(void* argument) {
 bool stack_is_low() { return stack_is_low(kReserve); }
 
 void grow_stack(void (*body)(void*), void* state) {
-  Continuation continuation{body, state, thread_state, runs_to_end, nullptr};
+  Continuation continuation{body,        state,  thread_state, thread_state.own.watch,
+                            runs_to_end, nullptr};
   if (++continuation.thread.fresh_stacks > kMostStacks) {
     throw Error(TENON_ERROR_RUNTIME,
                 "endless recursion: calls inside each other have used up {} stacks; a rule, hook "
@@ -66,6 +70,7 @@ void grow_stack(void (*body)(void*), void* state) {
         "continue in");
   }
   pthread_join(thread, nullptr);
+  thread_state.own.watch = continuation.watch;
   if (continuation.failure) std::rethrow_exception(continuation.failure);
 }
 

@@ -16,6 +16,7 @@ struct CallFrame;
 struct SavedScope;
 struct ModeEntry;
 struct TraceEntry;
+class ModuleWatch;
 
 // State that stays a thread's own when another thread takes over the rest: copies and assignments
 // leave it as it is.
@@ -25,6 +26,9 @@ struct OwnOfThread {
   uintptr_t stack_limit = UINTPTR_MAX;
   int64_t running = 0;  // calls inside of each other, see running_calls.hpp
   bool joined = false;  // among the threads that are looked at
+  // Who hears of modules, the last first. Scopes that restore a thread's state leave it, since a watch may be
+  // left within one; what runs on another thread for this one is lent it.
+  ModuleWatch* watch = nullptr;
 
   constexpr OwnOfThread() = default;
   OwnOfThread(const OwnOfThread&) noexcept {}
@@ -74,6 +78,18 @@ class SwitchGuard {
 
  private:
   Value previous_;
+};
+// On a thread that runs something for another one, the watches of that one for a scope.
+class LentWatches {
+ public:
+  explicit LentWatches(ModuleWatch* watch) : previous_(std::exchange(own(), watch)) {}
+  ~LentWatches() { own() = previous_; }
+  LentWatches(const LentWatches&) = delete;
+  LentWatches& operator=(const LentWatches&) = delete;
+
+ private:
+  static ModuleWatch*& own() { return thread_state.own.watch; }
+  ModuleWatch* previous_;
 };
 using GradModeGuard = SwitchGuard<&ThreadState::grad_enabled>;
 // Makes the thread's calls see tensors of child types as plain ones.

@@ -418,8 +418,8 @@ struct Graph : ModuleOf<Graph> {
     const auto tensor = [&](size_t value) {
       return values[value].is_tensor() ? values[value].tensor() : Tensor();
     };
-    // A hook may have kept the addend.
-    if (joint->changed && tenon::runs_hooks(child(joint->changed))) return false;
+    // A hook or a watch may have kept the addend.
+    if (joint->changed && tenon::is_watched(child(joint->changed))) return false;
     const Node& node = nodes_[first];
     JoinedConvolution joined{
         child(first), child(joint->norm), {}, child(joint->activation), joint->relu};

@@ -143,7 +143,7 @@ bool may_join() { return !tenon::GradMode::enabled() && tenon::service::modes().
 
 Tensor run_joined(const JoinedConvolution& joined, const Tensor& input) {
   for (const Module* module : {&joined.convolution, &joined.norm, &joined.activation}) {
-    if (module->defined() && tenon::runs_hooks(*module)) return {};
+    if (module->defined() && tenon::is_watched(*module)) return {};
   }
   const Tensor weight = joined.convolution.tensor("weight"),
                bias = joined.convolution.tensor("bias");

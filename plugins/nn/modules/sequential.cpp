@@ -93,7 +93,7 @@ struct Sequential : ModuleOf<Sequential> {
     return static_cast<size_t>(std::find_if(from, layers.end(), is_convolution) - layers.begin());
   }
   // The end of layers [begin, ...), a convolution and a pool among them, each of which computes a sample
-  // from that sample alone, and which no hook sees.
+  // from that sample alone, and which neither a hook nor a watch sees.
   static size_t end_of_stretch(const std::vector<Module>& layers, size_t begin) {
     size_t end = begin;
     bool pools = false;
@@ -103,7 +103,7 @@ struct Sequential : ModuleOf<Sequential> {
       if (!pool && !is_convolution(layer) && !is_of_type(layer, "ReLU") &&
           !(is_of_type(layer, "BatchNorm2d") && normalizes_by_statistics(layer)))
         break;
-      if (tenon::runs_hooks(layer) || !has_plain_tensors(layer)) break;
+      if (tenon::is_watched(layer) || !has_plain_tensors(layer)) break;
       pools = pools || pool;
     }
     return pools ? end : begin;

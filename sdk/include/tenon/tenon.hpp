@@ -18,6 +18,7 @@
 #include "tenon/module.hpp"
 #include "tenon/module_definition.hpp"
 #include "tenon/module_hooks.hpp"
+#include "tenon/module_watch.hpp"
 #include "tenon/multi_grad_hook.hpp"
 #include "tenon/nn_ops.hpp"
 #include "tenon/ops.hpp"

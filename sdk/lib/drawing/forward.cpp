@@ -35,16 +35,18 @@ ModuleTracker::ModuleTracker(const Module& model, Graph& graph) {
       graph.modules.push_back({name, module.type(), parent == known.end() ? -1 : parent->second});
       known.emplace(name, at);
     }
-    hooks_.push_back(module.register_forward_pre_hook(
-        [this, at](const Module&, HookValues&) { running_.push_back(at); }, {true, false}));
-    hooks_.push_back(module.register_forward_hook(
-        [this](const Module&, const HookValues&, HookValues&) { running_.pop_back(); },
-        {false, true}));
+    indices_.emplace(module.number(), at);
   }
 }
-ModuleTracker::~ModuleTracker() {
-  for (const Hook& hook : hooks_) hook.remove();
+// A module that the model calls and does not contain belongs to its caller.
+void ModuleTracker::begins(const Module& module, const HookValues& /*arguments*/) {
+  const auto index = indices_.find(module.number());
+  running_.push_back(index == indices_.end() ? current() : index->second);
 }
+void ModuleTracker::ended(const Module& /*module*/, const HookValues& /*results*/) {
+  running_.pop_back();
+}
+void ModuleTracker::failed(const Module& /*module*/) { running_.pop_back(); }
 
 std::vector<Tensor> call_model(const Module& model, const std::vector<Tensor>& inputs) {
   std::vector<tenon_value> values;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tenon/drawing/drawing.hpp>
-#include <tenon/module_hooks.hpp>
+#include <tenon/module_watch.hpp>
 
 TENON_NAMESPACE_BEGIN
 
@@ -17,18 +17,20 @@ namespace drawing {
 std::string tensor_text(const Tensor& tensor);
 
 // Modules of a model, and the one whose forward runs.
-class ModuleTracker {
+class ModuleTracker : public ModuleWatch {
  public:
   ModuleTracker(const Module& model, Graph& graph);
-  ~ModuleTracker();
-  ModuleTracker(const ModuleTracker&) = delete;
-  ModuleTracker& operator=(const ModuleTracker&) = delete;
   // Index of Graph::modules; -1: the model, or none.
   int64_t current() const { return running_.empty() ? -1 : running_.back(); }
 
+  void begins(const Module& module, const HookValues& arguments) override;
+  void ended(const Module& module, const HookValues& results) override;
+  void failed(const Module& module) override;
+
  private:
-  std::vector<Hook> hooks_;
+  std::unordered_map<uint64_t, int64_t> indices_;  // by number
   std::vector<int64_t> running_;
+  const ModuleWatchScope scope_{*this};
 };
 
 // Calls the model with tensors by position; its results, tensors alone.

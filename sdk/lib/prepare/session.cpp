@@ -180,7 +180,9 @@ bool Session::is_stale(const Entry& entry) {
 }
 
 Session::Entry* Session::entry_for(const Arguments& arguments) {
-  const std::string reason = reason_as_is(arguments);
+  std::string reason = reason_as_is(arguments);
+  if (reason.empty() && service::modes().watches() > 0)
+    reason = "a watch sees the modules of this thread";
   if (!reason.empty()) return run_as_is(reason), nullptr;
   std::string changed;
   switch (state_.update(changed)) {

@@ -11,7 +11,6 @@
 #include <tenon/call.hpp>
 #include <tenon/kernel/ticks.hpp>
 #include <tenon/mode.hpp>
-#include <tenon/module_hooks.hpp>
 #include <tenon/profile/profile.hpp>
 #include <tenon/runtime.hpp>
 
@@ -238,8 +237,10 @@ int64_t in_nanoseconds(int64_t ticks, double rate) {
 }
 
 struct RunningModule {
-  uint32_t module;
-  int64_t begin, below;  // time of modules that it called
+  uint64_t number;
+  uint32_t module;  // the caller's where it is not watched
+  bool watched;
+  int64_t begin, below;  // time of watched modules that it called
 };
 
 struct ModuleTimes {
@@ -253,9 +254,9 @@ struct ThreadLog {
   std::vector<RunningModule> running;
   std::vector<ModuleTimes> modules;
   std::vector<CallEvent> events;  // in ticks
-  uint64_t number = 0;            // of the watched module that was asked for last
-  uint32_t module = kNoModule;
-  // By the number of a module that is not watched, the watched one that has called it.
+  uint64_t number = 0;            // of the module that was asked for last
+  uint32_t module = kNoModule;    // which it is, or its caller
+  // By the number of a module that is not watched, the watched one that has called it last.
   std::unordered_map<uint64_t, uint32_t> callers;
 };
 
@@ -270,8 +271,7 @@ std::atomic<uint64_t> profilers{0};
 
 }  // namespace
 
-// Hooks look whether it is still there: clones of a module keep theirs.
-class Profiler::State : public std::enable_shared_from_this<State> {
+class Profiler::State {
  public:
   explicit State(ProfilerOptions options) : options_(options), number_(++profilers) {
     own_log();
@@ -283,27 +283,22 @@ class Profiler::State : public std::enable_shared_from_this<State> {
   State& operator=(const State&) = delete;
 
   void watch(const Module& model) {
+    if (std::this_thread::get_id() != thread_)
+      throw RuntimeError(
+          "a profiler watches modules of the thread that has made it: call watch there");
     for (const auto& [name, module] : model.named_modules()) {
       const auto at = static_cast<uint32_t>(modules_.size());
-      modules_.push_back({name, module.type()});
-      watched_.emplace(module.number(), at);
-      const std::weak_ptr<State> self = weak_from_this();
-      hooks_.push_back(module.register_forward_pre_hook(
-          [self, at](const Module&, HookValues&) {
-            if (const auto state = unless_ended(self)) state->enter(at);
-          },
-          {true, false}));
-      hooks_.push_back(module.register_forward_hook(
-          [self, at](const Module&, const HookValues&, HookValues&) {
-            if (const auto state = unless_ended(self)) state->leave(at);
-          },
-          {false, true}));
+      if (watched_.emplace(module.number(), at).second) modules_.push_back({name, module.type()});
     }
+    // Logs know modules as they were before. No loop runs: this is its thread.
+    for (const std::unique_ptr<ThreadLog>& log : logs_) log->number = 0, log->module = kNoModule;
+    if (watch_ == nullptr)
+      detail::check(service::modes().watch_enter, &State::hear, static_cast<void*>(this), &watch_);
   }
 
   // Ends without a profile.
   void abandon() noexcept {
-    remove_hooks();
+    leave_watch();
     if (mode_ != nullptr) service::modes().leave(std::exchange(mode_, nullptr), nullptr);
   }
 
@@ -312,7 +307,7 @@ class Profiler::State : public std::enable_shared_from_this<State> {
     if (mode_ == nullptr) return profile;
     const int64_t end = clock_.now();
     const double rate = clock_.rate();
-    remove_hooks();
+    leave_watch();  // on another thread the mode says so
     detail::check(service::modes().leave, std::exchange(mode_, nullptr));
     const std::lock_guard lock(mutex_);
     profile.modules = modules_;
@@ -369,29 +364,21 @@ class Profiler::State : public std::enable_shared_from_this<State> {
   }
 
   // The watched module whose forward runs, or has recorded the node that runs.
-  uint32_t module_of(ThreadLog& log, bool backward) const noexcept {
+  uint32_t module_of(ThreadLog& log) const noexcept {
     const uint64_t number = service::graph().running_module();
-    if (number == log.number) return log.module;
-    const auto watched = watched_.find(number);
-    if (watched == watched_.end()) return caller_of(log, number, backward);
-    log.number = number;
-    return log.module = watched->second;
+    return number == log.number ? log.module : look_up(log, number);
   }
-  [[gnu::noinline]] static uint32_t caller_of(ThreadLog& log, uint64_t number,
-                                              bool backward) noexcept {
+  [[gnu::noinline]] uint32_t look_up(ThreadLog& log, uint64_t number) const noexcept {
+    log.number = number;
+    if (const auto watched = watched_.find(number); watched != watched_.end())
+      return log.module = watched->second;
     const auto caller = log.callers.find(number);
-    if (caller != log.callers.end() && (backward || log.running.empty())) return caller->second;
-    if (log.running.empty()) return kNoModule;
-    try {
-      if (!backward) log.callers[number] = log.running.back().module;
-    } catch (...) {  // its backward counts for none
-    }
-    return log.running.back().module;
+    return log.module = caller == log.callers.end() ? kNoModule : caller->second;
   }
 
   int64_t row_of(ThreadLog& log, const tenon_call& call) noexcept {
     const bool backward = service::graph().backward_id() != 0;
-    const uint32_t module = module_of(log, backward);
+    const uint32_t module = module_of(log);
     Key key;
     key.add(reinterpret_cast<uintptr_t>(call.op));
     key.add(uint64_t{module} | uint64_t{backward} << 32 | service::calls().ops_generation() << 33);
@@ -438,34 +425,59 @@ class Profiler::State : public std::enable_shared_from_this<State> {
 
   // ---- modules ----
 
-  static std::shared_ptr<State> unless_ended(const std::weak_ptr<State>& self) {
-    std::shared_ptr<State> state = self.lock();
-    if (state != nullptr && state->ended_.load(std::memory_order_relaxed)) state.reset();
-    return state;
+  static tenon_status TENON_CALL hear(void* self, const tenon_module_event* event,
+                                      tenon_error** error) {
+    return detail::guarded(error, [&] {
+      auto& state = *static_cast<State*>(self);
+      ThreadLog* const log = state.own_log();
+      if (log == nullptr) return;
+      if (event->kind == TENON_WATCH_BEGINS)
+        state.enter(*log, service::modules().number(event->module));
+      else
+        state.leave(*log);
+    });
   }
-  void enter(uint32_t module) {
-    if (ThreadLog* const log = own_log(); log != nullptr)
-      log->running.push_back({module, clock_.now(), 0});
+  void leave_watch() noexcept {
+    if (watch_ != nullptr) service::modes().watch_leave(std::exchange(watch_, nullptr), nullptr);
   }
-  void leave(uint32_t module) {
-    ThreadLog* const log = own_log();
-    if (log == nullptr || log->running.empty() || log->running.back().module != module) return;
-    const RunningModule ended = log->running.back();
-    log->running.pop_back();
-    const int64_t time = clock_.now() - ended.begin;
-    if (!log->running.empty()) log->running.back().below += time;
-    if (log->modules.size() <= module) log->modules.resize(modules_.size());
-    ModuleTimes& times = log->modules[module];
+  void enter(ThreadLog& log, uint64_t number) {
+    const auto found = watched_.find(number);
+    const bool watched = found != watched_.end();
+    const uint32_t module = watched ? found->second : caller_of(log, number);
+    log.running.push_back({number, module, watched, clock_.now(), 0});
+    log.number = number;
+    log.module = module;
+  }
+  // For which a module that is not watched counts: its caller, or that of its first run where a backward runs
+  // it again.
+  static uint32_t caller_of(ThreadLog& log, uint64_t number) {
+    const auto known = log.callers.find(number);
+    if (known != log.callers.end() && service::graph().backward_id() != 0) return known->second;
+    const uint32_t caller = log.running.empty() ? kNoModule : log.running.back().module;
+    if (caller != kNoModule)
+      log.callers[number] = caller;
+    else if (known != log.callers.end())
+      log.callers.erase(known);
+    return caller;
+  }
+  void leave(ThreadLog& log) {
+    if (log.running.empty()) return;  // there was no memory for the log as it began
+    const int64_t end = clock_.now();
+    const RunningModule ended = log.running.back();
+    log.running.pop_back();
+    const bool within = !log.running.empty() && log.running.back().watched;
+    log.number = within ? log.running.back().number : 0;
+    log.module = within ? log.running.back().module : kNoModule;
+    const int64_t time = end - ended.begin;
+    if (!log.running.empty()) log.running.back().below += ended.watched ? time : ended.below;
+    if (!ended.watched) return;
+    if (log.modules.size() <= ended.module) log.modules.resize(modules_.size());
+    ModuleTimes& times = log.modules[ended.module];
     ++times.calls;
     times.ticks += time;
     times.own_ticks += time - ended.below;
     if (options_.events)
-      keep_event(*log, {true, log->thread, module, ended.begin - clock_.start(), time});
-  }
-  void remove_hooks() noexcept {
-    ended_.store(true, std::memory_order_relaxed);
-    for (const Hook& hook : hooks_) hook.remove();
-    hooks_.clear();
+      keep_event(log, {true, log.thread, ended.module, ended.begin - clock_.start(), time});
   }
 
   // ---- the profile ----
@@ -503,19 +515,19 @@ class Profiler::State : public std::enable_shared_from_this<State> {
 
   const ProfilerOptions options_;
   const uint64_t number_;
+  const std::thread::id thread_ = std::this_thread::get_id();
   const kernel::TickClock clock_;
   tenon_mode* mode_ = nullptr;
-  std::vector<Hook> hooks_;
+  tenon_watch* watch_ = nullptr;  // null: no module is watched
   std::vector<ModuleRow> modules_;
   std::unordered_map<uint64_t, uint32_t> watched_;  // by number
-  std::atomic<bool> ended_{false};
   std::atomic<int64_t> kept_{0}, dropped_{0};
   std::mutex mutex_;  // guards the logs
   std::map<std::thread::id, ThreadLog*> by_thread_;
   std::vector<std::unique_ptr<ThreadLog>> logs_;
 };
 
-Profiler::Profiler(ProfilerOptions options) : state_(std::make_shared<State>(options)) {}
+Profiler::Profiler(ProfilerOptions options) : state_(std::make_unique<State>(options)) {}
 Profiler::~Profiler() { state_->abandon(); }
 void Profiler::watch(const Module& model) { state_->watch(model); }
 Profile Profiler::stop() { return state_->stop(); }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -14,7 +15,7 @@
 #include <tenon/abi/version.h>
 #include <tenon/grad_mode.hpp>
 #include <tenon/mode.hpp>
-#include <tenon/module_hooks.hpp>
+#include <tenon/module_watch.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/record/trace.hpp>
 #include <tenon/runtime.hpp>
@@ -73,16 +74,7 @@ std::string summary_text(const Summary& summary) {
 
 }  // namespace
 
-class TraceRecorder::State {
-  // Modules whose forward runs on the thread of the recorder, the innermost last. Hooks share it: another
-  // thread may still be in one as it is removed, and only looks at `thread`.
-  struct Running {
-    const std::thread::id thread = std::this_thread::get_id();
-    std::vector<std::string> modules;
-
-    bool here() const { return std::this_thread::get_id() == thread; }
-  };
-
+class TraceRecorder::State : public ModuleWatch {
  public:
   State(const std::string& path, const std::string& title, RecorderOptions options,
         const Json& about)
@@ -99,33 +91,34 @@ class TraceRecorder::State {
     detail::check(service::modes().enter, "record", &State::handle, static_cast<void*>(this),
                   static_cast<int32_t>(Level::below_autograd), &mode_);
   }
-  ~State() {
-    remove_hooks();
+  ~State() override {
+    watching_.reset();
     if (mode_ != nullptr) service::modes().leave(mode_, nullptr);
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
   void watch(const Module& model) {
-    for (const auto& [name, module] : model.named_modules()) {
-      const std::string label = name.empty() ? lib::format_text("({})", module.type())
-                                             : lib::format_text("{} ({})", name, module.type());
-      hooks_.push_back(module.register_forward_pre_hook(
-          [running = running_, label](const Module&, HookValues&) {
-            if (running->here()) running->modules.push_back(label);
-          },
-          {true, false}));
-      hooks_.push_back(module.register_forward_hook(
-          [running = running_](const Module&, const HookValues&, HookValues&) {
-            if (running->here() && !running->modules.empty()) running->modules.pop_back();
-          },
-          {false, true}));
-    }
+    if (!here())
+      throw RuntimeError("a trace has the modules of the thread that records it: call watch there");
+    for (const auto& [name, module] : model.named_modules())
+      labels_.emplace(module.number(), name.empty()
+                                           ? lib::format_text("({})", module.type())
+                                           : lib::format_text("{} ({})", name, module.type()));
+    if (!watching_) watching_.emplace(*this);
   }
+  void begins(const Module& module, const HookValues& /*arguments*/) override {
+    if (!here()) return;
+    const uint64_t number = module.number();
+    if (labels_.count(number) == 0) note_caller(number);
+    running_.push_back(label(number));
+  }
+  void ended(const Module& /*module*/, const HookValues& /*results*/) override { leave(); }
+  void failed(const Module& /*module*/) override { leave(); }
 
   void stop() {
     if (mode_ == nullptr) return;
-    remove_hooks();
+    watching_.reset();
     detail::check(service::modes().leave, std::exchange(mode_, nullptr));
     write(lib::format_text(R"({{"end":true,"calls":{},"left_out":{},"plugins":{}}})", calls_,
                            left_out_, loaded_plugins().dump()));
@@ -163,7 +156,7 @@ class TraceRecorder::State {
   }
 
   tenon_status record(const tenon_call& call, tenon_value* results, tenon_error** error) {
-    const bool mine = running_->here() && !computes_shapes();
+    const bool mine = here() && !computes_shapes();
     const bool kept = mine && calls_ < options_.most_calls && fault_.empty();
     std::string line;
     if (kept) line = guarded([&] { return begin_text(call); });
@@ -216,9 +209,8 @@ class TraceRecorder::State {
     return lib::format_text(
         R"({{"op":{},"provider":{},"module":{},"backward":{},"arguments":{},"operands":[{}],)",
         json_text(service::ops().name(call.op)), json_text(chosen_provider(call)),
-        json_text(running_->modules.empty() ? "" : running_->modules.back()),
-        service::graph().backward_id() != 0 ? "true" : "false", json_text(arguments_text(call)),
-        operands);
+        json_text(label()), service::graph().backward_id() != 0 ? "true" : "false",
+        json_text(arguments_text(call)), operands);
   }
 
   std::string end_text(const tenon_call& call, const tenon_value* results, tenon_status status) {
@@ -264,9 +256,27 @@ class TraceRecorder::State {
     return found != facts_.end() ? found->second : facts_.emplace(op, facts_of(op)).first->second;
   }
 
-  void remove_hooks() {
-    for (const Hook& hook : hooks_) hook.remove();
-    hooks_.clear();
+  // Threads of a loop are under the mode and the watch, too.
+  bool here() const { return std::this_thread::get_id() == thread_; }
+  void leave() {
+    if (here() && !running_.empty()) running_.pop_back();
+  }
+  // A module that is not watched has the label of its caller, or that of its first run where a backward runs it
+  // again.
+  void note_caller(uint64_t number) {
+    if (service::graph().backward_id() != 0 && callers_.count(number) != 0) return;
+    if (running_.empty() || running_.back().empty())
+      callers_.erase(number);
+    else
+      callers_[number] = running_.back();
+  }
+  // Label of the module whose forward runs, or has recorded the node that runs.
+  std::string label() const { return label(service::graph().running_module()); }
+  std::string label(uint64_t number) const {
+    for (const auto* labels : {&labels_, &callers_}) {
+      if (const auto found = labels->find(number); found != labels->end()) return found->second;
+    }
+    return "";
   }
 
   const std::string path_;
@@ -274,8 +284,12 @@ class TraceRecorder::State {
   std::ofstream file_;
   std::string fault_;
   tenon_mode* mode_ = nullptr;
-  std::vector<Hook> hooks_;
-  const std::shared_ptr<Running> running_ = std::make_shared<Running>();
+  const std::thread::id thread_ = std::this_thread::get_id();
+  std::unordered_map<uint64_t, std::string> labels_;  // watched modules, by number
+  std::unordered_map<uint64_t, std::string>
+      callers_;                       // others: the label of the last that called it
+  std::vector<std::string> running_;  // of those whose forward runs
+  std::optional<ModuleWatchScope> watching_;
   std::unordered_map<const tenon_op*, OpFacts> facts_;
   uint64_t generation_ = 0;
   int64_t calls_ = 0, left_out_ = 0;

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include <tenon/autograd.hpp>
-#include <tenon/module_hooks.hpp>
+#include <tenon/module_watch.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/shapes_only.hpp>
@@ -23,8 +23,8 @@ namespace training {
 
 namespace {
 
-// Layers as they are called: what is between two hooks of one is its own, or of those below it.
-class CallRecorder {
+// Layers as they are called: what is between the begin and the end of one is its own, or of those below it.
+class CallRecorder : public ModuleWatch {
  public:
   CallRecorder(const Module& model, ModelSummary& summary, const ShapesOnly& shapes, bool with_ops)
       : summary_(summary), shapes_(shapes) {
@@ -34,20 +34,32 @@ class CallRecorder {
       const size_t layer = layers_.size();
       layers_.emplace(module.handle(), layer);
       summary.layers.push_back({name, module.type(), {}, 0, 0, 0});
-      hooks_.push_back(module.register_forward_pre_hook(
-          [this](const Module& entered, HookValues&) { enter(entered); }, {true, false}));
-      hooks_.push_back(module.register_forward_hook(
-          [this](const Module&, const HookValues&, HookValues& outputs) { leave(outputs); }));
     }
   }
-  ~CallRecorder() {
-    for (const Hook& hook : hooks_) hook.remove();
+
+  // Modules that the model calls and does not contain count for their caller.
+  void begins(const Module& module, const HookValues& /*arguments*/) override {
+    const auto layer = layers_.find(module.handle());
+    if (layer != layers_.end()) calls_.push_back({layer->second, shapes_.multiply_adds(), 0});
   }
-  CallRecorder(const CallRecorder&) = delete;
-  CallRecorder& operator=(const CallRecorder&) = delete;
+  void ended(const Module& module, const HookValues& results) override {
+    if (layers_.count(module.handle()) == 0) return;
+    const Running call = calls_.back();
+    calls_.pop_back();
+    const int64_t all = shapes_.multiply_adds() - call.start;
+    if (!calls_.empty()) calls_.back().below += all;
+    LayerSummary& layer = summary_.layers[call.layer];
+    layer.multiply_adds += all - call.below;
+    layer.outputs.clear();
+    for (int64_t i = 0; i < results.size(); ++i) {
+      const tenon_value value = results[i].value();
+      if (value.tag == TENON_VALUE_TENSOR)
+        layer.outputs.push_back(Tensor::borrow(value.as.tensor).sizes());
+    }
+  }
 
   // The innermost layer of a call that failed; null: none was called.
-  const LayerSummary* failed() const {
+  const LayerSummary* innermost() const {
     return calls_.empty() ? nullptr : &summary_.layers[calls_.back().layer];
   }
 
@@ -57,24 +69,6 @@ class CallRecorder {
     int64_t start;
     int64_t below;  // multiply-adds of layers that it called
   };
-
-  void enter(const Module& module) {
-    calls_.push_back({layers_.at(module.handle()), shapes_.multiply_adds(), 0});
-  }
-  void leave(HookValues& outputs) {
-    const Running call = calls_.back();
-    calls_.pop_back();
-    const int64_t all = shapes_.multiply_adds() - call.start;
-    if (!calls_.empty()) calls_.back().below += all;
-    LayerSummary& layer = summary_.layers[call.layer];
-    layer.multiply_adds += all - call.below;
-    layer.outputs.clear();
-    for (int64_t i = 0; i < outputs.size(); ++i) {
-      const tenon_value value = outputs[i].value();
-      if (value.tag == TENON_VALUE_TENSOR)
-        layer.outputs.push_back(Tensor::borrow(value.as.tensor).sizes());
-    }
-  }
 
   // Providers that decline are heard of before the one that answers.
   void hear(const Json& event) {
@@ -96,10 +90,10 @@ class CallRecorder {
   ModelSummary& summary_;
   const ShapesOnly& shapes_;
   std::unordered_map<const tenon_module*, size_t> layers_;
-  std::vector<Hook> hooks_;
   std::vector<Running> calls_;
   std::unordered_map<std::string, std::vector<std::pair<std::string, std::string>>> declined_;
   std::optional<TraceScope> trace_;
+  const ModuleWatchScope scope_{*this};
 };
 
 void count_tensors(const Module& model, ModelSummary& summary) {
@@ -195,9 +189,9 @@ void summarize_call(const Module& model, const std::vector<Tensor>& inputs, Mode
   try {
     detail::throw_error(status, error);
   } catch (const NotImplementedError& refused) {
-    summary.unknown = call_fault(refused.what(), recorder.failed());
+    summary.unknown = call_fault(refused.what(), recorder.innermost());
   } catch (const Error& failure) {
-    summary.faults.push_back(call_fault(failure.what(), recorder.failed()));
+    summary.faults.push_back(call_fault(failure.what(), recorder.innermost()));
   }
 }
 

@@ -1,9 +1,11 @@
 // Norms of the gradients of single samples.
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
+#include <utility>
 
 #include <tenon/autograd.hpp>
-#include <tenon/module_hooks.hpp>
+#include <tenon/module_watch.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/training/sample_norms.hpp>
@@ -31,37 +33,41 @@ struct FirstOutput {
   std::vector<Tensor> outputs;
 };
 
-// Outputs of all layers in the order in which they end: inner ones before the layer that calls them. Draws begin
-// at `start`.
+// Outputs of all layers in the order in which they end: inner ones before the layer that calls them.
+class FirstOutputs : public ModuleWatch {
+ public:
+  FirstOutputs(const Module& model, int64_t count) : count_(count) {
+    for (const auto& [name, module] : model.named_modules()) names_.emplace(module.number(), name);
+  }
+  void ended(const Module& module, const HookValues& results) override {
+    const auto name = names_.find(module.number());
+    if (name == names_.end()) return;
+    FirstOutput first{name->second, module.type(), {}};
+    for (int64_t i = 0; i < results.size(); ++i) {
+      const tenon_value value = results[i].value();
+      if (value.tag != TENON_VALUE_TENSOR) continue;
+      const Tensor tensor = Tensor::borrow(value.as.tensor);
+      if (tensor.dim() > 0 && tensor.size(0) == count_ && is_floating(tensor.dtype()))
+        first.outputs.push_back(select(tensor, 0, 0).clone());
+    }
+    found.push_back(std::move(first));
+  }
+
+  std::vector<FirstOutput> found;
+
+ private:
+  const int64_t count_;
+  std::unordered_map<uint64_t, std::string> names_;  // by number
+};
+
+// Draws begin at `start`.
 std::vector<FirstOutput> first_outputs(const Module& model, const Tensor& inputs,
                                        const Draws& start) {
-  std::vector<FirstOutput> found;
-  std::vector<Hook> hooks;
-  const int64_t count = inputs.size(0);
-  for (const auto& [name, module] : model.named_modules()) {
-    hooks.push_back(module.register_forward_hook(
-        [&found, count, layer = name](const Module& called, const HookValues&,
-                                      const HookValues& outputs) {
-          FirstOutput first{layer, called.type(), {}};
-          for (int64_t i = 0; i < outputs.size(); ++i) {
-            const tenon_value value = outputs[i].value();
-            if (value.tag != TENON_VALUE_TENSOR) continue;
-            const Tensor tensor = Tensor::borrow(value.as.tensor);
-            if (tensor.dim() > 0 && tensor.size(0) == count && is_floating(tensor.dtype()))
-              first.outputs.push_back(select(tensor, 0, 0).clone());
-          }
-          found.push_back(std::move(first));
-        }));
-  }
+  FirstOutputs outputs(model, inputs.size(0));
+  const ModuleWatchScope watching(outputs);
   set_generator_state(start);
-  try {
-    model(inputs);
-  } catch (...) {
-    for (const Hook& hook : hooks) hook.remove();
-    throw;
-  }
-  for (const Hook& hook : hooks) hook.remove();
-  return found;
+  model(inputs);
+  return std::move(outputs.found);
 }
 
 // More than rounding.

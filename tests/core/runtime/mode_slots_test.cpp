@@ -109,6 +109,14 @@ TEST_SUITE("runtime/mode_slots") {
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
             return slots().modes.enter_module(nullptr, 0, &mode, error);
           }) == "the module is null");
+    tenon_watch* watch = nullptr;
+    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
+            return slots().modes.watch_enter(nullptr, &state, &watch, error);
+          }) == "what watches modules is null");
+    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
+            return slots().modes.watch_leave(nullptr, error);
+          }) == "the watch is null");
+    CHECK(slots().modes.watches() == 0);
     CHECK(slots().modes.count() == 0);
   }
 }

@@ -109,7 +109,7 @@ class ChangingModel {
 }  // namespace
 
 TEST_SUITE("lib/prepare/as_is") {
-  TEST_CASE("gradients, training mode, modes, traces and hooks see the model itself") {
+  TEST_CASE("gradients, training mode, modes, traces, watches and hooks see the model itself") {
     const Module model = linear();
     const Prepared prepared = prepare(model);
     const Tensor input = randn({2, 3});
@@ -135,6 +135,18 @@ TEST_SUITE("lib/prepare/as_is") {
     }
     check_listed(prepared, model, input);
     int calls = 0;
+    {
+      struct Counting : ModuleWatch {
+        explicit Counting(int& number) : begun(number) {}
+        void begins(const Module&, const HookValues&) override { ++begun; }
+        int& begun;
+      } counting(calls);
+      const ModuleWatchScope scope(counting);
+      check_as_is(prepared, "see the calls of this thread", input);
+      CHECK(calls == 3);
+    }
+    calls = 0;
+    check_listed(prepared, model, input);
     Hook hook = model.child("1").register_forward_hook(
         [&](const Module&, const auto&, const auto&) { ++calls; });
     check_as_is(prepared, "hooks see the calls of ReLU", input);

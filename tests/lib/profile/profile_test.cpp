@@ -13,6 +13,7 @@
 #include <tenon/shapes_only.hpp>
 #include <tenon/tenon.hpp>
 #include <tenon/trace.hpp>
+#include <tenon/transforms/checkpoint.hpp>
 
 using namespace tenon;
 using profile::Profile;
@@ -301,7 +302,8 @@ TEST_SUITE("lib/profile/profile") {
     CHECK(backward == expected);
   }
 
-  TEST_CASE("a clone of a watched module outlives the profiler") {
+  TEST_CASE(
+      "a clone of a watched module is watched when it is asked for, and outlives the profiler") {
     const Module model = network();
     Module clone;
     {
@@ -309,13 +311,92 @@ TEST_SUITE("lib/profile/profile") {
       profiler.watch(model);
       clone = model.clone();
       clone(ones({5, 3}));
+      profiler.watch(clone);
+      sum(clone(ones({5, 3}))).backward();
+      std::map<int64_t, int64_t> relus;
       for (const profile::CallRow& row : profiler.stop().calls)
-        CHECK_MESSAGE((row.module >= 0 || row.op == "ones"), row.op);
+        if (row.op == "relu" || row.op == "relu_backward") relus[row.module] += row.calls;
+      const std::map<int64_t, int64_t> expected{{-1, 1}, {7, 2}};
+      CHECK(relus == expected);
     }
     CHECK(clone(ones({5, 3})).sizes()[1] == 2);
     Profiler other;
     clone(ones({5, 3}));
     for (const profile::CallRow& row : other.stop().calls) CHECK(row.module == -1);
+  }
+
+  TEST_CASE("a module that a backward runs again counts for the one that called it first") {
+    const Module model = create_module(Json::parse(R"({"type": "Sequential", "layers": [
+      {"type": "Tanh"}, {"type": "Sigmoid"}]})"));
+    const Module other = network();
+    const Hook hook =
+        model.child("1").register_forward_pre_hook([&](const Module&, const Tensor& input) {
+          return transforms::checkpoint([&](const Tensor& x) { return other(x); }, input);
+        });
+    Profiler profiler;
+    profiler.watch(model);
+    sum(model(ones({5, 3}).requires_grad_())).backward();
+    std::map<std::pair<int64_t, bool>, int64_t> relus;
+    for (const profile::CallRow& row : profiler.stop().calls)
+      if (row.op == "relu" || row.op == "relu_backward")
+        relus[{row.module, row.backward}] += row.calls;
+    const std::map<std::pair<int64_t, bool>, int64_t> expected{{{2, false}, 1}, {{2, true}, 2}};
+    CHECK(relus == expected);
+  }
+
+  TEST_CASE("a module is watched once, from then on, by the thread of the profiler") {
+    const Module model = create_module(Json::parse(R"({"type": "Graph", "nodes": {
+      "first": {"module": "ReLU"}, "middle": {"op": "exp"}, "last": {"module": "Tanh"},
+      "end": {"op": "sin"}}})"));
+    Profiler profiler;
+    std::atomic<bool> refused{false};
+    std::thread([&] {
+      try {
+        profiler.watch(model);
+      } catch (const RuntimeError&) {
+        refused = true;
+      }
+    }).join();
+    CHECK(refused);
+    const Hook hook = model.child("first").register_forward_pre_hook(
+        [&](const Module&, const Tensor&) { profiler.watch(model); });
+    const NoGrad no_grad;
+    model(ones({5, 3}));
+    model(ones({5, 3}));
+    const Profile profile = profiler.stop();
+    REQUIRE(profile.modules.size() == 3);
+    CHECK(profile.modules[0].calls == 1);
+    CHECK(profile.modules[1].calls == 1);
+    CHECK(profile.modules[2].calls == 2);
+    std::map<std::pair<std::string, int64_t>, int64_t> calls;
+    for (const profile::CallRow& row : profile.calls) {
+      if (row.op != "ones") calls[{row.op, row.module}] += row.calls;
+    }
+    const std::map<std::pair<std::string, int64_t>, int64_t> expected{
+        {{"relu", 1}, 2}, {{"exp", 0}, 2}, {{"tanh", 2}, 2}, {{"sin", 0}, 2}};
+    CHECK(calls == expected);
+  }
+
+  TEST_CASE(
+      "a module that two watched ones call and neither contains counts for each in its turn") {
+    const Module model = create_module(Json::parse(R"({"type": "Sequential", "layers": [
+      {"type": "Tanh"}, {"type": "Sigmoid"}]})"));
+    const Module other = network();
+    std::vector<Hook> hooks;
+    for (const auto& [name, module] : model.named_modules(false))
+      if (!name.empty())
+        hooks.push_back(module.register_forward_pre_hook([&](const Module&, HookValues&) {
+          other(ones({5, 3}));
+        }));
+    const NoGrad no_grad;
+    Profiler profiler;
+    profiler.watch(model);
+    model(ones({5, 3}));
+    std::map<int64_t, int64_t> relus;
+    for (const profile::CallRow& row : profiler.stop().calls)
+      if (row.op == "relu") relus[row.module] += row.calls;
+    const std::map<int64_t, int64_t> expected{{1, 1}, {2, 1}};
+    CHECK(relus == expected);
   }
 
   TEST_CASE("a profiler that is stopped, or destroyed, within a module ends there") {
@@ -454,7 +535,9 @@ TEST_SUITE("lib/profile/profile") {
   }
 
   TEST_CASE("it is stopped on the thread that made it") {
+    const Module model = network();
     Profiler profiler;
+    profiler.watch(model);
     std::atomic<bool> refused{false};
     std::thread([&] {
       try {
@@ -464,6 +547,7 @@ TEST_SUITE("lib/profile/profile") {
       }
     }).join();
     CHECK(refused);
+    CHECK(service::modes().watches() == 0);
     // The mode is inactive, and this thread passes it over.
     CHECK(profiler.stop().calls.empty());
   }

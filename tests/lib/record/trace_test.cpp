@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <random>
 #include <set>
 #include <sstream>
@@ -16,6 +17,7 @@
 #include <tenon/record/trace.hpp>
 #include <tenon/state/numpy_file.hpp>
 #include <tenon/tenon.hpp>
+#include <tenon/transforms/checkpoint.hpp>
 
 #include "tests/support/temporary_folder.hpp"
 
@@ -282,6 +284,52 @@ TEST_SUITE("lib/record/trace") {
     CHECK(backward);
     REQUIRE(trace.calls.back().op == "add");
     CHECK(trace.calls.back().results.size() == 1);
+  }
+
+  TEST_CASE("calls of a backward have the module whose forward recorded their node") {
+    const Traces traces;
+    const Module model = create_module(Json::parse(R"({"type": "Sequential", "layers": [
+      {"type": "Linear", "in_features": 3, "out_features": 3}, "Sigmoid"]})"));
+    const Module other = create_module(Json::parse(R"({"type": "ReLU"})"));
+    const Hook hook = model.child("0").register_forward_hook(
+        [&](const Module&, const Tensor&, const Tensor& output) { return other(output); });
+    TraceRecorder recorder(traces.path("a"), "run");
+    recorder.watch(model);
+    sum(model(ones({2, 3}))).backward();
+    recorder.stop();
+    std::map<std::string, std::string> modules;
+    for (const record::TracedCall& call : record::read_trace(traces.path("a")).calls)
+      modules[call.op + (call.backward ? ", backward" : "")] = call.module;
+    CHECK(modules["relu"] == "0 (Linear)");
+    CHECK(modules["relu_backward, backward"] == "0 (Linear)");
+    CHECK(modules["sigmoid"] == "1 (Sigmoid)");
+    CHECK(modules["sum"].empty());
+    int in_sigmoid = 0;
+    for (const auto& [call, module] : modules)
+      in_sigmoid += call.find("backward") != std::string::npos && module == "1 (Sigmoid)" ? 1 : 0;
+    CHECK(in_sigmoid > 0);
+  }
+
+  TEST_CASE("a module that a backward runs again has the label of the one that called it first") {
+    const Traces traces;
+    const Module model =
+        create_module(Json::parse(R"({"type": "Sequential", "layers": ["Tanh"]})"));
+    const Module other = create_module(Json::parse(R"({"type": "ReLU"})"));
+    const Hook hook =
+        model.child("0").register_forward_pre_hook([&](const Module&, const Tensor& input) {
+          return transforms::checkpoint([&](const Tensor& x) { return other(x); }, input);
+        });
+    TraceRecorder recorder(traces.path("a"), "run");
+    recorder.watch(model);
+    sum(model(ones({2, 3}).requires_grad_())).backward();
+    recorder.stop();
+    int relus = 0;
+    for (const record::TracedCall& call : record::read_trace(traces.path("a")).calls) {
+      if (call.op != "relu" && call.op != "relu_backward") continue;
+      CHECK(call.module == "0 (Tanh)");
+      ++relus;
+    }
+    CHECK(relus == 3);
   }
 
   TEST_CASE("calls that a model would join are recorded apart, each in its module") {

@@ -70,7 +70,7 @@ TEST_SUITE("nn/joined_convolution") {
     CHECK(count("conv2d", [&] { module(x); }) == 0);
   }
 
-  TEST_CASE("it does not where a hook, a mode, training, a type or a dtype would see it") {
+  TEST_CASE("it does not where a hook, a watch, a mode, training, a type or a dtype would see it") {
     const Module module = made(sequence);
     const Tensor x = rand({2, 2, 5, 6});
     {
@@ -81,6 +81,12 @@ TEST_SUITE("nn/joined_convolution") {
       hook.remove();
       CHECK(joints(module, x) == 2);
     }
+    {
+      ModuleWatch watch;
+      const ModuleWatchScope scope(watch);
+      CHECK(joints(module, x) == 0);
+    }
+    CHECK(joints(module, x) == 2);
     {
       CountMode counting;
       const ModeScope scope(counting);

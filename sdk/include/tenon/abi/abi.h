@@ -14,6 +14,7 @@
 #include "json.h"
 #include "module.h"
 #include "module_hooks.h"
+#include "module_watch.h"
 #include "op.h"
 #include "plugin.h"
 #include "saved_hooks.h"

@@ -57,9 +57,10 @@ typedef tenon_status(TENON_CALL* tenon_handler_function)(void* self, const tenon
  * is unloaded or reloaded. Any thread. */
 typedef struct tenon_override tenon_override;
 
-/* An entered mode and an entered trace, valid until they are left. Calling thread only. */
+/* An entered mode, trace or watch, valid until it is left. Calling thread only. */
 typedef struct tenon_mode tenon_mode;
 typedef struct tenon_trace tenon_trace; /* an entered trace */
+typedef struct tenon_watch tenon_watch; /* an entered watch of modules, see module_watch.h */
 
 /* The host's treatment of operands of a type when all overrides and handlers have declined. */
 enum {

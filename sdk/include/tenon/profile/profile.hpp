@@ -81,7 +81,7 @@ struct Profile {                   // accounts of a run
 };
 
 // Observes this thread, and threads of parallel loops that it begins, until stop(). Made, stopped and
-// destroyed on one thread; RuntimeError where it is stopped elsewhere.
+// destroyed on one thread, as watch is called; RuntimeError elsewhere.
 //
 // Prepared models that it observes run as they are, as under any mode.
 //
@@ -98,14 +98,14 @@ class Profiler {
 
   // Calls of ops are attributed to the innermost of the model's modules whose forward runs, those of the
   // engine to the one whose forward has recorded the node. Modules that the model calls and does not
-  // contain count for the one that calls them.
+  // contain count for the one that calls them; so does a clone, which may be watched, too.
   void watch(const Module& model);
   // Ends the profile; a second time it has no calls.
   Profile stop();
 
  private:
   class State;
-  std::shared_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
 // Sum of some rows: those of one op and plugin, of one plugin, of one module or of one phase.

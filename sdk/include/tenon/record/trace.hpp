@@ -37,7 +37,8 @@ struct RecorderOptions {
 
 // Records the calls of this thread, below autograd, until stop(): those of backward and of optimizers
 // among them. What a kernel calls, and calls in parallel loops, whose order is chance, are not recorded.
-// Each result is read once more, which takes longer than most calls. Made and stopped on one thread.
+// Each result is read once more, which takes longer than most calls. Made and stopped on one thread,
+// as watch is called; RuntimeError elsewhere.
 class TraceRecorder {
  public:
   // Replaces the file. IOError where it cannot be written. `title` and `about`, an object, are in the first line.
@@ -47,7 +48,8 @@ class TraceRecorder {
   TraceRecorder(const TraceRecorder&) = delete;
   TraceRecorder& operator=(const TraceRecorder&) = delete;
 
-  // Calls are attributed to the innermost of the model's modules whose forward runs.
+  // Calls are attributed to the innermost of the model's modules whose forward runs, those of a backward to
+  // the one whose forward has recorded the node.
   void watch(const Module& model);
   // Ends the file. IOError where a line could not be written: the calls themselves did not see it.
   void stop();
