@@ -87,14 +87,19 @@ void compute(tenon_module& module, const Schema& schema, const tenon_value* argu
   check_results(module, schema, results);
 }
 
+boost::container::small_vector<tenon_string, 4> parameter_names(const Schema& schema) {
+  boost::container::small_vector<tenon_string, 4> names;
+  for (const Parameter& parameter : schema.parameters)
+    names.push_back({parameter.name.data(), static_cast<int64_t>(parameter.name.size())});
+  return names;
+}
+
 // Arguments that pre-hooks replaced are bound again, results that forward hooks replaced are
 // checked.
 [[gnu::cold]] void compute_with_hooks(tenon_module& module, const Schema& schema,
                                       const tenon_value* arguments, tenon_value* results) {
   const ModuleRef kept(&module);  // a hook may drop the caller's last reference
-  boost::container::small_vector<tenon_string, 4> names;
-  for (const Parameter& parameter : schema.parameters)
-    names.push_back({parameter.name.data(), static_cast<int64_t>(parameter.name.size())});
+  const auto names = parameter_names(schema);
   const auto forward = [&](std::span<const tenon_value> left) {
     BoundArguments bound;
     bind_arguments(schema, {{}, std::span(names.data(), left.size()), left}, bound);
@@ -117,10 +122,11 @@ void run_forward(tenon_module& module, const Schema& schema, const tenon_value* 
       compute(module, schema, arguments, results);
   };
   const auto forward = [&] {
-    if (thread_state.own.watch == nullptr) [[likely]]
+    if (thread_state.own.watches.innermost == nullptr) [[likely]]
       return unwatched();
     const ModuleRef kept(&module);  // a watch may drop the caller's last reference
-    run_watched(current_watch(), module, {arguments, schema.parameters.size()},
+    const auto names = parameter_names(schema);
+    run_watched(current_watch(), module, {names.data(), names.size()}, {arguments, names.size()},
                 {results, schema.returns.size()}, unwatched);
   };
   // Modules call those inside of them, to any depth.

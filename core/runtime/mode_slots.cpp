@@ -59,9 +59,10 @@ constinit const tenon_modes_service modes_service{
       require_not_null(trace, "the trace");
       leave_trace(reinterpret_cast<TraceEntry*>(trace));
     }),
-    .watch_enter = slot([](tenon_module_watch_function function, void* self) {
+    .watch_enter = slot([](tenon_module_watch_function function, void* self, uint32_t flags) {
       require_not_null(reinterpret_cast<const void*>(function), "what watches modules");
-      return reinterpret_cast<tenon_watch*>(enter_watch(function, self));
+      require_flags("a watch", flags, TENON_WATCH_IN_LOOPS);
+      return reinterpret_cast<tenon_watch*>(enter_watch(function, self, flags != 0));
     }),
     .watch_leave = slot([](tenon_watch* watch) {
       require_not_null(watch, "the watch");

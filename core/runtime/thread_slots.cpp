@@ -8,6 +8,7 @@
 #include "core/base/parallel.hpp"
 #include "core/dispatch/call/thread_state.hpp"
 #include "core/kernel/elementwise.hpp"
+#include "core/nn/module_watch.hpp"
 #include "core/runtime/slots.hpp"
 
 namespace tenon::core {
@@ -27,13 +28,13 @@ constinit const tenon_threads_service threads_service{
           if (thread_state.trace != nullptr) alone.emplace();
           // Chunks see the caller's modes and watches, wherever they run.
           const ThreadState caller = thread_state;
-          const ThreadState* const here = &thread_state;
-          ModuleWatch* const watch = thread_state.own.watch;
+          const ThreadState& here = thread_state;
+          current_watch();  // drops those that were left elsewhere
+          const ModuleWatches watches = here.own.watches;
           parallel_for(begin, end, grain, [&](int64_t from, int64_t to) {
             if (alone) return run(from, to);
             const ThreadStateGuard guard(caller);
-            std::optional<LentWatches> watches;
-            if (&thread_state != here) watches.emplace(watch);
+            const LentWatches lent(watches, here);
             run(from, to);
           });
         }),

@@ -147,12 +147,13 @@ AT(tenon_module_hook_call, outputs, 32);
 AT(tenon_module_hook_call, output_count, 40);
 AT(tenon_module_hook_call, input_names, 48);
 
-SIZE(tenon_module_event, 32);
+SIZE(tenon_module_event, 40);
 AT(tenon_module_event, size, 0);
 AT(tenon_module_event, kind, 4);
 AT(tenon_module_event, module, 8);
 AT(tenon_module_event, values, 16);
 AT(tenon_module_event, value_count, 24);
+AT(tenon_module_event, names, 32);
 
 SIZE(tenon_node_info, 80);
 AT(tenon_node_info, size, 0);

@@ -3,7 +3,9 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <random>
+#include <set>
 #include <thread>
 
 #include <tenon/hooked.hpp>
@@ -99,6 +101,43 @@ struct Acting : Recorded {
     if (events.size() == when) act();
   }
 };
+
+// A watch by the slots.
+struct Raw {
+  explicit Raw(uint32_t flags) {
+    detail::check(
+        service::modes().watch_enter,
+        [](void* self, const tenon_module_event* happened, tenon_error** error) {
+          return detail::guarded(error, [&] { static_cast<Raw*>(self)->act(*happened); });
+        },
+        static_cast<void*>(this), flags, &watch);
+  }
+  void leave() const { detail::check(service::modes().watch_leave, watch); }
+  std::function<void(const tenon_module_event&)> act;
+  tenon_watch* watch = nullptr;
+};
+
+// A loop of 8 parts, which wait, for a time, until two threads have begun. Returns how many ran elsewhere.
+int in_two_threads(const std::function<void()>& part) {
+  const auto here = std::this_thread::get_id();
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  std::atomic<int> elsewhere{0};
+  parallel_for(0, 8, 1, [&](int64_t begin, int64_t end) {
+    const auto begun = [&] {
+      const std::lock_guard lock(mutex);
+      threads.insert(std::this_thread::get_id());
+      return threads.size();
+    };
+    for (int turn = 0; turn < 5000 && thread_count() > 1 && begun() < 2; ++turn)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (int64_t i = begin; i < end; ++i) {
+      elsewhere += std::this_thread::get_id() == here ? 0 : 1;
+      part();
+    }
+  });
+  return elsewhere;
+}
 
 }  // namespace
 
@@ -241,32 +280,84 @@ TEST_SUITE("sdk/module_watch") {
     CHECK(service::modes().watches() == 0);
   }
 
-  TEST_CASE("threads of a parallel loop are under the watch, other threads are not") {
+  TEST_CASE("other threads of a parallel loop are heard of with the flag, and only so") {
     const Module model = linear_of(3, 2);
     const Tensor x = ones({1, 3});
-    struct Counting : ModuleWatch {
-      void begins(const Module&, const HookValues&) override { ++begun; }
-      void ended(const Module&, const HookValues&) override { ++done; }
-      std::atomic<int> begun{0}, done{0};
-    } counting;
-    // Parts wait, for a time, until two threads have begun.
-    const auto loop = [&] {
-      std::atomic<int> threads{0};
-      parallel_for(0, 8, 1, [&](int64_t begin, int64_t end) {
-        ++threads;
-        for (int turn = 0; turn < 2000 && thread_count() > 1 && threads < 2; ++turn)
-          std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        for (int64_t i = begin; i < end; ++i) model(x);
-      });
-    };
-    {
-      const ModuleWatchScope scope(counting);
-      loop();
+    const auto here = std::this_thread::get_id();
+    for (const bool in_loops : {false, true}) {
+      CAPTURE(in_loops);
+      Raw raw(in_loops ? TENON_WATCH_IN_LOOPS : 0);
+      std::atomic<int> mine{0}, others{0};
+      raw.act = [&](const tenon_module_event& happened) {
+        if (happened.kind == TENON_WATCH_BEGINS)
+          ++(std::this_thread::get_id() == here ? mine : others);
+      };
+      const int seen = in_two_threads([&] { model(x); });
       std::thread([&] { model(x); }).join();
+      raw.leave();
+      in_two_threads([&] { model(x); });
+      if (thread_count() < 2) MESSAGE("one thread alone: loops run on it");
+      CHECK(mine == 8 - seen);
+      CHECK(others == (in_loops ? seen : 0));
+      if (thread_count() > 1) CHECK(seen > 0);
     }
-    loop();
-    CHECK(counting.begun == 8);
-    CHECK(counting.done == 8);
+  }
+
+  TEST_CASE("a watch that is left elsewhere or within a loop is inactive, and goes behind it") {
+    const Module model = linear_of(3, 2);
+    const Tensor x = ones({1, 3});
+    constexpr const char* refused =
+        "a watch of modules is left on another thread than it was entered on";
+    for (const bool within : {false, true}) {
+      CAPTURE(within);
+      Recorded around, inside;
+      const ModuleWatchScope scope(around);
+      Raw raw(TENON_WATCH_IN_LOOPS);
+      std::atomic<int> heard{0}, refusals{0};
+      raw.act = [&](const tenon_module_event&) { ++heard; };
+      const ModuleWatchScope inner(inside);
+      const auto leave = [&] {
+        const std::string text = refusal([&] { raw.leave(); }).text;
+        refusals += text.find(refused) != std::string::npos ? 1 : 0;
+      };
+      if (!within) {
+        std::thread(leave).join();
+        CHECK(refusals == 1);
+        in_two_threads([&] { model(x); });
+        CHECK(heard == 0);
+      } else {
+        std::atomic<bool> first{true};
+        in_two_threads([&] {
+          model(x);
+          if (first.exchange(false)) leave();
+          model(x);
+        });
+        CHECK(refusals == 1);
+      }
+      CHECK(service::modes().watches() == 2);
+      const size_t before = around.events.size();
+      model(x);
+      CHECK(around.events.size() == before + 2);
+      CHECK(inside.events.size() == before + 2);
+    }
+    CHECK(service::modes().watches() == 0);
+  }
+
+  TEST_CASE("arguments are known by the names of forward's parameters") {
+    const Module linear = linear_of(3, 2);
+    struct Named : ModuleWatch {
+      void begins(const Module&, const HookValues& arguments) override {
+        name = arguments.name(0);
+        input = arguments.tensor("input");
+      }
+      std::string name;
+      Tensor input;
+    } named;
+    const ModuleWatchScope scope(named);
+    const Tensor x = ones({1, 3});
+    linear(x);
+    CHECK(named.name == "input");
+    CHECK(named.input.is_same(x));
   }
 
   TEST_CASE("a module whose last reference ends in its call is there until the call ends") {
@@ -299,27 +390,6 @@ TEST_SUITE("sdk/module_watch") {
     }
   }
 
-  TEST_CASE("a watch that is left on another thread is refused, and hears no more") {
-    Recorded recorded;
-    tenon_watch* watch = nullptr;
-    detail::check(
-        service::modes().watch_enter,
-        [](void* self, const tenon_module_event* happened, tenon_error**) {
-          static_cast<Recorded*>(self)->events.push_back(
-              event("any", Module::borrow(happened->module), happened->value_count));
-          return tenon_status{TENON_OK};
-        },
-        static_cast<void*>(&recorded), &watch);
-    std::string text;
-    std::thread([&] {
-      text = refusal([&] { detail::check(service::modes().watch_leave, watch); }).text;
-    }).join();
-    CHECK(has(text, "a watch of modules is left on another thread than it was entered on"));
-    CHECK(service::modes().watches() == 0);
-    linear_of(3, 2)(ones({1, 3}));
-    CHECK(recorded.events.empty());
-  }
-
   TEST_CASE("is_watched: hooks and watches of this thread, while they are there") {
     const Module module = linear_of(3, 2);
     CHECK_FALSE(is_watched(module));
@@ -336,6 +406,29 @@ TEST_SUITE("sdk/module_watch") {
     CHECK(is_watched(module));
     hook.remove();
     CHECK_FALSE(is_watched(module));
+  }
+
+  TEST_CASE("a watch that was entered or is left on a grown stack is as any other") {
+    constexpr size_t deep = 20000;
+    const Module inner = Module::create("ReLU");
+    Module model = inner;
+    for (size_t i = 1; i < deep; ++i) model = chain({model});
+    Recorded first, second;
+    auto one = std::make_unique<ModuleWatchScope>(first);
+    std::unique_ptr<ModuleWatchScope> two;
+    const Hook hook = inner.register_forward_pre_hook([&](const Module&, const Tensor&) {
+      one.reset();
+      if (two == nullptr) two = std::make_unique<ModuleWatchScope>(second);
+    });
+    const NoGrad no_grad;
+    model(ones({1}));
+    CHECK(first.events.size() == deep);
+    CHECK(second.events.empty());
+    CHECK(service::modes().watches() == 1);
+    inner(ones({1}));
+    CHECK(second.events.size() == 2);
+    two.reset();
+    CHECK(service::modes().watches() == 0);
   }
 
   TEST_CASE("modules deeper than the stack are heard of, and end in their order") {

@@ -284,7 +284,6 @@ class Run final : public EngineRun {
         run_hooks_after(*extra, node, produced_, gradients);
       running_ = nullptr;
     }
-    thread_state.module = scope_.previous().module;
     for (Tensor*& gradient : gradients) {
       if (gradient != nullptr) std::exchange(gradient, nullptr)->release();
     }
@@ -298,6 +297,7 @@ class Run final : public EngineRun {
       }
       if (--graph_.visits[child].waiting == 0) enqueue(child);
     }
+    thread_state.module = scope_.previous().module;
     produced_.clear();
     if (run && !options_.retain_graph) node.release_saved();
   }

@@ -25,22 +25,22 @@ struct Continuation {
   void (*body)(void*);
   void* state;
   ThreadState thread;
-  ModuleWatch* watch;
-  bool whole;  // runs_to_end
+  ModuleWatches* watches;  // watches of the thread that waits
+  bool whole;              // runs_to_end
   std::exception_ptr failure;
 };
 
 void* go_on(void* argument) {
   auto& continuation = *static_cast<Continuation*>(argument);
   set_thread_state(continuation.thread);
-  thread_state.own.watch = continuation.watch;
+  thread_state.own.watches = *continuation.watches;
   runs_to_end = continuation.whole;
   try {
     continuation.body(continuation.state);
   } catch (...) {
     continuation.failure = std::current_exception();
   }
-  continuation.watch = std::exchange(thread_state.own.watch, nullptr);
+  *continuation.watches = thread_state.own.watches;
   return nullptr;
 }
 
@@ -49,7 +49,7 @@ void* go_on(void* argument) {
 bool stack_is_low() { return stack_is_low(kReserve); }
 
 void grow_stack(void (*body)(void*), void* state) {
-  Continuation continuation{body,        state,  thread_state, thread_state.own.watch,
+  Continuation continuation{body,        state,  thread_state, &thread_state.own.watches,
                             runs_to_end, nullptr};
   if (++continuation.thread.fresh_stacks > kMostStacks) {
     throw Error(TENON_ERROR_RUNTIME,
@@ -70,7 +70,6 @@ void grow_stack(void (*body)(void*), void* state) {
         "continue in");
   }
   pthread_join(thread, nullptr);
-  thread_state.own.watch = continuation.watch;
   if (continuation.failure) std::rethrow_exception(continuation.failure);
 }
 

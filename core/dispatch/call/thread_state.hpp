@@ -18,6 +18,13 @@ struct ModeEntry;
 struct TraceEntry;
 class ModuleWatch;
 
+// Who hears of a thread's modules.
+struct ModuleWatches {
+  ModuleWatch* innermost = nullptr;   // entered last
+  const ModuleWatch* lent = nullptr;  // from here on they are a loop's, whose threads share them
+  bool of_another = false;            // and the loop is another thread's
+};
+
 // State that stays a thread's own when another thread takes over the rest: copies and assignments
 // leave it as it is.
 struct OwnOfThread {
@@ -26,9 +33,9 @@ struct OwnOfThread {
   uintptr_t stack_limit = UINTPTR_MAX;
   int64_t running = 0;  // calls inside of each other, see running_calls.hpp
   bool joined = false;  // among the threads that are looked at
-  // Who hears of modules, the last first. Scopes that restore a thread's state leave it, since a watch may be
-  // left within one; what runs on another thread for this one is lent it.
-  ModuleWatch* watch = nullptr;
+  // Scopes that restore a thread's state leave these, since a watch may be left within one; what runs on another
+  // thread for this one gets them.
+  ModuleWatches watches;
 
   constexpr OwnOfThread() = default;
   OwnOfThread(const OwnOfThread&) noexcept {}
@@ -79,18 +86,6 @@ class SwitchGuard {
  private:
   Value previous_;
 };
-// On a thread that runs something for another one, the watches of that one for a scope.
-class LentWatches {
- public:
-  explicit LentWatches(ModuleWatch* watch) : previous_(std::exchange(own(), watch)) {}
-  ~LentWatches() { own() = previous_; }
-  LentWatches(const LentWatches&) = delete;
-  LentWatches& operator=(const LentWatches&) = delete;
-
- private:
-  static ModuleWatch*& own() { return thread_state.own.watch; }
-  ModuleWatch* previous_;
-};
 using GradModeGuard = SwitchGuard<&ThreadState::grad_enabled>;
 // Makes the thread's calls see tensors of child types as plain ones.
 using TypesDisabledGuard = SwitchGuard<&ThreadState::types_disabled>;
@@ -100,6 +95,22 @@ inline void set_thread_state(const ThreadState& state) {
   creation.flags = state.inference ? uint32_t{TENON_TENSOR_INFERENCE} : 0;
   large_storage_is_lazy = state.multiply_adds != nullptr;
 }
+// Lends the watches of a loop's caller to a part of the loop, in which they cannot be left.
+class LentWatches {
+ public:
+  LentWatches(const ModuleWatches& watches, const ThreadState& caller)
+      : previous_(thread_state.own.watches) {
+    thread_state.own.watches = {watches.innermost, watches.innermost,
+                                watches.of_another || &caller != &thread_state};
+  }
+  ~LentWatches() { thread_state.own.watches = previous_; }
+  LentWatches(const LentWatches&) = delete;
+  LentWatches& operator=(const LentWatches&) = delete;
+
+ private:
+  const ModuleWatches previous_;
+};
+
 // Sets all of it for a scope.
 class ThreadStateGuard {
  public:

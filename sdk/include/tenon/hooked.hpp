@@ -1,4 +1,4 @@
-// Whether something sees the calls of a module. A module that computes in one step what several of its
+// Whether hooks or a watch see the calls of a module. A module that computes in one step what several of its
 // children would asks first.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 TENON_NAMESPACE_BEGIN
 
-inline bool runs_hooks(
-    const Module& module) {  // whether a call of it runs hooks, its own or those for all
+// Whether a call of it runs hooks: its own, or those for all modules.
+inline bool runs_hooks(const Module& module) {
   constexpr uint32_t of_calls = 1u << TENON_HOOK_FORWARD_PRE | 1u << TENON_HOOK_FORWARD |
                                 1u << TENON_HOOK_BACKWARD_PRE | 1u << TENON_HOOK_BACKWARD;
   return service::modules().has_hooks(module.handle(), of_calls) != 0;

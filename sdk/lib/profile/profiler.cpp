@@ -238,7 +238,8 @@ int64_t in_nanoseconds(int64_t ticks, double rate) {
 
 struct RunningModule {
   uint64_t number;
-  uint32_t module;  // the caller's where it is not watched
+  int64_t backward;  // the backward that it runs in; 0: none
+  uint32_t module;   // the caller's where it is not watched
   bool watched;
   int64_t begin, below;  // time of watched modules that it called
 };
@@ -290,10 +291,14 @@ class Profiler::State {
       const auto at = static_cast<uint32_t>(modules_.size());
       if (watched_.emplace(module.number(), at).second) modules_.push_back({name, module.type()});
     }
-    // Logs know modules as they were before. No loop runs: this is its thread.
-    for (const std::unique_ptr<ThreadLog>& log : logs_) log->number = 0, log->module = kNoModule;
+    {
+      const std::lock_guard lock(mutex_);
+      // Logs know modules as they were before.
+      for (const std::unique_ptr<ThreadLog>& log : logs_) log->number = 0, log->module = kNoModule;
+    }
     if (watch_ == nullptr)
-      detail::check(service::modes().watch_enter, &State::hear, static_cast<void*>(this), &watch_);
+      detail::check(service::modes().watch_enter, &State::hear, static_cast<void*>(this),
+                    uint32_t{TENON_WATCH_IN_LOOPS}, &watch_);
   }
 
   // Ends without a profile.
@@ -443,17 +448,19 @@ class Profiler::State {
   void enter(ThreadLog& log, uint64_t number) {
     const auto found = watched_.find(number);
     const bool watched = found != watched_.end();
-    const uint32_t module = watched ? found->second : caller_of(log, number);
-    log.running.push_back({number, module, watched, clock_.now(), 0});
+    const int64_t backward = service::graph().backward_id();
+    const uint32_t module = watched ? found->second : caller_of(log, number, backward);
+    log.running.push_back({number, backward, module, watched, clock_.now(), 0});
     log.number = number;
     log.module = module;
   }
-  // For which a module that is not watched counts: its caller, or that of its first run where a backward runs
-  // it again.
-  static uint32_t caller_of(ThreadLog& log, uint64_t number) {
+  // The watched module that calls one that is not; where a backward runs that one again, the last that did.
+  static uint32_t caller_of(ThreadLog& log, uint64_t number, int64_t backward) {
+    const RunningModule* const running = log.running.empty() ? nullptr : &log.running.back();
     const auto known = log.callers.find(number);
-    if (known != log.callers.end() && service::graph().backward_id() != 0) return known->second;
-    const uint32_t caller = log.running.empty() ? kNoModule : log.running.back().module;
+    const bool begins = backward != 0 && (running == nullptr || running->backward != backward);
+    if (begins && known != log.callers.end()) return known->second;
+    const uint32_t caller = running == nullptr ? kNoModule : running->module;
     if (caller != kNoModule)
       log.callers[number] = caller;
     else if (known != log.callers.end())

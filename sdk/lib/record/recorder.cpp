@@ -108,13 +108,15 @@ class TraceRecorder::State : public ModuleWatch {
     if (!watching_) watching_.emplace(*this);
   }
   void begins(const Module& module, const HookValues& /*arguments*/) override {
-    if (!here()) return;
     const uint64_t number = module.number();
-    if (labels_.count(number) == 0) note_caller(number);
-    running_.push_back(label(number));
+    const int64_t backward = service::graph().backward_id();
+    if (labels_.count(number) == 0) note_caller(number, backward);
+    running_.push_back({label(number), backward});
   }
-  void ended(const Module& /*module*/, const HookValues& /*results*/) override { leave(); }
-  void failed(const Module& /*module*/) override { leave(); }
+  void ended(const Module& /*module*/, const HookValues& /*results*/) override {
+    running_.pop_back();
+  }
+  void failed(const Module& /*module*/) override { running_.pop_back(); }
 
   void stop() {
     if (mode_ == nullptr) return;
@@ -256,19 +258,21 @@ class TraceRecorder::State : public ModuleWatch {
     return found != facts_.end() ? found->second : facts_.emplace(op, facts_of(op)).first->second;
   }
 
-  // Threads of a loop are under the mode and the watch, too.
+  struct Running {
+    std::string label;
+    int64_t backward;  // the backward that it runs in; 0: none
+  };
+
+  // Threads of a loop are under the mode, too.
   bool here() const { return std::this_thread::get_id() == thread_; }
-  void leave() {
-    if (here() && !running_.empty()) running_.pop_back();
-  }
-  // A module that is not watched has the label of its caller, or that of its first run where a backward runs it
-  // again.
-  void note_caller(uint64_t number) {
-    if (service::graph().backward_id() != 0 && callers_.count(number) != 0) return;
-    if (running_.empty() || running_.back().empty())
+  // A module that is not watched has the label of its caller; where a backward runs it again, of the last one.
+  void note_caller(uint64_t number, int64_t backward) {
+    const bool begins = backward != 0 && (running_.empty() || running_.back().backward != backward);
+    if (begins && callers_.count(number) != 0) return;
+    if (running_.empty() || running_.back().label.empty())
       callers_.erase(number);
     else
-      callers_[number] = running_.back();
+      callers_[number] = running_.back().label;
   }
   // Label of the module whose forward runs, or has recorded the node that runs.
   std::string label() const { return label(service::graph().running_module()); }
@@ -287,8 +291,8 @@ class TraceRecorder::State : public ModuleWatch {
   const std::thread::id thread_ = std::this_thread::get_id();
   std::unordered_map<uint64_t, std::string> labels_;  // watched modules, by number
   std::unordered_map<uint64_t, std::string>
-      callers_;                       // others: the label of the last that called it
-  std::vector<std::string> running_;  // of those whose forward runs
+      callers_;                   // others: the label of the last that called it
+  std::vector<Running> running_;  // those whose forward runs
   std::optional<ModuleWatchScope> watching_;
   std::unordered_map<const tenon_op*, OpFacts> facts_;
   uint64_t generation_ = 0;

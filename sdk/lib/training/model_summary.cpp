@@ -40,10 +40,18 @@ class CallRecorder : public ModuleWatch {
   // Modules that the model calls and does not contain count for their caller.
   void begins(const Module& module, const HookValues& /*arguments*/) override {
     const auto layer = layers_.find(module.handle());
-    if (layer != layers_.end()) calls_.push_back({layer->second, shapes_.multiply_adds(), 0});
+    if (layer == layers_.end()) return;
+    failed_.reset();  // a failure before was caught
+    calls_.push_back({layer->second, shapes_.multiply_adds(), 0});
+  }
+  void failed(const Module& module) override {
+    if (layers_.count(module.handle()) == 0) return;
+    if (!failed_) failed_ = calls_.back().layer;
+    calls_.pop_back();
   }
   void ended(const Module& module, const HookValues& results) override {
     if (layers_.count(module.handle()) == 0) return;
+    failed_.reset();
     const Running call = calls_.back();
     calls_.pop_back();
     const int64_t all = shapes_.multiply_adds() - call.start;
@@ -59,9 +67,7 @@ class CallRecorder : public ModuleWatch {
   }
 
   // The innermost layer of a call that failed; null: none was called.
-  const LayerSummary* innermost() const {
-    return calls_.empty() ? nullptr : &summary_.layers[calls_.back().layer];
-  }
+  const LayerSummary* innermost() const { return failed_ ? &summary_.layers[*failed_] : nullptr; }
 
  private:
   struct Running {
@@ -91,6 +97,7 @@ class CallRecorder : public ModuleWatch {
   const ShapesOnly& shapes_;
   std::unordered_map<const tenon_module*, size_t> layers_;
   std::vector<Running> calls_;
+  std::optional<size_t> failed_;  // the innermost layer that fails
   std::unordered_map<std::string, std::vector<std::pair<std::string, std::string>>> declined_;
   std::optional<TraceScope> trace_;
   const ModuleWatchScope scope_{*this};

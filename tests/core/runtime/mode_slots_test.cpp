@@ -111,11 +111,17 @@ TEST_SUITE("runtime/mode_slots") {
           }) == "the module is null");
     tenon_watch* watch = nullptr;
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
-            return slots().modes.watch_enter(nullptr, &state, &watch, error);
+            return slots().modes.watch_enter(nullptr, &state, 0, &watch, error);
           }) == "what watches modules is null");
     CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
             return slots().modes.watch_leave(nullptr, error);
           }) == "the watch is null");
+    const auto hear = [](void*, const tenon_module_event*, tenon_error**) -> tenon_status {
+      return TENON_OK;
+    };
+    CHECK(message_of_slot(TENON_ERROR_ARGUMENT, [&](tenon_error** error) {
+            return slots().modes.watch_enter(hear, &state, 6, &watch, error);
+          }) != "");
     CHECK(slots().modes.watches() == 0);
     CHECK(slots().modes.count() == 0);
   }

@@ -142,7 +142,7 @@ TEST_SUITE("lib/prepare/as_is") {
         int& begun;
       } counting(calls);
       const ModuleWatchScope scope(counting);
-      check_as_is(prepared, "see the calls of this thread", input);
+      check_as_is(prepared, "a watch sees the modules of this thread", input);
       CHECK(calls == 3);
     }
     calls = 0;

@@ -310,7 +310,24 @@ TEST_SUITE("lib/record/trace") {
     CHECK(in_sigmoid > 0);
   }
 
-  TEST_CASE("a module that a backward runs again has the label of the one that called it first") {
+  TEST_CASE("what an engine does with the gradients of a node belongs to the node's module") {
+    const Traces traces;
+    const Module model = create_module(Json::parse(R"({"type": "Sequential", "layers": [
+      {"type": "BatchNorm2d", "num_features": 2}]})"));
+    TraceRecorder recorder(traces.path("a"), "run");
+    recorder.watch(model);
+    sum(model(rand({2, 2, 3, 3}).requires_grad_())).backward();
+    recorder.stop();
+    int sums = 0;
+    for (const record::TracedCall& call : record::read_trace(traces.path("a")).calls) {
+      if (call.op != "sum_to_size") continue;
+      CHECK(call.module == "0 (BatchNorm2d)");
+      ++sums;
+    }
+    CHECK(sums > 0);
+  }
+
+  TEST_CASE("a module that a backward runs again has the label of the one that called it") {
     const Traces traces;
     const Module model =
         create_module(Json::parse(R"({"type": "Sequential", "layers": ["Tanh"]})"));

@@ -98,7 +98,8 @@ class Profiler {
 
   // Calls of ops are attributed to the innermost of the model's modules whose forward runs, those of the
   // engine to the one whose forward has recorded the node. Modules that the model calls and does not
-  // contain count for the one that calls them; so does a clone, which may be watched, too.
+  // contain count for the one that calls them; so does a clone, which may be watched, too. Not within a
+  // parallel loop.
   void watch(const Module& model);
   // Ends the profile; a second time it has no calls.
   Profile stop();

@@ -60,16 +60,16 @@ typedef struct tenon_modes_service {
                                         void* self, tenon_trace** trace, tenon_error** error);
   /* Ends the trace and frees it. Calling thread only. */
   tenon_status(TENON_CALL* trace_leave)(tenon_trace* trace, tenon_error** error);
-  /* Calls `function` for each module that this thread calls, or a parallel loop that it begins, until
-   * watch_leave: of watches inside of each other the one that was entered last hears of a begin first, and
-   * of an end last. A module that computes in one step what several of its children would calls them one
-   * by one meanwhile (watches). `self` is borrowed until watch_leave. `watch` is valid until then. Calling
-   * thread only. */
+  /* Calls `function` for each module whose forward this thread calls, until watch_leave: of watches inside
+   * of each other the one that was entered last hears of a begin first, and of an end last. A module that
+   * computes in one step what several of its children would asks by `watches`, and calls them one by one
+   * meanwhile. `flags`: TENON_WATCH_IN_LOOPS; ArgumentError for others. `self` is borrowed until
+   * watch_leave. `watch` is valid until then. Calling thread only. */
   tenon_status(TENON_CALL* watch_enter)(tenon_module_watch_function function, void* self,
-                                        tenon_watch** watch, tenon_error** error);
-  /* Ends the watch, in any order; within a module, it hears of that module no more. Not within a parallel
-   * loop that was begun under it, whose threads may call it. RuntimeError when it was entered on another
-   * thread: the watch is inactive then, too, but its thread may be calling it. Calling thread only. */
+                                        uint32_t flags, tenon_watch** watch, tenon_error** error);
+  /* Ends the watch, in any order; within a module, it hears of that module no more. RuntimeError when it was
+   * entered on another thread, and within a parallel loop that began under it: the watch is inactive then,
+   * too, but other threads may be calling it. Calling thread only. */
   tenon_status(TENON_CALL* watch_leave)(tenon_watch* watch, tenon_error** error);
   /* Watches of modules that are active on this thread. Calling thread only. */
   int64_t(TENON_CALL* watches)(void);
