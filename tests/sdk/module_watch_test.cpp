@@ -12,6 +12,7 @@
 #include <tenon/parallel.hpp>
 
 #include "tests/sdk/functions.hpp"
+#include "tests/support/small_stack.hpp"
 
 namespace {
 
@@ -25,6 +26,12 @@ Module chain(const std::vector<Module>& layers) {
   for (size_t i = 0; i < layers.size(); ++i)
     outer.register_child(std::to_string(i).c_str(), layers[i]);
   return outer;
+}
+
+constexpr size_t deep = 2000;
+Module nested(Module inner) {
+  for (size_t i = 1; i < deep; ++i) inner = chain({inner});
+  return inner;
 }
 
 // A tree of chains, in which a layer may refuse its input.
@@ -409,40 +416,39 @@ TEST_SUITE("sdk/module_watch") {
   }
 
   TEST_CASE("a watch that was entered or is left on a grown stack is as any other") {
-    constexpr size_t deep = 20000;
-    const Module inner = Module::create("ReLU");
-    Module model = inner;
-    for (size_t i = 1; i < deep; ++i) model = chain({model});
     Recorded first, second;
-    auto one = std::make_unique<ModuleWatchScope>(first);
-    std::unique_ptr<ModuleWatchScope> two;
-    const Hook hook = inner.register_forward_pre_hook([&](const Module&, const Tensor&) {
-      one.reset();
-      if (two == nullptr) two = std::make_unique<ModuleWatchScope>(second);
+    tenon_test::on_small_stack([&] {
+      const Module inner = Module::create("ReLU"), model = nested(inner);
+      auto one = std::make_unique<ModuleWatchScope>(first);
+      std::unique_ptr<ModuleWatchScope> two;
+      const Hook hook = inner.register_forward_pre_hook([&](const Module&, const Tensor&) {
+        one.reset();
+        if (two == nullptr) two = std::make_unique<ModuleWatchScope>(second);
+      });
+      const NoGrad no_grad;
+      model(ones({1}));
+      CHECK(second.events.empty());
+      CHECK(service::modes().watches() == 1);
+      inner(ones({1}));
+      two.reset();
+      CHECK(service::modes().watches() == 0);
     });
-    const NoGrad no_grad;
-    model(ones({1}));
     CHECK(first.events.size() == deep);
-    CHECK(second.events.empty());
-    CHECK(service::modes().watches() == 1);
-    inner(ones({1}));
     CHECK(second.events.size() == 2);
-    two.reset();
-    CHECK(service::modes().watches() == 0);
   }
 
   TEST_CASE("modules deeper than the stack are heard of, and end in their order") {
-    constexpr size_t deep = 20000;
-    Module model = Module::create("ReLU");
-    for (size_t i = 1; i < deep; ++i) model = chain({model});
     Recorded recorded;
-    const ModuleWatchScope scope(recorded);
-    const NoGrad no_grad;
-    model(ones({1}));
+    tenon_test::on_small_stack([&] {
+      const Module model = nested(Module::create("ReLU"));
+      const ModuleWatchScope scope(recorded);
+      const NoGrad no_grad;
+      model(ones({1}));
+      CHECK(service::modes().watches() == 1);
+    });
     REQUIRE(recorded.events.size() == 2 * deep);
     CHECK(recorded.events.front().front() == 'b');
     CHECK(recorded.events[deep - 1].front() == 'b');
     CHECK(recorded.events[deep].front() == 'e');
-    CHECK(service::modes().watches() == 1);
   }
 }
