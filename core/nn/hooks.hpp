@@ -45,7 +45,7 @@ inline bool may_have_hooks(const HooksPointer<ModuleHooks>& hooks) noexcept {
 // Tensors among arguments and results that require grad go through nodes that run the backward
 // hooks, as in PyTorch: changing them in place is refused; tensors inside of lists are not hooked.
 // `names`: parameters of forward, or empty. `results` receive owned values, none when it throws.
-// Arguments that hooks replaced are not checked again: `forward` does.
+// Arguments that hooks replaced are not checked again: `forward` does. The caller keeps the module.
 void call_with_hooks(tenon_module& module, std::span<const tenon_string> names,
                      std::span<const tenon_value> arguments, std::span<tenon_value> results,
                      const std::function<void(std::span<const tenon_value>)>& forward);

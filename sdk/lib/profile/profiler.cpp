@@ -15,6 +15,7 @@
 #include <tenon/runtime.hpp>
 
 #include "lib/base/format.hpp"
+#include "lib/base/module_callers.hpp"
 #include "lib/base/optimizer_form.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -23,7 +24,6 @@ namespace profile {
 
 namespace {
 
-constexpr uint32_t kNoModule = UINT32_MAX;
 // Rows of a thread beyond which calls with other operands share a row for each op.
 constexpr size_t kMostRows = 1 << 16;
 
@@ -189,7 +189,7 @@ Found find_out(const tenon_call& call) {
 
 struct Row {
   const tenon_op* op = nullptr;
-  uint32_t module = kNoModule;
+  uint32_t module = lib::no_module;
   bool backward = false;
   bool measured = false;  // bytes are of a call that succeeded
   int64_t calls = 0, ticks = 0, bytes = 0, multiply_adds = -1;
@@ -236,10 +236,8 @@ int64_t in_nanoseconds(int64_t ticks, double rate) {
   return static_cast<int64_t>(static_cast<double>(ticks) * rate);
 }
 
-struct RunningModule {
+struct RunningModule : lib::RunningModule {
   uint64_t number;
-  int64_t backward;  // the backward that it runs in; 0: none
-  uint32_t module;   // the caller's where it is not watched
   bool watched;
   int64_t begin, below;  // time of watched modules that it called
 };
@@ -254,11 +252,10 @@ struct ThreadLog {
   std::vector<Row> rows;
   std::vector<RunningModule> running;
   std::vector<ModuleTimes> modules;
-  std::vector<CallEvent> events;  // in ticks
-  uint64_t number = 0;            // of the module that was asked for last
-  uint32_t module = kNoModule;    // which it is, or its caller
-  // By the number of a module that is not watched, the watched one that has called it last.
-  std::unordered_map<uint64_t, uint32_t> callers;
+  std::vector<CallEvent> events;     // in ticks
+  uint64_t number = 0;               // of the module that was asked for last
+  uint32_t module = lib::no_module;  // which it is, or its caller
+  lib::ModuleCallers callers;
 };
 
 // The log of this thread in the profiler with that number, which no other profiler has had.
@@ -294,7 +291,8 @@ class Profiler::State {
     {
       const std::lock_guard lock(mutex_);
       // Logs know modules as they were before.
-      for (const std::unique_ptr<ThreadLog>& log : logs_) log->number = 0, log->module = kNoModule;
+      for (const std::unique_ptr<ThreadLog>& log : logs_)
+        log->number = 0, log->module = lib::no_module;
     }
     if (watch_ == nullptr)
       detail::check(service::modes().watch_enter, &State::hear, static_cast<void*>(this),
@@ -377,8 +375,7 @@ class Profiler::State {
     log.number = number;
     if (const auto watched = watched_.find(number); watched != watched_.end())
       return log.module = watched->second;
-    const auto caller = log.callers.find(number);
-    return log.module = caller == log.callers.end() ? kNoModule : caller->second;
+    return log.module = log.callers.of(number);
   }
 
   int64_t row_of(ThreadLog& log, const tenon_call& call) noexcept {
@@ -449,23 +446,12 @@ class Profiler::State {
     const auto found = watched_.find(number);
     const bool watched = found != watched_.end();
     const int64_t backward = service::graph().backward_id();
-    const uint32_t module = watched ? found->second : caller_of(log, number, backward);
-    log.running.push_back({number, backward, module, watched, clock_.now(), 0});
+    const RunningModule* const innermost = log.running.empty() ? nullptr : &log.running.back();
+    const uint32_t module =
+        watched ? found->second : log.callers.enter(number, backward, innermost);
+    log.running.push_back({{module, backward}, number, watched, clock_.now(), 0});
     log.number = number;
     log.module = module;
-  }
-  // The watched module that calls one that is not; where a backward runs that one again, the last that did.
-  static uint32_t caller_of(ThreadLog& log, uint64_t number, int64_t backward) {
-    const RunningModule* const running = log.running.empty() ? nullptr : &log.running.back();
-    const auto known = log.callers.find(number);
-    const bool begins = backward != 0 && (running == nullptr || running->backward != backward);
-    if (begins && known != log.callers.end()) return known->second;
-    const uint32_t caller = running == nullptr ? kNoModule : running->module;
-    if (caller != kNoModule)
-      log.callers[number] = caller;
-    else if (known != log.callers.end())
-      log.callers.erase(known);
-    return caller;
   }
   void leave(ThreadLog& log) {
     if (log.running.empty()) return;  // there was no memory for the log as it began
@@ -474,7 +460,7 @@ class Profiler::State {
     log.running.pop_back();
     const bool within = !log.running.empty() && log.running.back().watched;
     log.number = within ? log.running.back().number : 0;
-    log.module = within ? log.running.back().module : kNoModule;
+    log.module = within ? log.running.back().module : lib::no_module;
     const int64_t time = end - ended.begin;
     if (!log.running.empty()) log.running.back().below += ended.watched ? time : ended.below;
     if (!ended.watched) return;
@@ -496,7 +482,7 @@ class Profiler::State {
       call.op = service::ops().name(row.op);
       call.provider = row.provider;
       call.operands = row.operands;
-      call.module = row.module == kNoModule ? -1 : int64_t{row.module};
+      call.module = row.module == lib::no_module ? -1 : int64_t{row.module};
       call.backward = row.backward;
       call.optimizer = call.module < 0 && !row.backward && is_optimizer(row.op);
       call.calls = row.calls;

@@ -11,6 +11,7 @@
 #include <thread>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <tenon/abi/version.h>
 #include <tenon/grad_mode.hpp>
@@ -22,6 +23,7 @@
 
 #include "call_text.hpp"
 #include "lib/base/format.hpp"
+#include "lib/base/module_callers.hpp"
 #include "plugin_files.hpp"
 #include "summary.hpp"
 
@@ -101,17 +103,22 @@ class TraceRecorder::State : public ModuleWatch {
   void watch(const Module& model) {
     if (!here())
       throw RuntimeError("a trace has the modules of the thread that records it: call watch there");
-    for (const auto& [name, module] : model.named_modules())
-      labels_.emplace(module.number(), name.empty()
-                                           ? lib::format_text("({})", module.type())
-                                           : lib::format_text("{} ({})", name, module.type()));
+    for (const auto& [name, module] : model.named_modules()) {
+      const auto at = static_cast<uint32_t>(labels_.size());
+      if (!watched_.emplace(module.number(), at).second) continue;
+      labels_.push_back(name.empty() ? lib::format_text("({})", module.type())
+                                     : lib::format_text("{} ({})", name, module.type()));
+    }
     if (!watching_) watching_.emplace(*this);
   }
   void begins(const Module& module, const HookValues& /*arguments*/) override {
     const uint64_t number = module.number();
     const int64_t backward = service::graph().backward_id();
-    if (labels_.count(number) == 0) note_caller(number, backward);
-    running_.push_back({label(number), backward});
+    const lib::RunningModule* const innermost = running_.empty() ? nullptr : &running_.back();
+    const auto found = watched_.find(number);
+    const uint32_t at =
+        found != watched_.end() ? found->second : callers_.enter(number, backward, innermost);
+    running_.push_back({at, backward});
   }
   void ended(const Module& /*module*/, const HookValues& /*results*/) override {
     running_.pop_back();
@@ -258,29 +265,14 @@ class TraceRecorder::State : public ModuleWatch {
     return found != facts_.end() ? found->second : facts_.emplace(op, facts_of(op)).first->second;
   }
 
-  struct Running {
-    std::string label;
-    int64_t backward;  // the backward that it runs in; 0: none
-  };
-
   // Threads of a loop are under the mode, too.
   bool here() const { return std::this_thread::get_id() == thread_; }
-  // A module that is not watched has the label of its caller; where a backward runs it again, of the last one.
-  void note_caller(uint64_t number, int64_t backward) {
-    const bool begins = backward != 0 && (running_.empty() || running_.back().backward != backward);
-    if (begins && callers_.count(number) != 0) return;
-    if (running_.empty() || running_.back().label.empty())
-      callers_.erase(number);
-    else
-      callers_[number] = running_.back().label;
-  }
   // Label of the module whose forward runs, or has recorded the node that runs.
-  std::string label() const { return label(service::graph().running_module()); }
-  std::string label(uint64_t number) const {
-    for (const auto* labels : {&labels_, &callers_}) {
-      if (const auto found = labels->find(number); found != labels->end()) return found->second;
-    }
-    return "";
+  std::string label() const {
+    const uint64_t number = service::graph().running_module();
+    const auto found = watched_.find(number);
+    const uint32_t at = found != watched_.end() ? found->second : callers_.of(number);
+    return at == lib::no_module ? "" : labels_[at];
   }
 
   const std::string path_;
@@ -289,10 +281,10 @@ class TraceRecorder::State : public ModuleWatch {
   std::string fault_;
   tenon_mode* mode_ = nullptr;
   const std::thread::id thread_ = std::this_thread::get_id();
-  std::unordered_map<uint64_t, std::string> labels_;  // watched modules, by number
-  std::unordered_map<uint64_t, std::string>
-      callers_;                   // others: the label of the last that called it
-  std::vector<Running> running_;  // those whose forward runs
+  std::vector<std::string> labels_;                 // labels of watched modules
+  std::unordered_map<uint64_t, uint32_t> watched_;  // their places, by number
+  lib::ModuleCallers callers_;
+  std::vector<lib::RunningModule> running_;
   std::optional<ModuleWatchScope> watching_;
   std::unordered_map<const tenon_op*, OpFacts> facts_;
   uint64_t generation_ = 0;

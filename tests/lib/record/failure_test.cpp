@@ -58,7 +58,7 @@ class Seen : public Mode {
   Results tenon_function(const Call& call) override {
     if (call.name() == op_ && operands.empty()) {
       for (int64_t i = 0; i < call.size(); ++i) {
-        const tenon_value& value = call.argument(i).value();
+        const tenon_value value = call.argument(i).value();
         if (value.tag == TENON_VALUE_TENSOR) operands.push_back(Tensor::borrow(value.as.tensor));
       }
     }

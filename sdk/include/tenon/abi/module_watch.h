@@ -12,7 +12,7 @@
 enum {
   TENON_WATCH_BEGINS = 0, /* before its hooks; values: the arguments, one for each parameter */
   TENON_WATCH_ENDED = 1,  /* behind its forward and its hooks; values: the results */
-  TENON_WATCH_FAILED = 2  /* instead of ENDED, where there are no results; no values */
+  TENON_WATCH_FAILED = 2  /* instead of ENDED, with an error; no values */
 };
 
 /* Flags of a watch. */
